@@ -184,8 +184,8 @@ class ConnectionLimits:
             self._counts[slot.address] -= 1
             if not self._counts[slot.address]:
                 del self._counts[slot.address]
-            self.forget(slot)
             slot.on_refusal(_nothing, _nothing)
+        self.forget(slot)  # bytes may have come after its end
 
     def end(self, slot: Slot) -> None:
         """Close a connection, if it is not closed."""

@@ -1,7 +1,7 @@
 """Connections of a server as they arrive: accepted a few at a time, limited, and decrypted.
 
 Go has a goroutine for each; here the loop turns between ACCEPTS of them, so that those who are served already do not
-wait for all who come.
+wait for all who come. One that has no place is closed before anything is made for it.
 """
 
 import asyncio
@@ -20,30 +20,101 @@ log = logging.getLogger(__name__)
 
 ACCEPTS = 16
 BACKLOG = 1024
+REST_S = 1.0
+"""Nothing is accepted for so long when the process has no descriptors left."""
 _BUFFER_BYTES = 64 * 1024
 
 
-async def listen(sock: socket.socket, factory: Callable[[], asyncio.BaseProtocol]) -> asyncio.Server:
-    """Accept connections on a bound socket."""
-    server = await asyncio.get_running_loop().create_server(factory, sock=sock, backlog=ACCEPTS)
-    sock.listen(BACKLOG)  # asyncio takes one number for how many wait and for how many are accepted in a turn
-    return server
+class Listener:
+    """Accepts connections on a bound socket until it is closed: ACCEPTS in a turn of the loop.
+
+    asyncio's own server takes as many as its backlog in a turn; libuv's takes all that wait, or from 1.49 on a single
+    one, so that behind a flood a client would wait for hundreds of turns.
+
+    make: the protocol of a new connection, which calls ``limits.leave`` when its connection is lost.
+    """
+
+    def __init__(
+        self, sock: socket.socket, limits: ConnectionLimits, make: Callable[[Slot], asyncio.BaseProtocol]
+    ) -> None:
+        self._sock = sock
+        self._limits = limits
+        self._make = make
+        self._loop = asyncio.get_running_loop()
+        self._opening: set[asyncio.Task[None]] = set()
+        self._pause: asyncio.TimerHandle | None = None
+        sock.setblocking(False)
+        sock.listen(BACKLOG)
+        self._loop.add_reader(sock, self._accept)
+
+    def close(self) -> None:
+        """Accept no more, and close the socket. May be called again."""
+        if self._pause is not None:
+            self._pause.cancel()
+        if self._sock.fileno() >= 0:
+            self._loop.remove_reader(self._sock)
+            self._sock.close()
+
+    def _accept(self) -> None:
+        for _ in range(ACCEPTS):
+            try:
+                sock, peer = self._sock.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except ConnectionAbortedError:
+                continue
+            except OSError as error:
+                self._rest(error)
+                return
+            self._admit(sock, str((peer or ("",))[0]))
+
+    def _rest(self, error: OSError) -> None:
+        """The process has no descriptors left, or the system no memory: what waits would wake the loop for ever."""
+        log.error("Connections cannot be accepted for now", extra={"fields": {"err": str(error)}})
+        self._loop.remove_reader(self._sock)
+        self._pause = self._loop.call_later(REST_S, self._loop.add_reader, self._sock, self._accept)
+
+    def _admit(self, sock: socket.socket, address: str) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        # asyncio sets this for sockets whose protocol is named only; without it a body waits for the ACK of its head.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        opening = _Opening()
+        slot = self._limits.admit(address, opening.close)
+        if slot is None:
+            sock.close()
+            return
+        task = self._loop.create_task(self._open(sock, slot, opening))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    async def _open(self, sock: socket.socket, slot: Slot, opening: "_Opening") -> None:
+        opened = False
+        try:
+            transport, _ = await self._loop.connect_accepted_socket(lambda: self._make(slot), sock)
+            opened = True
+        except OSError as error:
+            log.debug("Connection failed", extra={"fields": {"err": str(error)}})
+        finally:
+            if not opened:
+                sock.close()
+                self._limits.leave(slot)
+        if opened and opening.closed:
+            transport.abort()
 
 
-def admitted(limits: ConnectionLimits, transport: asyncio.Transport) -> Slot | None:
-    """The place of a new connection; without one it is closed."""
-    sock = transport.get_extra_info("socket")
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # asyncio sets this for sockets whose protocol is named only; without it a body waits for the ACK of its head.
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    slot = limits.admit(str((transport.get_extra_info("peername") or ("",))[0]), transport.abort)
-    if slot is None:
-        transport.abort()
-    return slot
+class _Opening:
+    """A connection before it has a transport: uvloop's must not be closed by its protocol's ``connection_made``."""
+
+    closed = False
+
+    def close(self) -> None:
+        """As soon as there is one."""
+        self.closed = True
 
 
 class SecureListener:
-    """What the connections of a listener share. ``connection`` is the factory of ``listen``.
+    """What the connections of a listener share. ``connection`` is what a ``Listener`` makes.
 
     context: for a new connection. make: the protocol of one whose handshake is done.
     """
@@ -57,35 +128,34 @@ class SecureListener:
         self.buffer = bytearray(_BUFFER_BYTES)
         self.handshakes = Handshakes()
 
-    def connection(self) -> asyncio.BaseProtocol:
+    def connection(self, slot: Slot) -> asyncio.BaseProtocol:
         """The protocol of a new connection."""
-        return _Connection(self)
+        return _Connection(self, slot)
 
 
 class _Connection(TlsProtocol):
     """A connection that has a place from its first moment to its end."""
 
-    def __init__(self, listener: SecureListener) -> None:
+    def __init__(self, listener: SecureListener, slot: Slot) -> None:
         super().__init__(listener.context(), listener.buffer, listener.handshakes, self._open, _failed)
         self._limits = listener.limits
         self._protocol = listener.make
-        self._slot: Slot | None = None
+        self._slot = slot
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._slot = admitted(self._limits, cast(asyncio.Transport, transport))
+        abort = cast(asyncio.Transport, transport).abort
+        self._slot.on_refusal(abort, abort)
 
     def received(self, data: bytes) -> None:
-        if self._slot is None or not self._slot.refused:  # else it is read to be able to tell why, and not looked at
+        if not self._slot.refused:  # else it is read to be able to tell why, and not looked at
             super().received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        if self._slot is not None:
-            self._limits.leave(self._slot)
+        self._limits.leave(self._slot)
 
     def _open(self) -> asyncio.Protocol:
-        assert self._slot is not None
         return self._protocol(self._slot)
 
 

@@ -28,6 +28,7 @@ from typing import Any, Generic, TypeVar
 
 from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.logs import V4
 from kcm_cli.component.metrics import Histogram
 from kcm_cli.component.metrics.informers import HANDLING_BUCKETS
 from kcm_cli.machinery.meta import Object
@@ -135,6 +136,7 @@ class Informer(Generic[T]):
         self._in_process = options.in_process
         self._spoilt = 0
         self._latest = False
+        self._absent = False
         self._backoff = Backoff(BackoffPolicy(), rng)
 
     def listen(
@@ -158,7 +160,13 @@ class Informer(Generic[T]):
         return listener
 
     def unlisten(self, listener: Listener[T]) -> None:
+        """The listener is called no more."""
         self._listeners.remove(listener)
+
+    @property
+    def listened(self) -> bool:
+        """Whether there are listeners."""
+        return bool(self._listeners)
 
     async def resync(self) -> None:
         """Give every object to the listeners once more, as an update to itself. Yields to the loop after each CHUNK."""
@@ -199,7 +207,9 @@ class Informer(Generic[T]):
     async def _wait(self, error: Exception) -> None:
         delay = self._backoff.next_s(self._clock.monotonic())
         retry_after = getattr(error, "retry_after_s", None)
-        log.warning(
+        said, self._absent = self._absent, isinstance(error, errors.NotFound)
+        log.log(
+            V4 if said and self._absent else logging.WARNING,  # what is not served may not be for days
             "Watch ended, trying again",
             extra={"fields": {"resource": str(self.resource), "delay_s": round(delay, 3), "err": str(error)}},
         )
@@ -283,6 +293,7 @@ class Informer(Generic[T]):
         self.last_version = version
         self.progress.reached(version)
         self._spoilt = 0
+        self._absent = False
         self._backoff.reset()
         self.synced.set()
 

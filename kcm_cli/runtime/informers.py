@@ -1,5 +1,6 @@
 """The shared informers of a process: one per resource and scope, whoever asks."""
 
+import asyncio
 import random
 from typing import Any, TypeVar, cast
 
@@ -8,7 +9,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import Listed, list_all
-from kcm_cli.runtime.informer import AnyInformer, Informer, InformerOptions, Scope
+from kcm_cli.runtime.informer import AnyInformer, Informer, InformerOptions, Listener, Scope
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.tasks import Tasks
 
@@ -37,7 +38,7 @@ class Informers:
         self._rng = rng
         self._resync_s = resync_s
         self._informers: dict[tuple[GVR, Scope], AnyInformer] = {}
-        self._running: set[tuple[GVR, Scope]] = set()
+        self._running: dict[tuple[GVR, Scope], list[asyncio.Task[None]]] = {}
 
     def get(self, resource: Resource[T], scope: Scope | None = None) -> Informer[T]:
         """The informer of a resource; made on first use. All users share its store."""
@@ -54,6 +55,16 @@ class Informers:
         full = self._informers.get((resource.gvr, Scope()))
         return full if full is not None else self.get(resource, Scope(metadata_only=True))
 
+    def release(self, informer: AnyInformer, listener: Listener[Any]) -> None:
+        """A listener of an informer that ``metadata`` gave wants no more. One of metadata alone ends with its last
+        listener; a full one is a controller's, and goes on."""
+        informer.unlisten(listener)
+        key = (informer.resource.gvr, informer.scope)
+        if informer.scope.metadata_only and not informer.listened and self._informers.get(key) is informer:
+            del self._informers[key]
+            for task in self._running.pop(key, ()):
+                task.cancel()
+
     async def list_now(self, resource: Resource[T], namespace: str = "") -> Listed[T]:
         """What the server has now, asked for with the rights that the caches have: for what is looked at too seldom
         to be worth a cache. Raises RequestError."""
@@ -64,10 +75,9 @@ class Informers:
         for key, informer in self._informers.items():
             if key in self._running:
                 continue
-            self._running.add(key)
-            tasks.start(f"informer {informer.resource}", informer.run())
+            running = self._running[key] = [tasks.start(f"informer {informer.resource}", informer.run())]
             if self._resync_s > 0:
-                tasks.start(f"resync {informer.resource}", self._resync(informer))
+                running.append(tasks.start(f"resync {informer.resource}", self._resync(informer)))
 
     def all(self) -> list[AnyInformer]:
         return list(self._informers.values())

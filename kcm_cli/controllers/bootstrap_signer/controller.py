@@ -58,11 +58,7 @@ CONTROLLER = Controller(
                 changed=the_config_map,
                 scope=Scope(namespace=NAMESPACE, field_selector=f"metadata.name={NAME}"),
             ),
-            Watch(
-                SECRETS,
-                the_config_map,
-                scope=Scope(namespace=bootstrap_tokens.NAMESPACE, field_selector=bootstrap_tokens.FIELD_SELECTOR),
-            ),
+            Watch(SECRETS, the_config_map, scope=_TOKENS),
         ),
         sync=Signer.sync,
     ),

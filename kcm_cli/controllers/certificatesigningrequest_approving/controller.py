@@ -31,17 +31,17 @@ class ApprovingController:
 
     async def sync(self, key: str) -> None:
         request = self._requests.get(key)
-        if request is None or not plan.is_open(request):
+        if request is None:
             return
-        ways = plan.ways(request, certificate_requests.parse(request))
-        for way in ways:
-            answer = await self._client.create(SUBJECT_ACCESS_REVIEWS, "", plan.review(request, way))
+        permissions = plan.plan(request)
+        for permission in permissions:
+            answer = await self._client.create(SUBJECT_ACCESS_REVIEWS, "", plan.review(request, permission))
             if answer.status.allowed:
-                update = certificate_requests.with_condition(request, plan.approval(way), "approval")
+                update = certificate_requests.with_condition(request, plan.approval(permission), "approval")
                 await writes.update(self._client, update)
                 return
-        if ways:
-            tried = ", ".join(way.permission for way in ways)
+        if permissions:
+            tried = ", ".join(permission.subresource for permission in permissions)
             raise NotAllowed(f"request {key} was recognized as {tried}, but its user is not allowed that")
 
 

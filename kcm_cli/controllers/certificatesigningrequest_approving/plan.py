@@ -1,4 +1,4 @@
-"""Which requests are approved by themselves, if who asks may do so.
+"""Which requests are approved automatically, given a permission of the requester.
 
 upstream: pkg/controller/certificates/approver/sarapprove.go
 """
@@ -10,19 +10,25 @@ from cryptography.x509.oid import NameOID
 
 from kcm_cli.api.certificates import CertificateSigningRequest
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.certificate_requests import KUBELET_CLIENT, problem
+from kcm_cli.planning.certificate_requests import KUBELET_CLIENT, parse, problem
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A permission, as a subresource of requests, and what the approval says."""
+class Permission:
+    """A subresource of requests that who asked may create, and what the approval says."""
 
-    permission: str
+    subresource: str
     message: str
 
 
-SELF = Way("selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.")
-NODE = Way("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
+SELF = Permission("selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.")
+NODE = Permission("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
+
+
+def plan(request: CertificateSigningRequest) -> tuple[Permission, ...]:
+    """The permissions of which any one suffices to approve a request; none for one that is decided on, or that is not
+    a kubelet's. Raises FormatError for one that cannot be read."""
+    return permissions(request, parse(request)) if is_open(request) else ()
 
 
 def is_open(request: CertificateSigningRequest) -> bool:
@@ -31,8 +37,8 @@ def is_open(request: CertificateSigningRequest) -> bool:
     return not decided and not request.status.certificate
 
 
-def ways(request: CertificateSigningRequest, asked: x509.CertificateSigningRequest) -> tuple[Way, ...]:
-    """How a request may be approved: only a kubelet's for a client certificate, its own one in two ways."""
+def permissions(request: CertificateSigningRequest, asked: x509.CertificateSigningRequest) -> tuple[Permission, ...]:
+    """Only a kubelet's request for a client certificate has any; one for its own certificate has two."""
     spec = request.spec
     if spec.signer_name != KUBELET_CLIENT or problem(KUBELET_CLIENT, asked, spec.usages):
         return ()
@@ -40,14 +46,14 @@ def ways(request: CertificateSigningRequest, asked: x509.CertificateSigningReque
     return (SELF, NODE) if names[-1].value == spec.username else (NODE,)
 
 
-def review(request: CertificateSigningRequest, way: Way) -> Doc:
+def review(request: CertificateSigningRequest, permission: Permission) -> Doc:
     """The question whether who asked may create requests of this kind."""
     spec = request.spec
     attributes = {
         "group": "certificates.k8s.io",
         "resource": "certificatesigningrequests",
         "verb": "create",
-        "subresource": way.permission,
+        "subresource": permission.subresource,
         "version": "*",
     }
     user = {"user": spec.username, "uid": spec.uid, "groups": list(spec.groups)}
@@ -59,6 +65,6 @@ def review(request: CertificateSigningRequest, way: Way) -> Doc:
     }
 
 
-def approval(way: Way) -> Doc:
+def approval(permission: Permission) -> Doc:
     """The condition."""
-    return {"type": "Approved", "status": "True", "reason": "AutoApproved", "message": way.message}
+    return {"type": "Approved", "status": "True", "reason": "AutoApproved", "message": permission.message}

@@ -12,7 +12,7 @@ PERIOD_S = 3600.0
 
 
 CONTROLLER = Controller(
-    lambda context: Cleaner(context, CERTIFICATE_SIGNING_REQUESTS, plan.is_over),
+    lambda context: Cleaner(context, CERTIFICATE_SIGNING_REQUESTS, plan.plan),
     passes=(Periodic(Cleaner.clean, pause_s=lambda cleaner: PERIOD_S),),
     reads=(CERTIFICATE_SIGNING_REQUESTS,),
 )

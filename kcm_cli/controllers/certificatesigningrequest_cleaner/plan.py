@@ -17,8 +17,8 @@ UNDECIDED = timedelta(hours=24)
 """So long a request is kept that nobody has decided on, or signed."""
 
 
-def is_over(request: CertificateSigningRequest, now: datetime) -> bool:
-    """Whether the request can go."""
+def plan(request: CertificateSigningRequest, now: datetime) -> bool:
+    """Whether the request is deleted."""
     conditions, signed = request.status.conditions, bool(request.status.certificate)
     if not conditions:
         return _older(request.metadata.creation_timestamp, UNDECIDED, now)

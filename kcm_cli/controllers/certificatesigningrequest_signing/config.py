@@ -7,6 +7,30 @@ from kcm_cli.component.kinds import DURATION, STRING
 from kcm_cli.component.options import option
 
 
+def _cert_file(flag: str, key: str, signer: str) -> str:
+    """The CA certificate of one signer."""
+    return option(
+        STRING,
+        "",
+        flag=f"cluster-signing-{flag}-cert-file",
+        key=f"{key}SignerConfiguration.CertFile",
+        help=f"PEM CA certificate for the signer kubernetes.io/{signer}; goes with the key flag of that signer and "
+        "excludes --cluster-signing-{cert,key}-file.",
+    )
+
+
+def _key_file(flag: str, key: str, signer: str) -> str:
+    """The private key of one signer."""
+    return option(
+        STRING,
+        "",
+        flag=f"cluster-signing-{flag}-key-file",
+        key=f"{key}SignerConfiguration.KeyFile",
+        help=f"PEM private key of the CA for the signer kubernetes.io/{signer}; goes with the certificate flag of "
+        "that signer and excludes --cluster-signing-{cert,key}-file.",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class CSRSigningConfig:
     """Options of the certificatesigningrequest-signing controller."""
@@ -25,86 +49,18 @@ class CSRSigningConfig:
         key="ClusterSigningKeyFile",
         help="PEM private key of the CA that signs for all signers; excludes the flags of single signers.",
     )
-    kubelet_serving_cert_file: str = option(
-        STRING,
-        "",
-        flag="cluster-signing-kubelet-serving-cert-file",
-        key="KubeletServingSignerConfiguration.CertFile",
-        help=(
-            "PEM CA certificate for the signer kubernetes.io/kubelet-serving; goes with the key flag of "
-            "that signer and excludes --cluster-signing-{cert,key}-file."
-        ),
+    kubelet_serving_cert_file: str = _cert_file("kubelet-serving", "KubeletServing", "kubelet-serving")
+    kubelet_serving_key_file: str = _key_file("kubelet-serving", "KubeletServing", "kubelet-serving")
+    kubelet_client_cert_file: str = _cert_file("kubelet-client", "KubeletClient", "kube-apiserver-client-kubelet")
+    kubelet_client_key_file: str = _key_file("kubelet-client", "KubeletClient", "kube-apiserver-client-kubelet")
+    kube_apiserver_client_cert_file: str = _cert_file(
+        "kube-apiserver-client", "KubeAPIServerClient", "kube-apiserver-client"
     )
-    kubelet_serving_key_file: str = option(
-        STRING,
-        "",
-        flag="cluster-signing-kubelet-serving-key-file",
-        key="KubeletServingSignerConfiguration.KeyFile",
-        help=(
-            "PEM private key of the CA for the signer kubernetes.io/kubelet-serving; goes with the "
-            "certificate flag of that signer and excludes --cluster-signing-{cert,key}-file."
-        ),
+    kube_apiserver_client_key_file: str = _key_file(
+        "kube-apiserver-client", "KubeAPIServerClient", "kube-apiserver-client"
     )
-    kubelet_client_cert_file: str = option(
-        STRING,
-        "",
-        flag="cluster-signing-kubelet-client-cert-file",
-        key="KubeletClientSignerConfiguration.CertFile",
-        help=(
-            "PEM CA certificate for the signer kubernetes.io/kube-apiserver-client-kubelet; goes with the "
-            "key flag of that signer and excludes --cluster-signing-{cert,key}-file."
-        ),
-    )
-    kubelet_client_key_file: str = option(
-        STRING,
-        "",
-        flag="cluster-signing-kubelet-client-key-file",
-        key="KubeletClientSignerConfiguration.KeyFile",
-        help=(
-            "PEM private key of the CA for the signer kubernetes.io/kube-apiserver-client-kubelet; goes "
-            "with the certificate flag of that signer and excludes --cluster-signing-{cert,key}-file."
-        ),
-    )
-    kube_apiserver_client_cert_file: str = option(
-        STRING,
-        "",
-        flag="cluster-signing-kube-apiserver-client-cert-file",
-        key="KubeAPIServerClientSignerConfiguration.CertFile",
-        help=(
-            "PEM CA certificate for the signer kubernetes.io/kube-apiserver-client; goes with the key flag "
-            "of that signer and excludes --cluster-signing-{cert,key}-file."
-        ),
-    )
-    kube_apiserver_client_key_file: str = option(
-        STRING,
-        "",
-        flag="cluster-signing-kube-apiserver-client-key-file",
-        key="KubeAPIServerClientSignerConfiguration.KeyFile",
-        help=(
-            "PEM private key of the CA for the signer kubernetes.io/kube-apiserver-client; goes with the "
-            "certificate flag of that signer and excludes --cluster-signing-{cert,key}-file."
-        ),
-    )
-    legacy_unknown_cert_file: str = option(
-        STRING,
-        "",
-        flag="cluster-signing-legacy-unknown-cert-file",
-        key="LegacyUnknownSignerConfiguration.CertFile",
-        help=(
-            "PEM CA certificate for the signer kubernetes.io/legacy-unknown; goes with the key flag of that "
-            "signer and excludes --cluster-signing-{cert,key}-file."
-        ),
-    )
-    legacy_unknown_key_file: str = option(
-        STRING,
-        "",
-        flag="cluster-signing-legacy-unknown-key-file",
-        key="LegacyUnknownSignerConfiguration.KeyFile",
-        help=(
-            "PEM private key of the CA for the signer kubernetes.io/legacy-unknown; goes with the "
-            "certificate flag of that signer and excludes --cluster-signing-{cert,key}-file."
-        ),
-    )
+    legacy_unknown_cert_file: str = _cert_file("legacy-unknown", "LegacyUnknown", "legacy-unknown")
+    legacy_unknown_key_file: str = _key_file("legacy-unknown", "LegacyUnknown", "legacy-unknown")
     duration_s: float = option(
         DURATION,
         8760 * 3600.0,

@@ -3,13 +3,9 @@
 upstream: pkg/controller/certificates/signer
 """
 
-import base64
 from collections.abc import Mapping
-from datetime import timedelta
 
-from cryptography import x509
-
-from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS, CertificateSigningRequest
+from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS
 from kcm_cli.controllers.certificatesigningrequest_signing import plan
 from kcm_cli.controllers.certificatesigningrequest_signing.authority import Authority
 from kcm_cli.controllers.certificatesigningrequest_signing.config import CSRSigningConfig
@@ -17,11 +13,8 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
 from kcm_cli.engine.descriptor import StartError
-from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.times import format_time
 from kcm_cli.planning import certificate_requests
-from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.runtime.workqueue import RetryLimiter
 
 WORKERS = 5
@@ -62,30 +55,15 @@ class SigningController:
     async def sync(self, key: str) -> None:
         request = self._requests.get(key)
         authority = self._authorities.get(request.spec.signer_name) if request is not None else None
-        if request is None or authority is None or not plan.is_due(request):
+        if request is None or authority is None:
             return
-        asked, spec = certificate_requests.parse(request), request.spec
-        refusal = certificate_requests.problem(spec.signer_name, asked, spec.usages)
-        update = self._failed(request, refusal) if refusal else self._signed(request, asked, authority)
-        await writes.update(self._client, update)
-
-    def _signed(
-        self, request: CertificateSigningRequest, asked: x509.CertificateSigningRequest, authority: Authority
-    ) -> Update:
-        lifetime = timedelta(seconds=plan.duration_s(request.spec.expiration_seconds, self._longest_s))
-        pem = authority.sign(asked, request.spec.usages, lifetime, self._clock.now())
-        changes: dict[Path, Value] = {("status", "certificate"): base64.b64encode(pem).decode()}
-        return Update(CERTIFICATE_SIGNING_REQUESTS, request, changes, "status")
-
-    def _failed(self, request: CertificateSigningRequest, text: str) -> Update:
-        failed: codec.Doc = {
-            "type": "Failed",
-            "status": "True",
-            "reason": "SignerValidationFailure",
-            "message": text,
-            "lastUpdateTime": format_time(self._clock.now()),
-        }
-        return certificate_requests.with_condition(request, failed, "status")
+        now = self._clock.now()
+        update = plan.plan(request, self._longest_s, now)
+        if isinstance(update, plan.Signing):
+            pem = authority.sign(update.request, request.spec.usages, update.lifetime, now)
+            update = plan.signed(request, pem)
+        if update is not None:
+            await writes.update(self._client, update)
 
 
 CONTROLLER = Controller(

@@ -3,9 +3,54 @@
 upstream: pkg/controller/certificates/signer/signer.go
 """
 
-from kcm_cli.api.certificates import CertificateSigningRequest
+import base64
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from cryptography import x509
+
+from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS, CertificateSigningRequest
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.times import format_time
+from kcm_cli.planning.actions import Path, Update, Value
+from kcm_cli.planning.certificate_requests import parse, problem, with_condition
 
 SHORTEST_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """What the signer's CA has to sign, for so long."""
+
+    request: x509.CertificateSigningRequest
+    lifetime: timedelta
+
+
+def plan(request: CertificateSigningRequest, longest_s: float, now: datetime) -> Signing | Update | None:
+    """Sign the request, or refuse it by the condition Failed; None if it is not due.
+
+    Raises FormatError for a request that cannot be read.
+    """
+    if not is_due(request):
+        return None
+    asked, spec = parse(request), request.spec
+    refusal = problem(spec.signer_name, asked, spec.usages)
+    if not refusal:
+        return Signing(asked, timedelta(seconds=duration_s(spec.expiration_seconds, longest_s)))
+    failed: Doc = {
+        "type": "Failed",
+        "status": "True",
+        "reason": "SignerValidationFailure",
+        "message": refusal,
+        "lastUpdateTime": format_time(now),
+    }
+    return with_condition(request, failed, "status")
+
+
+def signed(request: CertificateSigningRequest, pem: bytes) -> Update:
+    """The request with its certificate."""
+    changes: dict[Path, Value] = {("status", "certificate"): base64.b64encode(pem).decode()}
+    return Update(CERTIFICATE_SIGNING_REQUESTS, request, changes, "status")
 
 
 def is_due(request: CertificateSigningRequest) -> bool:

@@ -26,13 +26,10 @@ class AggregationController:
         role = self._roles.get(key)
         if role is None or role.aggregation_rule is None:
             return
-        rules = plan.rules_of(role, self._roles)
-        if self._roles.unseen():
-            rules = plan.kept(role, rules)
-        if plan.same(role, rules):
-            return
-        query = (("fieldManager", MANAGER), ("force", "true"))
-        await self._client.patch(CLUSTER_ROLES, "", key, plan.applied(role, rules), content_type=APPLY, query=query)
+        applied = plan.plan(role, self._roles, complete=not self._roles.unseen())
+        if applied is not None:
+            query = (("fieldManager", MANAGER), ("force", "true"))
+            await self._client.patch(CLUSTER_ROLES, "", key, applied, content_type=APPLY, query=query)
 
     def changed(self, role: ClusterRole) -> Keys:
         """All aggregated roles; this one may have become one of them."""

@@ -12,6 +12,18 @@ from kcm_cli.machinery.labels import from_label_selector
 _FIELDS = ("apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs")
 
 
+def plan(role: ClusterRole, all_roles: Iterable[ClusterRole], *, complete: bool) -> Doc | None:
+    """What is applied to an aggregated ClusterRole; None if it has these rules already.
+
+    complete: all roles could be decoded; else no rule is taken away. Raises FormatError for a selector that cannot
+    be used.
+    """
+    rules = rules_of(role, all_roles)
+    if not complete:
+        rules = kept(role, rules)
+    return None if same(role, rules) else applied(role, rules)
+
+
 def rules_of(role: ClusterRole, all_roles: Iterable[ClusterRole]) -> list[Doc]:
     """In order of the selectors, then of names. Raises FormatError for a selector that cannot be used."""
     rule = role.aggregation_rule

@@ -6,7 +6,7 @@ upstream: pkg/controller/deployment
 from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS, Deployment, DeploymentStatus, ReplicaSet
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.controllers.deployment.config import DeploymentConfig
-from kcm_cli.controllers.deployment.plan import Draft, names, next_check_s, plan, status
+from kcm_cli.controllers.deployment.plan import Rollout, names, next_check_s, plan, status
 from kcm_cli.controllers.deployment.plan.spec import same_template
 from kcm_cli.controllers.deployment.snapshot import Snapshot
 from kcm_cli.engine import writes
@@ -49,15 +49,15 @@ class DeploymentController:
             await self._refuse_everything(deployment)
             return None
         snapshot = await self._read(deployment, selector)
-        wanted, draft = plan(snapshot, self._clock.now())
-        outcome = await self._execute(wanted, draft)
+        wanted, rollout = plan(snapshot, self._clock.now())
+        outcome = await self._execute(wanted, rollout)
         now = self._clock.now()
-        new = status(draft, outcome, now)
+        new = status(rollout, outcome, now)
         if new is not None:
-            await self._write_status(draft, new)
+            await self._write_status(rollout, new)
         if outcome.error is not None and not namespace_terminating(outcome.error):
             raise outcome.error
-        return next_check_s(draft, new, now) if new is not None and new == deployment.status else None
+        return next_check_s(rollout, new, now) if new is not None and new == deployment.status else None
 
     async def _read(self, deployment: Deployment, selector: Selector) -> Snapshot:
         owned = await claim(
@@ -76,30 +76,30 @@ class DeploymentController:
                 running[replica_set.uid] = sum(not is_terminal(pod) for pod in pods)
         return Snapshot(deployment, tuple(owned), running, self._reports_terminating)
 
-    async def _execute(self, wanted: Plan, draft: Draft) -> Outcome:
+    async def _execute(self, wanted: Plan, rollout: Rollout) -> Outcome:
         """Carry the plan out. A ReplicaSet that exists already and is ours is no failure, only an old cache."""
         outcome = await self._executor.run(wanted)
         failure = outcome.failed[0] if outcome.failed else None
-        if failure is None or not isinstance(failure.action, Create) or draft.new is None:
+        if failure is None or not isinstance(failure.action, Create) or rollout.new is None:
             return outcome
-        name = draft.new.name
+        name = rollout.new.name
         if isinstance(failure.error, AlreadyExists):
-            existing = self._replica_sets.store.get(f"{draft.snapshot.deployment.namespace}/{name}")
-            if existing is None or self._is_new(draft.snapshot.deployment, existing):
+            existing = self._replica_sets.store.get(f"{rollout.snapshot.deployment.namespace}/{name}")
+            if existing is None or self._is_new(rollout.snapshot.deployment, existing):
                 raise failure.error  # the cache has not caught up: come back, do not count a collision
         elif not namespace_terminating(failure.error):
             message = f'Failed to create new replica set "{name}": {failure.error}'
-            ref = ref_to(DEPLOYMENTS, draft.snapshot.deployment)
+            ref = ref_to(DEPLOYMENTS, rollout.snapshot.deployment)
             self._recorder.emit(Notice(ref, "Warning", names.CREATE_ERROR, message))
         return outcome
 
-    async def _write_status(self, draft: Draft, new: DeploymentStatus) -> None:
-        deployment = draft.snapshot.deployment
+    async def _write_status(self, rollout: Rollout, new: DeploymentStatus) -> None:
+        deployment = rollout.snapshot.deployment
         changes: dict[Path, Value] = {}
         if new != deployment.status:
             changes.update(status_changes(new))
-        if draft.annotations != deployment.annotations:
-            changes[("metadata", "annotations")] = draft.annotations
+        if rollout.annotations != deployment.annotations:
+            changes[("metadata", "annotations")] = rollout.annotations
         if changes:
             await writes.update(self._client, Update(DEPLOYMENTS, deployment, changes, "status"))
 

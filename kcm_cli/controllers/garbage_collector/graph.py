@@ -123,6 +123,8 @@ class Graph:
         node = self._nodes.get(identity.uid)
         if node is None:
             return self._insert(identity, meta, old)
+        if not node.virtual and node.identity.api_version != identity.api_version:
+            node.identity = identity  # the version in which it was seen before may not be served any more
         if not node.virtual and node.owners == meta.owner_references and meta.deletion_timestamp is None:
             return None
         effects = Effects()

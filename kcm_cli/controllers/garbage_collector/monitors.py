@@ -7,6 +7,7 @@ is held: names, owners, finalizers. Labels, annotations and content cost nothing
 import logging
 from collections.abc import Callable
 from enum import Enum
+from typing import Any
 
 import msgspec
 
@@ -19,7 +20,7 @@ from kcm_cli.machinery.meta import Object, OwnerReference, PartialObject, View
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.served import ServedResource
 from kcm_cli.rest.transport import RequestError
-from kcm_cli.runtime.informer import AnyInformer
+from kcm_cli.runtime.informer import AnyInformer, Listener
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +65,7 @@ class Monitors:
         self._ignored = ignored
         self._put = put
         self._listening: dict[GVR, AnyInformer] = {}
+        self._listeners: dict[GVR, Listener[Any]] = {}
         self._followed: dict[GVR, ServedResource] = {}
         self._by_kind: dict[tuple[str, str], AnyInformer] = {}
 
@@ -96,6 +98,7 @@ class Monitors:
                 wanted.setdefault(gvr, resource)
         added, removed = wanted.keys() - self._followed.keys(), self._followed.keys() - wanted.keys()
         if not added and not removed:
+            self._release()
             return Outcome.SAME
         fields = {"added": ",".join(sorted(map(str, added))), "removed": ",".join(sorted(map(str, removed)))}
         log.log(V2, "syncing garbage collector with updated resources from discovery", extra={"fields": fields})
@@ -105,17 +108,14 @@ class Monitors:
         self._followed = wanted
         self._by_kind = {(gvr.group_version, served.kind): self._listening[gvr] for gvr, served in wanted.items()}
         self._context.start_informers()
+        self._release()
         return Outcome.CHANGED
 
     def _counts(self, resource: ServedResource) -> bool:
         return (resource.gvr.group, resource.gvr.plural) not in self._ignored
 
     def _listen(self, served: ServedResource) -> None:
-        """Follow a resource from now on.
-
-        One that is no longer served keeps its nodes, as upstream's do: they go when it is served again and its cache
-        finds that the objects do not exist.
-        """
+        """Follow a resource from now on."""
         if served.gvr in self._listening:
             return
         slim = Resource(served.gvr, served.kind, SlimObject, served.namespaced)
@@ -150,7 +150,7 @@ class Monitors:
                 undecoded.add(obj.metadata.uid)
                 put(Observed(kind, _partial(obj), held.metadata if held is not None else None))
 
-        informer.listen(
+        self._listeners[served.gvr] = informer.listen(
             on_add=added,
             on_update=updated,
             on_delete=deleted,
@@ -160,6 +160,33 @@ class Monitors:
         listening = True
         if held := informer.store.list():
             put(Listed(kind, held))
+
+    def _release(self) -> None:
+        """Stop to follow what is not wanted any more, once nothing depends on it.
+
+        A resource that is no longer served keeps the nodes of what was left of it, as upstream's do: they go when it is
+        served again and its cache finds that the objects do not exist. One that is followed in another version is
+        needed until that one is listed.
+        """
+        now = {(gvr.group, gvr.plural): self._listening[gvr] for gvr in self._followed}
+        for gvr in self._listening.keys() - self._followed.keys():
+            informer, other = self._listening[gvr], now.get((gvr.group, gvr.plural))
+            if other is not None:
+                if not other.synced.is_set():
+                    continue
+                self._gone(gvr, informer, other)
+            elif len(informer.store) or informer.store.unknown():
+                continue
+            del self._listening[gvr]
+            self._context.informers.release(informer, self._listeners.pop(gvr))
+
+    def _gone(self, gvr: GVR, informer: AnyInformer, other: AnyInformer) -> None:
+        """What one version's cache still holds of objects that another one's does not."""
+        kind, unknown = Kind(gvr.group_version, informer.resource.kind), other.store.unknown()
+        for obj in informer.store.list():
+            held = other.store.get(obj.key)
+            if obj.key not in unknown and (held is None or held.uid != obj.uid):
+                self._put(Deleted(kind, obj))
 
 
 def _partial(obj: Undecodable) -> PartialObject:

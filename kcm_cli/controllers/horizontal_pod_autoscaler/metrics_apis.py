@@ -10,13 +10,14 @@ from urllib.parse import quote
 
 import msgspec
 
-from kcm_cli.api.autoscaling import TargetReference
+from kcm_cli.api.autoscaling import MetricSpec, TargetReference
 from kcm_cli.component.clock import Clock
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Sample, Uncomputable
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.proposals import is_valid, source_of
+from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Reading, Sample, Uncomputable
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.labels import Selector
+from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import ObjectMeta, View
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.machinery.times import parse_time, span
@@ -66,8 +67,34 @@ class MetricsApis:
     """The three APIs behind one client."""
 
     def __init__(self, client: Door, clock: Clock) -> None:
-        self._client = client
+        self._client, self._clock = client, clock
         self._mapper = Mapper(client, clock)
+
+    async def read(self, namespace: str, selector: Selector, spec: MetricSpec) -> Reading:
+        """One metric of the pods of this selector, or of what the metric names."""
+        if not is_valid(spec):
+            return Reading()
+        started = self._clock.monotonic()
+        try:
+            value, failure = await self._value(namespace, selector, spec), None
+        except Uncomputable as error:
+            value, failure = None, error
+        return Reading(value, failure, self._clock.monotonic() - started)
+
+    async def _value(
+        self, namespace: str, selector: Selector, spec: MetricSpec
+    ) -> dict[str, Sample] | int | tuple[int, ...]:
+        source = source_of(spec)
+        name, labels = source.metric.name, from_label_selector(source.metric.selector)
+        match spec.type:
+            case "Pods":
+                return await self.pods(namespace, selector, name, labels)
+            case "Object":
+                return await self.object(namespace, source.described_object, name, labels)
+            case "External":
+                return await self.external(namespace, name, labels)
+            case _:
+                return await self.resource(namespace, selector, source.name, source.container)
 
     async def resource(self, namespace: str, selector: Selector, resource: str, container: str) -> dict[str, Sample]:
         """What pods (or one container of each) use, by pod name. Raises Uncomputable."""

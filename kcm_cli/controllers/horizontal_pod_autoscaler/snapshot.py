@@ -1,13 +1,12 @@
-"""What one look at an autoscaler starts from."""
+"""What the horizontal-pod-autoscaler-controller reads for one autoscaler, and what it remembers of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from kcm_cli.api.autoscaling import HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec
+from kcm_cli.api.autoscaling import HorizontalPodAutoscaler, Scale
+from kcm_cli.api.core import Pod
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Tolerances
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan.conditions import SCALED_TO_ZERO
-from kcm_cli.machinery.quantity import parse
-from kcm_cli.planning.conditions import is_true
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,29 +18,71 @@ class Features:
     pod_level: bool
 
 
-def minimum(spec: HorizontalPodAutoscalerSpec) -> int:
-    return 1 if spec.min_replicas is None else spec.min_replicas
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A number (a recommendation, or the size of a change) and when it was made."""
+
+    number: int
+    at: datetime
 
 
-def has_outside_metric(spec: HorizontalPodAutoscalerSpec) -> bool:
-    """Whether some metric can be read without pods."""
-    return any(metric.type in ("Object", "External") for metric in spec.metrics)
+@dataclass(frozen=True, slots=True)
+class History:
+    """What was recommended and done for one autoscaler."""
+
+    recommendations: tuple[Mark, ...] = ()
+    ups: tuple[Mark, ...] = ()
+    downs: tuple[Mark, ...] = ()
 
 
-def was_scaled_to_zero(hpa: HorizontalPodAutoscaler, features: Features) -> bool:
-    """Whether it was this controller that took away the last pod."""
-    return features.to_zero and is_true(hpa.status.conditions, SCALED_TO_ZERO)
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The value of one pod: measured at ``at`` over the ``window`` before."""
+
+    value: int
+    at: datetime | None = None
+    window: timedelta = timedelta(0)
 
 
-def tolerances(
-    spec: HorizontalPodAutoscalerSpec, config: HorizontalPodAutoscalerConfig, features: Features
-) -> Tolerances:
-    """Of the autoscaler where it names them (and the gate is on), else the controller's."""
-    down = up = config.tolerance
-    behavior = spec.behavior
-    if features.tolerance and behavior is not None:
-        if behavior.scale_down is not None and behavior.scale_down.tolerance is not None:
-            down = parse(behavior.scale_down.tolerance).approximate()
-        if behavior.scale_up is not None and behavior.scale_up.tolerance is not None:
-            up = parse(behavior.scale_up.tolerance).approximate()
-    return Tolerances(down, up)
+Samples = Mapping[str, Sample]
+
+
+class Uncomputable(Exception):
+    """There is no number of replicas to be had; the text goes into events and conditions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a metrics API returned for one metric: samples by pod name, one value or several; ``failure`` says why it
+    returned none. Nothing is asked for a metric that is not valid. ``seconds``: how long it took."""
+
+    value: Samples | int | tuple[int, ...] | None = None
+    failure: Uncomputable | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The pods that the target's selector chooses, and the names of the autoscalers that have such pods."""
+
+    pods: tuple[Pod, ...] = ()
+    autoscalers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An autoscaler, the scale of its target, and its metrics in the order of the spec.
+
+    scale: None where it could not be read, for the reason ``unreadable``; ``by_spec``: through the autoscaler's fault.
+    ``selected`` and ``readings`` are empty where no metrics are needed, or the selector is not valid.
+    """
+
+    hpa: HorizontalPodAutoscaler
+    config: HorizontalPodAutoscalerConfig
+    features: Features
+    history: History | None
+    scale: Scale | None
+    unreadable: str = ""
+    by_spec: bool = False
+    selected: Selected = Selected()
+    readings: tuple[Reading, ...] = ()

@@ -29,7 +29,7 @@ class ScaleFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class TargetScale:
     """A scale as it was read, and where."""
 
     resource: Resource[Scale]
@@ -50,7 +50,7 @@ class Targets:
         self._clock = clock
         self._mapper = Mapper(client, clock)
 
-    async def read(self, namespace: str, ref: TargetReference) -> Held:
+    async def read(self, namespace: str, ref: TargetReference) -> TargetScale:
         """Raises ScaleFailed."""
         if ref.api_version.count("/") > 1:
             raise ScaleFailed(f"unexpected GroupVersion string: {ref.api_version}", by_spec=True)
@@ -58,20 +58,20 @@ class Targets:
         try:
             served = await self._mapper.kind(group, ref.kind)
             resource: Resource[Scale] = Resource(served.gvr, "Scale", Scale)
-            return Held(resource, namespace, ref.name, await self._get(resource, namespace, ref.name))
+            return TargetScale(resource, namespace, ref.name, await self._get(resource, namespace, ref.name))
         except ApiError as error:
             raise ScaleFailed(str(error)) from None
         except (NoMatch, TransportError, ValueError) as error:
             raise ScaleFailed(str(error)) from None
 
-    async def write(self, held: Held, replicas: int) -> None:
+    async def write(self, found: TargetScale, replicas: int) -> None:
         """Set the number of replicas; over conflicts. Raises ScaleFailed."""
-        doc = held.doc
+        doc = found.doc
         for attempt in range(_ATTEMPTS):
             spec = doc.get("spec")
             wanted = {**doc, "spec": {**(spec if isinstance(spec, dict) else {}), "replicas": replicas}}
             try:
-                await self._client.update(held.resource, held.namespace, held.name, wanted, subresource="scale")
+                await self._client.update(found.resource, found.namespace, found.name, wanted, subresource="scale")
             except Conflict as error:
                 if attempt == _ATTEMPTS - 1:
                     raise ScaleFailed(str(error)) from None
@@ -80,11 +80,11 @@ class Targets:
             else:
                 return
             await self._clock.sleep(_PAUSE_S)
-            doc = await self._again(held, doc)
+            doc = await self._again(found, doc)
 
-    async def _again(self, held: Held, doc: Doc) -> Doc:
+    async def _again(self, found: TargetScale, doc: Doc) -> Doc:
         try:
-            return await self._get(held.resource, held.namespace, held.name)
+            return await self._get(found.resource, found.namespace, found.name)
         except ScaleFailed:
             return doc  # the write that follows says what is wrong
 

@@ -1,12 +1,12 @@
 """job-controller: runs pods until enough of them have succeeded, or too many have failed.
 
-Expected flow of a sync: claim the pods, assess, delete or create pods, store what has ended, remove the finalizers of
+Expected flow of a sync: claim the pods, plan, delete or create pods, store what has ended, remove the finalizers of
 those pods, store the counters. Each step is safe to repeat: a pod is counted once, when its finalizer is gone.
 
 upstream: pkg/controller/job/job_controller.go
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from operator import attrgetter
 
@@ -15,19 +15,26 @@ import msgspec
 from kcm_cli.api.batch import JOBS, Job, JobStatus
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS
+from kcm_cli.controllers.job.backoff import FRESH, Backoff
 from kcm_cli.controllers.job.config import JobConfig
-from kcm_cli.controllers.job.gangs import Gangs
 from kcm_cli.controllers.job.metrics import JobMetrics
 from kcm_cli.controllers.job.orphans import Orphans
-from kcm_cli.controllers.job.plan import names, spec
-from kcm_cli.controllers.job.plan.assess import Assessment, assess, with_uncounted
-from kcm_cli.controllers.job.plan.backoff import FRESH, Backoff
-from kcm_cli.controllers.job.plan.facts import has_finalizer
-from kcm_cli.controllers.job.plan.features import Features
-from kcm_cli.controllers.job.plan.manage import Step, Work, manage, remove_finalizer
-from kcm_cli.controllers.job.plan.status import Progress, progress
-from kcm_cli.controllers.job.plan.tracking import Tracking, counted, finished, track
-from kcm_cli.controllers.job.snapshot import Snapshot
+from kcm_cli.controllers.job.plan import (
+    JobPlan,
+    SyncAction,
+    Tracking,
+    counted,
+    finished,
+    names,
+    plan,
+    remove_finalizer,
+    spec,
+    status,
+    with_uncounted,
+)
+from kcm_cli.controllers.job.plan.pods import has_finalizer
+from kcm_cli.controllers.job.pod_groups import PodGroups
+from kcm_cli.controllers.job.snapshot import Features, Snapshot
 from kcm_cli.controllers.job.watches import PodWatch, selector_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
@@ -53,7 +60,7 @@ def _limiter(context: ControllerContext) -> RetryLimiter:
 
 
 class JobController:
-    """Reads a Job with its pods, assesses it, acts, and writes its status."""
+    """Reads a Job with its pods, plans, acts, and writes its status."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock = context.clock
@@ -72,7 +79,7 @@ class JobController:
         _, orphan_queue = context.queues
         self._jobs = context.cache(JOBS)
         self._pods = context.cache(PODS)
-        self._gangs = Gangs(context) if enabled("WorkloadWithJob") else None
+        self._pod_groups = PodGroups(context) if enabled("WorkloadWithJob") else None
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
         self.orphans = Orphans(orphan_queue, context.executor(), self._jobs.store, self._pods.store, self._features)
         self.pods = PodWatch(
@@ -102,23 +109,22 @@ class JobController:
         self._metrics.skipped(group, resource)
 
     async def _sync(self, job: Job) -> float | None:
-        started, step, failed = self._clock.monotonic(), Step.RECONCILING, True
+        started, action, failed = self._clock.monotonic(), SyncAction.RECONCILING, True
         try:
             snapshot = await self._read(job)
             now = self._clock.now()
-            assessment = assess(snapshot, now)
-            work = manage(assessment, now)
-            step = work.step
-            outcome = await self._carry_out(job.key, work)
-            if work.creations:
+            planned = plan(snapshot, now)
+            action = planned.action
+            outcome = await self._carry_out(job.key, planned)
+            if planned.creations:
                 created = sum(isinstance(done.action, Create) for done in outcome.done)
-                self._metrics.created(assessment, created, len(outcome.failed))
-            await self._record(assessment, progress(assessment, work, outcome, now), now)
+                self._metrics.created(planned.state, created, len(outcome.failed))
+            await self._record(planned, status(planned, outcome, now), now)
             _raise_first(outcome)
             failed = False
         finally:
-            self._metrics.synced(job, step, self._clock.monotonic() - started, failed=failed)
-        return _soonest(assessment.deadline_s, work.wait_s)
+            self._metrics.synced(job, action, self._clock.monotonic() - started, failed=failed)
+        return planned.again_s
 
     # -- reading
 
@@ -140,44 +146,43 @@ class JobController:
             satisfied=self._expectations.satisfied(job.key, self._clock.monotonic()),
             backoff=self._backoffs.get(job.key, FRESH),
             features=self._features,
-            pod_group=None if self._gangs is None else await self._gangs.group_of(job, pods),
+            pod_group=None if self._pod_groups is None else await self._pod_groups.group_of(job, pods),
         )
 
     # -- acting
 
-    async def _carry_out(self, key: str, work: Work) -> Outcome:
+    async def _carry_out(self, key: str, planned: JobPlan) -> Outcome:
         """Create pods, or delete pods after taking their finalizers. A pod that keeps its finalizer is not deleted."""
-        if work.creations:
-            expect = Expect(key, creations=len(work.creations))
-            return await self._executor.stage(Stage(work.creations, Mode.SLOW_START, expect))
-        if not work.deletions:
+        if planned.creations:
+            expect = Expect(key, creations=len(planned.creations))
+            return await self._executor.stage(Stage(planned.creations, Mode.SLOW_START, expect))
+        if not planned.deletions:
             return Outcome()
         failures: tuple[Failed, ...] = ()
-        if work.finalizers:
-            failures = _real(await self._executor.stage(Stage(work.finalizers)))
+        if planned.finalizers:
+            failures = _real(await self._executor.stage(Stage(planned.finalizers)))
         kept = _names(failures)
-        deletions = tuple(deletion for deletion in work.deletions if deletion.name not in kept)
+        deletions = tuple(deletion for deletion in planned.deletions if deletion.name not in kept)
         expected = tuple(f"{deletion.namespace}/{deletion.name}" for deletion in deletions)
-        stage = Stage(deletions, Mode.PARALLEL, Expect(key, deletions=expected) if work.managed else None)
+        stage = Stage(deletions, Mode.PARALLEL, Expect(key, deletions=expected) if planned.managed else None)
         outcome = await self._executor.stage(stage)
         return outcome.merge(Outcome(failed=failures))
 
-    async def _record(self, assessment: Assessment, made: Progress, now: datetime) -> None:
+    async def _record(self, planned: JobPlan, tracking: Tracking, now: datetime) -> None:
         """Store what has ended, let these pods go, and store what follows from that."""
-        job = assessment.job
-        tracking = track(assessment, made.status, made.verdict, now)
+        job = planned.state.job
         if tracking.status != with_uncounted(job.status):
             job = await self._store(job, tracking.status)
-            self._remember(job.key, assessment.backoff)
-            for notice in made.notices:
+            self._remember(job.key, planned.state.backoff)
+            for notice in tracking.notices:
                 self._recorder.emit(notice)
         for action, times in tracking.policy_actions.items():
             self._metrics.policy_applied(action, times)
         waiting, error = await self._release(tracking)
-        status = counted(job.status, waiting)
-        final = None if error is not None else finished(tracking, status, now)
-        if final is not None or status is not job.status:
-            job = await self._store(job, final or status)
+        new = counted(job.status, waiting)
+        final = None if error is not None else finished(tracking, new, now)
+        if final is not None or new is not job.status:
+            job = await self._store(job, final or new)
         if error is not None:
             raise error
         if final is not None:
@@ -194,12 +199,12 @@ class JobController:
         gone = {pod.uid for pod in pods if pod.name not in kept}
         return tracking.waiting - gone, failures[0].error if failures else None
 
-    async def _store(self, job: Job, status: JobStatus) -> Job:
+    async def _store(self, job: Job, new: JobStatus) -> Job:
         stored = await self._client.update(
             JOBS,
             job.namespace,
             job.name,
-            writes.edited(job, status_changes(status)),
+            writes.edited(job, status_changes(new)),
             subresource="status",
         )
         self._metrics.status_written(job, job.status, stored.status)
@@ -279,11 +284,6 @@ def _raise_first(outcome: Outcome) -> None:
     for failure in outcome.failed:
         if not namespace_terminating(failure.error):
             raise failure.error
-
-
-def _soonest(*delays: float | None) -> float | None:
-    known: Sequence[float] = [delay for delay in delays if delay is not None]
-    return min(known) if known else None
 
 
 def _workers(context: ControllerContext) -> int:

@@ -6,9 +6,9 @@ upstream: pkg/controller/job/metrics/metrics.go
 from kcm_cli.api.batch import Job, JobStatus
 from kcm_cli.component.metrics import Registry, Stability, exponential_buckets
 from kcm_cli.controllers.job.plan import names, spec
-from kcm_cli.controllers.job.plan.assess import Assessment
+from kcm_cli.controllers.job.plan.decide import SyncAction
 from kcm_cli.controllers.job.plan.indexes import parse
-from kcm_cli.controllers.job.plan.manage import Step
+from kcm_cli.controllers.job.plan.state import JobState
 from kcm_cli.engine.own_writes import stale_sync_skips
 from kcm_cli.planning.jobs import COMPLETE
 
@@ -75,8 +75,8 @@ class JobMetrics:
         )
         self.skipped = stale_sync_skips(registry, "job", "Job")
 
-    def synced(self, job: Job, step: Step, duration_s: float, *, failed: bool) -> None:
-        labels = (step.value, spec.completion_mode(job), "error" if failed else "success")
+    def synced(self, job: Job, action: SyncAction, duration_s: float, *, failed: bool) -> None:
+        labels = (action.value, spec.completion_mode(job), "error" if failed else "success")
         self._duration.labels(*labels).observe(duration_s)
         self._syncs.labels(*labels).inc()
 
@@ -95,13 +95,13 @@ class JobMetrics:
     def policy_applied(self, action: str, times: int) -> None:
         self._policy.labels(action).inc(times)
 
-    def created(self, assessment: Assessment, created: int, failed: int) -> None:
+    def created(self, state: JobState, created: int, failed: int) -> None:
         """Pods created in one sync, by why: for the first time, or in place of others."""
         reason = "new"
-        policy, tells = assessment.job.spec.pod_replacement_policy, assessment.snapshot.features.replacement
-        if tells and policy == names.REPLACE_FAILED and assessment.failed > 0:
+        policy, tells = state.job.spec.pod_replacement_policy, state.snapshot.features.replacement
+        if tells and policy == names.REPLACE_FAILED and state.failed > 0:
             reason = "recreate_failed"
-        elif tells and (assessment.failed > 0 or assessment.terminating > 0):
+        elif tells and (state.failed > 0 or state.terminating > 0):
             reason = "recreate_terminating_or_failed"
         if created:
             self._creations.labels(reason, SUCCEEDED).inc(created)

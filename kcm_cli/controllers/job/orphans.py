@@ -7,10 +7,9 @@ upstream: pkg/controller/job/job_controller.go#syncOrphanPod
 
 from kcm_cli.api.batch import JOBS, Job
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.job.plan import spec
-from kcm_cli.controllers.job.plan.facts import has_finalizer
-from kcm_cli.controllers.job.plan.features import Features
-from kcm_cli.controllers.job.plan.manage import remove_finalizer
+from kcm_cli.controllers.job.plan import remove_finalizer, spec
+from kcm_cli.controllers.job.plan.pods import has_finalizer
+from kcm_cli.controllers.job.snapshot import Features
 from kcm_cli.engine.controller import Keys
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.meta import controller_of

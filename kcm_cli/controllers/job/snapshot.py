@@ -1,11 +1,31 @@
-"""What the Job controller reads for one Job."""
+"""What the Job controller reads for one Job, and the gates that decide about it."""
 
 from dataclasses import dataclass
 
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.job.plan.backoff import FRESH, Backoff
-from kcm_cli.controllers.job.plan.features import ALL, Features
+from kcm_cli.controllers.job.backoff import FRESH, Backoff
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """The gates that say something about one Job.
+
+    forgets_start: suspending clears status.startTime (MutableSchedulingDirectivesForSuspendedJobs). managed_by:
+    JobManagedBy. replacement: JobPodReplacementPolicy. The last two can be off in an emulated release only.
+    """
+
+    forgets_start: bool = True
+    managed_by: bool = True
+    replacement: bool = True
+
+    @property
+    def delays_end(self) -> bool:
+        """Whether a Job is over only when none of its pods is terminating any more."""
+        return self.managed_by or self.replacement
+
+
+ALL = Features()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

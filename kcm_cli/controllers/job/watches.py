@@ -14,7 +14,7 @@ from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.metrics import JobMetrics
 from kcm_cli.controllers.job.orphans import Orphans
 from kcm_cli.controllers.job.plan import names
-from kcm_cli.controllers.job.plan.facts import has_finalizer
+from kcm_cli.controllers.job.plan.pods import has_finalizer
 from kcm_cli.engine.controller import After, Keys
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, Selector, from_label_selector

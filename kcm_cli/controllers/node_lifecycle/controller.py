@@ -1,4 +1,4 @@
-"""node-lifecycle-controller: notices nodes that fall silent, taints them, and marks their pods as not ready.
+"""node-lifecycle-controller: taints nodes that stop reporting, and marks their pods as not ready.
 
 Three loops: every --node-monitor-period all nodes are looked at; changed nodes get the NoSchedule taints of their
 conditions at once; every 100 ms the nodes that wait for a NoExecute taint are tainted at their zone's rate. With the
@@ -19,18 +19,9 @@ from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.controllers.node_lifecycle import plan
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
 from kcm_cli.controllers.node_lifecycle.metrics import NodeMetrics
-from kcm_cli.controllers.node_lifecycle.plan import (
-    READY,
-    Health,
-    Moment,
-    Periods,
-    ZoneState,
-    heard,
-    silent,
-    unknown_conditions,
-)
+from kcm_cli.controllers.node_lifecycle.plan import READY, Health, Moment, Periods, Rates, ZoneState, heard, silent
 from kcm_cli.controllers.node_lifecycle.pods import mark_not_ready
-from kcm_cli.controllers.node_lifecycle.zones import Rates, ZoneQueue, disruption
+from kcm_cli.controllers.node_lifecycle.zones import ZoneQueue
 from kcm_cli.controllers.taint_eviction import controller as taint_eviction
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
@@ -116,10 +107,10 @@ class NodeLifecycleController:
         node = self._nodes.store.get(key)
         if node is None:
             return
-        taints = plan.schedule_taints(node, self._clock.now())
+        taints = plan.plan_taints(node, self._clock.now())
         if taints is not None:
             await self._client.patch(NODES, "", key, plan.taints_patch(node, taints))
-        labels = plan.missing_labels(node)
+        labels = plan.plan_labels(node)
         if labels:
             await self._client.patch(NODES, "", key, {"metadata": {"labels": dict(labels)}})
 
@@ -141,9 +132,9 @@ class NodeLifecycleController:
                 await self._register(node)
             self._queue_of(node)
         for name in sorted(self._known.keys() - {node.name for node in nodes}):
-            gone = self._known.pop(name)
-            self._forget(gone)  # again: the last look may have been under way when it went
-            self._emit(gone, "RemovingNode", f"Removing Node {name} from Controller")
+            deleted = self._known.pop(name)
+            self._forget(deleted)  # again: the last look may have been under way when it was deleted
+            self._emit(deleted, "RemovingNode", f"Removing Node {name} from Controller")
 
         async def look_at(node: Node) -> None:
             await self._look_at(node, zones)
@@ -218,7 +209,7 @@ class NodeLifecycleController:
         before = find(node.status.conditions, READY)
         if not silent(health, self._periods, now.monotonic):
             return node, before, before
-        conditions = unknown_conditions(node, now.wall)
+        conditions = plan.status(node, now.wall)
         ready = find(conditions, READY)
         if ready != before:
             changes: dict[Path, Value] = {("status", "conditions"): msgspec.to_builtins(conditions)}
@@ -235,11 +226,11 @@ class NodeLifecycleController:
 
     async def _evict_by(self, node: Node, ready: Condition) -> None:
         """Queue a node for the taint that its Ready condition asks for; swap a wrong one at once."""
-        key = plan.eviction_key(ready)
-        if key is None:
+        keys = plan.plan_eviction(ready)
+        if keys is None:
             await self._reachable(node)
             return
-        other = plan.NOT_READY if key == plan.UNREACHABLE else plan.UNREACHABLE
+        key, other = keys
         if plan.has_taint(node, other):
             await self._taint(node, {key}, {other})
             return
@@ -318,7 +309,7 @@ class NodeLifecycleController:
             self._zones = {}
             return
         sizes = {zone: len(ready) for zone, ready in zones.items()}
-        change = disruption(self._zones, states, sizes, self._rates)
+        change = plan.plan_zones(self._zones, states, sizes, self._rates)
         self._zones = change.states
         for zone, rate in change.rates.items():
             self._queues.setdefault(zone, ZoneQueue(rate)).set_rate(rate, self._clock.monotonic())
@@ -352,11 +343,11 @@ class NodeLifecycleController:
         while (name := queue.next(self._clock.monotonic())) is not None:
             node = self._nodes.store.get(name)
             ready = find(node.status.conditions, READY) if node is not None else None
-            key = plan.eviction_key(ready) if ready is not None else None
-            if node is None or key is None:
+            keys = plan.plan_eviction(ready) if ready is not None else None
+            if node is None or keys is None:
                 queue.done(name)
                 continue
-            other = plan.NOT_READY if key == plan.UNREACHABLE else plan.UNREACHABLE
+            key, other = keys
             try:
                 await self._taint(node, {key}, {other})
             except RequestError as error:

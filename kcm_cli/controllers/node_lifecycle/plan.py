@@ -1,4 +1,4 @@
-"""Taints, labels and zones that follow from nodes' conditions.
+"""Taints, labels, health and zones that follow from nodes' conditions.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go
 """
@@ -17,6 +17,8 @@ from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.planning.conditions import find
 
+READY = "Ready"
+WATCHED = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -56,7 +58,7 @@ def unscheduling_keys(node: Node) -> set[str]:
     return keys | {UNSCHEDULABLE} if node.spec.unschedulable else keys
 
 
-def schedule_taints(node: Node, now: datetime) -> list[Taint] | None:
+def plan_taints(node: Node, now: datetime) -> list[Taint] | None:
     """All taints of the node with the NoSchedule ones of ours put right; None if they are."""
     wanted = unscheduling_keys(node)
     have = {t.key for t in node.spec.taints if t.effect == NO_SCHEDULE and t.key in _OWN}
@@ -80,9 +82,9 @@ def has_taint(node: Node, key: str) -> bool:
     return any(t.key == key and t.effect == NO_EXECUTE for t in node.spec.taints)
 
 
-def eviction_key(ready: Condition) -> str | None:
-    """The NoExecute taint that a Ready condition asks for; None for a ready node."""
-    return {"False": NOT_READY, "Unknown": UNREACHABLE}.get(ready.status)
+def plan_eviction(ready: Condition) -> tuple[str, str] | None:
+    """The NoExecute taint that a Ready condition asks for, and the one that it excludes; None for a ready node."""
+    return {"False": (NOT_READY, UNREACHABLE), "Unknown": (UNREACHABLE, NOT_READY)}.get(ready.status)
 
 
 def is_settled(node: Node, ready: Condition) -> bool:
@@ -90,7 +92,7 @@ def is_settled(node: Node, ready: Condition) -> bool:
     return ready.status == "True" and not any(has_taint(node, key) for key in (NOT_READY, UNREACHABLE))
 
 
-def missing_labels(node: Node) -> dict[str, str]:
+def plan_labels(node: Node) -> dict[str, str]:
     """The old names of labels that have to follow the new ones."""
     labels = node.labels
     return {old: labels[new] for new, old in _LABELS if new in labels and labels.get(old) != labels[new]}
@@ -136,8 +138,52 @@ def about(node: Node, reason: str, message: str) -> Notice:
     return Notice(ref, "Normal", reason, message)
 
 
-READY = "Ready"
-WATCHED = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
+# -- zones
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Nodes per second. ``secondary`` applies to large zones in partial disruption, small ones stop."""
+
+    normal: float
+    secondary: float
+    large: int
+
+    def of(self, state: ZoneState, nodes: int) -> float:
+        """The rate of a zone of so many nodes; 0 stops it."""
+        if state is ZoneState.PARTIAL:
+            return self.secondary if nodes > self.large else 0.0
+        return self.normal
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What follows from the zones' new states: rates to set, and whether all nodes are let off or start anew."""
+
+    states: dict[str, ZoneState]
+    rates: dict[str, float]
+    let_off: bool = False
+    restart: bool = False
+
+
+def plan_zones(before: dict[str, ZoneState], now: dict[str, ZoneState], sizes: dict[str, int], rates: Rates) -> Change:
+    """Compare the zones' states with those of the last look (upstream: handleDisruption).
+
+    While every zone is fully disrupted nothing is evicted: it is more likely that we are cut off than they.
+    """
+    previous = {zone: before.get(zone, ZoneState.INITIAL) for zone in now}
+    all_down = all(state is ZoneState.FULL for state in now.values())
+    were_down = all(state is ZoneState.FULL for state in previous.values())
+    if all_down and were_down:
+        return Change(previous, {})
+    if all_down:
+        return Change(dict.fromkeys(now, ZoneState.FULL), dict.fromkeys(now, 0.0), let_off=True)
+    changed = {zone for zone, state in now.items() if were_down or previous[zone] is not state}
+    return Change(dict(now), {zone: rates.of(now[zone], sizes[zone]) for zone in changed}, restart=were_down)
+
+
+# -- health: remembered between looks at a node. Only local time counts, not what the node says; silence is measured in
+# monotonic seconds, since a wall clock that is set forward must not make every node unknown.
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +235,7 @@ def silent(health: Health, periods: Periods, now: float) -> bool:
     return now - health.probe > allowed
 
 
-def unknown_conditions(node: Node, now: datetime) -> tuple[Condition, ...]:
+def status(node: Node, now: datetime) -> tuple[Condition, ...]:
     """The conditions of a silent node: all that its kubelet keeps are unknown."""
     result = list(node.status.conditions)
     time = format_time(now)

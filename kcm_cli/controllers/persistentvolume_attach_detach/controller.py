@@ -1,4 +1,4 @@
-"""persistentvolume-attach-detach-controller: attaches the volumes of pods to their nodes, and detaches them again.
+"""persistentvolume-attach-detach-controller: attaches the volumes of pods to their nodes, and detaches them.
 
 The desired state follows pods, claims, volumes and nodes; the actual one is read from nodes and VolumeAttachments at
 the start and kept by what this controller does. Nodes that do not ask for it are left alone.
@@ -18,7 +18,7 @@ from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
 from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeStatuses
-from kcm_cli.controllers.persistentvolume_attach_detach.reconciler import Parts, Reconciler
+from kcm_cli.controllers.persistentvolume_attach_detach.reconciler import Reconciler
 from kcm_cli.controllers.persistentvolume_attach_detach.verify import Verifier
 from kcm_cli.controllers.persistentvolume_attach_detach.world import World
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
@@ -28,7 +28,6 @@ from kcm_cli.engine.worker import until_synced
 from kcm_cli.runtime.tasks import Tasks
 
 log = logging.getLogger(__name__)
-SOURCE = "attachdetach-controller"
 WORKERS = 10
 
 
@@ -42,7 +41,7 @@ class AttachDetachController:
         self._tasks = Tasks(_crashed)
         self.world = World(context, metrics, "" if context.config(Host).simulated_nodes else folder)
         self.attacher = Attacher(context.client, self.world.attachments)
-        self.reconciler = Reconciler(_parts(context, self.world, self.attacher, metrics, config), self._tasks)
+        self.reconciler = Reconciler(context, self.world, self.attacher, metrics, self._tasks)
         self.verifier = Verifier(self.world, self.attacher, metrics, context.clock)
         self.verify_s = 0.0 if config.disable_reconciler_sync else config.reconciler_sync_period_s
 
@@ -58,31 +57,6 @@ class AttachDetachController:
             await asyncio.get_running_loop().create_future()
         finally:
             await self._tasks.stop()
-
-
-def _parts(
-    context: ControllerContext,
-    world: World,
-    attacher: Attacher,
-    metrics: AttachDetachMetrics,
-    config: AttachDetachConfig,
-) -> Parts:
-    return Parts(
-        client=context.client,
-        clock=context.clock,
-        recorder=context.recorder_for(SOURCE),
-        nodes=world.nodes.store,
-        desired=world.desired,
-        actual=world.actual,
-        may_be_needed=world.may_be_needed,
-        attacher=attacher,
-        flex=world.flex,
-        statuses=world.statuses,
-        metrics=metrics,
-        volumes=world.volumes,
-        node_queue=world.node_queue,
-        forces=not config.disable_force_detach_on_timeout,
-    )
 
 
 def _crashed(name: str, error: BaseException) -> None:

@@ -1,4 +1,4 @@
-"""Tells nodes which volumes are attached to them (``status.volumesAttached``): what is not there they do not mount.
+"""Writes to nodes which volumes are attached to them (``status.volumesAttached``): they mount no others.
 
 upstream: pkg/controller/volume/attachdetach/statusupdater/node_status_updater.go
 """
@@ -26,10 +26,10 @@ class NodeStatuses:
         self._written: dict[str, Devices] = {}
 
     async def sync(self, name: str) -> None:
-        """Tell a node what is attached to it, unless it knows. One that is gone is told once it is back."""
+        """Write what is attached to a node, unless its status says so. A deleted one has it written when it is back."""
         async with self._locks.setdefault(name, asyncio.Lock()):
             node, volumes = self._nodes.get(name), self._actual.reports(name)
-            if node is None or volumes is None or self._knows(node, volumes):
+            if node is None or volumes is None or self._is_written(node, volumes):
                 return
             attached: list[object] = [{"name": volume, "devicePath": device} for volume, device in volumes]
             patch: Doc = {"status": {"volumesAttached": attached or None}}
@@ -40,13 +40,13 @@ class NodeStatuses:
             self._written[name] = volumes
 
     def forget(self, name: str) -> None:
-        """A node is gone; what was written to it went with it."""
+        """A node was deleted, and with it what was written to it."""
         self._written.pop(name, None)
         lock = self._locks.get(name)
         if lock is not None and not lock.locked():
             del self._locks[name]
 
-    def _knows(self, node: Node, volumes: Devices) -> bool:
+    def _is_written(self, node: Node, volumes: Devices) -> bool:
         """By the cache, and by what was written that the cache may not show yet."""
         shown = sorted((volume.name, volume.device_path) for volume in node.status.volumes_attached)
         return shown == volumes and self._written.get(node.name, volumes) == volumes

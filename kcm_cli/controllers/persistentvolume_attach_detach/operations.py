@@ -28,7 +28,9 @@ class Operation:
 
 
 class Operations:
-    """By the unique name of the volume and the node, which is empty where the whole cluster counts."""
+    """Pending and failed operations (upstream: nestedPendingOperations).
+
+    By the unique name of the volume and the node, which is empty where the whole cluster counts."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

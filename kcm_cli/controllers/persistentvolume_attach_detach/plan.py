@@ -1,10 +1,9 @@
-"""When a volume that nobody needs may be detached, and what is said of those that cannot be attached.
+"""When a volume that no pod needs may be detached, and the Events about volumes that are or cannot be attached.
 
 upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from kcm_cli.api.core import PODS, ContainerStatus, Node, Pod
@@ -30,26 +29,15 @@ class Detach(Enum):
         return self in (Detach.TIMEOUT, Detach.OUT_OF_SERVICE)
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """A volume on a node where no pod needs it, for so many seconds. ``node`` is None for one that is gone.
+def plan_detach(node: Node | None, waited_s: float, *, mounted: bool, forces: bool = True) -> Detach:
+    """Whether to detach a volume from a node where no pod needs it, for so many seconds.
 
-    ``forces``: a node that does not unmount in time may be overruled.
+    node: None for one that was deleted. forces: a node that does not unmount in time may be overruled.
     """
-
-    mounted: bool
-    node: Node | None
-    waited_s: float
-    forces: bool = True
-
-
-def detach(situation: Situation) -> Detach:
-    """Whether to detach, and whether the node is asked first."""
-    node = situation.node
-    late = situation.waited_s > LONGEST_UNMOUNT_S and situation.forces
+    late = waited_s > LONGEST_UNMOUNT_S and forces
     out_of_service = node is not None and is_out_of_service(node)
     ready = node is not None and is_ready(node)
-    if situation.mounted and not out_of_service and (ready or not late):
+    if mounted and not out_of_service and (ready or not late):
         return Detach.WAIT
     if late:
         return Detach.TIMEOUT
@@ -86,14 +74,14 @@ def not_attached(pods: Iterable[Pod], volume: str, error: Exception) -> Iterator
 
 
 def attached_elsewhere(pods: Iterable[Pod], volume: str, users: Sequence[Pod]) -> Iterator[Notice]:
-    """What is said to pods whose volume is attached to another node, where these pods use it."""
+    """For pods whose volume is attached to another node, where other pods use it."""
     for pod in pods:
         text = f'Multi-Attach error for volume "{volume}" {_users(pod, users)}'
         yield Notice(ref_to(PODS, pod), "Warning", "FailedAttachVolume", text)
 
 
 def _users(pod: Pod, users: Sequence[Pod]) -> str:
-    """Nobody is told the names of pods in other namespaces than their own."""
+    """Names of pods in other namespaces are not shown."""
     if not users:
         return "Volume is already exclusively attached to one node and can't be attached to another"
     own = sorted(user.name for user in users if user.namespace == pod.namespace)

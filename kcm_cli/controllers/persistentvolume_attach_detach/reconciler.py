@@ -7,56 +7,27 @@ upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go, pkg/volum
 """
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
 
-from kcm_cli.api.core import NODES, Node
-from kcm_cli.component.clock import Clock
+from kcm_cli.api.core import NODES
 from kcm_cli.controllers.persistentvolume_attach_detach import plan
 from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher, AttachError
-from kcm_cli.controllers.persistentvolume_attach_detach.flex import FlexDrivers
+from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
-from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeStatuses
 from kcm_cli.controllers.persistentvolume_attach_detach.operations import ATTACH, DETACH, Operations
-from kcm_cli.controllers.persistentvolume_attach_detach.plan import Detach, Situation
-from kcm_cli.controllers.persistentvolume_attach_detach.states import ActualState, Attached, DesiredState, Wanted
-from kcm_cli.engine.door import Door
-from kcm_cli.engine.execute import Recorder
+from kcm_cli.controllers.persistentvolume_attach_detach.plan import Detach
+from kcm_cli.controllers.persistentvolume_attach_detach.states import Attached, Wanted
+from kcm_cli.controllers.persistentvolume_attach_detach.world import World
+from kcm_cli.engine.context import ControllerContext
 from kcm_cli.planning.volumes.attachable import CSI, PLUGINS, SEPARATOR, AttachableVolume, plugin_of
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
-from kcm_cli.runtime.store import Store
 from kcm_cli.runtime.tasks import Tasks
-from kcm_cli.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
+SOURCE = "attachdetach-controller"
 A_MOMENT_S = 0.1
 UNSEEN_S = 60.0
 """After this time volumes are looked at again that pods may need which cannot be decoded."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What the reconciler works with.
-
-    ``forces``: nodes that do not unmount in time may be overruled. ``may_be_needed``: whether a pod that cannot be
-    decoded may need a volume (by unique name) on a node.
-    """
-
-    client: Door
-    clock: Clock
-    recorder: Recorder
-    nodes: Store[Node]
-    desired: DesiredState
-    actual: ActualState
-    may_be_needed: Callable[[str, str], bool]
-    attacher: Attacher
-    flex: FlexDrivers
-    statuses: NodeStatuses
-    metrics: AttachDetachMetrics
-    volumes: WorkQueue
-    node_queue: WorkQueue
-    forces: bool
 
 
 class NotSafe(Exception):
@@ -68,12 +39,15 @@ class NotSafe(Exception):
 class Reconciler:
     """Keys are unique names of volumes. ``tasks`` runs what takes time."""
 
-    def __init__(self, parts: Parts, tasks: Tasks) -> None:
-        self._parts = parts
-        self._tasks = tasks
-        self._desired = parts.desired
-        self._actual = parts.actual
-        self._operations = Operations(parts.clock)
+    def __init__(
+        self, context: ControllerContext, world: World, attacher: Attacher, metrics: AttachDetachMetrics, tasks: Tasks
+    ) -> None:
+        self._client, self._clock = context.client, context.clock
+        self._recorder = context.recorder_for(SOURCE)
+        self._forces = not context.config(AttachDetachConfig).disable_force_detach_on_timeout
+        self._world, self._attacher, self._metrics, self._tasks = world, attacher, metrics, tasks
+        self._desired, self._actual = world.desired, world.actual
+        self._operations = Operations(context.clock)
 
     async def sync(self, name: str) -> float | None:
         waits = []
@@ -90,36 +64,36 @@ class Reconciler:
     # -- detaching
 
     async def _detach(self, name: str, node: str) -> float | None:
-        """Detach a volume that nobody needs on a node, or say when to look again."""
+        """Detach a volume that no pod needs on a node, or say when to look again."""
         found = self._actual.get(name)
         at = self._actual.attachment(name, node)
         if found is None or at is None or not self._serves(plugin_of(name)[0]):
-            return None  # volumes of plugins that nobody here knows are left as they are
+            return None  # volumes of unknown plugins are left as they are
         slot = _slot(found.volume, node)
         if self._operations.pending(name, slot):
             return None
-        if self._parts.may_be_needed(name, node):
+        if self._world.may_be_needed(name, node):
             return UNSEEN_S
         wait_s = self._operations.wait_s(name, slot, DETACH)
         if wait_s > 0:
             return wait_s
-        now = self._parts.clock.monotonic()
-        at.detach_asked = now if at.detach_asked is None else at.detach_asked
-        waited_s = now - at.detach_asked
+        now = self._clock.monotonic()
+        at.detach_requested = now if at.detach_requested is None else at.detach_requested
+        waited_s = now - at.detach_requested
         mounted = self._actual.in_use(name, node)
-        decision = plan.detach(Situation(mounted, self._parts.nodes.get(node), waited_s, self._parts.forces))
+        decision = plan.plan_detach(self._world.nodes.store.get(node), waited_s, mounted=mounted, forces=self._forces)
         if decision is Detach.WAIT:
             left_s = plan.LONGEST_UNMOUNT_S - waited_s
-            return left_s + A_MOMENT_S if self._parts.forces and left_s >= 0 else None
-        if await self._told(name, node):
+            return left_s + A_MOMENT_S if self._forces and left_s >= 0 else None
+        if await self._unreport(name, node):
             self._start_detach(found, node, slot, decision)
         return None
 
-    async def _told(self, name: str, node: str) -> bool:
-        """Tell the node first that the volume is not safe to mount; False if it is needed there again."""
+    async def _unreport(self, name: str, node: str) -> bool:
+        """Take the volume out of the node's status first; False if it is needed there again."""
         self._actual.unreport(name, node)
         try:
-            await self._parts.statuses.sync(node)
+            await self._world.statuses.sync(node)
         except RequestError:
             self._report_again(name, node)
             raise
@@ -132,18 +106,18 @@ class Reconciler:
         at = self._actual.attachment(name, node)
         if at is not None and at.confirmed:
             self._actual.report(name, node)
-            self._parts.node_queue.add(node)
+            self._world.node_queue.add(node)
 
     def _start_detach(self, found: Attached, node: str, slot: str, decision: Detach) -> None:
         if decision.forced:
-            self._parts.metrics.forced(decision.value)
+            self._metrics.forced(decision.value)
         fields = {"volume": found.name, "node": node, "decision": decision.value}
         log.info("Detaching volume", extra={"fields": fields})
         self._operations.start(found.name, slot, DETACH)
         self._tasks.start(f"detach {found.name}", self._detaching(found, node, slot, verify=not decision.forced))
 
     async def _detaching(self, found: Attached, node: str, slot: str, *, verify: bool) -> None:
-        name, volume, started, failed = found.name, found.volume, self._parts.clock.monotonic(), True
+        name, volume, started, failed = found.name, found.volume, self._clock.monotonic(), True
         plugin = volume.full_plugin if volume is not None else plugin_of(name)[0]
         try:
             if verify:
@@ -157,25 +131,25 @@ class Reconciler:
             log.error("DetachVolume.Detach failed", extra={"fields": fields})
         finally:
             self._operations.end(name, slot, failed=failed)
-            took_s = self._parts.clock.monotonic() - started
+            took_s = self._clock.monotonic() - started
             migrated = volume is not None and volume.migrated
-            self._parts.metrics.operations.ended(plugin, DETACH, took_s, failed=failed, migrated=migrated)
-            self._parts.volumes.add(name)
+            self._metrics.operations.ended(plugin, DETACH, took_s, failed=failed, migrated=migrated)
+            self._world.volumes.add(name)
 
     async def _detach_from(self, name: str, volume: AttachableVolume | None, node: str) -> None:
         plugin, rest = plugin_of(name)
         if plugin in PLUGINS:
-            await self._parts.attacher.detach(*_source(name, volume), node)
+            await self._attacher.detach(*_source(name, volume), node)
         else:
-            await self._parts.flex.detach(plugin, rest, node)
+            await self._world.flex.detach(plugin, rest, node)
 
     def _serves(self, plugin: str) -> bool:
-        return plugin in PLUGINS or self._parts.flex.attaches(plugin)
+        return plugin in PLUGINS or self._world.flex.attaches(plugin)
 
     async def _verify_unmounted(self, name: str, node: str) -> None:
         """Ask the server, as the cache may be behind. Raises NotSafe."""
         try:
-            live = await self._parts.client.get(NODES, "", node)
+            live = await self._client.get(NODES, "", node)
         except NotFound:
             return
         if name in live.status.volumes_in_use:
@@ -191,10 +165,10 @@ class Reconciler:
             return None
         at = self._actual.attachment(name, node)
         if at is not None and at.confirmed:
-            at.detach_asked = None
+            at.detach_requested = None
             return None
         if not volume.shared and (nodes := self._actual.confirmed_nodes(name)):
-            self._say_elsewhere(wanted, nodes)
+            self._emit_multi_attach(wanted, nodes)
             return None
         wait_s = self._operations.wait_s(name, slot, ATTACH)
         if wait_s > 0:
@@ -204,45 +178,43 @@ class Reconciler:
         self._tasks.start(f"attach {name}", self._attaching(wanted, slot))
         return None
 
-    def _say_elsewhere(self, wanted: Wanted, nodes: list[str]) -> None:
-        if wanted.told:
+    def _emit_multi_attach(self, wanted: Wanted, nodes: list[str]) -> None:
+        if wanted.multi_attach_reported:
             return
-        wanted.told = True
+        wanted.multi_attach_reported = True
         name = wanted.volume.unique_name
         users = self._desired.pods_on(name, (node for node in nodes if node != wanted.node))
         for notice in plan.attached_elsewhere(wanted.pods.values(), wanted.volume.name, users):
-            self._parts.recorder.emit(notice)
+            self._recorder.emit(notice)
         fields = {"volume": name, "node": wanted.node, "attached_to": ",".join(nodes)}
         log.info("Multi-Attach error: the volume is attached to another node", extra={"fields": fields})
 
     async def _attaching(self, wanted: Wanted, slot: str) -> None:
-        volume, node, started, failed = wanted.volume, wanted.node, self._parts.clock.monotonic(), True
+        volume, node, started, failed = wanted.volume, wanted.node, self._clock.monotonic(), True
         name, pods = volume.unique_name, tuple(wanted.pods.values())
         try:
             device = await self._attach_to(volume, node)
             failed = False
             self._actual.attached(name, volume, node, device)
-            self._parts.node_queue.add(node)
+            self._world.node_queue.add(node)
             for notice in plan.attached(pods, volume.name):
-                self._parts.recorder.emit(notice)
+                self._recorder.emit(notice)
         except AttachError as error:
             self._actual.uncertain(name, volume, node)
             for notice in plan.not_attached(pods, volume.name, error):
-                self._parts.recorder.emit(notice)
+                self._recorder.emit(notice)
             log.error("AttachVolume.Attach failed", extra={"fields": {"volume": name, "node": node, "err": str(error)}})
         finally:
-            took_s = self._parts.clock.monotonic() - started
+            took_s = self._clock.monotonic() - started
             self._operations.end(name, slot, failed=failed)
-            self._parts.metrics.operations.ended(
-                volume.full_plugin, ATTACH, took_s, failed=failed, migrated=volume.migrated
-            )
-            self._parts.volumes.add(name)
+            self._metrics.operations.ended(volume.full_plugin, ATTACH, took_s, failed=failed, migrated=volume.migrated)
+            self._world.volumes.add(name)
 
     async def _attach_to(self, volume: AttachableVolume, node: str) -> str:
-        """The device of the volume there, for drivers that tell."""
+        """The device of the volume there, for drivers that report it."""
         if volume.options is not None:
-            return await self._parts.flex.attach(volume.plugin, volume.options, node)
-        await self._parts.attacher.attach(volume, node)
+            return await self._world.flex.attach(volume.plugin, volume.options, node)
+        await self._attacher.attach(volume, node)
         return ""
 
     def _count(self, name: str) -> None:
@@ -251,7 +223,7 @@ class Reconciler:
         wanted = self._desired.get(name, nodes[0]) if nodes else None
         volume = wanted.volume if wanted is not None else found.volume if found is not None else None
         known = len(found.nodes) if found is not None and found.volume is not None else 0
-        self._parts.metrics.volume(name, volume.full_plugin if volume is not None else "", len(nodes), known)
+        self._metrics.volume(name, volume.full_plugin if volume is not None else "", len(nodes), known)
         if found is None and not nodes:
             self._operations.drop(name)
 

@@ -1,9 +1,6 @@
-"""The actual state of the world: which volumes are attached to which nodes, as far as is known.
+"""The desired and the actual state of the world: which volumes nodes need, and which are attached to them.
 
-An attachment is uncertain while an attach or a detach has failed half way: the volume may or may not be attached,
-and its node is not told that it is.
-
-upstream: pkg/controller/volume/attachdetach/cache/actual_state_of_world.go
+upstream: pkg/controller/volume/attachdetach/cache/{desired,actual}_state_of_world.go
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,16 +12,19 @@ from kcm_cli.planning.volumes.attachable import AttachableVolume
 
 @dataclass(slots=True)
 class Wanted:
-    """A volume that pods (by uid) need on a node. ``told``: that it is in use elsewhere was said already."""
+    """A volume that pods (by uid) need on a node. multi_attach_reported: an Event says that it is in use elsewhere."""
 
     volume: AttachableVolume
     node: str
     pods: dict[str, Pod] = field(default_factory=dict)
-    told: bool = False
+    multi_attach_reported: bool = False
 
 
 class DesiredState:
-    """Changes with no await in between: readers in the loop always see it whole."""
+    """Which nodes are managed, and which volumes their pods need there (upstream: desiredStateOfWorld).
+
+    Changes with no await in between: readers in the loop always see it whole.
+    """
 
     def __init__(self) -> None:
         self._nodes: set[str] = set()
@@ -33,14 +33,14 @@ class DesiredState:
         self._of_pod: dict[str, set[tuple[str, str]]] = {}
 
     def add_node(self, node: str) -> bool:
-        """Look after a node; whether that is new."""
+        """Manage a node; whether that is new."""
         if node in self._nodes:
             return False
         self._nodes.add(node)
         return True
 
     def remove_node(self, node: str) -> None:
-        """A node is gone; it is still looked after while pods need volumes there."""
+        """A node was deleted; it is still managed while pods need volumes there."""
         if not self._on_node.get(node):
             self._nodes.discard(node)
 
@@ -68,7 +68,7 @@ class DesiredState:
         return [name for name, _ in needed]
 
     def remove_volume(self, name: str) -> None:
-        """A volume is not one to attach any more, whoever needs it."""
+        """A volume is not to be attached any more, whichever pods need it."""
         for node, wanted in tuple(self._volumes.get(name, {}).items()):
             for uid in tuple(wanted.pods):
                 self._of_pod[uid].discard((name, node))
@@ -104,10 +104,10 @@ class DesiredState:
 
 @dataclass(slots=True)
 class Attachment:
-    """To one node. ``detach_asked``: since when (monotonic) it is to go."""
+    """To one node. ``detach_requested``: since when (monotonic) it is to go."""
 
     confirmed: bool
-    detach_asked: float | None = None
+    detach_requested: float | None = None
 
 
 @dataclass(slots=True)
@@ -121,7 +121,11 @@ class Attached:
 
 
 class ActualState:
-    """Changes with no await in between: readers in the loop always see it whole."""
+    """Which volumes are attached to which nodes, as far as is known (upstream: actualStateOfWorld).
+
+    An attachment is uncertain while an attach or a detach has failed half way: the volume may or may not be attached,
+    and its node's status does not list it. Changes with no await in between: readers in the loop always see it whole.
+    """
 
     def __init__(self) -> None:
         self._volumes: dict[str, Attached] = {}
@@ -156,7 +160,7 @@ class ActualState:
     # -- what is attached
 
     def attached(self, name: str, volume: AttachableVolume | None, node: str, device: str = "") -> None:
-        """A volume is attached to a node, which is to be told."""
+        """A volume is attached to a node, whose status is to list it."""
         self._mark(name, volume, node, device, confirmed=True)
         self.report(name, node)
 
@@ -193,7 +197,7 @@ class ActualState:
         self._in_use[node] = set(names)
 
     def forget_node(self, node: str) -> None:
-        """A node without attachments is gone."""
+        """A node without attachments was deleted."""
         if node not in self._on_node:
             self._in_use.pop(node, None)
             self._reported.pop(node, None)
@@ -201,19 +205,19 @@ class ActualState:
     def in_use(self, name: str, node: str) -> bool:
         return name in self._in_use.get(node, ())
 
-    # -- what nodes are told
+    # -- what nodes' statuses list
 
     def report(self, name: str, node: str) -> None:
-        """Tell a node that a volume is attached, if it may be at all."""
+        """List a volume in the status of a node, if it may be attached there at all."""
         if self.attachment(name, node) is not None:
             self._reported.setdefault(node, set()).add(name)
 
     def unreport(self, name: str, node: str) -> None:
-        """Tell a node that a volume is not safe to mount any more."""
+        """List a volume no more: it is not safe to mount."""
         self._reported.get(node, set()).discard(name)
 
     def reports(self, node: str) -> list[tuple[str, str]] | None:
-        """The volumes and their devices that a node is told of; None for a node that never was told anything."""
+        """The volumes, with their devices, that a node's status is to list; None for a node that never had any."""
         names = self._reported.get(node)
         if names is None:
             return None

@@ -27,7 +27,14 @@ T = TypeVar("T", bound=Object)
 
 
 class Latest(Generic[T]):
-    """The objects of an informer, with the answers to our writes. Each change calls ``on_change(old, new)``."""
+    """A cache that is never behind our own writes. Each change calls ``on_change(old, new)``.
+
+    What a binding writes comes back over the watch in its own time, and by parts. A sync that looked at the shared
+    cache in between would write it all again, and be refused. Here the newest version of an object counts, whether it
+    came as the answer to a write or over the watch.
+
+    upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go#storeObjectUpdate
+    """
 
     def __init__(
         self, informer: Informer[T], on_change: Callable[[T | None, T | None], None] = lambda old, new: None
@@ -62,7 +69,7 @@ class Unsupported(Exception):
 
 
 class VolumeUnknown(Exception):
-    """The volume that a claim names is there, and cannot be decoded: nothing can be said of the claim."""
+    """The volume that a claim names exists, and cannot be decoded: nothing can be decided about the claim."""
 
     reason = "VolumeUnknown"
 

@@ -1,4 +1,4 @@
-"""persistentvolume-binder-controller: gives volumes to claims, and takes them back.
+"""persistentvolume-binder-controller: binds claims to volumes, and reclaims volumes.
 
 Volumes and claims are looked at when they change, and all of them from time to time: what a claim waits for does not
 always say so. Two queues, one worker each, as two syncs of claims could otherwise choose the same volume.
@@ -43,7 +43,7 @@ SHORTEST_PERIOD_S = 0.1
 
 
 class InvalidBinding(Exception):
-    """A claim says that it was bound to a volume that is another claim's."""
+    """A claim says that it was bound to a volume which is bound to another claim."""
 
     reason = "InvalidBinding"
 
@@ -65,7 +65,7 @@ class VolumeBinder:
         context.metrics.add(CountCollector(self._caches))
 
     async def resync(self) -> None:
-        """Look at everything again that is not as it should be."""
+        """Queue all that is not settled."""
         for n, claim in enumerate(self._caches.claims.store.list(), 1):
             for key in self.unsettled_claim(claim):
                 self._claims.add(key)
@@ -84,7 +84,7 @@ class VolumeBinder:
         if claim is None:
             return
         claim = await self._writes.claim(claim, binding.claim_migration(claim))
-        decision = plan.for_claim(self._caches.read(claim))
+        decision = plan.plan_claim(self._caches.read(claim))
         match decision:
             case Bind():
                 await self._bind(claim, decision)
@@ -131,10 +131,10 @@ class VolumeBinder:
             return
         volume = await self._writes.volume(volume, binding.volume_migration(volume))
         claim = self._caches.claim_of(volume)
-        decision = plan.for_volume(volume, claim)
+        decision = plan.plan_volume(volume, claim)
         if decision is Simple.ASK:
             claim = await self._ask(volume)
-            decision = plan.for_volume(volume, claim, asked=True)
+            decision = plan.plan_volume(volume, claim, asked=True)
         match decision:
             case SetPhase(phase):
                 await self._writes.phase(volume, phase)
@@ -180,13 +180,13 @@ class VolumeBinder:
         return () if settled else (volume.name,)
 
     def volumes_of(self, claim: PersistentVolumeClaim) -> Keys:
-        """The volumes that a claim that is gone was bound to."""
+        """The volumes that a deleted claim was bound to."""
         self._metrics.forget(claim.key)
         self._provisioner.operations.forget(operation_of(claim))
         return {claim.spec.volume_name, *self._caches.kept_for(claim.key)} - {""}
 
     def claim_of(self, volume: PersistentVolume) -> Keys:
-        """The claim that a volume that is gone was bound to."""
+        """The claim that a deleted volume was bound to."""
         self._metrics.ended(volume.name)
         for operation in (recycling(volume), deletion(volume)):
             self._reclaimer.operations.forget(operation)

@@ -77,7 +77,7 @@ class OperationMetrics:
             self._old_errors.labels(plugin, operation).inc()
 
     def forget(self, key: str) -> None:
-        """Nobody wants it any more."""
+        """No attempt will follow."""
         self._started.pop(key, None)
 
     def attempted(self, plugin: str, operation: str, seconds: float, *, failed: bool) -> None:

@@ -38,7 +38,7 @@ class Operations:
         self._tasks.start(name, self._run(name, work))
 
     def forget(self, name: str) -> None:
-        """What it was for is gone."""
+        """Its object is deleted: the back-off of its name is dropped."""
         self._backoff.pop(name, None)
 
     async def run(self) -> None:

@@ -12,21 +12,6 @@ from kcm_cli.planning.volumes.classes import class_of_claim
 from kcm_cli.planning.volumes.matching import misfit, points_to, same_mode
 from kcm_cli.planning.volumes.names import BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY, SELECTED_NODE
 
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """volume: the one that the claim names or, for a claim that names none, the best that there is for it.
-    delayed: the claim waits for a pod. default: the name of the default class, for a claim that says nothing of
-    classes. waiting_pods: those that use the claim and have no node. attributes_classes: there are such."""
-
-    claim: PersistentVolumeClaim
-    volume: PersistentVolume | None = None
-    delayed: bool = False
-    default: str = ""
-    waiting_pods: tuple[str, ...] = ()
-    attributes_classes: bool = True
-
-
 NORMAL, WARNING = "Normal", "Warning"
 NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
 NO_CONSUMER = "waiting for first consumer to be created before binding"
@@ -37,8 +22,25 @@ ENDED = ("Released", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What one decision about a claim is made from.
+
+    volume: the one that the claim names or, for a claim that names none, the best that there is for it.
+    delayed: the claim waits for a pod. default: the name of the default class, for a claim that says nothing of
+    classes. waiting_pods: those that use the claim and have no node. attributes_classes: there are such.
+    """
+
+    claim: PersistentVolumeClaim
+    volume: PersistentVolume | None = None
+    delayed: bool = False
+    default: str = ""
+    waiting_pods: tuple[str, ...] = ()
+    attributes_classes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
-    """Something to tell about an object."""
+    """An Event about the object that is decided on."""
 
     type: str
     reason: str
@@ -84,7 +86,7 @@ class Lose:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Somebody has undone half of a binding. The key fails."""
+    """Another client has undone half of a binding. The key fails."""
 
     event: Event
     why: str
@@ -93,7 +95,7 @@ class Refuse:
 ClaimDecision = Bind | Pend | AssignClass | Provision | Lose | Refuse
 
 
-def for_claim(snapshot: Snapshot) -> ClaimDecision:
+def plan_claim(snapshot: Snapshot) -> ClaimDecision:
     """What to do about a claim."""
     if BIND_COMPLETED in snapshot.claim.annotations:
         return _bound(snapshot)
@@ -168,7 +170,7 @@ class SetPhase:
 
 @dataclass(frozen=True, slots=True)
 class Reclaim:
-    """Its claim has gone, or has another volume: the volume is released, and reclaimed as it says."""
+    """Its claim is deleted, or has another volume: the volume is released, and reclaimed by its policy."""
 
     announced: bool
     """It is known already: a volume that failed stays so while it is tried again."""
@@ -184,7 +186,7 @@ class Simple(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """The claim that the volume is kept for cannot have it; both are told."""
+    """The claim that the volume is reserved for cannot have it; Events on both say so."""
 
     volume: Event
     claim: Event
@@ -193,7 +195,9 @@ class Mismatch:
 VolumeDecision = SetPhase | Reclaim | Simple | Mismatch
 
 
-def for_volume(volume: PersistentVolume, claim: PersistentVolumeClaim | None, *, asked: bool = False) -> VolumeDecision:
+def plan_volume(
+    volume: PersistentVolume, claim: PersistentVolumeClaim | None, *, asked: bool = False
+) -> VolumeDecision:
     """What to do about a volume. ``claim``: the one of the name that it points to. ``asked``: the server itself says
     that this, or nothing, is the claim; a cache may not have heard yet of a claim that a volume was made for."""
     ref = volume.spec.claim_ref
@@ -216,7 +220,7 @@ def for_volume(volume: PersistentVolume, claim: PersistentVolumeClaim | None, *,
 
 def is_settled(volume: PersistentVolume, claim: PersistentVolumeClaim | None) -> bool:
     """Whether nothing is to be done about a volume until it, or its claim, changes."""
-    decision = for_volume(volume, claim)
+    decision = plan_volume(volume, claim)
     if isinstance(decision, SetPhase):
         return decision.phase == volume.status.phase
     kept = volume.status.phase == "Released" and volume.spec.persistent_volume_reclaim_policy == "Retain"

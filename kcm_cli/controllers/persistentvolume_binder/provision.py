@@ -1,4 +1,4 @@
-"""Has volumes made for claims: asks the provisioner outside, or makes the hostPath volumes itself.
+"""Has volumes provisioned for claims: by an external provisioner, or hostPath volumes by itself.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go#provisionClaim, provisionClaimOperation,
 provisionClaimOperationExternal; pkg/volume/hostpath/host_path.go#Provision
@@ -39,7 +39,7 @@ CREATE_PAUSE_S = 10.0
 
 
 class ProvisioningError(Exception):
-    """No volume could be made; the claim has been told."""
+    """No volume could be provisioned; an Event on the claim says so."""
 
     reason = FAILED
 
@@ -59,7 +59,7 @@ class Provisioner:
         self.operations = Operations(context.clock, context.name)
 
     def provision(self, claim: PersistentVolumeClaim) -> None:
-        """Begin, if volumes are made at all; what goes wrong is told the claim."""
+        """Begin, if volumes are provisioned at all; errors become Events on the claim."""
         if not self._config.enable_dynamic_provisioning:
             return
         class_ = self._caches.class_of(claim)

@@ -1,4 +1,4 @@
-"""What becomes of a volume whose claim has gone: it is kept, emptied for the next one, or deleted.
+"""Reclaims a volume whose claim is deleted: it is retained, recycled for the next one, or deleted.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go#reclaimVolume, recycleVolumeOperation,
 deleteVolumeOperation
@@ -128,7 +128,7 @@ class Reclaimer:
         await self._remove(now)
 
     async def _remove(self, volume: PersistentVolume) -> None:
-        """What it stood for is deleted: so is the object."""
+        """Delete the object of a volume that is deleted."""
         if IN_TREE_FINALIZER in volume.metadata.finalizers:
             update = release(PERSISTENT_VOLUMES, volume, IN_TREE_FINALIZER)
             volume = await self._writes.volume(volume, update.changes)

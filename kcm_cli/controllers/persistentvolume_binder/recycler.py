@@ -1,6 +1,7 @@
-"""Runs the pod that empties a volume, to its end, and passes on what is told about it.
+"""The pod that empties a volume, run to its end; the Events about it are passed on.
 
-upstream: pkg/volume/util/recyclerclient/recycler_client.go
+upstream: pkg/volume/util/recyclerclient/recycler_client.go, pkg/volume/util/util.go#LoadPodFromFile,
+pkg/volume/plugins.go#NewPersistentVolumeRecyclerPodTemplate, pkg/volume/{hostpath,nfs}#Recycle
 """
 
 import asyncio
@@ -137,18 +138,18 @@ def _template(flag: str, path: str) -> _Template:
 
 log = logging.getLogger(__name__)
 
-Tell = Callable[[str, str], None]
-"""Told the type and message of each Event about the pod."""
+Emit = Callable[[str, str], None]
+"""Called with type and message of each Event about the pod."""
 
 
-class ToldEvent(Object, frozen=True, gc=False, kw_only=True):
+class PodEvent(Object, frozen=True, gc=False, kw_only=True):
     """What is passed on of an Event."""
 
     type: str = ""
     message: str = ""
 
 
-EVENTS = Resource(GVR("", "v1", "events"), "Event", ToldEvent)
+EVENTS = Resource(GVR("", "v1", "events"), "Event", PodEvent)
 
 
 class RecycleError(Exception):
@@ -162,11 +163,11 @@ class Recycler:
         self._client = client
         self._pods = pods
 
-    async def run(self, wanted: RecyclerPod, tell: Tell) -> None:
+    async def run(self, wanted: RecyclerPod, emit: Emit) -> None:
         """Until the pod has ended and is deleted. Raises RecycleError."""
         namespace, name = wanted.namespace, wanted.name
-        tasks = Tasks(_unheard)
-        tasks.start(f"events of {name}", self._pass_on(namespace, name, tell))
+        tasks = Tasks(_not_passed_on)
+        tasks.start(f"events of {name}", self._pass_on(namespace, name, emit))
         try:
             pod = await self._create(wanted)
             problem = await self._ended(pod)
@@ -221,15 +222,15 @@ class Recycler:
         finally:
             self._pods.unlisten(listener)
 
-    async def _pass_on(self, namespace: str, name: str, tell: Tell) -> None:
+    async def _pass_on(self, namespace: str, name: str, emit: Emit) -> None:
         """Until cancelled, or until the server ends it: a volume is recycled without that, too."""
         decoder = EventDecoder(EVENTS)
         async with self._client.watch(EVENTS, namespace, field_selector=f"involvedObject.name={name}") as stream:
             async for chunk in stream.chunks:
                 for event in decoder.feed(chunk):
                     if isinstance(event, WatchEvent) and event.type == ADDED:
-                        tell(event.object.type, event.object.message)
+                        emit(event.object.type, event.object.message)
 
 
-def _unheard(name: str, error: BaseException) -> None:
+def _not_passed_on(name: str, error: BaseException) -> None:
     log.info("Events of a recycler pod are not passed on", extra={"fields": {"task": name, "err": str(error)}})

@@ -19,7 +19,7 @@ STATUS = "status"
 
 
 class Writes:
-    """One client's."""
+    """Writes of one client."""
 
     def __init__(self, client: Door, caches: Caches, recorder: Recorder) -> None:
         self._client = client
@@ -56,7 +56,7 @@ class Writes:
         return await self.volume(volume, binding.volume_phase(volume, phase), STATUS)
 
     async def fail(self, volume: PersistentVolume, event: Event) -> None:
-        """The volume has failed; that is told once, not as often as it is tried again."""
+        """The volume has failed; one Event says so, however often it is tried again."""
         changes = binding.volume_phase(volume, "Failed", event.message)
         if changes:
             self.emit_on_volume(await self.volume(volume, changes, STATUS), event)
@@ -82,7 +82,7 @@ class Writes:
         await self.claim(claim, binding.unbound_status(claim, "Pending"), STATUS)
 
     async def lose(self, claim: PersistentVolumeClaim, event: Event) -> None:
-        """The claim is lost; that is told once."""
+        """The claim is lost; one Event says so."""
         if claim.status.phase != "Lost":
             self.emit_on_claim(await self.claim(claim, binding.unbound_status(claim, "Lost"), STATUS), event)
 

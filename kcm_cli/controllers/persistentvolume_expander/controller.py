@@ -46,7 +46,7 @@ class ExpandController:
             await self._expand(claim, volume, volume.spec.flex_volume)
             return
         self._recorder.emit(plan.waiting(claim, volume))
-        naming = plan.resizer(claim, volume)
+        naming = plan.plan_resizer(claim, volume)
         if naming is None:
             return
         try:
@@ -70,7 +70,7 @@ class ExpandController:
     async def _grow(self, claim: PersistentVolumeClaim, volume: PersistentVolume, source: FlexSource) -> None:
         """One write after another, each on what the one before has made."""
         now, key, recovers = self._clock.now(), claim.key, self._recovers
-        growth = plan.growth(claim, volume, recovers=recovers)
+        growth = plan.plan_growth(claim, volume, recovers=recovers)
         failure = f"error marking pvc {key} for node expansion"
         if growth.step is Step.ALL:
             action = plan.started(claim, source.driver, growth.size, now, recovers=recovers)

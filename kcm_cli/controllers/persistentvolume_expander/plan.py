@@ -1,8 +1,15 @@
-"""What there is to say, and to note, about a claim that asks for more than it has.
+"""What is written to a claim that asks for more than it has, and to its volume.
 
-No kind of volume is grown from here any more: all of them have drivers of their own, whose resizers do it.
+Volumes are grown by the resizers of their CSI drivers, except those of FlexVolume drivers: their nodes alone grow them,
+so that here it is only noted what they are to do. The claim says that it grows and to what, the volume gets its new
+size, and the claim waits for the node to grow the file system. Each write is decided from the objects as they are: what
+was begun before and broke off goes on.
 
-upstream: pkg/controller/volume/expand/expand_controller.go
+``recovers`` (gate RecoverVolumeExpansionFailure): the claim also says to what size it grows and how far that is, so
+that a growth that cannot be done can be given up. Without it, it grows to what it asks for.
+
+upstream: pkg/controller/volume/expand/expand_controller.go, pkg/volume/util/resize_util.go,
+pkg/volume/util/operationexecutor/operation_generator.go#expandAndRecoverFunction, #GenerateExpandVolumeFunc
 """
 
 from dataclasses import dataclass
@@ -58,7 +65,7 @@ def waiting(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Notice:
     return Notice(ref_to(PERSISTENT_VOLUME_CLAIMS, claim), "Normal", "ExternalExpanding", text)
 
 
-def resizer(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Patch | None:
+def plan_resizer(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Patch | None:
     """Names the resizer of a volume that was moved to a CSI driver; None where it is named, or there is no need."""
     plugin = migrated_plugin(volume)
     if not plugin or claim.annotations.get(RESIZER) == DRIVERS[plugin]:
@@ -78,6 +85,8 @@ def _storage(amounts: dict[str, str] | None) -> Quantity:
     text = (amounts or {}).get("storage")
     return quantity.parse(text) if text else _ZERO
 
+
+# -- volumes of FlexVolume drivers
 
 RESIZING, PENDING = "Resizing", "FileSystemResizePending"
 ALL_CONDITIONS = (RESIZING, PENDING, "ControllerResizeError", "NodeResizeError")
@@ -103,7 +112,7 @@ class Growth:
     size: str
 
 
-def growth(claim: PersistentVolumeClaim, volume: PersistentVolume, *, recovers: bool = True) -> Growth:
+def plan_growth(claim: PersistentVolumeClaim, volume: PersistentVolume, *, recovers: bool = True) -> Growth:
     """What there is to do for a claim that is to grow; what has been begun is ended before a new size is looked at."""
     if not recovers:
         return Growth(Step.ALL, str(requested(claim)))

@@ -1,4 +1,4 @@
-"""pod-garbage-collector-controller: every 20 s, removes the pods that nobody else will.
+"""pod-garbage-collector-controller: every 20 s, deletes the pods that nobody else will.
 
 A node is taken for deleted only after it has been missing for 40 s and the server confirms it.
 
@@ -70,9 +70,10 @@ class PodGarbageCollector:
             if number % CHUNK == 0:
                 await asyncio.sleep(0)
         for number, pod in enumerate(self._pods.store.by_index(FATE, plan.LEAVING), 1):
-            if plan.is_out_of_service(pod, self._nodes.store.get):
+            reason = plan.plan(pod, self._nodes.store.get)
+            if reason is Reason.OUT_OF_SERVICE:
                 out_of_service.add(pod)
-            if plan.is_unscheduled(pod):
+            elif reason is Reason.UNSCHEDULED:
                 unscheduled.append(pod)
             if number % CHUNK == 0:
                 await asyncio.sleep(0)

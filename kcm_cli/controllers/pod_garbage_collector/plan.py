@@ -9,8 +9,7 @@ from heapq import merge
 from itertools import islice
 
 from kcm_cli.api.core import Node, Pod
-from kcm_cli.planning import nodes
-from kcm_cli.planning.nodes import is_ready
+from kcm_cli.planning.nodes import is_out_of_service, is_ready
 
 ENDED, LEAVING = "ended", "leaving"
 
@@ -36,15 +35,16 @@ def is_terminated(pod: Pod) -> bool:
     return pod.status.phase not in ("Pending", "Running", "Unknown")
 
 
-def is_out_of_service(pod: Pod, node_of: Callable[[str], Node | None]) -> bool:
-    """Whether a pod is terminating on a node that is not ready and marked as out of service."""
-    node = node_of(pod.spec.node_name) if pod.deleting and pod.spec.node_name else None
-    return node is not None and not is_ready(node) and nodes.is_out_of_service(node)
-
-
-def is_unscheduled(pod: Pod) -> bool:
-    """Whether a pod is terminating that never got a node: no kubelet will end it."""
-    return pod.deleting and not pod.spec.node_name
+def plan(pod: Pod, node_of: Callable[[str], Node | None]) -> Reason | None:
+    """Why a pod that is being deleted is removed by force: its node is not ready and marked as out of service, or it
+    never got a node, so that no kubelet will end it."""
+    if not pod.deleting:
+        return None
+    if not pod.spec.node_name:
+        return Reason.UNSCHEDULED
+    node = node_of(pod.spec.node_name)
+    stuck = node is not None and not is_ready(node) and is_out_of_service(node)
+    return Reason.OUT_OF_SERVICE if stuck else None
 
 
 def age(pod: Pod) -> tuple[bool, str, str]:

@@ -3,6 +3,8 @@
 upstream: pkg/controller/resourcequota
 """
 
+from itertools import chain
+
 from kcm_cli.api.core import RESOURCE_QUOTAS, ResourceQuota
 from kcm_cli.controllers.resourcequota import plan
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
@@ -115,8 +117,10 @@ class ResourceQuotaController:
                 self._queue.add_after(quota.key, due - self._clock.monotonic())
 
     async def resync(self) -> None:
-        """Queue all quotas."""
-        for quota in self._quotas.store.list():
+        """Queue all quotas, and follow no more than they limit."""
+        quotas = self._quotas.store.list()
+        self._monitors.keep(chain.from_iterable(plan.counted_kinds(quota.spec.hard or ()) for quota in quotas))
+        for quota in quotas:
             self._queue.add(quota.key)
 
     # -- events

@@ -25,7 +25,7 @@ from kcm_cli.planning.quota.scopes import Requirement
 from kcm_cli.rest.mapper import Mapper, NoMatch
 from kcm_cli.rest.served import ServedResource
 from kcm_cli.rest.transport import RequestError
-from kcm_cli.runtime.informer import AnyInformer, Informer
+from kcm_cli.runtime.informer import AnyInformer, Informer, Listener
 from kcm_cli.runtime.store import NAMESPACE
 
 _MEASURED: dict[GroupResource, Resource[Any]] = {
@@ -53,6 +53,8 @@ class Monitors:
         self._mapper = Mapper(context.client, context.clock)
         self._changed = changed
         self._followed: dict[GroupResource, AnyInformer] = {}
+        self._counting: dict[GroupResource, Listener[Any]] = {}
+        """The listeners of kinds that are only counted; without one, such a kind has ceased to be served."""
         self._since: dict[GroupResource, float] = {}
         self._absent: dict[tuple[GroupResource, str], float] = {}
         self._filled: set[tuple[GroupResource, str]] = set()
@@ -115,6 +117,17 @@ class Monitors:
         informer = self._followed.get(kind)
         return len(informer.store.unseen(namespace)) if informer is not None else 0
 
+    def keep(self, kinds: Iterable[GroupResource]) -> None:
+        """Follow no longer what is only counted, and by no quota any more."""
+        for kind in self._followed.keys() - set(kinds) - _MEASURED.keys():
+            self._release(kind)
+            del self._followed[kind]
+
+    def _release(self, kind: GroupResource) -> None:
+        listener = self._counting.pop(kind, None)
+        if listener is not None:
+            self._context.informers.release(self._followed[kind], listener)
+
     def forget(self, namespace: str) -> None:
         """A namespace has no quotas any more."""
         self.ledger.forget(namespace)
@@ -135,11 +148,13 @@ class Monitors:
             self._filled.add((kind, namespace))
 
     async def _is_moved(self, kind: GroupResource) -> bool:
-        """Whether the version in which custom resources are followed is no longer served."""
+        """Whether the version in which custom resources are followed is no longer served, or one is again."""
         if kind in _MEASURED:
             return False
         gvr = self._followed[kind].resource.gvr
         try:
+            if kind not in self._counting:
+                return await self._served(kind) is not None
             return await self._served(kind, gvr.version) is None
         except RequestError:  # discovery has nothing to say now: what is followed goes on
             return False
@@ -157,10 +172,13 @@ class Monitors:
 
     async def _follow(self, kind: GroupResource, now: float) -> None:
         served = await self._served(kind)
-        if served is None:
-            return
         known = self._followed.get(kind)
-        if known is not None and (kind in _MEASURED or known.resource.gvr == served.gvr):
+        if served is None:
+            if known is not None and kind not in _MEASURED and not len(known.store) and not known.store.unknown():
+                self._release(kind)
+            return
+        counting = kind in _MEASURED or kind in self._counting
+        if known is not None and counting and known.resource.gvr == served.gvr:
             return
         if not served.namespaced or not served.supports(*_VERBS):
             return
@@ -168,7 +186,8 @@ class Monitors:
         informers = self._context.informers
         if measured is None:
             counted = informers.metadata(served.partial())
-            counted.listen(
+            self._release(kind)
+            self._counting[kind] = counted.listen(
                 on_delete=lambda obj: self._changed(kind, obj.namespace),
                 on_unknown_delete=lambda obj: self._changed(kind, obj.metadata.namespace),
             )

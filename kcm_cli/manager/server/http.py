@@ -13,6 +13,7 @@ import logging
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import httptools
 import uvicorn
@@ -22,7 +23,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.connection_limits import IDLE_S, MAX_UNREAD_BODY_BYTES, ConnectionLimits, Limits, Slot
-from kcm_cli.component.secure_listener import SecureListener, admitted, listen
+from kcm_cli.component.secure_listener import Listener, SecureListener
 from kcm_cli.component.tls_transport import PEER_CERTIFICATES
 from kcm_cli.manager.server.authentication import parse_peer
 from kcm_cli.manager.server.guard import PEER
@@ -51,11 +52,10 @@ class Endpoint:
 class _Protocol(HttpToolsProtocol):
     """uvicorn's, within limits; the connection's certificate is in the state of each of its requests."""
 
-    def __init__(self, server: "_Server", limits: ConnectionLimits, slot: Slot | None = None) -> None:
+    def __init__(self, server: "_Server", limits: ConnectionLimits, slot: Slot) -> None:
         super().__init__(config=server.config, server_state=server.server_state, app_state={})
         self._limits = limits
         self._slot = slot
-        self._owns_slot = slot is None
         self._in_head = True
         self._head_begun = False
         self._in_body = False
@@ -66,14 +66,9 @@ class _Protocol(HttpToolsProtocol):
         self._why = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
-        if self._slot is None:
-            self._slot = admitted(self._limits, transport)
-            if self._slot is None:
-                self._refused = True
         super().connection_made(transport)
-        if self._slot is not None:
-            self._slot.on_refusal(self._hang_up, lambda: self._refuse(_TOO_LARGE))
-            self._slot.idle(self._limits.settings.head_s)
+        self._slot.on_refusal(self._hang_up, lambda: self._refuse(_TOO_LARGE))
+        self._slot.idle(self._limits.settings.head_s)
         certificates = transport.get_extra_info(PEER_CERTIFICATES) or ()
         if certificates:
             try:
@@ -87,11 +82,10 @@ class _Protocol(HttpToolsProtocol):
         self.headers, self._rest = [], bytearray()
         if self.cycle is not None and self.cycle.response_complete:
             self.cycle = None  # type: ignore[assignment]  # no cycle of references is left behind
-        if self._owns_slot and self._slot is not None:
-            self._limits.leave(self._slot)
+        self._limits.leave(self._slot)
 
     def data_received(self, data: bytes) -> None:
-        if self._refused or self._slot is None:
+        if self._refused:
             return
         if self._in_head and not self._slot.received(len(data)):
             self._slot.refuse()
@@ -118,26 +112,23 @@ class _Protocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if self._slot is not None:
-            self._slot.stalled = True
+        self._slot.stalled = True
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._slot is not None:
-            self._slot.stalled = False
+        self._slot.stalled = False
 
     # httptools' callbacks
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._slot is not None and not self._slot.header():
+        if not self._slot.header():
             self._why = _TOO_LARGE
             raise ValueError(self._why)  # ends the parsing
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._in_head, self._head_begun, self._in_body, self._read, self._unread = False, False, True, 0, 0
-        if self._slot is not None:
-            self._slot.complete()
+        self._slot.complete()
         if self.parser.get_http_version() == "1.1" and not any(name == b"host" for name, _ in self.headers):
             self._why = f"{_BAD}: missing required Host header"
             raise ValueError(self._why)
@@ -158,12 +149,12 @@ class _Protocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._in_head, self._in_body = True, False
         super().on_message_complete()
-        if self._slot is not None and self.cycle is not None and self.cycle.response_complete:
+        if self.cycle is not None and self.cycle.response_complete:
             self._slot.idle()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._slot is not None and self.cycle is not None and not self.pipeline:
+        if self.cycle is not None and not self.pipeline:
             self._slot.idle(self._limits.settings.head_s if self._in_body else None)
 
     # refusals
@@ -172,7 +163,7 @@ class _Protocol(HttpToolsProtocol):
         self._refuse_now(self._why or _BAD)
 
     def _refuse_now(self, status: str) -> None:
-        if self._slot is None or self._refused:
+        if self._refused:
             return
         self._why = status
         self._slot.refuse()
@@ -213,15 +204,15 @@ class HttpServer:
         self._endpoints = endpoints
         self._servers = tuple(_Server(_config(endpoint.app)) for endpoint in endpoints)
         self._limits = ConnectionLimits(limits or Limits(CONNECTIONS), clock)
-        self._listeners: list[asyncio.Server] = []
+        self._listeners: list[Listener] = []
 
     async def serve(self) -> None:
         """Serve until ``stop`` or cancelled; after ``stop`` open requests have a second to end."""
         try:
             for endpoint, server in zip(self._endpoints, self._servers, strict=True):
                 server.config.load()
-                factory = self._factory(endpoint, server)
-                self._listeners.append(await listen(endpoint.sock, factory))
+                make = self._factory(endpoint, server)
+                self._listeners.append(Listener(endpoint.sock, self._limits, make))
             await asyncio.gather(*(server.serve() for server in self._servers))
         finally:
             self.stop()
@@ -236,11 +227,9 @@ class HttpServer:
         for endpoint in self._endpoints:
             endpoint.sock.close()
 
-    def _factory(self, endpoint: Endpoint, server: _Server) -> Callable[[], asyncio.BaseProtocol]:
-        limits, tls = self._limits, endpoint.tls
-        if tls is None:
-            return lambda: _Protocol(server, limits)
-        return SecureListener(limits, tls, lambda slot: _Protocol(server, limits, slot)).connection
+    def _factory(self, endpoint: Endpoint, server: _Server) -> Callable[[Slot], asyncio.BaseProtocol]:
+        protocol = partial(_Protocol, server, self._limits)
+        return protocol if endpoint.tls is None else SecureListener(self._limits, endpoint.tls, protocol).connection
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:

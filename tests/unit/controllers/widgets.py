@@ -8,8 +8,8 @@ CRDS = resource("customresourcedefinitions", "apiextensions.k8s.io", namespaced=
 WIDGETS = resource("widgets", "example.com")
 
 
-async def serve_widgets(world: World, **subresources: Any) -> None:
-    """From now on example.com/v1 Widget is served."""
+async def serve_widgets(world: World, *, plural: str = "widgets", **subresources: Any) -> None:
+    """From now on example.com/v1 Widget (of another plural, another kind) is served."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": "v1",
@@ -18,7 +18,8 @@ async def serve_widgets(world: World, **subresources: Any) -> None:
         "schema": {"openAPIV3Schema": schema},
         "subresources": subresources,
     }
-    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    kind = "Widget" if plural == "widgets" else plural.capitalize()
+    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
     spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
-    await world.create(CRDS, {"metadata": {"name": "widgets.example.com"}, "spec": spec})
+    await world.create(CRDS, {"metadata": {"name": f"{plural}.example.com"}, "spec": spec})
     await world.wait(5)

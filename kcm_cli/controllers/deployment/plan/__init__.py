@@ -1,7 +1,7 @@
 """What to do for a Deployment: ``plan`` decides on its ReplicaSets, ``status`` says what came of it."""
 
 from kcm_cli.controllers.deployment.plan.decide import plan
-from kcm_cli.controllers.deployment.plan.draft import Draft
-from kcm_cli.controllers.deployment.plan.progress import next_check_s, status
+from kcm_cli.controllers.deployment.plan.rollout import Rollout
+from kcm_cli.controllers.deployment.plan.status import next_check_s, status
 
-__all__ = ["Draft", "next_check_s", "plan", "status"]
+__all__ = ["Rollout", "next_check_s", "plan", "status"]

@@ -4,27 +4,27 @@ upstream: pkg/controller/deployment/recreate.go
 """
 
 from kcm_cli.controllers.deployment.plan import spec
-from kcm_cli.controllers.deployment.plan.draft import Draft, active
 from kcm_cli.controllers.deployment.plan.revisions import create_new
+from kcm_cli.controllers.deployment.plan.rollout import Rollout, active
 
 
-def recreate(draft: Draft) -> None:
-    old = active(draft.old)
+def recreate(rollout: Rollout) -> None:
+    old = active(rollout.old)
     if old:
         for target in old:
-            draft.scale(target, 0)
+            rollout.scale(target, 0)
         return
-    if _old_pods_run(draft):
+    if _old_pods_run(rollout):
         return
-    create_new(draft)
-    assert draft.new is not None
-    if not draft.new.new:
-        draft.scale(draft.new, spec.replicas_of(draft.snapshot.deployment))
-    draft.cleanup = True
+    create_new(rollout)
+    assert rollout.new is not None
+    if not rollout.new.new:
+        rollout.scale(rollout.new, spec.replicas_of(rollout.snapshot.deployment))
+    rollout.cleanup = True
 
 
-def _old_pods_run(draft: Draft) -> bool:
-    if any(target.replica_set.status.replicas > 0 for target in draft.old):
+def _old_pods_run(rollout: Rollout) -> bool:
+    if any(target.replica_set.status.replicas > 0 for target in rollout.old):
         return True
-    new = draft.new.replica_set.uid if draft.new is not None else ""
-    return any(count > 0 for uid, count in draft.snapshot.running.items() if uid != new)
+    new = rollout.new.replica_set.uid if rollout.new is not None else ""
+    return any(count > 0 for uid, count in rollout.snapshot.running.items() if uid != new)

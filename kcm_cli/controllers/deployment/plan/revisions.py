@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from kcm_cli.api.apps import DEPLOYMENTS, Deployment, ReplicaSet
 from kcm_cli.controllers.deployment.plan import names, spec
-from kcm_cli.controllers.deployment.plan.draft import Draft, Target, by_age, replicas_in, target_of
+from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target, by_age, replicas_in, target_of
 from kcm_cli.controllers.deployment.snapshot import Snapshot
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -20,13 +20,13 @@ from kcm_cli.planning.pod_template import controller_ref
 MAX_NAME = 253
 
 
-def start(snapshot: Snapshot) -> Draft:
+def start(snapshot: Snapshot) -> Rollout:
     """Tell the new ReplicaSet (same template, the oldest of several) from the old ones."""
     same_template = spec.templates_as(snapshot.deployment.spec.template)
     targets = by_age([target_of(replica_set) for replica_set in snapshot.replica_sets])
     new = next((t for t in targets if same_template(t.replica_set.spec.template)), None)
     deployment = snapshot.deployment
-    return Draft(
+    return Rollout(
         snapshot,
         new,
         [target for target in targets if target is not new],
@@ -56,18 +56,18 @@ def last_revision(annotations: Iterable[Mapping[str, str]]) -> int:
     return known[1] if len(known) > 1 else 0
 
 
-def sync_revision(draft: Draft) -> None:
+def sync_revision(rollout: Rollout) -> None:
     """Bring the new ReplicaSet's annotations and minReadySeconds up to date, and the Deployment's revision."""
-    target = draft.new
+    target = rollout.new
     if target is None or target.new:
         return
-    deployment = draft.snapshot.deployment
-    revision = max_revision(old.replica_set for old in draft.old) + 1
+    deployment = rollout.snapshot.deployment
+    revision = max_revision(old.replica_set for old in rollout.old) + 1
     annotate(target.annotations, deployment, revision)
     target.min_ready_seconds = deployment.spec.min_ready_seconds
     own = target.annotations.get(names.REVISION, "")
     if own:
-        draft.annotations[names.REVISION] = own
+        rollout.annotations[names.REVISION] = own
 
 
 def annotate(annotations: dict[str, str], deployment: Deployment, revision: int) -> None:
@@ -95,22 +95,22 @@ def _remember(annotations: dict[str, str], revision: str) -> None:
     annotations[names.REVISION_HISTORY] = ",".join([*kept, revision])
 
 
-def create_new(draft: Draft) -> None:
-    """Add a new ReplicaSet to the draft if there is none; its name is made from the template's hash."""
-    if draft.new is not None:
+def create_new(rollout: Rollout) -> None:
+    """Add a new ReplicaSet to the rollout if there is none; its name is made from the template's hash."""
+    if rollout.new is not None:
         return
-    deployment = draft.snapshot.deployment
+    deployment = rollout.snapshot.deployment
     value = pod_template_hash(deployment.spec.template, deployment.status.collision_count)
     name = replica_set_name(deployment.name, value)
     template = spec.with_hash(deployment.spec.template, value)
     planned = ReplicaSet(metadata=ObjectMeta(name=name, namespace=deployment.namespace))
     target = Target(planned, 0, {}, deployment.spec.min_ready_seconds)
-    annotate(target.annotations, deployment, max_revision(old.replica_set for old in draft.old) + 1)
-    draft.annotate(target)
-    draft.new = target
-    target.replicas = initial_size(draft)
-    target.body = _body(draft, target, template, value)
-    draft.annotations[names.REVISION] = target.annotations[names.REVISION]
+    annotate(target.annotations, deployment, max_revision(old.replica_set for old in rollout.old) + 1)
+    rollout.annotate(target)
+    rollout.new = target
+    target.replicas = initial_size(rollout)
+    target.body = _body(rollout, target, template, value)
+    rollout.annotations[names.REVISION] = target.annotations[names.REVISION]
 
 
 def replica_set_name(deployment: str, value: str) -> str:
@@ -118,27 +118,27 @@ def replica_set_name(deployment: str, value: str) -> str:
     return f"{deployment[: MAX_NAME - 1 - len(value)]}-{value}"
 
 
-def initial_size(draft: Draft) -> int:
+def initial_size(rollout: Rollout) -> int:
     """How many pods the new ReplicaSet may have at once, given those that exist.
 
     upstream: pkg/controller/deployment/util/deployment_util.go#NewRSNewReplicas
     """
-    deployment = draft.snapshot.deployment
+    deployment = rollout.snapshot.deployment
     desired = spec.replicas_of(deployment)
-    assert draft.new is not None
-    current = draft.new.replicas
+    assert rollout.new is not None
+    current = rollout.new.replicas
     if not spec.rolling(deployment):
         return desired
     update = deployment.spec.strategy.rolling_update
     surge = update.max_surge if update is not None and update.max_surge is not None else 0
-    room = desired + scaled_value(surge, desired, round_up=True) - replicas_in(draft.all())
+    room = desired + scaled_value(surge, desired, round_up=True) - replicas_in(rollout.all())
     if room <= 0:
         return current
     return current + min(room, desired - current)
 
 
-def _body(draft: Draft, target: Target, template: Doc, value: str) -> Doc:
-    deployment = draft.snapshot.deployment
+def _body(rollout: Rollout, target: Target, template: Doc, value: str) -> Doc:
+    deployment = rollout.snapshot.deployment
     metadata = template.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else {}
     return {

@@ -5,8 +5,8 @@ upstream: pkg/controller/deployment/rollback.go
 
 from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.controllers.deployment.plan import names, spec
-from kcm_cli.controllers.deployment.plan.draft import Draft, Target
 from kcm_cli.controllers.deployment.plan.revisions import create_new, last_revision, revision_in
+from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.planning.actions import ABSENT, Notice, Path, Value, ref_to
 
@@ -17,31 +17,31 @@ def rollback_revision(annotations: dict[str, str]) -> int | None:
     return parse_int64(text)
 
 
-def rollback(draft: Draft, revision: int) -> None:
+def rollback(rollout: Rollout, revision: int) -> None:
     """Find the revision and take over its template and annotations; in any case the request is cleared."""
-    create_new(draft)
-    known = draft.all()
-    annotations = {key: value for key, value in draft.annotations.items() if key != names.ROLLBACK_TO}
+    create_new(rollout)
+    known = rollout.all()
+    annotations = {key: value for key, value in rollout.annotations.items() if key != names.ROLLBACK_TO}
     wanted = revision or last_revision(target.annotations for target in known)
     found = next((target for target in known if revision_in(target.annotations) == wanted), None) if wanted else None
     changes: dict[Path, Value] = {}
     if found is None:
         what = "the revision to rollback to." if wanted else "last revision."
-        _emit(draft, "Warning", "DeploymentRollbackRevisionNotFound", f"Unable to find {what}")
-    elif found is draft.new or spec.same_template(
-        draft.snapshot.deployment.spec.template, found.replica_set.spec.template
+        _emit(rollout, "Warning", "DeploymentRollbackRevisionNotFound", f"Unable to find {what}")
+    elif found is rollout.new or spec.same_template(
+        rollout.snapshot.deployment.spec.template, found.replica_set.spec.template
     ):
-        name = draft.snapshot.deployment.name
+        name = rollout.snapshot.deployment.name
         text = f'The rollback revision contains the same template as current deployment "{name}"'
-        _emit(draft, "Warning", "DeploymentRollbackTemplateUnchanged", text)
+        _emit(rollout, "Warning", "DeploymentRollbackTemplateUnchanged", text)
     else:
         changes[("spec", "template")] = spec.without_hash(found.replica_set.spec.template)
         annotations = _annotations_of(found, annotations)
-        name = draft.snapshot.deployment.name
+        name = rollout.snapshot.deployment.name
         text = f'Rolled back deployment "{name}" to revision {wanted}'
-        _emit(draft, "Normal", "DeploymentRollback", text)
+        _emit(rollout, "Normal", "DeploymentRollback", text)
     changes[("metadata", "annotations")] = annotations or ABSENT
-    draft.rollback = changes
+    rollout.rollback = changes
 
 
 def _annotations_of(found: Target, annotations: dict[str, str]) -> dict[str, str]:
@@ -50,5 +50,5 @@ def _annotations_of(found: Target, annotations: dict[str, str]) -> dict[str, str
     return own | {key: value for key, value in found.annotations.items() if key not in names.NOT_COPIED}
 
 
-def _emit(draft: Draft, type_: str, reason: str, message: str) -> None:
-    draft.events.append(Notice(ref_to(DEPLOYMENTS, draft.snapshot.deployment), type_, reason, message))
+def _emit(rollout: Rollout, type_: str, reason: str, message: str) -> None:
+    rollout.events.append(Notice(ref_to(DEPLOYMENTS, rollout.snapshot.deployment), type_, reason, message))

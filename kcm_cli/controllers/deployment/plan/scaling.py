@@ -4,45 +4,45 @@ upstream: pkg/controller/deployment/sync.go#scale
 """
 
 from kcm_cli.controllers.deployment.plan import names, spec
-from kcm_cli.controllers.deployment.plan.draft import Draft, Target, active, by_age, replicas_in
+from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target, active, by_age, replicas_in
 
 
-def is_scaling(draft: Draft) -> bool:
+def is_scaling(rollout: Rollout) -> bool:
     """Whether the Deployment's size changed since its active ReplicaSets were last written."""
-    desired = spec.replicas_of(draft.snapshot.deployment)
-    noted = (_number(target, names.DESIRED_REPLICAS) for target in active(draft.all()))
+    desired = spec.replicas_of(rollout.snapshot.deployment)
+    noted = (_number(target, names.DESIRED_REPLICAS) for target in active(rollout.all()))
     return any(number is not None and number != desired for number in noted)
 
 
-def scale(draft: Draft) -> None:
+def scale(rollout: Rollout) -> None:
     """Give the size to the one active ReplicaSet, or to all in proportion during a rolling update."""
-    deployment = draft.snapshot.deployment
+    deployment = rollout.snapshot.deployment
     desired = spec.replicas_of(deployment)
-    only = _active_or_latest(draft)
+    only = _active_or_latest(rollout)
     if only is not None:
-        draft.scale(only, desired)
-    elif _saturated(draft):
-        for target in active(draft.old):
-            draft.scale(target, 0)
+        rollout.scale(only, desired)
+    elif _saturated(rollout):
+        for target in active(rollout.old):
+            rollout.scale(target, 0)
     elif spec.rolling(deployment):
-        _proportionally(draft, desired)
+        _proportionally(rollout, desired)
 
 
-def _active_or_latest(draft: Draft) -> Target | None:
-    running = active(draft.all())
+def _active_or_latest(rollout: Rollout) -> Target | None:
+    running = active(rollout.all())
     if len(running) > 1:
         return None
     if running:
         return running[0]
-    if draft.new is not None:
-        return draft.new
-    return by_age(draft.old)[-1] if draft.old else None
+    if rollout.new is not None:
+        return rollout.new
+    return by_age(rollout.old)[-1] if rollout.old else None
 
 
-def _saturated(draft: Draft) -> bool:
+def _saturated(rollout: Rollout) -> bool:
     """The new ReplicaSet has all the pods that the Deployment asks for, and they are available."""
-    target = draft.new
-    desired = spec.replicas_of(draft.snapshot.deployment)
+    target = rollout.new
+    desired = spec.replicas_of(rollout.snapshot.deployment)
     return (
         target is not None
         and target.replicas == desired
@@ -51,9 +51,9 @@ def _saturated(draft: Draft) -> bool:
     )
 
 
-def _proportionally(draft: Draft, desired: int) -> None:
-    targets = active(draft.all())
-    allowed = desired + spec.max_surge(draft.snapshot.deployment) if desired > 0 else 0
+def _proportionally(rollout: Rollout, desired: int) -> None:
+    targets = active(rollout.all())
+    allowed = desired + spec.max_surge(rollout.snapshot.deployment) if desired > 0 else 0
     to_add = allowed - replicas_in(targets)
     # Growing prefers the newer of two equal ones, shrinking the older.
     targets.sort(key=lambda t: (t.replica_set.metadata.creation_timestamp or "", t.name), reverse=to_add > 0)
@@ -61,28 +61,28 @@ def _proportionally(draft: Draft, desired: int) -> None:
     sizes: dict[str, int] = {}
     added = 0
     for target in targets:
-        share = _share(draft, target, to_add, added)
+        share = _share(rollout, target, to_add, added)
         sizes[target.name] = target.replicas + share
         added += share
     if targets and to_add != 0:
         largest = targets[0].name
         sizes[largest] = max(0, sizes[largest] + to_add - added)
     for target in targets:
-        draft.scale(target, sizes[target.name])
-        draft.annotate(target)
+        rollout.scale(target, sizes[target.name])
+        rollout.annotate(target)
 
 
-def _share(draft: Draft, target: Target, to_add: int, added: int) -> int:
+def _share(rollout: Rollout, target: Target, to_add: int, added: int) -> int:
     """This ReplicaSet's part of what is added (or, negative, removed), never more than what is left."""
     if target.replicas == 0 or to_add in (0, added):
         return 0
     left = to_add - added
-    fraction = _fraction(draft, target)
+    fraction = _fraction(rollout, target)
     return min(fraction, left) if to_add > 0 else max(fraction, left)
 
 
-def _fraction(draft: Draft, target: Target) -> int:
-    deployment = draft.snapshot.deployment
+def _fraction(rollout: Rollout, target: Target) -> int:
+    deployment = rollout.snapshot.deployment
     desired = spec.replicas_of(deployment)
     if desired == 0:
         return -target.replicas

@@ -1,1 +1,7 @@
-"""What the horizontal-pod-autoscaler-controller decides, as pure functions."""
+"""What to do for an autoscaler: ``plan`` decides on its target's size, ``status`` says what came of it."""
+
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.decide import AutoscalerPlan, Failure, needs_metrics, plan
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.proposals import is_valid
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.status import status
+
+__all__ = ["AutoscalerPlan", "Failure", "is_valid", "needs_metrics", "plan", "status"]

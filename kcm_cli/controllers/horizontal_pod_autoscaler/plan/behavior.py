@@ -13,28 +13,12 @@ from datetime import datetime
 import msgspec
 
 from kcm_cli.api.autoscaling import Behavior, ScalingPolicy, ScalingRules
+from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import History, Mark
 from kcm_cli.machinery.times import shifted
 
 _UP = ScalingRules(0, "Max", (ScalingPolicy("Pods", 4, 15), ScalingPolicy("Percent", 100, 15)))
 _DOWN = ScalingRules(None, "Max", (ScalingPolicy("Percent", 100, 15),))
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A number (a recommendation, or the size of a change) and when it was made."""
-
-    number: int
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """What was recommended and done for one autoscaler."""
-
-    recommendations: tuple[Mark, ...] = ()
-    ups: tuple[Mark, ...] = ()
-    downs: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +32,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Limit:
     """A number with the reason and message of the condition that tells it."""
 
     replicas: int
@@ -60,8 +44,8 @@ class Verdict:
 class Normalized:
     """The size to go to, and why: ``able`` for AbleToScale, ``limited`` for ScalingLimited."""
 
-    able: Verdict
-    limited: Verdict
+    able: Limit
+    limited: Limit
     history: History
 
     @property
@@ -133,22 +117,22 @@ def _remembered(history: History, desired: int, now: datetime, seconds: float) -
     return replace(history, recommendations=(*_since(history.recommendations, now, seconds), Mark(desired, now)))
 
 
-def _ready(desired: int) -> Verdict:
-    return Verdict(desired, "ReadyForNewScale", "recommended size matches current size")
+def _ready(desired: int) -> Limit:
+    return Limit(desired, "ReadyForNewScale", "recommended size matches current size")
 
 
-def _highest_recent(bounds: Bounds, history: History, now: datetime, seconds: float) -> Verdict:
+def _highest_recent(bounds: Bounds, history: History, now: datetime, seconds: float) -> Limit:
     recent = _since(history.recommendations, now, seconds)
     highest = max((mark.number for mark in recent), default=bounds.desired)
     return _ready(bounds.desired) if highest <= bounds.desired else _down_stabilized(highest)
 
 
-def _down_stabilized(replicas: int) -> Verdict:
+def _down_stabilized(replicas: int) -> Limit:
     text = "recent recommendations were higher than current one, applying the highest recent recommendation"
-    return Verdict(replicas, "ScaleDownStabilized", text)
+    return Limit(replicas, "ScaleDownStabilized", text)
 
 
-def _stabilized(bounds: Bounds, history: History, now: datetime, up_s: float, down_s: float) -> Verdict:
+def _stabilized(bounds: Bounds, history: History, now: datetime, up_s: float, down_s: float) -> Limit:
     """The current size, moved as little as the recommendations of both windows demand."""
     lowest = min((bounds.desired, *_numbers(history.recommendations, now, up_s)))
     highest = max((bounds.desired, *_numbers(history.recommendations, now, down_s)))
@@ -158,7 +142,7 @@ def _stabilized(bounds: Bounds, history: History, now: datetime, up_s: float, do
     if bounds.desired < bounds.current:
         return _down_stabilized(replicas)
     text = "recent recommendations were lower than current one, applying the lowest recent recommendation"
-    return Verdict(replicas, "ScaleUpStabilized", text)
+    return Limit(replicas, "ScaleUpStabilized", text)
 
 
 def _numbers(marks: Iterable[Mark], now: datetime, seconds: float) -> tuple[int, ...]:
@@ -166,22 +150,22 @@ def _numbers(marks: Iterable[Mark], now: datetime, seconds: float) -> tuple[int,
     return tuple(mark.number for mark in marks if mark.at > start)
 
 
-def _fits(replicas: int) -> Verdict:
-    return Verdict(replicas, "DesiredWithinRange", "the desired count is within the acceptable range")
+def _fits(replicas: int) -> Limit:
+    return Limit(replicas, "DesiredWithinRange", "the desired count is within the acceptable range")
 
 
-def _too_few(minimum: int) -> Verdict:
-    return Verdict(minimum, "TooFewReplicas", "the desired replica count is less than the minimum replica count")
+def _too_few(minimum: int) -> Limit:
+    return Limit(minimum, "TooFewReplicas", "the desired replica count is less than the minimum replica count")
 
 
-def _at_most(maximum: int, rate: int) -> Verdict:
+def _at_most(maximum: int, rate: int) -> Limit:
     if maximum > rate:
         text = "the desired replica count is increasing faster than the maximum scale rate"
-        return Verdict(rate, "ScaleUpLimit", text)
-    return Verdict(maximum, "TooManyReplicas", "the desired replica count is more than the maximum replica count")
+        return Limit(rate, "ScaleUpLimit", text)
+    return Limit(maximum, "TooManyReplicas", "the desired replica count is more than the maximum replica count")
 
 
-def _within_rules(bounds: Bounds) -> Verdict:
+def _within_rules(bounds: Bounds) -> Limit:
     """Without a behavior: at most double, or four."""
     most = _at_most(bounds.maximum, max(2 * bounds.current, 4))
     if bounds.desired < bounds.minimum:
@@ -189,7 +173,7 @@ def _within_rules(bounds: Bounds) -> Verdict:
     return most if bounds.desired > most.replicas else _fits(bounds.desired)
 
 
-def _within_rates(bounds: Bounds, history: History, now: datetime, both: tuple[ScalingRules, ScalingRules]) -> Verdict:
+def _within_rates(bounds: Bounds, history: History, now: datetime, both: tuple[ScalingRules, ScalingRules]) -> Limit:
     if bounds.desired > bounds.current:
         rate = max(_limit(bounds.current, history, now, both[0], 1), bounds.current)
         most = _at_most(bounds.maximum, rate)
@@ -197,7 +181,7 @@ def _within_rates(bounds: Bounds, history: History, now: datetime, both: tuple[S
     if bounds.desired < bounds.current:
         rate = min(_limit(bounds.current, history, now, both[1], -1), bounds.current)
         text = "the desired replica count is decreasing faster than the maximum scale rate"
-        slow = Verdict(rate, "ScaleDownLimit", text)
+        slow = Limit(rate, "ScaleDownLimit", text)
         least = slow if bounds.minimum < rate else _too_few(bounds.minimum)
         return least if bounds.desired < least.replicas else _fits(bounds.desired)
     return _fits(bounds.desired)

@@ -8,31 +8,16 @@ metric whose sum is negative are that, and not an overflow that asks for all the
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kcm_cli.api.core import Pod
+from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Sample, Samples, Uncomputable
 from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.planning.pods import is_ready, ready_condition
 
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
 CPU = "cpu"
-
-
-class Uncomputable(Exception):
-    """There is no number of replicas to be had; the text goes into events and conditions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """The value of one pod: measured at ``at`` over the ``window`` before."""
-
-    value: int
-    at: datetime | None = None
-    window: timedelta = timedelta(0)
-
-
-Samples = Mapping[str, Sample]
 
 
 @dataclass(frozen=True, slots=True)

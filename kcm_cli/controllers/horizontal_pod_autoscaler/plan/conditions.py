@@ -1,24 +1,34 @@
-"""The conditions of an autoscaler, and the texts of things that are shown in them."""
+"""The conditions of an autoscaler, and its status as a value that decisions add to."""
 
-from collections.abc import Mapping
+from datetime import datetime
 
-from kcm_cli.machinery.labels import LabelSelector
+import msgspec
+
+from kcm_cli.api.autoscaling import HorizontalPodAutoscalerStatus
+from kcm_cli.api.core import Condition
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.times import format_time
+from kcm_cli.planning.conditions import removed, updated
 
 ABLE, ACTIVE, LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
 SCALED_TO_ZERO = "ScaledToZero"
+Status = HorizontalPodAutoscalerStatus
 
 
-def selector_text(selector: LabelSelector | None) -> str:
-    """A label selector as upstream's messages print it."""
-    if selector is None:
-        return "nil"
-    labels = _map(selector.match_labels or {})
-    terms = "".join(
-        f"LabelSelectorRequirement{{Key:{term.key},Operator:{term.operator},Values:[{' '.join(term.values)}],}},"
-        for term in selector.match_expressions
-    )
-    return f"&LabelSelector{{MatchLabels:{labels},MatchExpressions:[]LabelSelectorRequirement{{{terms}}},}}"
+def with_condition(status: Status, now: datetime, type_: str, state: str, reason: str, message: str) -> Status:
+    """Set a condition."""
+    conditions = updated(status.conditions, Condition(type_, state, reason, message, format_time(now)))
+    return msgspec.structs.replace(status, conditions=conditions)
 
 
-def _map(labels: Mapping[str, str]) -> str:
-    return "map[string]string{" + "".join(f"{key}: {labels[key]}," for key in sorted(labels)) + "}"
+def without_condition(status: Status, type_: str) -> Status:
+    """Remove a condition."""
+    return msgspec.structs.replace(status, conditions=removed(status.conditions, type_))
+
+
+def with_sizes(
+    status: Status, current: int, desired: int, metrics: list[Doc], scaled: datetime | None = None
+) -> Status:
+    """Everything but the conditions anew. scaled: when the size was changed, if it was now."""
+    since = status.last_scale_time if scaled is None else format_time(scaled)
+    return Status(None, since, current, desired, metrics or None, status.conditions)

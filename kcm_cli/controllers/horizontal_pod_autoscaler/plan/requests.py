@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from kcm_cli.api.core import Container, Pod
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Uncomputable
+from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Uncomputable
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quantity import ZERO, parse
 from kcm_cli.planning.pod_resources import spec_amounts

@@ -1,1 +1,18 @@
-"""The decisions of the Job controller, a module per topic; ``controller.py`` calls them in order."""
+"""What to do for a Job: ``plan`` decides on its end and its pods, ``status`` says what came of it and counts them."""
+
+from kcm_cli.controllers.job.plan.decide import JobPlan, SyncAction, plan, remove_finalizer
+from kcm_cli.controllers.job.plan.state import JobState, with_uncounted
+from kcm_cli.controllers.job.plan.status import Tracking, counted, finished, status
+
+__all__ = [
+    "JobPlan",
+    "JobState",
+    "SyncAction",
+    "Tracking",
+    "counted",
+    "finished",
+    "plan",
+    "remove_finalizer",
+    "status",
+    "with_uncounted",
+]

@@ -1,13 +1,22 @@
-"""Conditions of a Job: appended when they become true, changed where they stand.
+"""The conditions of a Job: how they change, and which of them ends it.
 
-upstream: pkg/controller/job/job_controller.go#ensureJobConditionStatus
+A condition is appended when it becomes true, changed where it stands. An ending that was announced earlier
+stands; failure goes before success.
+
+upstream: pkg/controller/job/job_controller.go#ensureJobConditionStatus, syncJob
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
+from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Condition
+from kcm_cli.controllers.job.plan import failure_policy, names, spec, success_policy
+from kcm_cli.controllers.job.plan.pods import JobPod
+from kcm_cli.controllers.job.plan.state import JobState
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.conditions import Conditions, find
+from kcm_cli.planning.jobs import FAILED
 
 
 def condition(type_: str, reason: str, message: str, now: datetime, *, status: str = "True") -> Condition:
@@ -24,3 +33,76 @@ def ensured(conditions: Conditions, new: Condition) -> Conditions:
     if (current.status, current.reason, current.message) == (new.status, new.reason, new.message):
         return conditions
     return tuple(new if known is current else known for known in conditions)
+
+
+def ending(state: JobState, now: datetime) -> Condition | None:
+    """The condition that ends the Job, as it will be (SuccessCriteriaMet, FailureTarget) or was already announced
+    (SuccessCriteriaMet, Failed); None while it goes on."""
+    job = state.job
+    announced = _true(job, names.SUCCESS_CRITERIA_MET)
+    if announced is not None:
+        return announced
+    announced = _true(job, names.FAILURE_TARGET)
+    if announced is not None:
+        return condition(FAILED, announced.reason, announced.message, now)
+    failure = _failure(state)
+    if failure is not None:
+        return condition(names.FAILURE_TARGET, *failure, now)
+    if spec.is_indexed(job):
+        message = success_policy.met(job.spec.success_policy, spec.completions(job), state.succeeded_indexes)
+        if message is not None:
+            return condition(names.SUCCESS_CRITERIA_MET, names.SUCCESS_POLICY, message, now)
+    return None
+
+
+def completed(now: datetime) -> Condition:
+    """What ends the Job once all completions are there and nothing runs any more."""
+    message = "Reached expected number of succeeded pods"
+    return condition(names.SUCCESS_CRITERIA_MET, names.COMPLETIONS_REACHED, message, now)
+
+
+def _true(job: Job, type_: str) -> Condition | None:
+    found = find(job.status.conditions, type_)
+    return found if found is not None and found.status == "True" else None
+
+
+def _failure(state: JobState) -> tuple[str, str] | None:
+    """Reason and message of the first rule that fails the Job."""
+    job = state.job
+    failed_pods = (job_pod.pod for job_pod in state.pods if job_pod.failed)
+    message = failure_policy.failing_message(job.spec.pod_failure_policy, failed_pods)
+    if message is not None:
+        return names.POD_FAILURE_POLICY, message
+    if state.failed > spec.backoff_limit(job) or _restarted_too_often(job, state.pods):
+        return names.BACKOFF_LIMIT_EXCEEDED, "Job has reached the specified backoff limit"
+    deadline_s = state.deadline_s
+    if deadline_s is not None and deadline_s <= 0:
+        return names.DEADLINE_EXCEEDED, "Job was active longer than specified deadline"
+    return _failed_by_indexes(state)
+
+
+def _failed_by_indexes(state: JobState) -> tuple[str, str] | None:
+    failed = state.failed_indexes
+    if not failed:
+        return None
+    limit = state.job.spec.max_failed_indexes
+    if limit is not None and failed.total > limit:
+        message = "Job has exceeded the specified maximal number of failed indexes"
+        return names.MAX_FAILED_INDEXES_EXCEEDED, message
+    if failed.total + state.succeeded_indexes.total >= spec.completions(state.job):
+        return names.FAILED_INDEXES, "Job has failed indexes"
+    return None
+
+
+def _restarted_too_often(job: Job, job_pods: Sequence[JobPod]) -> bool:
+    """Whether containers that are restarted in place have used up the backoff limit."""
+    if job.spec.template.spec.restart_policy != "OnFailure":
+        return False
+    restarts = 0
+    for job_pod in job_pods:
+        status = job_pod.pod.status
+        if status.phase in ("Running", "Pending"):
+            restarts += sum(container.restart_count for container in status.init_container_statuses)
+            restarts += sum(container.restart_count for container in status.container_statuses)
+    limit = spec.backoff_limit(job)
+    return restarts >= limit if limit > 0 else restarts > 0

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from kcm_cli.api.batch import JOBS, Job, template_of
 from kcm_cli.controllers.job.plan import failure_policy, names, spec
-from kcm_cli.controllers.job.plan.assess import Assessment
-from kcm_cli.controllers.job.plan.facts import Facts, failure_counts
+from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts
+from kcm_cli.controllers.job.plan.state import JobState
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Create, ref_to
@@ -19,20 +19,20 @@ MAX_GENERATED_PREFIX = 58
 _FIELD_PATH = f"metadata.labels['{names.COMPLETION_INDEX}']"
 
 
-def creations(assessment: Assessment, count: int, indexes: Sequence[int] | None) -> tuple[Create, ...]:
+def creations(state: JobState, count: int, indexes: Sequence[int] | None) -> tuple[Create, ...]:
     """So many pods, or one for each of these indexes."""
-    job = assessment.job
+    job = state.job
     pod = pod_from_template(template_of(job), JOBS, job)
     metadata = _mapping(pod, "metadata")
     metadata["finalizers"] = _with_finalizer(metadata.get("finalizers"))
-    group = assessment.snapshot.pod_group
+    group = state.snapshot.pod_group
     if group is not None:
         pod["spec"] = {**_mapping(pod, "spec"), "schedulingGroup": {"podGroupName": group}}
     ref = ref_to(JOBS, job)
     if indexes is None:
         return (create_pod(ref, job.namespace, codec.encode(pod)),) * count
     pod["spec"] = _with_index_variable(_mapping(pod, "spec"))
-    bodies = (codec.encode(_for_index(assessment, pod, index)) for index in indexes)
+    bodies = (codec.encode(_for_index(state, pod, index)) for index in indexes)
     return tuple(create_pod(ref, job.namespace, body) for body in bodies)
 
 
@@ -42,13 +42,13 @@ def name_prefix(job: str, index: int) -> str:
     return job[: MAX_GENERATED_PREFIX - len(suffix)] + suffix
 
 
-def _for_index(assessment: Assessment, pod: Doc, index: int) -> Doc:
-    job = assessment.job
+def _for_index(state: JobState, pod: Doc, index: int) -> Doc:
+    job = state.job
     number = str(index)
     metadata = _mapping(pod, "metadata")
     annotations = {**_mapping(metadata, "annotations"), names.COMPLETION_INDEX: number}
     if spec.counts_per_index(job):
-        annotations.update(_failure_annotations(job, assessment.delayed.get(index)))
+        annotations.update(_failure_annotations(job, state.delayed.get(index)))
     own = {
         "generateName": name_prefix(job.name, index),
         "labels": {**_mapping(metadata, "labels"), names.COMPLETION_INDEX: number},
@@ -61,7 +61,7 @@ def _for_index(assessment: Assessment, pod: Doc, index: int) -> Doc:
     }
 
 
-def _failure_annotations(job: Job, replaced: Facts | None) -> dict[str, str]:
+def _failure_annotations(job: Job, replaced: JobPod | None) -> dict[str, str]:
     """The failures of the index so far, this one included, for the pod that follows."""
     if replaced is None:
         return {names.INDEX_FAILURES: "0"}

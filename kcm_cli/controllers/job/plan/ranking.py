@@ -5,14 +5,14 @@ upstream: pkg/controller/controller_utils.go#ActivePods, pkg/controller/job/inde
 
 from collections.abc import Sequence
 
-from kcm_cli.controllers.job.plan.facts import Facts
+from kcm_cli.controllers.job.plan.pods import JobPod
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.pods import PHASES, is_ready, ready_since, restarts
 
 _NO_TIME = (0, 0.0)
 
 
-def surplus(active: Sequence[Facts], at_least: int, *, indexed: bool) -> list[Facts]:
+def surplus(active: Sequence[JobPod], at_least: int, *, indexed: bool) -> list[JobPod]:
     """At least so many pods, those with most progress left out; in an Indexed Job also all that repeat an index, or
     have none that the Job has a place for."""
     if not indexed:
@@ -23,15 +23,15 @@ def surplus(active: Sequence[Facts], at_least: int, *, indexed: bool) -> list[Fa
     return going
 
 
-def _duplicates(active: Sequence[Facts]) -> tuple[list[Facts], list[Facts]]:
-    by_index: dict[int, list[Facts]] = {}
-    going: list[Facts] = []
-    for fact in active:
-        if fact.valid:
-            by_index.setdefault(fact.index, []).append(fact)
+def _duplicates(active: Sequence[JobPod]) -> tuple[list[JobPod], list[JobPod]]:
+    by_index: dict[int, list[JobPod]] = {}
+    going: list[JobPod] = []
+    for job_pod in active:
+        if job_pod.valid:
+            by_index.setdefault(job_pod.index, []).append(job_pod)
         else:
-            going.append(fact)
-    staying: list[Facts] = []
+            going.append(job_pod)
+    staying: list[JobPod] = []
     for index in sorted(by_index):
         repeated = by_index[index]
         if len(repeated) > 1:
@@ -41,9 +41,9 @@ def _duplicates(active: Sequence[Facts]) -> tuple[list[Facts], list[Facts]]:
     return going, staying
 
 
-def _progress(fact: Facts) -> tuple[object, ...]:
+def _progress(job_pod: JobPod) -> tuple[object, ...]:
     """Smaller is further behind: unassigned, pending, not ready, ready for a short time, often restarted, young."""
-    pod = fact.pod
+    pod = job_pod.pod
     ready = is_ready(pod)
     regular, sidecar = restarts(pod)
     return (

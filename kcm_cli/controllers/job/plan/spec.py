@@ -2,7 +2,7 @@
 
 from kcm_cli.api.batch import Job
 from kcm_cli.controllers.job.plan import names
-from kcm_cli.controllers.job.plan.features import Features
+from kcm_cli.controllers.job.snapshot import Features
 
 
 def is_indexed(job: Job) -> bool:
@@ -42,8 +42,8 @@ def completions(job: Job) -> int:
 
 def replaces_only_failed(job: Job, features: Features) -> bool:
     """Whether a pod that is being deleted is replaced, and counted, only when it has ended."""
-    told = features.replacement and job.spec.pod_replacement_policy == names.REPLACE_FAILED
-    return told or job.spec.pod_failure_policy is not None
+    by_policy = features.replacement and job.spec.pod_replacement_policy == names.REPLACE_FAILED
+    return by_policy or job.spec.pod_failure_policy is not None
 
 
 def other_manager(job: Job, features: Features) -> str | None:

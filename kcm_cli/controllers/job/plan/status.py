@@ -1,76 +1,246 @@
-"""The numbers and the suspension of a Job, once it is known what became of the work on its pods.
+"""The status of a Job: its numbers, its suspension, how ended pods are counted exactly once, how it is declared over.
 
-upstream: pkg/controller/job/job_controller.go#syncJob, after the management of pods
+Expected flow: ``status`` notes the uids of ended pods in status.uncountedTerminatedPods (succeeded indexes directly in
+completedIndexes) and announces the ending; once that status is stored, the finalizers of these pods are removed;
+``counted`` moves the uids whose finalizer is gone into the counters; ``finished`` adds the final condition when
+nothing is uncounted and nothing terminates any more. A sync that breaks off anywhere is continued by the next one.
+
+upstream: pkg/controller/job/job_controller.go#syncJob, after the management of pods; trackJobStatusAndRemoveFinalizers
 """
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
 
-from kcm_cli.api.batch import JOBS, JobStatus
+from kcm_cli.api.batch import JOBS, Job, JobStatus, Uncounted
 from kcm_cli.api.core import Condition, Pod
-from kcm_cli.controllers.job.plan import names, spec
-from kcm_cli.controllers.job.plan.assess import Assessment
-from kcm_cli.controllers.job.plan.conditions import condition, ensured
-from kcm_cli.controllers.job.plan.manage import Work
-from kcm_cli.controllers.job.plan.verdict import completed
+from kcm_cli.controllers.job.plan import failure_policy, names, spec
+from kcm_cli.controllers.job.plan.conditions import completed, condition, ensured
+from kcm_cli.controllers.job.plan.decide import JobPlan
+from kcm_cli.controllers.job.plan.pods import JobPod
+from kcm_cli.controllers.job.plan.state import NO_UNCOUNTED, JobState
+from kcm_cli.controllers.job.snapshot import Features
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Create, Delete, Notice, Outcome, ref_to
+from kcm_cli.planning.conditions import is_true
+from kcm_cli.planning.jobs import COMPLETE, FAILED
 from kcm_cli.planning.pods import is_ready
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The status after the work on pods, the verdict as far as it can be acted on, and the Events to emit."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracking:
+    """What the first status write of a sync says, and what is to follow.
+
+    notices: the Events to emit once it is written. terminating: how many pods the end has to wait for. waiting: uids
+    of pods whose finalizer is still there. release: pods whose finalizers may go once the status is stored. final: the
+    condition that ends the Job. full: more pods wait than one sync counts. policy_actions: how often the failure
+    policy decided what.
+    """
 
     status: JobStatus
-    verdict: Condition | None
+    notices: tuple[Notice, ...]
+    terminating: int
+    waiting: frozenset[str]
+    release: tuple[Pod, ...]
+    final: Condition | None
+    full: bool
+    policy_actions: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class _EndedPods:
+    """The pods of one pass."""
+
+    succeeded: list[str]
+    failed: list[str]
+    indexes: list[int] = field(default_factory=list)
+    release: list[Pod] = field(default_factory=list)
+    actions: Counter[str] = field(default_factory=Counter)
+
+    def __len__(self) -> int:
+        return len(self.succeeded) + len(self.failed) + len(self.indexes)
+
+
+def status(plan: JobPlan, outcome: Outcome, now: datetime) -> Tracking:
+    """The status once it is known what became of the work on pods."""
+    state = plan.state
+    waiting = frozenset(job_pod.pod.uid for job_pod in state.pods if job_pod.tracked)
+    numbers = _numbers(plan, outcome)
+    over = _ending(plan, outcome, numbers.active, now)
     notices: tuple[Notice, ...] = ()
+    if over is None and plan.managed:
+        numbers, notices = _suspension(state, numbers, now)
+    new = counted(numbers, waiting)
+    ended = _ended_pods(state, new, over)
+    uncounted = Uncounted(tuple(ended.succeeded), tuple(ended.failed))
+    new = msgspec.structs.replace(new, uncounted_terminated_pods=uncounted)
+    if spec.is_indexed(state.job):
+        new = _indexed(state, new)
+    features = state.snapshot.features
+    new, final = _announced(new, over, now, features)
+    terminating = new.terminating or 0
+    if not features.replacement:
+        new = msgspec.structs.replace(new, terminating=None)
+    return Tracking(
+        status=new,
+        notices=notices,
+        terminating=terminating if features.delays_end else 0,
+        waiting=waiting,
+        release=tuple(ended.release),
+        final=final,
+        full=len(ended) >= names.MAX_UNCOUNTED,
+        policy_actions=ended.actions,
+    )
 
 
-def progress(assessment: Assessment, work: Work, outcome: Outcome, now: datetime) -> Progress:
-    """What the pods' number is now, and whether the Job is over or suspended."""
-    status = _numbers(assessment, work, outcome)
-    if assessment.verdict is not None:
+def _ending(plan: JobPlan, outcome: Outcome, active: int, now: datetime) -> Condition | None:
+    """What ends the Job, as far as it can be acted on now."""
+    if plan.ending is not None:
         # Pods that are not deleted yet, or not in the cache yet, keep the Job from being declared over.
-        kept = bool(outcome.failed) or not assessment.snapshot.satisfied
-        return Progress(status, None if kept else assessment.verdict)
-    if _complete(assessment, status.active):
-        return Progress(status, completed(now))
-    if not work.managed:
-        return Progress(status, None)
-    return _suspension(assessment, status, now)
+        kept = bool(outcome.failed) or not plan.state.snapshot.satisfied
+        return None if kept else plan.ending
+    return completed(now) if _complete(plan.state, active) else None
 
 
-def _numbers(assessment: Assessment, work: Work, outcome: Outcome) -> JobStatus:
-    active = len(assessment.active)
-    ready, terminating = assessment.ready, assessment.terminating
+def counted(status: JobStatus, waiting: frozenset[str]) -> JobStatus:
+    """Uncounted pods whose finalizers are gone are counted; the same object if there are none."""
+    uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED
+    succeeded = tuple(uid for uid in uncounted.succeeded if uid in waiting)
+    failed = tuple(uid for uid in uncounted.failed if uid in waiting)
+    more = len(uncounted.succeeded) - len(succeeded)
+    more_failed = len(uncounted.failed) - len(failed)
+    if not more and not more_failed:
+        return status
+    return msgspec.structs.replace(
+        status,
+        succeeded=status.succeeded + more,
+        failed=status.failed + more_failed,
+        uncounted_terminated_pods=Uncounted(succeeded, failed),
+    )
+
+
+def finished(tracking: Tracking, status: JobStatus, now: datetime) -> JobStatus | None:
+    """The status with the final condition; None while a pod is uncounted or terminating, or the Job goes on."""
+    final = tracking.final
+    uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED
+    if final is None or tracking.full or uncounted != NO_UNCOUNTED or tracking.terminating:
+        return None
+    conditions = ensured(status.conditions, condition(final.type, final.reason, final.message, now))
+    ended = final.last_transition_time if final.type == COMPLETE else status.completion_time
+    return msgspec.structs.replace(status, conditions=conditions, completion_time=ended)
+
+
+def _ended_pods(state: JobState, status: JobStatus, over: Condition | None) -> _EndedPods:
+    uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED
+    known_succeeded, known_failed = set(state.uncounted.succeeded), set(state.uncounted.failed)
+    ended = _EndedPods(list(uncounted.succeeded), list(uncounted.failed))
+    failing = over is not None and over.type != names.SUCCESS_CRITERIA_MET
+    for job_pod in _ordered(state):
+        if not job_pod.tracked or not _may_go(state, job_pod, over=over is not None):
+            continue
+        uid = job_pod.pod.uid
+        ended.release.append(job_pod.pod)
+        if job_pod.succeeded and uid not in known_failed:
+            _note_success(state, ended, job_pod, known=uid in known_succeeded)
+        elif (job_pod.failed or failing) and job_pod.valid and uid not in known_failed:
+            _note_failure(state.job, ended, job_pod.pod)
+        if len(ended) >= names.MAX_UNCOUNTED:
+            break
+    return ended
+
+
+def _note_success(state: JobState, ended: _EndedPods, job_pod: JobPod, *, known: bool) -> None:
+    """An index is noted once, in the completed indexes; pods without one by their uid."""
+    if not spec.is_indexed(state.job):
+        if not known:
+            ended.succeeded.append(job_pod.pod.uid)
+    elif job_pod.valid and job_pod.index not in state.succeeded_before:
+        ended.indexes.append(job_pod.index)
+
+
+def _note_failure(job: Job, ended: _EndedPods, pod: Pod) -> None:
+    match = failure_policy.match(job.spec.pod_failure_policy, pod)
+    if match.action is not None:
+        ended.actions[match.action] += 1
+    if match.counts:
+        ended.failed.append(pod.uid)
+
+
+def _ordered(state: JobState) -> Iterable[JobPod]:
+    """Lower indexes are counted first."""
+    if not spec.is_indexed(state.job):
+        return state.pods
+    return sorted(state.pods, key=lambda job_pod: job_pod.index)
+
+
+def _may_go(state: JobState, job_pod: JobPod, *, over: bool) -> bool:
+    """Whether the finalizer may be removed: the pod has succeeded, the Job is over or being deleted, or the pod has
+    failed and is not needed to tell its successor how often the index has failed."""
+    if over or job_pod.succeeded or state.job.deleting:
+        return True
+    if not job_pod.failed:
+        return False
+    delayed = state.delayed.get(job_pod.index)
+    return delayed is None or delayed.pod.uid != job_pod.pod.uid
+
+
+def _indexed(state: JobState, status: JobStatus) -> JobStatus:
+    failed = state.failed_indexes
+    return msgspec.structs.replace(
+        status,
+        succeeded=state.succeeded_indexes.total,
+        completed_indexes=state.succeeded_indexes.text,
+        failed_indexes=None if failed is None else failed.text,
+    )
+
+
+def _announced(
+    status: JobStatus, over: Condition | None, now: datetime, features: Features
+) -> tuple[JobStatus, Condition | None]:
+    """The status with the interim condition, which is stored before finalizers go, and the final condition."""
+    if over is None:
+        return status, None
+    by_policy = over.reason in (names.POD_FAILURE_POLICY, names.SUCCESS_POLICY)
+    interim = over.type in (names.FAILURE_TARGET, names.SUCCESS_CRITERIA_MET)
+    if interim and (by_policy or features.delays_end) and not is_true(status.conditions, over.type):
+        status = msgspec.structs.replace(status, conditions=(*status.conditions, over))
+    type_ = COMPLETE if over.type == names.SUCCESS_CRITERIA_MET else FAILED
+    return status, condition(type_, over.reason, over.message, now)
+
+
+def _numbers(plan: JobPlan, outcome: Outcome) -> JobStatus:
+    state = plan.state
+    active = len(state.active)
+    ready, terminating = state.ready, state.terminating
     deleted = {done.action.name for done in outcome.done if isinstance(done.action, Delete)}
     if deleted:
         active -= len(deleted)
         terminating += len(deleted)
-        ready -= sum(_was_ready(fact.pod, deleted) for fact in assessment.active)
+        ready -= sum(_was_ready(job_pod.pod, deleted) for job_pod in state.active)
     active += sum(isinstance(done.action, Create) for done in outcome.done)
-    if work.wait_s is not None:
+    if plan.wait_s is not None:
         active = 0  # upstream: pkg/controller/job/job_controller.go#manageJob reports none while it backs off
-    return msgspec.structs.replace(assessment.status, active=active, ready=ready, terminating=terminating)
+    return msgspec.structs.replace(state.status, active=active, ready=ready, terminating=terminating)
 
 
 def _was_ready(pod: Pod, deleted: set[str]) -> bool:
     return pod.name in deleted and is_ready(pod)
 
 
-def _complete(assessment: Assessment, active: int) -> bool:
+def _complete(state: JobState, active: int) -> bool:
     """All completions are there; a work queue is done with its first success, once the others have ended."""
     if active != 0:
         return False
-    completions = assessment.job.spec.completions
-    return assessment.succeeded > 0 if completions is None else assessment.succeeded >= completions
+    completions = state.job.spec.completions
+    return state.succeeded > 0 if completions is None else state.succeeded >= completions
 
 
-def _suspension(assessment: Assessment, status: JobStatus, now: datetime) -> Progress:
-    job = assessment.job
+def _suspension(state: JobState, status: JobStatus, now: datetime) -> tuple[JobStatus, tuple[Notice, ...]]:
+    """The status with the condition Suspended, and the Event when that has changed."""
+    job = state.job
     suspended = spec.is_suspended(job)
     if suspended:
         new = condition(names.SUSPENDED, "JobSuspended", "Job suspended", now)
@@ -80,10 +250,10 @@ def _suspension(assessment: Assessment, status: JobStatus, now: datetime) -> Pro
         notice = Notice(ref_to(JOBS, job), "Normal", "Resumed", "Job resumed")
     conditions = ensured(status.conditions, new)
     if conditions is status.conditions:
-        return Progress(status, None)
+        return status, ()
     start = status.start_time
     if not suspended:
         start = format_time(now)  # the deadline counts from the last resumption
-    elif assessment.snapshot.features.forgets_start:
+    elif state.snapshot.features.forgets_start:
         start = None
-    return Progress(msgspec.structs.replace(status, conditions=conditions, start_time=start), None, (notice,))
+    return msgspec.structs.replace(status, conditions=conditions, start_time=start), (notice,)

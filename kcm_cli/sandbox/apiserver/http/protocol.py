@@ -20,7 +20,6 @@ from urllib.parse import parse_qsl, unquote
 import httptools
 
 from kcm_cli.component.connection_limits import ConnectionLimits, Slot
-from kcm_cli.component.secure_listener import admitted
 from kcm_cli.component.tls_transport import PEER_CERTIFICATES
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.types import Dropped
@@ -74,8 +73,7 @@ class Connections(Protocol):
 class HttpConnection(asyncio.Protocol):
     """One connection of one client."""
 
-    def __init__(self, server: Connections, slot: Slot | None = None) -> None:
-        """slot: its place, where it has one already."""
+    def __init__(self, server: Connections, slot: Slot) -> None:
         self._server = server
         self._parser = httptools.HttpRequestParser(self)
         self.transport: asyncio.Transport | None = None
@@ -103,16 +101,13 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
-        self._slot = self._slot or admitted(self._server.limits, self.transport)
-        if self._slot is None:
-            return
         self._slot.on_refusal(self.abort, self._refuse_head)
         self._server.open.add(self)
         self._peer = next(iter(transport.get_extra_info(PEER_CERTIFICATES) or ()), None)
 
     def data_received(self, data: bytes) -> None:
         slot = self._slot
-        if slot is None or self._closing:
+        if self._closing:
             return
         if self._upgrading:
             self._duplex.feed(data)
@@ -151,7 +146,7 @@ class HttpConnection(asyncio.Protocol):
             self._bad_request()
 
     def _bad_request(self) -> None:
-        if self._too_large and self._slot is not None:
+        if self._too_large:
             self._slot.refuse()
         else:
             self._refuse(400, b"400 Bad Request")
@@ -176,8 +171,7 @@ class HttpConnection(asyncio.Protocol):
         self.transport = None
         self._rest, self._body, self._headers = bytearray(), [], {}
         self._duplex.end()
-        if self._slot is not None:
-            self._server.limits.leave(self._slot)
+        self._server.limits.leave(self._slot)
         self._waiting.clear()
         if self._task is not None:
             self._task.cancel()
@@ -186,15 +180,13 @@ class HttpConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         if self._writable is None:
             self._writable = asyncio.get_running_loop().create_future()
-        if self._slot is not None:
-            self._slot.stalled = True
+        self._slot.stalled = True
 
     def resume_writing(self) -> None:
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
         self._writable = None
-        if self._slot is not None:
-            self._slot.stalled = False
+        self._slot.stalled = False
 
     # httptools' callbacks
 
@@ -205,7 +197,7 @@ class HttpConnection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._slot is not None and not self._slot.header():
+        if not self._slot.header():
             self._too_large = True
             raise ValueError("too many headers")  # ends the parsing
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -215,8 +207,7 @@ class HttpConnection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = self._head_begun = False
-        if self._slot is not None:
-            self._slot.idle(BODY_S)
+        self._slot.idle(BODY_S)
         if self._headers.get("expect", "").lower() == "100-continue" and self.transport is not None:
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -229,8 +220,7 @@ class HttpConnection(asyncio.Protocol):
         self._in_head = True
         if self._closing:
             return
-        if self._slot is not None:
-            self._slot.complete()
+        self._slot.complete()
         keep_alive = self._parser.should_keep_alive()
         request = _request(self._parser.get_method().decode("latin-1"), self._url, self._headers, self._body)
         self._waiting.append((request, keep_alive))
@@ -271,7 +261,7 @@ class HttpConnection(asyncio.Protocol):
             self.close()
         elif self.transport is not None:
             self.transport.resume_reading()
-            if not self._waiting and self._slot is not None:
+            if not self._waiting:
                 self._slot.idle()
 
     def _fail(self) -> None:

@@ -2,8 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from email.utils import format_datetime
+from functools import partial
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -11,8 +12,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from OpenSSL import SSL
 
 from kcm_cli.component.clock import Clock, RealClock
-from kcm_cli.component.connection_limits import ConnectionLimits, Limits
-from kcm_cli.component.secure_listener import SecureListener, listen
+from kcm_cli.component.connection_limits import ConnectionLimits, Limits, Slot
+from kcm_cli.component.secure_listener import Listener, SecureListener
 from kcm_cli.component.tls_transport import server_context
 from kcm_cli.sandbox.apiserver.http.protocol import Handler, HttpConnection
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
@@ -40,7 +41,7 @@ class HttpServer:
         self.limits = ConnectionLimits(limits, RealClock())
         self.open: set[HttpConnection] = set()
         self._clock = clock
-        self._servers: list[asyncio.Server] = []
+        self._listeners: list[Listener] = []
         self._date: tuple[int, str] = (0, "")
 
     async def start(self, sockets: Sequence[socket.socket], context: SSL.Context | None) -> None:
@@ -48,15 +49,15 @@ class HttpServer:
         for one in sockets:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED_BYTES)
             if context is None:
-                self._servers.append(await listen(one, lambda: HttpConnection(self)))
+                make: Callable[[Slot], asyncio.BaseProtocol] = partial(HttpConnection, self)
             else:
-                secure = SecureListener(self.limits, lambda: context, lambda slot: HttpConnection(self, slot))
-                self._servers.append(await listen(one, secure.connection))
+                make = SecureListener(self.limits, lambda: context, partial(HttpConnection, self)).connection
+            self._listeners.append(Listener(one, self.limits, make))
 
     async def stop(self, patience_s: float) -> None:
         """Accept no more; give running requests (watches excepted, which never end) ``patience_s`` to finish."""
-        for server in self._servers:
-            server.close()
+        for listener in self._listeners:
+            listener.close()
         deadline = self._clock.monotonic() + patience_s
         for connection in list(self.open):
             if not connection.busy:

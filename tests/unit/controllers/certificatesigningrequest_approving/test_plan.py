@@ -43,8 +43,8 @@ def test_which_requests_are_open(request_, expected):
         pytest.param(asking(), request(name("ann")), (), id="nobody's"),
     ],
 )
-def test_the_ways_to_approve(request_, asked, expected):
-    assert plan.ways(request_, asked) == expected
+def test_the_permissions_that_suffice(request_, asked, expected):
+    assert plan.permissions(request_, asked) == expected
 
 
 def test_the_review_is_about_the_user():

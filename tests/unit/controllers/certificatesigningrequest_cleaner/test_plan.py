@@ -57,9 +57,9 @@ LASTING, ENDED = certificate(NOW + timedelta(days=1)), certificate(NOW - timedel
     ],
 )
 def test_when_a_request_goes(known, expected):
-    assert plan.is_over(known, NOW) is expected
+    assert plan.plan(known, NOW) is expected
 
 
 def test_a_condition_without_a_time_keeps():
     known = stored(Denied="True")
-    assert not plan.is_over(known, NOW)
+    assert not plan.plan(known, NOW)

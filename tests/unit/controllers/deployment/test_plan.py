@@ -358,9 +358,9 @@ def test_templates(left: dict[str, object], right: dict[str, object], same: bool
 def status_of(
     d: Deployment, *sets: ReplicaSet, outcome: Outcome | None = None, now: datetime = NOW
 ) -> DeploymentStatus:
-    made, draft = plan(Snapshot(d, sets, {}), now)
+    made, rollout = plan(Snapshot(d, sets, {}), now)
     done = Outcome(tuple(Done(a) for s in made.stages for a in s.actions))
-    found = status(draft, outcome or done, now)
+    found = status(rollout, outcome or done, now)
     assert found is not None
     return found
 
@@ -403,21 +403,21 @@ def test_a_rollout_whose_progress_has_no_time_has_timed_out() -> None:
     d = deployment(3, status=DeploymentStatus(replicas=3, updated_replicas=3, conditions=(condition,)))
     sets = (replica_set("new", "v2", 3, 0, desired=3),)
     assert reasons(status_of(d, *sets))["Progressing"] == ("False", "ProgressDeadlineExceeded")
-    _, draft = plan(Snapshot(d, sets, {}), NOW)
-    assert next_check_s(draft, d.status, NOW) == 1.0
+    _, rollout = plan(Snapshot(d, sets, {}), NOW)
+    assert next_check_s(rollout, d.status, NOW) == 1.0
 
 
 def test_a_rollout_is_looked_at_again_when_its_deadline_is_over() -> None:
     d = deployment(3, status=progressing(100))
-    _, draft = plan(Snapshot(d, (replica_set("new", "v2", 3, 0, desired=3),), {}), NOW)
-    assert next_check_s(draft, d.status, NOW) == 501.0
+    _, rollout = plan(Snapshot(d, (replica_set("new", "v2", 3, 0, desired=3),), {}), NOW)
+    assert next_check_s(rollout, d.status, NOW) == 501.0
 
 
 def test_a_failed_creation_is_reported() -> None:
     d = deployment()
-    made, draft = plan(Snapshot(d, (), {}), NOW)
+    made, rollout = plan(Snapshot(d, (), {}), NOW)
     failed = Outcome(failed=(Failed(made.stages[0].actions[0], RuntimeError("quota")),))
-    found = status(draft, failed, NOW)
+    found = status(rollout, failed, NOW)
     assert found is not None and reasons(found)["Progressing"] == ("False", "ReplicaSetCreateError")
 
 
@@ -426,8 +426,8 @@ def test_a_name_that_is_taken_counts_as_a_collision() -> None:
         reason = "AlreadyExists"
 
     d = deployment()
-    made, draft = plan(Snapshot(d, (), {}), NOW)
-    found = status(draft, Outcome(failed=(Failed(made.stages[0].actions[0], Taken()),)), NOW)
+    made, rollout = plan(Snapshot(d, (), {}), NOW)
+    found = status(rollout, Outcome(failed=(Failed(made.stages[0].actions[0], Taken()),)), NOW)
     assert found is not None and found.collision_count == 1
 
 

@@ -1,5 +1,6 @@
 """The controller in a whole sandbox, on virtual time."""
 
+import asyncio
 import json
 import logging
 import random
@@ -22,7 +23,7 @@ from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from tests.unit.controllers.controlling import Faulty, adds, controllers, metric
 from tests.unit.controllers.faults import Held, Refusing, Rewriting
-from tests.unit.controllers.widgets import WIDGETS, serve_widgets
+from tests.unit.controllers.widgets import CRDS, WIDGETS, serve_widgets
 from tests.unit.sandbox.nodes.world import World, resource
 
 CONFIG_MAPS = resource("configmaps")
@@ -648,6 +649,75 @@ def test_discovery_that_fails_is_counted_and_tried_again(live):
             broken[0] = False
             await story.world.wait(60)
             assert await story.gone("child")
+
+    live(life)
+
+
+def of_widgets(kind: str) -> tuple[str, ...]:
+    """The running tasks of the informers of custom kinds."""
+    names = sorted(task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith(kind))
+    return tuple(name for name in names if "example.com" in name)
+
+
+def widget(plural: str) -> dict[str, Any]:
+    """How ``Story.make`` makes one."""
+    kind = "Widget" if plural == "widgets" else plural.capitalize()
+    return {"kind": resource(plural, "example.com"), "body": {"apiVersion": "example.com/v1", "kind": kind}}
+
+
+def test_kinds_that_come_and_go_leave_nothing_running(live, caplog):
+    async def life(story: Story) -> None:
+        watches: list[str] = []
+
+        def note(request: Request) -> bool:
+            if "example.com" in request.path and request.path != "/apis/example.com/v1":
+                watches.append(request.path)
+            return False
+
+        async with story.running(Refusing(story.world.server.transport(), note)):
+            await story.world.wait(5)
+            for number in range(12):
+                await serve_widgets(story.world, plural=f"widgets{number}")
+            await story.world.wait(40)
+            assert len(of_widgets("informer ")) == 12
+            root = await story.make("root")
+            for number in range(12):
+                await story.make("child", root, **widget(f"widgets{number}"))
+            await story.world.wait(5)
+            for number in range(12):
+                await story.world.delete(CRDS, f"widgets{number}.example.com")
+            await story.world.wait(70)
+            assert of_widgets("informer ") == ()
+            watches.clear()
+            caplog.clear()
+            await story.world.wait(600)
+            assert watches == []
+            assert [record for record in caplog.records if "example.com" in str(record.__dict__)] == []
+            await serve_widgets(story.world, plural="widgets0")
+            await story.world.wait(40)
+            await story.make("child", root, **widget("widgets0"))
+            await story.world.delete(CONFIG_MAPS, "root")
+            await story.world.wait(5)
+            assert await story.left(resource("widgets0", "example.com")) == {}
+
+    live(life)
+
+
+def test_objects_that_are_followed_in_another_version_are_collected_all_the_same(live):
+    async def life(story: Story) -> None:
+        await serve_widgets(story.world)
+        async with story.running():
+            root = await story.make("root")
+            await story.make("child", root, **widget("widgets"))
+            await story.world.wait(40)
+            (version,) = (await story.world.get(CRDS, "widgets.example.com"))["spec"]["versions"]
+            versions = [version | {"served": False, "storage": False}, version | {"name": "v2"}]
+            await story.world.patch(CRDS, "widgets.example.com", {"spec": {"versions": versions}})
+            await story.world.wait(70)
+            assert of_widgets("informer ") == ("informer example.com/v2/widgets",)
+            await story.world.delete(CONFIG_MAPS, "root")
+            await story.world.wait(60)
+            assert await story.left(resource("widgets", "example.com", "v2")) == {}
 
     live(life)
 

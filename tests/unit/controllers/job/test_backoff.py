@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.job.plan.backoff import FRESH, Backoff, finished_at, remaining_s
+from kcm_cli.controllers.job.backoff import FRESH, Backoff, finished_at, remaining_s
 from kcm_cli.machinery.times import format_time
 
 NOW = datetime(2026, 1, 2, 3, 10, tzinfo=UTC)

@@ -14,11 +14,8 @@ import pytest
 
 from kcm_cli.api.batch import Job, JobStatus
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.job.plan.assess import assess
+from kcm_cli.controllers.job.plan import JobPlan, Tracking, counted, finished, plan, status
 from kcm_cli.controllers.job.plan.indexes import parse
-from kcm_cli.controllers.job.plan.manage import Work, manage
-from kcm_cli.controllers.job.plan.status import progress
-from kcm_cli.controllers.job.plan.tracking import Tracking, counted, finished, track
 from kcm_cli.controllers.job.snapshot import Snapshot
 from kcm_cli.planning.actions import Done, Outcome
 from kcm_cli.planning.jobs import is_finished
@@ -55,19 +52,16 @@ class World:
     def sync(self) -> None:
         """One sync, that may break off."""
         snapshot = Snapshot(job=self.job, pods=tuple(self.pods.values()))
-        assessment = assess(snapshot, self.now)
-        work = manage(assessment, self.now)
-        outcome = self._carry_out(work)
-        made = progress(assessment, work, outcome, self.now)
-        tracking = track(assessment, made.status, made.verdict, self.now)
+        planned = plan(snapshot, self.now)
+        tracking = status(planned, self._carry_out(planned), self.now)
         self._store(tracking.status)
         if self.rng.random() < 0.3:
             return
         gone = self._release(tracking)
         if self.rng.random() < 0.3:
             return
-        status = counted(self.job.status, tracking.waiting - gone)
-        self._store(finished(tracking, status, self.now) or status)
+        new = counted(self.job.status, tracking.waiting - gone)
+        self._store(finished(tracking, new, self.now) or new)
 
     def settle(self) -> None:
         """The cache catches up: pods that were let go and have ended are gone."""
@@ -76,16 +70,16 @@ class World:
                 del self.pods[name]
         self.released.clear()
 
-    def _carry_out(self, work: Work) -> Outcome:
-        done = [Done(action) for action in (*work.creations, *work.deletions)]
-        for creation in work.creations:
+    def _carry_out(self, planned: JobPlan) -> Outcome:
+        done = [Done(action) for action in (*planned.creations, *planned.deletions)]
+        for creation in planned.creations:
             annotations = msgspec.json.decode(creation.body)["metadata"].get("annotations", {})
             self.made += 1
             name = f"p{self.made}"
             self.pods[name] = self.make_pod(name, "Pending", annotations=annotations)
-        for deletion in work.deletions:
+        for deletion in planned.deletions:
             pod = self.pods.pop(deletion.name)
-            if not work.managed and pod.uid not in self.succeeded:
+            if not planned.managed and pod.uid not in self.succeeded:
                 self.failed.add(pod.uid)  # it is counted by the verdict
                 self.pods[deletion.name] = self._with_phase(pod, "Failed")
         return Outcome(tuple(done))

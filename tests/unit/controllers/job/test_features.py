@@ -3,9 +3,9 @@
 import pytest
 
 from kcm_cli.controllers.job.plan import spec
-from kcm_cli.controllers.job.plan.features import Features
+from kcm_cli.controllers.job.snapshot import Features
 from tests.unit.controllers.job.conftest import MakeJob, MakePod
-from tests.unit.controllers.job.test_tracking import end, sync, types
+from tests.unit.controllers.job.test_status import end, sync, types
 
 POLICY = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]}
 OLD = Features(managed_by=False, replacement=False)
@@ -33,8 +33,8 @@ def test_a_pod_that_is_being_deleted(
     make_pod: MakePod,
 ) -> None:
     job = make_job(podReplacementPolicy="Failed", **extra)
-    _, progress, tracking = sync(job, make_pod("a", deleting="2026-01-02T03:00:20Z"), features=features)
-    assert (progress.status.active, tracking.status.terminating) == (made, terminating)
+    _, tracking = sync(job, make_pod("a", deleting="2026-01-02T03:00:20Z"), features=features)
+    assert (tracking.status.active, tracking.status.terminating) == (made, terminating)
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ def test_whether_the_end_waits_for_pods_that_are_being_deleted(
     features: Features, interim: list[str], over: bool, make_job: MakeJob, make_pod: MakePod
 ) -> None:
     going = make_pod("b", deleting="2026-01-02T03:00:20Z")
-    _, _, tracking = sync(make_job(), make_pod("a", "Succeeded"), going, features=features)
+    _, tracking = sync(make_job(), make_pod("a", "Succeeded"), going, features=features)
     assert types(tracking.status) == interim
     assert (end(tracking) is not None) is over
 
 
 def test_what_a_policy_decides_is_announced_all_the_same(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(podFailurePolicy=POLICY)
-    _, _, tracking = sync(job, make_pod("a", "Failed", exit_code=1), features=OLD)
+    _, tracking = sync(job, make_pod("a", "Failed", exit_code=1), features=OLD)
     assert types(tracking.status) == ["FailureTarget"]
     assert types(end(tracking)) == ["FailureTarget", "Failed"]

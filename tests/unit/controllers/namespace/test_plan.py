@@ -132,6 +132,11 @@ def test_grace(pods: list[Pod], after_s: int, expected: int) -> None:
     assert plan.grace_s(pods, DELETED, NOW + timedelta(seconds=after_s)) == expected
 
 
-@pytest.mark.parametrize(("estimate", "expected"), [(1, 1.0), (15, 8.0), (30, 16.0)])
-def test_wait(estimate: int, expected: float) -> None:
-    assert plan.wait_s(estimate) == expected
+@pytest.mark.parametrize(("estimate", "expected"), [(0, None), (1, 1.0), (15, 8.0), (30, 16.0)])
+def test_what_remains_is_looked_at_again(estimate: int, expected: float | None) -> None:
+    assert plan.plan(Remains(estimate_s=estimate)) == expected
+
+
+def test_errors_are_tried_again() -> None:
+    with pytest.raises(plan.ContentRemains, match="a; b; discovery"):
+        plan.plan(Remains(content_errors=["a", "b"], discovery_error="discovery", estimate_s=15))

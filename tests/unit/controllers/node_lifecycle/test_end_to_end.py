@@ -11,7 +11,7 @@ from kcm_cli.api.core import Node
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.node_lifecycle import controller
+from kcm_cli.controllers.node_lifecycle import controller, plan
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
 from kcm_cli.controllers.node_lifecycle.controller import NodeLifecycleController
 from kcm_cli.engine.context import ControllerContext
@@ -357,8 +357,8 @@ def test_a_zone_knows_of_a_silent_node_whose_pods_cannot_be_written(play):
     play(life, nodes=5)
 
 
-def test_one_node_that_cannot_be_judged_does_not_keep_the_others_from_it(play, monkeypatch):
-    judge = controller.unknown_conditions
+def test_one_node_that_raises_does_not_keep_the_others(play, monkeypatch):
+    status = plan.status
 
     async def life(world: World) -> None:
         odd, other, *_ = await names(world)
@@ -366,9 +366,9 @@ def test_one_node_that_cannot_be_judged_does_not_keep_the_others_from_it(play, m
         def odd_one(node: Node, now: datetime) -> Any:
             if node.name == odd:
                 raise ValueError("odd")
-            return judge(node, now)
+            return status(node, now)
 
-        monkeypatch.setattr(controller, "unknown_conditions", odd_one)
+        monkeypatch.setattr(plan, "status", odd_one)
         async with running(world, world.server.transport()):
             await world.wait(10)
             for name in (odd, other):

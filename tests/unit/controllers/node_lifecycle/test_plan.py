@@ -16,7 +16,7 @@ from kcm_cli.controllers.node_lifecycle.plan import (
     ZoneState,
     heard,
     silent,
-    unknown_conditions,
+    status,
 )
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import format_time
@@ -98,7 +98,7 @@ def test_taints_of_conditions(type_: str, status: str, key: str | None) -> None:
     ],
 )
 def test_no_schedule_taints(shown: Node, expected: set[tuple[str, str]] | None) -> None:
-    found = plan.schedule_taints(shown, NOW)
+    found = plan.plan_taints(shown, NOW)
     short = None if found is None else {(t.key.removeprefix(PREFIX), t.effect) for t in found}
     assert short == expected
 
@@ -125,10 +125,10 @@ def test_taints_put_right_are_right(
 ) -> None:
     """Once done there is nothing to do, and no taint of others or of another effect was touched."""
     before = node(*conditions, taints=tuple(taints), unschedulable=cordoned)
-    found = plan.schedule_taints(before, NOW)
+    found = plan.plan_taints(before, NOW)
     after = [(t.key, t.effect) for t in found] if found is not None else taints
     again = node(*conditions, taints=tuple(after), unschedulable=cordoned)
-    assert plan.schedule_taints(again, NOW) is None
+    assert plan.plan_taints(again, NOW) is None
     assert len(set(after)) == len(after)
     kept = {pair for pair in taints if pair[1] == "NoExecute" or pair[0] == PREFIX + "x"}
     assert kept <= set(after)
@@ -163,7 +163,8 @@ def test_the_patch_of_taints_carries_the_version() -> None:
     ("status", "key"), [("True", None), ("False", PREFIX + "not-ready"), ("Unknown", PREFIX + "unreachable")]
 )
 def test_eviction_key(status: str, key: str | None) -> None:
-    assert plan.eviction_key(Condition("Ready", status)) == key
+    found = plan.plan_eviction(Condition("Ready", status))
+    assert (found and found[0]) == key
 
 
 # -- labels and zones
@@ -181,7 +182,7 @@ def test_eviction_key(status: str, key: str | None) -> None:
     ],
 )  # fmt: skip
 def test_labels(labels: dict[str, str], expected: dict[str, str]) -> None:
-    assert plan.missing_labels(node(labels=labels)) == expected
+    assert plan.plan_labels(node(labels=labels)) == expected
 
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
@@ -268,7 +269,7 @@ def test_silent(ready: Condition | None, since_s: int, expected: bool) -> None:
 
 def test_a_silent_node_is_unknown() -> None:
     shown = node(("Ready", "True"), ("MemoryPressure", "Unknown"), ("NetworkUnavailable", "False"), ("Other", "True"))
-    found = {c.type: c for c in unknown_conditions(shown, NOW)}
+    found = {c.type: c for c in status(shown, NOW)}
     assert {c.type: c.status for c in found.values()} == {
         "Ready": "Unknown",
         "MemoryPressure": "Unknown",

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.controllers.node_lifecycle.plan import ZoneState
-from kcm_cli.controllers.node_lifecycle.zones import Change, Rates, ZoneQueue, disruption
+from kcm_cli.controllers.node_lifecycle.plan import Change, Rates, ZoneState, plan_zones
+from kcm_cli.controllers.node_lifecycle.zones import ZoneQueue
 
 RATES = Rates(0.1, 0.01, 50)
 N, P, F = ZoneState.NORMAL, ZoneState.PARTIAL, ZoneState.FULL
@@ -44,7 +44,7 @@ def test_rates(state: ZoneState, nodes: int, rate: float) -> None:
     ],
 )  # fmt: skip
 def test_disruption(before: dict[str, ZoneState], now: dict[str, ZoneState], expected: Change) -> None:
-    assert disruption(before, now, dict.fromkeys(now, 10), RATES) == expected
+    assert plan_zones(before, now, dict.fromkeys(now, 10), RATES) == expected
 
 
 states = st.dictionaries(st.sampled_from("abc"), st.sampled_from([N, P, F]), min_size=1)
@@ -54,7 +54,7 @@ states = st.dictionaries(st.sampled_from("abc"), st.sampled_from([N, P, F]), min
 def test_while_all_are_down_nothing_is_evicted(
     before: dict[str, ZoneState], now: dict[str, ZoneState], size: int
 ) -> None:
-    change = disruption(before, now, dict.fromkeys(now, size), RATES)
+    change = plan_zones(before, now, dict.fromkeys(now, size), RATES)
     assert change.states == now
     if set(now.values()) == {F}:
         assert not change.restart

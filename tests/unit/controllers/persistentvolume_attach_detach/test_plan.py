@@ -4,7 +4,7 @@ import pytest
 
 from kcm_cli.api.core import NODES, PODS
 from kcm_cli.controllers.persistentvolume_attach_detach import plan
-from kcm_cli.controllers.persistentvolume_attach_detach.plan import Detach, Situation
+from kcm_cli.controllers.persistentvolume_attach_detach.plan import Detach
 from kcm_cli.machinery import codec
 
 GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
@@ -47,7 +47,7 @@ OUT = node("Unknown", "node.kubernetes.io/out-of-service")
     ],
 )
 def test_detaching(mounted, at, waited_s, forces, expected):
-    assert plan.detach(Situation(mounted, at, waited_s, forces)) is expected
+    assert plan.plan_detach(at, waited_s, mounted=mounted, forces=forces) is expected
 
 
 @pytest.mark.parametrize(

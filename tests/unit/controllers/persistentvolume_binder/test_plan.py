@@ -51,13 +51,13 @@ OTHERS = volume(claimRef=ref("other", uid="o"))
     ],
 )
 def test_a_claim(snapshot, kind, reason):
-    decision = plan.for_claim(snapshot)
+    decision = plan.plan_claim(snapshot)
     event = getattr(decision, "event", None)
     assert (type(decision), event.reason if event is not None else "") == (kind, reason)
 
 
 def test_all_pods_that_wait_are_named():
-    decision = plan.for_claim(Snapshot(claim(), delayed=True, waiting_pods=("a", "b")))
+    decision = plan.plan_claim(Snapshot(claim(), delayed=True, waiting_pods=("a", "b")))
     assert decision == Pend(plan.Event("Normal", "WaitForPodScheduled", "waiting for pods a,b to be scheduled"))
 
 
@@ -99,11 +99,11 @@ REMADE = claim(metadata={"uid": "new"})
     ],
 )
 def test_a_volume(given, of_it, asked, expected):
-    assert plan.for_volume(given, of_it, asked=asked) == expected
+    assert plan.plan_volume(given, of_it, asked=asked) == expected
 
 
 def test_both_are_told_of_a_volume_of_another_mode():
-    decision = plan.for_volume(volume(claimRef=MINE, volumeMode="Block"), claim())
+    decision = plan.plan_volume(volume(claimRef=MINE, volumeMode="Block"), claim())
     assert isinstance(decision, Mismatch)
     assert decision.volume.message == (
         'Cannot bind PersistentVolume to requested PersistentVolumeClaim "c" due to incompatible volumeMode.'

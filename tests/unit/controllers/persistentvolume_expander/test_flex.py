@@ -46,7 +46,7 @@ def volume(size="1Gi", annotations=None):
     ],
 )
 def test_what_there_is_to_do(wanting, size, expected):
-    assert plan.growth(wanting, volume(size)) == Growth(*expected)
+    assert plan.plan_growth(wanting, volume(size)) == Growth(*expected)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_a_csi_volume_only_waits():
     notice = plan.waiting(claim(), volume(CSI))
     assert (notice.type, notice.reason) == ("Normal", "ExternalExpanding")
     assert notice.message == "waiting for an external controller to expand this PVC"
-    assert plan.resizer(claim(), volume(CSI)) is None
+    assert plan.plan_resizer(claim(), volume(CSI)) is None
 
 
 @pytest.mark.parametrize("plugin", SOURCES)
@@ -82,7 +82,7 @@ def test_a_volume_that_was_moved_to_a_driver_names_it(plugin):
     moved, driver = volume(SOURCES[plugin]), DRIVERS[plugin]
     text = f"CSI migration enabled for {plugin}; waiting for external resizer to expand the pvc"
     assert plan.waiting(claim(), moved).message == text
-    patch = plan.resizer(claim(), moved)
+    patch = plan.plan_resizer(claim(), moved)
     assert patch.body == {
         "metadata": {
             "annotations": {"volume.kubernetes.io/storage-resizer": driver},
@@ -91,7 +91,7 @@ def test_a_volume_that_was_moved_to_a_driver_names_it(plugin):
         }
     }
     assert patch.subresource == "status"
-    assert plan.resizer(claim(annotations={"volume.kubernetes.io/storage-resizer": driver}), moved) is None
+    assert plan.plan_resizer(claim(annotations={"volume.kubernetes.io/storage-resizer": driver}), moved) is None
 
 
 def test_every_driver_has_its_source():

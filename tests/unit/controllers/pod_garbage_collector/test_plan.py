@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.controllers.pod_garbage_collector import plan
+from kcm_cli.controllers.pod_garbage_collector.plan import Reason
 from kcm_cli.machinery import codec
 from kcm_cli.planning.nodes import OUT_OF_SERVICE
 
@@ -81,12 +82,12 @@ def test_the_order_does_not_depend_on_how_they_come(states: list[tuple[int, bool
     ],
 )
 def test_out_of_service(shown: Pod, host: Node | None, expected: bool) -> None:
-    assert plan.is_out_of_service(shown, lambda name: host) is expected
+    assert (plan.plan(shown, lambda name: host) is Reason.OUT_OF_SERVICE) is expected
 
 
 def test_unscheduled() -> None:
     pods = [pod("a", deleting=True, node=""), pod("b", node=""), pod("c", deleting=True)]
-    assert [one.name for one in pods if plan.is_unscheduled(one)] == ["a"]
+    assert [one.name for one in pods if plan.plan(one, lambda name: None) is Reason.UNSCHEDULED] == ["a"]
 
 
 @pytest.mark.parametrize(

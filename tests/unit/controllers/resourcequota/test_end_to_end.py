@@ -1,5 +1,6 @@
 """The controller in a whole sandbox, on virtual time: what is used follows what is there."""
 
+import asyncio
 import random
 from typing import Any
 
@@ -267,6 +268,58 @@ def test_a_kind_that_is_served_later(play):
             await world.delete(WIDGETS, "a")
             await world.wait(5)
             assert await story.used() == {"pods": "0", "count/widgets.example.com": "1"}
+
+    play(life)
+
+
+def followed() -> bool:
+    """Whether an informer of Widgets runs."""
+    return any(task.get_name() == "informer example.com/v1/widgets" for task in asyncio.all_tasks())
+
+
+def test_a_kind_that_ceases_to_be_served_is_followed_no_more_until_it_is_again(play):
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        await serve_widgets(world)
+        async with story.running():
+            await story.quota({"count/widgets.example.com": "3"})
+            await world.create(WIDGETS, body)
+            await world.wait(310)
+            assert await story.used() == {"count/widgets.example.com": "1"}
+            assert followed()
+            await world.delete(CRDS, "widgets.example.com")
+            await world.wait(700)
+            assert not followed()
+            assert await story.used() == {"count/widgets.example.com": "0"}
+            await serve_widgets(world)
+            await world.create(WIDGETS, body)
+            await world.wait(700)
+            assert followed()
+            assert await story.used() == {"count/widgets.example.com": "1"}
+            await world.delete(WIDGETS, "a")
+            await world.wait(5)
+            assert await story.used() == {"count/widgets.example.com": "0"}
+
+    play(life)
+
+
+def test_a_kind_that_no_quota_counts_any_more_is_followed_no_more(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await serve_widgets(world)
+        async with story.running():
+            await story.quota({"count/widgets.example.com": "3"})
+            await world.wait(5)
+            assert followed()
+            await world.delete(RESOURCE_QUOTAS, "q")
+            await world.wait(310)
+            assert not followed()
+            await story.quota({"count/widgets.example.com": "3"})
+            await world.wait(5)
+            assert followed()
+            assert await story.used() == {"count/widgets.example.com": "0"}
 
     play(life)
 

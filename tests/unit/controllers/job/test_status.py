@@ -8,12 +8,8 @@ import pytest
 
 from kcm_cli.api.batch import Job, JobStatus, Uncounted
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.job.plan.assess import Assessment, assess
-from kcm_cli.controllers.job.plan.features import Features
-from kcm_cli.controllers.job.plan.manage import manage
-from kcm_cli.controllers.job.plan.status import Progress, progress
-from kcm_cli.controllers.job.plan.tracking import Tracking, counted, finished, track
-from kcm_cli.controllers.job.snapshot import Snapshot
+from kcm_cli.controllers.job.plan import JobPlan, Tracking, counted, finished, plan, status
+from kcm_cli.controllers.job.snapshot import Features, Snapshot
 from kcm_cli.planning.actions import Create, Delete, Done, Failed, Outcome
 
 NOW = datetime(2026, 1, 2, 3, 0, 30, tzinfo=UTC)
@@ -25,17 +21,15 @@ PER_INDEX = {**INDEXED, "backoffLimitPerIndex": 5}
 IGNORE = {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1]}}]}
 
 
-def sync(job: Job, *pods: Pod, refuse: tuple[type, ...] = (), **extra: Any) -> tuple[Assessment, Progress, Tracking]:
+def sync(job: Job, *pods: Pod, refuse: tuple[type, ...] = (), **extra: Any) -> tuple[JobPlan, Tracking]:
     """One sync up to the first status; writes of the ``refuse`` kinds fail."""
-    assessment = assess(Snapshot(job=job, pods=pods, **extra), NOW)
-    work = manage(assessment, NOW)
-    actions = (*work.creations, *work.deletions)
+    planned = plan(Snapshot(job=job, pods=pods, **extra), NOW)
+    actions = (*planned.creations, *planned.deletions)
     outcome = Outcome(
         tuple(Done(action) for action in actions if not isinstance(action, refuse)),
         tuple(Failed(action, RuntimeError("no")) for action in actions if isinstance(action, refuse)),
     )
-    made = progress(assessment, work, outcome, NOW)
-    return assessment, made, track(assessment, made.status, made.verdict, NOW)
+    return planned, status(planned, outcome, NOW)
 
 
 def end(tracking: Tracking) -> JobStatus | None:
@@ -55,7 +49,7 @@ def types(status: JobStatus | None) -> list[str]:
 
 def test_ended_pods_are_noted_before_they_are_let_go(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(completions=5, parallelism=3)
-    _, _, tracking = sync(job, make_pod("a", "Succeeded"), make_pod("b", "Failed"), make_pod("c"))
+    _, tracking = sync(job, make_pod("a", "Succeeded"), make_pod("b", "Failed"), make_pod("c"))
     assert tracking.status.uncounted_terminated_pods == Uncounted(("uid-a",), ("uid-b",))
     assert (tracking.status.succeeded, tracking.status.failed) == (0, 0)
     assert released(tracking) == ["a", "b"]
@@ -73,19 +67,19 @@ def test_they_are_counted_when_their_finalizers_are_gone(make_job: MakeJob) -> N
 def test_a_sync_that_broke_off_is_continued(make_job: MakeJob, make_pod: MakePod) -> None:
     """The uid is noted, the finalizer is still there: let go, not noted twice."""
     job = make_job(status={"uncountedTerminatedPods": {"succeeded": ["uid-a"]}}, completions=5)
-    _, _, tracking = sync(job, make_pod("a", "Succeeded"))
+    _, tracking = sync(job, make_pod("a", "Succeeded"))
     assert tracking.status.uncounted_terminated_pods == Uncounted(("uid-a",), ())
     assert released(tracking) == ["a"]
 
 
 def test_a_pod_noted_as_failed_stays_so(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(status={"uncountedTerminatedPods": {"failed": ["uid-a"]}}, completions=5)
-    _, _, tracking = sync(job, make_pod("a", "Succeeded"))
+    _, tracking = sync(job, make_pod("a", "Succeeded"))
     assert tracking.status.uncounted_terminated_pods == Uncounted((), ("uid-a",))
 
 
 def test_ignored_failures_are_let_go_uncounted(make_job: MakeJob, make_pod: MakePod) -> None:
-    _, _, tracking = sync(make_job(podFailurePolicy=IGNORE), make_pod("a", "Failed", exit_code=1))
+    _, tracking = sync(make_job(podFailurePolicy=IGNORE), make_pod("a", "Failed", exit_code=1))
     assert tracking.status.uncounted_terminated_pods == Uncounted()
     assert released(tracking) == ["a"]
     assert tracking.policy_actions == {"Ignore": 1}
@@ -94,7 +88,7 @@ def test_ignored_failures_are_let_go_uncounted(make_job: MakeJob, make_pod: Make
 def test_succeeded_indexes_are_noted_as_such(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(status={"completedIndexes": "0", "succeeded": 1}, **INDEXED)
     pods = make_pod("a", "Succeeded", index=2), make_pod("b", "Succeeded", index=0), make_pod("c", "Succeeded")
-    _, _, tracking = sync(job, *pods)
+    _, tracking = sync(job, *pods)
     assert tracking.status.completed_indexes == "0,2"
     assert tracking.status.succeeded == 2
     assert tracking.status.uncounted_terminated_pods == Uncounted()
@@ -103,7 +97,7 @@ def test_succeeded_indexes_are_noted_as_such(make_job: MakeJob, make_pod: MakePo
 
 def test_indexes_beyond_the_completions_are_forgotten(make_job: MakeJob) -> None:
     job = make_job(status={"completedIndexes": "0-2,7", "succeeded": 4}, **{**INDEXED, "completions": 2})
-    _, _, tracking = sync(job)
+    _, tracking = sync(job)
     assert (tracking.status.completed_indexes, tracking.status.succeeded) == ("0,1", 2)
 
 
@@ -118,23 +112,23 @@ def test_the_last_failed_pod_of_an_index_is_kept_for_its_successor(make_job: Mak
         ended=recent,
         annotations={"batch.kubernetes.io/job-index-failure-count": "1"},
     )
-    assessment, _, tracking = sync(make_job(**PER_INDEX), first, second)
-    assert assessment.delayed[0].pod is second
+    planned, tracking = sync(make_job(**PER_INDEX), first, second)
+    assert planned.state.delayed[0].pod is second
     assert released(tracking) == ["a"]
     successor = make_pod("c", index=0)
-    assert released(sync(make_job(**PER_INDEX), second, successor)[2]) == ["b"]
+    assert released(sync(make_job(**PER_INDEX), second, successor)[1]) == ["b"]
 
 
 def test_no_more_than_five_hundred_pods_at_a_time(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(completions=600, parallelism=600)
-    _, _, tracking = sync(job, *(make_pod(f"p{n}", "Succeeded") for n in range(600)))
+    _, tracking = sync(job, *(make_pod(f"p{n}", "Succeeded") for n in range(600)))
     assert len(tracking.release) == 500
     assert tracking.full
     assert end(tracking) is None
 
 
 def test_completion(make_job: MakeJob, make_pod: MakePod) -> None:
-    _, _, tracking = sync(make_job(), make_pod("a", "Succeeded"))
+    _, tracking = sync(make_job(), make_pod("a", "Succeeded"))
     assert types(tracking.status) == ["SuccessCriteriaMet"]
     status = end(tracking)
     assert types(status) == ["SuccessCriteriaMet", "Complete"]
@@ -146,7 +140,7 @@ def test_completion(make_job: MakeJob, make_pod: MakePod) -> None:
 
 def test_failure_counts_pods_that_only_terminate(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(backoffLimit=0, completions=3, parallelism=3)
-    _, _, tracking = sync(job, make_pod("a", "Failed"), make_pod("b", ready=True), make_pod("c"))
+    _, tracking = sync(job, make_pod("a", "Failed"), make_pod("b", ready=True), make_pod("c"))
     assert types(tracking.status) == ["FailureTarget"]
     assert tracking.status.uncounted_terminated_pods == Uncounted((), ("uid-a", "uid-b", "uid-c"))
     assert (tracking.status.active, tracking.status.ready, tracking.status.terminating) == (0, 0, 2)
@@ -156,7 +150,7 @@ def test_failure_counts_pods_that_only_terminate(make_job: MakeJob, make_pod: Ma
 def test_failed_once_nothing_terminates(make_job: MakeJob, make_pod: MakePod) -> None:
     announced = [{"type": "FailureTarget", "status": "True", "reason": "R", "message": "M"}]
     job = make_job(status={"conditions": announced, "failed": 1})
-    _, _, tracking = sync(job)
+    _, tracking = sync(job)
     status = end(tracking)
     assert types(status) == ["FailureTarget", "Failed"]
     assert status is not None
@@ -168,19 +162,19 @@ def test_failed_once_nothing_terminates(make_job: MakeJob, make_pod: MakePod) ->
     ("refuse", "satisfied"),
     [pytest.param((Delete,), True, id="a deletion failed"), pytest.param((), False, id="the cache is old")],
 )
-def test_no_verdict_while_pods_may_be_left(
+def test_no_ending_while_pods_may_be_left(
     refuse: tuple[type, ...], satisfied: bool, make_job: MakeJob, make_pod: MakePod
 ) -> None:
     job = make_job(backoffLimit=0, completions=3, parallelism=3)
-    _, made, tracking = sync(job, make_pod("a", "Failed"), make_pod("b"), refuse=refuse, satisfied=satisfied)
-    assert made.verdict is None
+    _, tracking = sync(job, make_pod("a", "Failed"), make_pod("b"), refuse=refuse, satisfied=satisfied)
+    assert tracking.final is None
     assert types(tracking.status) == []
     assert tracking.status.active == len(refuse)
 
 
 def test_success_policy_drops_the_others_uncounted(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(**INDEXED, successPolicy={"rules": [{"succeededCount": 1}]})
-    _, _, tracking = sync(job, make_pod("a", "Succeeded", index=0), make_pod("b", index=1))
+    _, tracking = sync(job, make_pod("a", "Succeeded", index=0), make_pod("b", index=1))
     assert types(tracking.status) == ["SuccessCriteriaMet"]
     assert tracking.status.uncounted_terminated_pods == Uncounted()
     assert released(tracking) == ["a", "b"]
@@ -195,33 +189,33 @@ def test_created_pods_are_active_at_once(make_job: MakeJob) -> None:
 def test_none_is_active_while_the_job_backs_off(make_job: MakeJob, make_pod: MakePod) -> None:
     """upstream: pkg/controller/job/job_controller.go#manageJob"""
     pods = make_pod("a"), make_pod("b", "Failed", exit_code=1, ended="2026-01-02T03:00:29Z")
-    _, made, _ = sync(make_job(completions=3, parallelism=2), *pods)
-    assert made.status.active == 0
-    assert made.verdict is None
+    _, tracking = sync(make_job(completions=3, parallelism=2), *pods)
+    assert tracking.status.active == 0
+    assert tracking.final is None
 
 
 def test_work_queue_is_complete_when_the_others_have_ended(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(completions=None, parallelism=2)
-    assert sync(job, make_pod("a", "Succeeded"), make_pod("b"))[1].verdict is None
-    _, made, tracking = sync(job, make_pod("a", "Succeeded"), make_pod("b", "Failed"))
-    assert made.verdict is not None
+    assert sync(job, make_pod("a", "Succeeded"), make_pod("b"))[1].final is None
+    _, tracking = sync(job, make_pod("a", "Succeeded"), make_pod("b", "Failed"))
+    assert tracking.final is not None
     status = end(tracking)
     assert status is not None
     assert (status.succeeded, status.failed) == (1, 1)
 
 
 def test_nothing_to_complete_is_complete(make_job: MakeJob) -> None:
-    assert types(end(sync(make_job(completions=0))[2])) == ["SuccessCriteriaMet", "Complete"]
+    assert types(end(sync(make_job(completions=0))[1])) == ["SuccessCriteriaMet", "Complete"]
 
 
 def test_suspension_is_told_once(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(suspend=True)
-    _, made, _ = sync(job, make_pod("a"))
-    assert types(made.status) == ["Suspended"]
-    assert [notice.reason for notice in made.notices] == ["Suspended"]
-    assert made.status.start_time is None
-    assert (made.status.active, made.status.terminating) == (0, 1)
-    again = make_job(status={"conditions": [condition(made.status, "Suspended")], "startTime": None}, suspend=True)
+    _, tracking = sync(job, make_pod("a"))
+    assert types(tracking.status) == ["Suspended"]
+    assert [notice.reason for notice in tracking.notices] == ["Suspended"]
+    assert tracking.status.start_time is None
+    assert (tracking.status.active, tracking.status.terminating) == (0, 1)
+    again = make_job(status={"conditions": [condition(tracking.status, "Suspended")], "startTime": None}, suspend=True)
     assert sync(again)[1].notices == ()
 
 
@@ -232,20 +226,20 @@ def test_start_time_may_outlast_suspension(make_job: MakeJob) -> None:
 
 def test_resumption_starts_the_clock_again(make_job: MakeJob) -> None:
     suspended = {"type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "Job suspended"}
-    _, made, _ = sync(make_job(status={"conditions": [suspended]}))
-    assert [(c.type, c.status, c.reason) for c in made.status.conditions] == [("Suspended", "False", "JobResumed")]
-    assert [notice.reason for notice in made.notices] == ["Resumed"]
-    assert made.status.start_time == "2026-01-02T03:00:30Z"
+    _, tracking = sync(make_job(status={"conditions": [suspended]}))
+    assert [(c.type, c.status, c.reason) for c in tracking.status.conditions] == [("Suspended", "False", "JobResumed")]
+    assert [notice.reason for notice in tracking.notices] == ["Resumed"]
+    assert tracking.status.start_time == "2026-01-02T03:00:30Z"
 
 
 def test_a_job_that_never_was_suspended_says_nothing(make_job: MakeJob) -> None:
-    _, made, _ = sync(make_job())
-    assert (made.status.conditions, made.notices) == ((), ())
+    _, tracking = sync(make_job())
+    assert (tracking.status.conditions, tracking.notices) == ((), ())
 
 
 def test_pods_of_a_job_being_deleted_are_let_go(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(metadata={"deletionTimestamp": SINCE, "finalizers": ["foregroundDeletion"]})
-    _, _, tracking = sync(job, make_pod("a"))
+    _, tracking = sync(job, make_pod("a"))
     assert released(tracking) == ["a"]
     assert tracking.status.uncounted_terminated_pods == Uncounted()
 

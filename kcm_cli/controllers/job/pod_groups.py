@@ -24,7 +24,7 @@ _OWNER = "owner by name"
 """Index of Workloads by the key of their Job, and of PodGroups by the key of their Workload."""
 
 
-class Gangs:
+class PodGroups:
     """The Workloads and PodGroups of Jobs."""
 
     def __init__(self, context: ControllerContext) -> None:

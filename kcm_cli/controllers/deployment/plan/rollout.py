@@ -60,11 +60,11 @@ def target_of(replica_set: ReplicaSet) -> Target:
 
 
 @dataclass(slots=True, eq=False)
-class Draft:
+class Rollout:
     """The state of a decision: ReplicaSets as they should be, and the status as known before the writes.
 
-    ``rollout``: whether progress is judged (not while paused, scaling or being deleted).
-    ``annotations``: of the Deployment. ``complete``: status before this sync says that the rollout is done.
+    ``progresses``: whether its progress is followed (not while paused, scaling or being deleted).
+    ``annotations``: of the Deployment.
     """
 
     snapshot: Snapshot
@@ -72,7 +72,7 @@ class Draft:
     old: list[Target]
     status: DeploymentStatus
     annotations: dict[str, str]
-    rollout: bool = False
+    progresses: bool = False
     cleanup: bool = False
     events: list[Notice] = field(default_factory=list)
     deletions: list[ReplicaSet] = field(default_factory=list)
@@ -114,10 +114,10 @@ def by_age(targets: list[Target]) -> list[Target]:
     return sorted(targets, key=lambda t: (t.replica_set.metadata.creation_timestamp or "", t.name))
 
 
-def creation(draft: Draft, target: Target, scaled: Notice | None) -> Stage:
+def creation(rollout: Rollout, target: Target, scaled: Notice | None) -> Stage:
     """The stage that creates the new ReplicaSet."""
     assert target.body is not None
-    create = Create(REPLICA_SETS, draft.snapshot.deployment.namespace, target.body, done=scaled)
+    create = Create(REPLICA_SETS, rollout.snapshot.deployment.namespace, target.body, done=scaled)
     return Stage((create,))
 
 

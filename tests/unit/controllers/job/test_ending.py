@@ -8,7 +8,7 @@ import pytest
 
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.job.plan.assess import Assessment, assess
+from kcm_cli.controllers.job.plan import JobPlan, plan
 from kcm_cli.controllers.job.snapshot import Snapshot
 
 NOW = datetime(2026, 1, 2, 3, 0, 30, tzinfo=UTC)
@@ -26,17 +26,17 @@ def condition(type_: str, status: str = "True", reason: str = "R", message: str 
     return {"type": type_, "status": status, "reason": reason, "message": message}
 
 
-def judged(job: Job, *pods: Pod) -> Assessment:
-    return assess(Snapshot(job=job, pods=pods), NOW)
+def planned(job: Job, *pods: Pod) -> JobPlan:
+    return plan(Snapshot(job=job, pods=pods), NOW)
 
 
-def verdict(job: Job, *pods: Pod) -> tuple[str, str] | None:
-    found = judged(job, *pods).verdict
+def ending(job: Job, *pods: Pod) -> tuple[str, str] | None:
+    found = planned(job, *pods).ending
     return None if found is None else (found.type, found.reason)
 
 
 def test_goes_on_while_nothing_is_decided(make_job: MakeJob, make_pod: MakePod) -> None:
-    assert verdict(make_job(), make_pod("a"), make_pod("b", "Failed")) is None
+    assert ending(make_job(), make_pod("a"), make_pod("b", "Failed")) is None
 
 
 @pytest.mark.parametrize(
@@ -52,20 +52,20 @@ def test_backoff_limit(
     limit: int, counted: int, failing: int, expected: object, make_job: MakeJob, make_pod: MakePod
 ) -> None:
     job = make_job(status={"failed": counted}, backoffLimit=limit)
-    assert verdict(job, *(make_pod(f"p{n}", "Failed") for n in range(failing))) == expected
+    assert ending(job, *(make_pod(f"p{n}", "Failed") for n in range(failing))) == expected
 
 
 def test_uncounted_failures_count(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(status={"uncountedTerminatedPods": {"failed": ["uid-a"]}}, backoffLimit=0)
-    assessment = judged(job, make_pod("a", "Failed"))
-    assert assessment.failed == 1
-    assert assessment.verdict is not None
+    found = planned(job, make_pod("a", "Failed"))
+    assert found.state.failed == 1
+    assert found.ending is not None
 
 
 def test_ignored_failures_do_not_count(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(backoffLimit=0, podFailurePolicy=IGNORE_1)
-    assert verdict(job, make_pod("a", "Failed", exit_code=1)) is None
-    assert verdict(job, make_pod("a", "Failed", exit_code=2)) == ("FailureTarget", "BackoffLimitExceeded")
+    assert ending(job, make_pod("a", "Failed", exit_code=1)) is None
+    assert ending(job, make_pod("a", "Failed", exit_code=2)) == ("FailureTarget", "BackoffLimitExceeded")
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_restarts_in_place_count(
 ) -> None:
     template = {"spec": {"restartPolicy": "OnFailure", "containers": [{"name": "c"}]}}
     pods = [make_pod(f"p{n}", restarts=count) for n, count in enumerate(restarts)]
-    found = verdict(make_job(backoffLimit=limit, template=template), *pods, make_pod("done", "Succeeded", restarts=9))
+    found = ending(make_job(backoffLimit=limit, template=template), *pods, make_pod("done", "Succeeded", restarts=9))
     assert (found is not None) == expected
-    assert verdict(make_job(backoffLimit=limit), *pods) is None
+    assert ending(make_job(backoffLimit=limit), *pods) is None
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ def test_deadline(
     deadline: int | None, suspend: bool, expected: object, left_s: float | None, make_job: MakeJob
 ) -> None:
     job = make_job(activeDeadlineSeconds=deadline, suspend=suspend)
-    assert verdict(job) == expected
-    assert judged(job).deadline_s == left_s
+    assert ending(job) == expected
+    assert planned(job).again_s == left_s
 
 
 def test_failure_policy_goes_before_backoff_limit(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(backoffLimit=0, podFailurePolicy=FAIL_ON_42)
-    found = judged(job, make_pod("a", "Failed", exit_code=42)).verdict
+    found = planned(job, make_pod("a", "Failed", exit_code=42)).ending
     assert found is not None
     assert (found.type, found.reason) == ("FailureTarget", "PodFailurePolicy")
     assert found.message == "Container c for pod ns/a failed with exit code 42 matching FailJob rule at index 0"
@@ -133,14 +133,14 @@ def test_failed_indexes(
 ) -> None:
     job = make_job(status=status, **{**PER_INDEX, **spec})
     pods = [make_pod(f"p{index}", "Failed", index=index) for index in failing]
-    assert verdict(job, *pods) == (None if expected is None else ("FailureTarget", expected))
+    assert ending(job, *pods) == (None if expected is None else ("FailureTarget", expected))
 
 
 def test_failures_of_an_index_are_told_by_its_pod(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(**{**PER_INDEX, "backoffLimitPerIndex": 2})
     for count, failed in (("1", ""), ("2", "0"), ("x", ""), ("-5", ""), ("99999999999", "")):
         pod = make_pod("a", "Failed", index=0, annotations={"batch.kubernetes.io/job-index-failure-count": count})
-        indexes = judged(job, pod).failed_indexes
+        indexes = planned(job, pod).state.failed_indexes
         assert indexes is not None
         assert indexes.text == failed, count
 
@@ -148,21 +148,21 @@ def test_failures_of_an_index_are_told_by_its_pod(make_job: MakeJob, make_pod: M
 def test_fail_index_action_needs_no_limit(make_job: MakeJob, make_pod: MakePod) -> None:
     policy = {"rules": [{"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [42]}}]}
     job = make_job(**{**PER_INDEX, "backoffLimitPerIndex": 5, "podFailurePolicy": policy})
-    indexes = judged(job, make_pod("a", "Failed", index=1, exit_code=42)).failed_indexes
+    indexes = planned(job, make_pod("a", "Failed", index=1, exit_code=42)).state.failed_indexes
     assert indexes is not None
     assert indexes.text == "1"
 
 
 def test_success_policy(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(**INDEXED, successPolicy=ONE_OF_THREE)
-    assert verdict(job, make_pod("a", index=0)) is None
-    assert verdict(job, make_pod("a", "Succeeded", index=0)) == ("SuccessCriteriaMet", "SuccessPolicy")
+    assert ending(job, make_pod("a", index=0)) is None
+    assert ending(job, make_pod("a", "Succeeded", index=0)) == ("SuccessCriteriaMet", "SuccessPolicy")
 
 
 def test_failure_goes_before_success(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(**INDEXED, successPolicy=ONE_OF_THREE, backoffLimit=0)
     pods = make_pod("a", "Succeeded", index=0), make_pod("b", "Failed", index=1)
-    assert verdict(job, *pods) == ("FailureTarget", "BackoffLimitExceeded")
+    assert ending(job, *pods) == ("FailureTarget", "BackoffLimitExceeded")
 
 
 @pytest.mark.parametrize(
@@ -176,11 +176,11 @@ def test_failure_goes_before_success(make_job: MakeJob, make_pod: MakePod) -> No
         pytest.param([condition("FailureTarget", "False")], ("FailureTarget", "BackoffLimitExceeded"), id="not true"),
     ],
 )
-def test_an_announced_verdict_stands(
+def test_an_announced_ending_stands(
     announced: list[dict[str, Any]], expected: object, make_job: MakeJob, make_pod: MakePod
 ) -> None:
     job = make_job(status={"conditions": announced}, backoffLimit=0)
-    assert verdict(job, make_pod("a", "Failed")) == expected
+    assert ending(job, make_pod("a", "Failed")) == expected
 
 
 @pytest.mark.parametrize(
@@ -192,10 +192,10 @@ def test_an_announced_verdict_stands(
     ],
 )
 def test_deleted_pods(spec: dict[str, Any], failed: int, make_job: MakeJob, make_pod: MakePod) -> None:
-    assessment = judged(make_job(**spec), make_pod("a", deleting="2026-01-02T03:00:00Z"))
-    assert assessment.failed == failed
-    assert assessment.terminating == 1
-    assert not assessment.active
+    state = planned(make_job(**spec), make_pod("a", deleting="2026-01-02T03:00:00Z")).state
+    assert state.failed == failed
+    assert state.terminating == 1
+    assert not state.active
 
 
 def test_pods_counted_before_are_not_counted_again(make_job: MakeJob, make_pod: MakePod) -> None:
@@ -205,18 +205,18 @@ def test_pods_counted_before_are_not_counted_again(make_job: MakeJob, make_pod: 
         make_pod("b", "Succeeded"),
         make_pod("d", "Failed", finalizers=()),
     )
-    assessment = assess(Snapshot(job=job, pods=pods), NOW)
-    assert (assessment.succeeded, assessment.failed) == (1, 0)
+    state = planned(job, *pods).state
+    assert (state.succeeded, state.failed) == (1, 0)
 
 
 @pytest.mark.parametrize("index", [None, 7, -1, "x"])
 def test_pods_without_a_place_do_not_count(index: object, make_job: MakeJob, make_pod: MakePod) -> None:
-    assessment = judged(
+    state = planned(
         make_job(**INDEXED), make_pod("a", "Succeeded", index=index), make_pod("b", "Failed", index=index)
-    )
-    assert (assessment.succeeded, assessment.failed) == (0, 0)
+    ).state
+    assert (state.succeeded, state.failed) == (0, 0)
 
 
 def test_start_time_is_set_unless_suspended(make_job: MakeJob) -> None:
-    assert judged(make_job(status={"startTime": None})).status.start_time == "2026-01-02T03:00:30Z"
-    assert judged(make_job(status={"startTime": None}, suspend=True)).status.start_time is None
+    assert planned(make_job(status={"startTime": None})).state.status.start_time == "2026-01-02T03:00:30Z"
+    assert planned(make_job(status={"startTime": None}, suspend=True)).state.status.start_time is None

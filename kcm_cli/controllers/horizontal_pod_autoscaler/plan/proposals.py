@@ -3,25 +3,22 @@
 upstream: pkg/controller/podautoscaler/horizontal.go#computeReplicasForMetric
 """
 
-from collections.abc import Awaitable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 import msgspec
 
 from kcm_cli.api.autoscaling import MetricSource, MetricSpec
-from kcm_cli.controllers.horizontal_pod_autoscaler.metrics_apis import MetricsApis
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan import calculator
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Result, Scope, Uncomputable
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan.conditions import selector_text
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Result, Scope
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.requests import requests
+from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Reading, Samples, Uncomputable
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.labels import Selector, from_label_selector
+from kcm_cli.machinery.labels import LabelSelector, from_label_selector
 from kcm_cli.machinery.quantity import Format, make, parse
 
 UNKNOWN = MetricSource()
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,36 +45,65 @@ class Target:
     """What is scaled: where, its pods, and its size as its status tells it."""
 
     namespace: str
-    selector: Selector
     scope: Scope
     size: int
     pod_level: bool
 
 
-async def propose(apis: MetricsApis, spec: MetricSpec, target: Target) -> Proposal:
-    """Raises MetricFailed."""
+def source_of(spec: MetricSpec) -> MetricSource:
+    """The part of a metric's spec that its type names."""
+    by_type = {
+        "Resource": spec.resource,
+        "ContainerResource": spec.container_resource,
+        "Pods": spec.pods,
+        "Object": spec.object,
+        "External": spec.external,
+    }
+    return by_type.get(spec.type) or UNKNOWN
+
+
+def is_valid(spec: MetricSpec) -> bool:
+    """Whether a metric can be asked for: its target and its selector are such as its type needs."""
+    source = source_of(spec)
+    wanted = source.target
+    try:
+        from_label_selector(source.metric.selector)
+    except FormatError:
+        return False
+    match spec.type:
+        case "Resource" | "ContainerResource":
+            return wanted.average_value is not None or wanted.average_utilization is not None
+        case "Object":
+            return _is_per_pod(source) or (wanted.type == "Value" and wanted.value is not None)
+        case "External":
+            return wanted.average_value is not None or wanted.value is not None
+        case type_:
+            return type_ == "Pods"
+
+
+def propose(spec: MetricSpec, reading: Reading, target: Target) -> Proposal:
+    """What follows from a metric as it was read. Raises MetricFailed."""
+    source = source_of(spec)
     match spec.type:
         case "Resource":
-            source = spec.resource or UNKNOWN
-            return await _resource(apis, source, target, "resource", f"{source.name} resource")
+            return _resource(source, reading, target, "resource", f"{source.name} resource")
         case "ContainerResource":
-            source = spec.container_resource or UNKNOWN
-            return await _resource(apis, source, target, "containerResource", f"{source.container} container")
+            return _resource(source, reading, target, "containerResource", f"{source.container} container")
         case "Pods":
-            return await _pods(apis, spec.pods or UNKNOWN, target)
+            return _pods(source, reading, target)
         case "Object":
-            return await _object(apis, spec.object or UNKNOWN, target)
+            return _object(source, reading, target)
         case "External":
-            return await _external(apis, spec.external or UNKNOWN, target)
+            return _external(source, reading, target)
         case _:
             text = f'unknown metric source type "{spec.type}"'
             raise MetricFailed("InvalidMetricSourceType", text, text, by_spec=True)
 
 
-async def _resource(apis: MetricsApis, source: MetricSource, target: Target, field: str, what: str) -> Proposal:
+def _resource(source: MetricSource, reading: Reading, target: Target, field: str, what: str) -> Proposal:
     type_ = field[0].upper() + field[1:]
     try:
-        result, metric = await _usage(apis, source, target)
+        result, metric = _usage(source, reading, target)
     except (Uncomputable, FormatError) as error:
         text = f"failed to get {what} metric value: {error}"
         raise MetricFailed(f"FailedGet{type_}Metric", str(error), text) from None
@@ -91,7 +117,7 @@ async def _resource(apis: MetricsApis, source: MetricSource, target: Target, fie
     return Proposal(result.replicas, metric, {"type": type_, field: status})
 
 
-async def _usage(apis: MetricsApis, source: MetricSource, target: Target) -> tuple[Result, str]:
+def _usage(source: MetricSource, reading: Reading, target: Target) -> tuple[Result, str]:
     name, wanted = source.name, source.target
     if wanted.average_value is None and wanted.average_utilization is None:
         raise Uncomputable(
@@ -100,7 +126,7 @@ async def _usage(apis: MetricsApis, source: MetricSource, target: Target) -> tup
         )
     kind = "usage" if wanted.average_value is not None else "utilization"
     try:
-        samples = await apis.resource(target.namespace, target.selector, name, source.container)
+        samples = _samples(reading)
     except Uncomputable as error:
         raise Uncomputable(f"failed to get {name} {kind}: unable to get metrics for resource {name}: {error}") from None
     try:
@@ -120,11 +146,14 @@ async def _usage(apis: MetricsApis, source: MetricSource, target: Target) -> tup
     return result, f"{name}{container} resource utilization (percentage of request)"
 
 
-async def _pods(apis: MetricsApis, source: MetricSource, target: Target) -> Proposal:
+def _pods(source: MetricSource, reading: Reading, target: Target) -> Proposal:
     name = source.metric.name
     try:
-        selector = from_label_selector(source.metric.selector)
-        samples = await _named(name, apis.pods(target.namespace, target.selector, name, selector))
+        from_label_selector(source.metric.selector)
+        try:
+            samples = _samples(reading)
+        except Uncomputable as error:
+            raise Uncomputable(f"unable to get metric {name}: {error}") from None
         result = calculator.by_average(target.scope, samples, _milli(source.target.average_value))
     except (Uncomputable, FormatError) as error:
         text = f"failed to get pods metric value: {error}"
@@ -133,19 +162,19 @@ async def _pods(apis: MetricsApis, source: MetricSource, target: Target) -> Prop
     return Proposal(result.replicas, f"pods metric {name}", {"type": "Pods", "pods": status})
 
 
-async def _object(apis: MetricsApis, source: MetricSource, target: Target) -> Proposal:
+def _object(source: MetricSource, reading: Reading, target: Target) -> Proposal:
     name, about, wanted = source.metric.name, source.described_object, source.target
-    per_pod = wanted.type == "AverageValue" and wanted.average_value is not None
+    per_pod = _is_per_pod(source)
     wrapped = ""
     try:
-        selector = from_label_selector(source.metric.selector)
+        from_label_selector(source.metric.selector)
         if not per_pod and (wanted.type != "Value" or wanted.value is None):
             raise Uncomputable(
                 "invalid object metric source: neither a value target nor an average value target was set"
             )
         wrapped = f"failed to get {name} object metric: " if per_pod else ""
         try:
-            usage = await apis.object(target.namespace, about, name, selector)
+            (usage,) = _values(reading)
         except Uncomputable as error:
             place = f"{about.kind} on {target.namespace} {about.name}"  # the order in which v1.36 names them
             raise Uncomputable(f"unable to get metric {name}: {place}/{error}") from None
@@ -163,7 +192,7 @@ async def _object(apis: MetricsApis, source: MetricSource, target: Target) -> Pr
     return Proposal(result.replicas, metric, {"type": "Object", "object": status})
 
 
-async def _external(apis: MetricsApis, source: MetricSource, target: Target) -> Proposal:
+def _external(source: MetricSource, reading: Reading, target: Target) -> Proposal:
     name, wanted = source.metric.name, source.target
     per_pod = wanted.average_value is not None
     wrapped = f"failed to get {name} external metric: " if per_pod else f"failed to get external metric {name}: "
@@ -173,9 +202,9 @@ async def _external(apis: MetricsApis, source: MetricSource, target: Target) -> 
             raise Uncomputable(
                 "invalid external metric source: neither a value target nor an average value target was set"
             )
-        selector = from_label_selector(source.metric.selector)
+        from_label_selector(source.metric.selector)
         try:
-            usage = calculator.total(await apis.external(target.namespace, name, selector))
+            usage = calculator.total(_values(reading))
         except Uncomputable as error:
             place = f"{target.namespace}/{name}/{selector_text(source.metric.selector)}"
             raise Uncomputable(f"unable to get external metric {place}: {error}") from None
@@ -188,11 +217,25 @@ async def _external(apis: MetricsApis, source: MetricSource, target: Target) -> 
     return Proposal(result.replicas, _external_name(source), {"type": "External", "external": status})
 
 
-async def _named(name: str, reading: Awaitable[T]) -> T:
-    try:
-        return await reading
-    except Uncomputable as error:
-        raise Uncomputable(f"unable to get metric {name}: {error}") from None
+def _is_per_pod(source: MetricSource) -> bool:
+    """Whether an object's metric is shared by the pods."""
+    return source.target.type == "AverageValue" and source.target.average_value is not None
+
+
+def _samples(reading: Reading) -> Samples:
+    """Raises Uncomputable."""
+    if not isinstance(reading.value, Mapping):
+        raise reading.failure or Uncomputable("no samples")
+    return reading.value
+
+
+def _values(reading: Reading) -> tuple[int, ...]:
+    """Raises Uncomputable."""
+    if isinstance(reading.value, int):
+        return (reading.value,)
+    if not isinstance(reading.value, tuple):
+        raise reading.failure or Uncomputable("no values")
+    return reading.value
 
 
 def _shared(usage: int, source: MetricSource, target: Target) -> Result:
@@ -222,3 +265,19 @@ def _identifier(source: MetricSource) -> Doc:
 
 def _external_name(source: MetricSource) -> str:
     return f"external metric {source.metric.name}({selector_text(source.metric.selector)})"
+
+
+def selector_text(selector: LabelSelector | None) -> str:
+    """A label selector as upstream's messages print it."""
+    if selector is None:
+        return "nil"
+    labels = _map(selector.match_labels or {})
+    terms = "".join(
+        f"LabelSelectorRequirement{{Key:{term.key},Operator:{term.operator},Values:[{' '.join(term.values)}],}},"
+        for term in selector.match_expressions
+    )
+    return f"&LabelSelector{{MatchLabels:{labels},MatchExpressions:[]LabelSelectorRequirement{{{terms}}},}}"
+
+
+def _map(labels: Mapping[str, str]) -> str:
+    return "map[string]string{" + "".join(f"{key}: {labels[key]}," for key in sorted(labels)) + "}"

@@ -18,7 +18,7 @@ _MAX_INT32 = 2**31 - 1
 _integer = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
-class Facts(msgspec.Struct, frozen=True, gc=False):
+class JobPod(msgspec.Struct, frozen=True, gc=False):
     """A pod of a Job. (A struct, since a sync makes one for every pod.)
 
     index: its completion index, UNKNOWN without a usable annotation. tracked: it has the finalizer. valid: the Job has
@@ -35,15 +35,15 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     failed: bool
 
 
-def facts_of(job: Job, pods: Iterable[Pod], *, only_ended: bool) -> tuple[Facts, ...]:
-    """The facts of all pods, in the given order. ``only_ended``: a pod that is being deleted has not failed yet."""
+def job_pods_of(job: Job, pods: Iterable[Pod], *, only_ended: bool) -> tuple[JobPod, ...]:
+    """All pods, in the given order. ``only_ended``: a pod that is being deleted has not failed yet."""
     indexed = spec.is_indexed(job)
     completions = spec.completions(job)
     result = []
     for pod in pods:
         index = completion_index(pod) if indexed else UNKNOWN
         result.append(
-            Facts(
+            JobPod(
                 pod=pod,
                 index=index,
                 tracked=has_finalizer(pod),

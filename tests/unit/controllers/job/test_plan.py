@@ -9,10 +9,9 @@ import pytest
 
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.job.plan.assess import assess
-from kcm_cli.controllers.job.plan.backoff import FRESH, Backoff
+from kcm_cli.controllers.job.backoff import FRESH, Backoff
+from kcm_cli.controllers.job.plan import JobPlan, SyncAction, plan
 from kcm_cli.controllers.job.plan.creation import name_prefix
-from kcm_cli.controllers.job.plan.manage import Step, Work, manage
 from kcm_cli.controllers.job.snapshot import Snapshot
 
 NOW = datetime(2026, 1, 2, 3, 0, 30, tzinfo=UTC)
@@ -22,21 +21,25 @@ MakePod = Callable[..., Pod]
 INDEXED = {"completionMode": "Indexed", "completions": 3, "parallelism": 3}
 
 
-def managed(job: Job, *pods: Pod, satisfied: bool = True, backoff: Backoff = FRESH) -> Work:
+def planned(job: Job, *pods: Pod, satisfied: bool = True, backoff: Backoff = FRESH) -> JobPlan:
     snapshot = Snapshot(job=job, pods=pods, satisfied=satisfied, backoff=backoff)
-    return manage(assess(snapshot, NOW), NOW)
+    return plan(snapshot, NOW)
 
 
-def deleted(work: Work) -> list[str]:
-    return [deletion.name for deletion in work.deletions]
+def is_idle(found: JobPlan) -> bool:
+    return not found.managed and not (found.finalizers or found.creations or found.deletions)
 
 
-def created(work: Work) -> list[dict[str, Any]]:
-    return [msgspec.json.decode(creation.body) for creation in work.creations]
+def deleted(found: JobPlan) -> list[str]:
+    return [deletion.name for deletion in found.deletions]
 
 
-def indexes(work: Work) -> list[str]:
-    return [pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] for pod in created(work)]
+def created(found: JobPlan) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(creation.body) for creation in found.creations]
+
+
+def indexes(found: JobPlan) -> list[str]:
+    return [pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] for pod in created(found)]
 
 
 @pytest.mark.parametrize(
@@ -56,19 +59,19 @@ def indexes(work: Work) -> list[str]:
 def test_creates_what_is_missing(
     spec: dict[str, Any], status: dict[str, Any], running: int, expected: int, make_job: MakeJob, make_pod: MakePod
 ) -> None:
-    work = managed(make_job(status=status, **spec), *(make_pod(f"p{n}") for n in range(running)))
-    assert len(work.creations) == expected
-    assert not work.deletions
-    assert work.step is (Step.PODS_CREATED if expected else Step.TRACKING)
+    found = planned(make_job(status=status, **spec), *(make_pod(f"p{n}") for n in range(running)))
+    assert len(found.creations) == expected
+    assert not found.deletions
+    assert found.action is (SyncAction.PODS_CREATED if expected else SyncAction.TRACKING)
 
 
 def test_nothing_is_planned_on_an_old_cache(make_job: MakeJob) -> None:
-    assert managed(make_job(), satisfied=False) == Work()
+    assert is_idle(planned(make_job(), satisfied=False))
 
 
 def test_a_job_being_deleted_gets_no_pods(make_job: MakeJob) -> None:
     job = make_job(metadata={"deletionTimestamp": JUST_NOW, "finalizers": ["f"]})
-    assert managed(job) == Work()
+    assert is_idle(planned(job))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +88,7 @@ def test_terminating_pods(
     job = make_job(completions=4, parallelism=2, **spec)
     # Deleted long ago, so that no backoff holds the replacement up.
     pods = [make_pod(f"p{n}", ready=True, deleting="2026-01-02T02:00:00Z") for n in range(terminating)]
-    assert len(managed(job, *pods).creations) == expected
+    assert len(planned(job, *pods).creations) == expected
 
 
 def test_surplus_pods_go_least_progress_first(make_job: MakeJob, make_pod: MakePod) -> None:
@@ -97,11 +100,11 @@ def test_surplus_pods_go_least_progress_first(make_job: MakeJob, make_pod: MakeP
         make_pod("pending", "Pending"),
         make_pod("unassigned", "Pending", node=""),
     ]
-    work = managed(job, *pods)
-    assert deleted(work) == ["unassigned", "pending", "running", "ready-short"]
-    assert [patch.name for patch in work.finalizers] == deleted(work)
-    assert work.step is Step.PODS_DELETED
-    assert not work.creations
+    found = planned(job, *pods)
+    assert deleted(found) == ["unassigned", "pending", "running", "ready-short"]
+    assert [patch.name for patch in found.finalizers] == deleted(found)
+    assert found.action is SyncAction.PODS_DELETED
+    assert not found.creations
 
 
 def test_ties_go_by_restarts_then_youth(make_job: MakeJob, make_pod: MakePod) -> None:
@@ -110,24 +113,24 @@ def test_ties_go_by_restarts_then_youth(make_job: MakeJob, make_pod: MakePod) ->
         make_pod("young", created=JUST_NOW),
         make_pod("restarted", restarts=2),
     ]
-    assert deleted(managed(make_job(completions=9, parallelism=0), *pods)) == ["restarted", "young", "old"]
+    assert deleted(planned(make_job(completions=9, parallelism=0), *pods)) == ["restarted", "young", "old"]
 
 
 def test_a_suspended_job_loses_its_pods(make_job: MakeJob, make_pod: MakePod) -> None:
-    work = managed(make_job(suspend=True, completions=2, parallelism=2), make_pod("a"), make_pod("b", finalizers=()))
-    assert sorted(deleted(work)) == ["a", "b"]
-    assert [patch.name for patch in work.finalizers] == ["a"]
-    assert work.managed
+    found = planned(make_job(suspend=True, completions=2, parallelism=2), make_pod("a"), make_pod("b", finalizers=()))
+    assert sorted(deleted(found)) == ["a", "b"]
+    assert [patch.name for patch in found.finalizers] == ["a"]
+    assert found.managed
 
 
 def test_a_job_that_is_over_loses_its_active_pods_and_keeps_their_finalizers(
     make_job: MakeJob, make_pod: MakePod
 ) -> None:
-    work = managed(make_job(backoffLimit=0, completions=3), make_pod("a"), make_pod("b", "Failed"), make_pod("c"))
-    assert sorted(deleted(work)) == ["a", "c"]
-    assert not work.finalizers
-    assert not work.managed
-    assert work.deletions[0].uid == "uid-a"
+    found = planned(make_job(backoffLimit=0, completions=3), make_pod("a"), make_pod("b", "Failed"), make_pod("c"))
+    assert sorted(deleted(found)) == ["a", "c"]
+    assert not found.finalizers
+    assert not found.managed
+    assert found.deletions[0].uid == "uid-a"
 
 
 @pytest.mark.parametrize(
@@ -139,9 +142,9 @@ def test_a_job_that_is_over_loses_its_active_pods_and_keeps_their_finalizers(
     ],
 )
 def test_pods_wait_for_the_backoff(job_backoff: Backoff, wait_s: float | None, make_job: MakeJob) -> None:
-    work = managed(make_job(), backoff=job_backoff)
-    assert work.wait_s == wait_s
-    assert bool(work.creations) == (wait_s is None)
+    found = planned(make_job(), backoff=job_backoff)
+    assert found.wait_s == wait_s
+    assert bool(found.creations) == (wait_s is None)
 
 
 def test_lowest_free_indexes_are_taken(make_job: MakeJob, make_pod: MakePod) -> None:
@@ -152,14 +155,14 @@ def test_lowest_free_indexes_are_taken(make_job: MakeJob, make_pod: MakePod) -> 
         parallelism=4,
         backoffLimitPerIndex=0,
     )
-    assert indexes(managed(job, make_pod("a", index=3))) == ["0", "5", "6"]
+    assert indexes(planned(job, make_pod("a", index=3))) == ["0", "5", "6"]
 
 
 def test_indexes_of_terminating_pods_wait_where_only_ended_ones_are_replaced(
     make_job: MakeJob, make_pod: MakePod
 ) -> None:
     job = make_job(completionMode="Indexed", completions=4, parallelism=2, podReplacementPolicy="Failed")
-    assert indexes(managed(job, make_pod("a", index=0, deleting=JUST_NOW))) == ["1"]
+    assert indexes(planned(job, make_pod("a", index=0, deleting=JUST_NOW))) == ["1"]
 
 
 def test_repeated_and_unknown_indexes_go(make_job: MakeJob, make_pod: MakePod) -> None:
@@ -170,12 +173,12 @@ def test_repeated_and_unknown_indexes_go(make_job: MakeJob, make_pod: MakePod) -
         make_pod("beyond", index=3),
         make_pod("none"),
     ]
-    assert sorted(deleted(managed(make_job(**INDEXED), *pods))) == ["again", "beyond", "none"]
+    assert sorted(deleted(planned(make_job(**INDEXED), *pods))) == ["again", "beyond", "none"]
 
 
 def test_fewer_pods_than_surplus_indexes_are_filled_up(make_job: MakeJob, make_pod: MakePod) -> None:
     pods = [make_pod("a", index=0), make_pod("b", index=1, ready=True), make_pod("c", index=1)]
-    assert deleted(managed(make_job(**{**INDEXED, "parallelism": 1}), *pods)) == ["c", "a"]
+    assert deleted(planned(make_job(**{**INDEXED, "parallelism": 1}), *pods)) == ["c", "a"]
 
 
 def test_an_index_is_tried_again_when_its_own_time_has_come(make_job: MakeJob, make_pod: MakePod) -> None:
@@ -184,12 +187,12 @@ def test_an_index_is_tried_again_when_its_own_time_has_come(make_job: MakeJob, m
     recent = make_pod("a", "Failed", index=0, exit_code=1, ended=JUST_NOW)
     twice = make_pod("b", "Failed", index=1, exit_code=1, ended=JUST_NOW, annotations=failures)
     done = make_pod("c", "Succeeded", index=2)
-    work = managed(job, recent, twice, done)
-    assert (work.wait_s, work.creations) == (8, ())
+    found = planned(job, recent, twice, done)
+    assert (found.wait_s, found.creations) == (8, ())
     long_ago = make_pod("b", "Failed", index=1, exit_code=1, ended="2026-01-02T01:00:00Z", annotations=failures)
-    work = managed(job, recent, long_ago, done)
-    assert indexes(work) == ["1"]
-    assert created(work)[0]["metadata"]["annotations"] == {
+    found = planned(job, recent, long_ago, done)
+    assert indexes(found) == ["1"]
+    assert created(found)[0]["metadata"]["annotations"] == {
         "batch.kubernetes.io/job-completion-index": "1",
         "batch.kubernetes.io/job-index-failure-count": "2",
     }
@@ -199,7 +202,7 @@ def test_ignored_failures_of_an_index_are_told_apart(make_job: MakeJob, make_pod
     policy = {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1]}}]}
     job = make_job(**{**INDEXED, "parallelism": 1, "backoffLimitPerIndex": 9, "podFailurePolicy": policy})
     pod = make_pod("a", "Failed", index=0, exit_code=1, ended="2026-01-02T01:00:00Z")
-    assert created(managed(job, pod))[0]["metadata"]["annotations"] == {
+    assert created(planned(job, pod))[0]["metadata"]["annotations"] == {
         "batch.kubernetes.io/job-completion-index": "0",
         "batch.kubernetes.io/job-index-failure-count": "0",
         "batch.kubernetes.io/job-index-ignored-failure-count": "1",
@@ -215,7 +218,7 @@ def test_a_pod_of_an_indexed_job(make_job: MakeJob) -> None:
             "containers": [{"name": "c", "env": [{"name": "A", "value": "b"}]}],
         },
     }
-    pod = created(managed(make_job(**{**INDEXED, "template": template})))[2]
+    pod = created(planned(make_job(**{**INDEXED, "template": template})))[2]
     assert pod["metadata"] == {
         "generateName": "work-2-",
         "labels": {"app": "a", "batch.kubernetes.io/job-completion-index": "2"},
@@ -242,7 +245,7 @@ def test_a_pod_of_an_indexed_job(make_job: MakeJob) -> None:
 
 
 def test_a_pod_of_another_job(make_job: MakeJob) -> None:
-    pod = created(managed(make_job()))[0]
+    pod = created(planned(make_job()))[0]
     assert pod["metadata"]["generateName"] == "work-"
     assert pod["metadata"]["finalizers"] == ["batch.kubernetes.io/job-tracking"]
     assert pod["spec"] == {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kcm_cli.api.core import ContainerStatus, Pod
-from kcm_cli.controllers.job.plan.names import MAX_POD_BACKOFF_S, POD_BACKOFF_S
 from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.planning.pods import ready_condition
 
+POD_BACKOFF_S = 10.0
+MAX_POD_BACKOFF_S = 600.0
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 _MOST_DOUBLINGS = 10
 

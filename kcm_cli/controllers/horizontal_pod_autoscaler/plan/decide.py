@@ -1,0 +1,266 @@
+"""The size that the target of an autoscaler should have.
+
+upstream: pkg/controller/podautoscaler/horizontal.go#reconcileAutoscaler, computeReplicasForMetrics
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from kcm_cli.api.autoscaling import (
+    HORIZONTAL_POD_AUTOSCALERS,
+    HorizontalPodAutoscaler,
+    HorizontalPodAutoscalerSpec,
+    Scale,
+)
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan import behavior
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.behavior import Bounds
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Scope, Timing, Tolerances
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.conditions import (
+    ABLE,
+    ACTIVE,
+    LIMITED,
+    SCALED_TO_ZERO,
+    Status,
+    with_condition,
+    with_sizes,
+    without_condition,
+)
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.proposals import MetricFailed, Proposal, Target, propose
+from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Features, History, Snapshot
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.labels import parse
+from kcm_cli.machinery.quantity import parse as parse_quantity
+from kcm_cli.planning.actions import Notice, ref_to
+from kcm_cli.planning.conditions import is_true
+
+_BELOW_MINIMUM = "Current number of replicas below Spec.MinReplicas"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an autoscaler could not be followed, wholly or in part. by_spec: through its own fault."""
+
+    text: str
+    by_spec: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """One metric that was looked at: its type, and the replicas that it proposes, or why it proposes none."""
+
+    type: str
+    replicas: int | None = None
+    failed: MetricFailed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AutoscalerPlan:
+    """The size that the target should have (that which it has: nothing is written), and the reason of a change.
+
+    status: as far as it is known before the size is written; metrics: its current metrics. computed: in the order of
+    the spec. failure: what the sync ends with. settled: the sizes in the status stand, since none could be decided on.
+    """
+
+    snapshot: Snapshot
+    replicas: int
+    status: Status
+    history: History | None = None
+    reason: str = ""
+    metrics: tuple[Doc, ...] = ()
+    computed: tuple[Computed, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    failure: Failure | None = None
+    settled: bool = False
+
+    @property
+    def current(self) -> int:
+        """The size that the target has."""
+        return self.snapshot.scale.spec.replicas if self.snapshot.scale is not None else 0
+
+    @property
+    def hpa(self) -> HorizontalPodAutoscaler:
+        return self.snapshot.hpa
+
+    def warned(self, reason: str, message: str) -> "AutoscalerPlan":
+        """With one more Event."""
+        return replace(self, notices=(*self.notices, notice(self.hpa, "Warning", reason, message)))
+
+    def with_condition(self, now: datetime, type_: str, state: str, reason: str, message: str) -> "AutoscalerPlan":
+        """With a condition in its status."""
+        return replace(self, status=with_condition(self.status, now, type_, state, reason, message))
+
+
+def plan(snapshot: Snapshot, now: datetime) -> AutoscalerPlan:
+    """Decide on the size by the limits of the spec, or by the metrics."""
+    hpa, scale = snapshot.hpa, snapshot.scale
+    if scale is None:
+        return _unreadable(snapshot, now)
+    current, least = scale.spec.replicas, minimum(hpa.spec)
+    history = behavior.first_seen(snapshot.history, current, now)
+    text = "the HPA controller was able to get the target's current scale"
+    start = AutoscalerPlan(snapshot, current, hpa.status, history)
+    start = start.with_condition(now, ABLE, "True", "SucceededGetScale", text)
+    if needs_metrics(hpa, scale, snapshot.features):
+        return _by_metrics(start, scale, now)
+    if current != 0 or _may_wake(hpa, snapshot.features):
+        if current <= hpa.spec.max_replicas:
+            return replace(start, replicas=least, reason=_BELOW_MINIMUM)
+        reason = "Current number of replicas above Spec.MaxReplicas"
+        return replace(start, replicas=hpa.spec.max_replicas, reason=reason)
+    text = "scaling is disabled since the replica count of the target is zero"
+    disabled = start.with_condition(now, ACTIVE, "False", "ScalingDisabled", text)
+    if snapshot.features.to_zero:
+        return disabled
+    return replace(disabled, status=without_condition(disabled.status, SCALED_TO_ZERO))
+
+
+def needs_metrics(hpa: HorizontalPodAutoscaler, scale: Scale, features: Features) -> bool:
+    """Whether the size is within the limits of the spec, so that the metrics decide."""
+    current = scale.spec.replicas
+    if current > hpa.spec.max_replicas:
+        return False
+    return _may_wake(hpa, features) if current == 0 else current >= minimum(hpa.spec)
+
+
+def _may_wake(hpa: HorizontalPodAutoscaler, features: Features) -> bool:
+    """Whether a target without replicas is ours to scale up again: it was we who took away the last pod."""
+    ours = features.to_zero and is_true(hpa.status.conditions, SCALED_TO_ZERO)
+    return ours and (minimum(hpa.spec) != 0 or has_outside_metric(hpa.spec))
+
+
+def notice(hpa: HorizontalPodAutoscaler, type_: str, reason: str, message: str) -> Notice:
+    """An Event about an autoscaler."""
+    return Notice(ref_to(HORIZONTAL_POD_AUTOSCALERS, hpa), type_, reason, message)
+
+
+def reference(hpa: HorizontalPodAutoscaler) -> str:
+    """The target of an autoscaler, as errors name it."""
+    ref = hpa.spec.scale_target_ref
+    return f"{ref.kind}/{hpa.namespace}/{ref.name}"
+
+
+def minimum(spec: HorizontalPodAutoscalerSpec) -> int:
+    return 1 if spec.min_replicas is None else spec.min_replicas
+
+
+def has_outside_metric(spec: HorizontalPodAutoscalerSpec) -> bool:
+    """Whether some metric can be read without pods."""
+    return any(metric.type in ("Object", "External") for metric in spec.metrics)
+
+
+def _unreadable(snapshot: Snapshot, now: datetime) -> AutoscalerPlan:
+    hpa, error = snapshot.hpa, snapshot.unreadable
+    failure = Failure(f"failed to query scale subresource for {reference(hpa)}: {error}", snapshot.by_spec)
+    text = f"the HPA controller was unable to get the target's current scale: {error}"
+    failed = AutoscalerPlan(snapshot, 0, hpa.status, snapshot.history, failure=failure, settled=True)
+    return failed.warned("FailedGetScale", error).with_condition(now, ABLE, "False", "FailedGetScale", text)
+
+
+def _by_metrics(start: AutoscalerPlan, scale: Scale, now: datetime) -> AutoscalerPlan:
+    """The highest proposal, within what stability, rates and the spec allow."""
+    refused = _unselectable(start, scale.status.selector, now)
+    if refused is not None:
+        return refused
+    looked, best, failed = _proposals(start, scale, now)
+    texts = f"({len(failed)} invalid out of {len(start.hpa.spec.metrics)})"
+    error = f"invalid metrics {texts}" + (f", first error is: {failed[0]}" if failed else "")
+    if best is None or (failed and best.replicas < scale.spec.replicas):
+        if failed:
+            text = f"the HPA was unable to compute the replica count: {failed[0].told}"
+            looked = looked.with_condition(now, ACTIVE, "False", failed[0].reason, text)
+        return _uncomputed(looked, error)
+    text = f"the HPA was able to successfully calculate a replica count from {best.metric}"
+    looked = looked.with_condition(now, ACTIVE, "True", "ValidMetricFound", text)
+    return replace(_normalized(looked, best, now), failure=Failure(error) if failed else None)
+
+
+def _unselectable(start: AutoscalerPlan, text: str, now: datetime) -> AutoscalerPlan | None:
+    """What follows where the target's selector is bad, or other autoscalers scale these pods too."""
+    hpa = start.hpa
+    if not text:
+        refused = start.warned("SelectorRequired", "selector is required")
+        missing = "the HPA target's scale is missing a selector"
+        return _uncomputed(
+            refused.with_condition(now, ACTIVE, "False", "InvalidSelector", missing), "selector is required"
+        )
+    try:
+        parse(text)
+    except FormatError as error:
+        reason = "InvalidSelector"
+        problem = f"couldn't convert selector into a corresponding internal selector object: {error}"
+    else:
+        others = start.snapshot.selected.autoscalers
+        if len(others) <= 1:
+            return None
+        reason, listed = "AmbiguousSelector", " ".join(f"{hpa.namespace}/{name}" for name in sorted(others))
+        problem = f"pods by selector {text} are controlled by multiple HPAs: [{listed}]"
+    refused = start.warned(reason, problem).with_condition(now, ACTIVE, "False", reason, problem)
+    return _uncomputed(refused, problem)
+
+
+def _uncomputed(looked: AutoscalerPlan, error: str) -> AutoscalerPlan:
+    """No size could be decided on."""
+    prefix = "failed to compute desired number of replicas based on listed metrics for"
+    sizes = with_sizes(looked.status, looked.replicas, looked.status.desired_replicas, list(looked.metrics))
+    failure = Failure(f"{prefix} {reference(looked.hpa)}: {error}")
+    return replace(looked.warned("FailedComputeMetricsReplicas", error), status=sizes, failure=failure, settled=True)
+
+
+def _proposals(
+    start: AutoscalerPlan, scale: Scale, now: datetime
+) -> tuple[AutoscalerPlan, Proposal | None, list[MetricFailed]]:
+    """The highest proposal, and what went wrong with other metrics."""
+    snapshot, config = start.snapshot, start.snapshot.config
+    timing = Timing(now, config.cpu_initialization_period_s, config.initial_readiness_delay_s)
+    scope = Scope(scale.spec.replicas, snapshot.selected.pods, tolerances(snapshot), timing)
+    target = Target(start.hpa.namespace, scope, scale.status.replicas, snapshot.features.pod_level)
+    best: Proposal | None = None
+    failures: list[MetricFailed] = []
+    metrics: list[Doc] = []
+    computed: list[Computed] = []
+    looked = start
+    for spec, reading in zip(start.hpa.spec.metrics, snapshot.readings, strict=True):
+        try:
+            found = propose(spec, reading, target)
+        except MetricFailed as failed:
+            looked = looked.warned(failed.reason, failed.told)
+            failures.append(failed)
+            metrics.append({"type": ""})
+            computed.append(Computed(spec.type, failed=failed))
+        else:
+            metrics.append(found.status)
+            best = found if best is None or best.replicas == 0 or found.replicas > best.replicas else best
+            computed.append(Computed(spec.type, found.replicas))
+    return replace(looked, metrics=tuple(metrics), computed=tuple(computed)), best, failures
+
+
+def tolerances(snapshot: Snapshot) -> Tolerances:
+    """Of the autoscaler where it names them (and the gate is on), else the controller's."""
+    down = up = snapshot.config.tolerance
+    own = snapshot.hpa.spec.behavior
+    if snapshot.features.tolerance and own is not None:
+        if own.scale_down is not None and own.scale_down.tolerance is not None:
+            down = parse_quantity(own.scale_down.tolerance).approximate()
+        if own.scale_up is not None and own.scale_up.tolerance is not None:
+            up = parse_quantity(own.scale_up.tolerance).approximate()
+    return Tolerances(down, up)
+
+
+def _normalized(looked: AutoscalerPlan, best: Proposal, now: datetime) -> AutoscalerPlan:
+    """The proposal within what stability, rates and the spec allow."""
+    spec, current, desired = looked.hpa.spec, looked.replicas, max(best.replicas, 0)
+    reason = ""
+    if desired != current:
+        reason = f"{best.metric} above target" if desired > current else "All metrics below target"
+    bounds = Bounds(current, desired, minimum(spec), spec.max_replicas)
+    window_s = looked.snapshot.config.downscale_stabilization_s
+    result = behavior.normalized(spec.behavior, bounds, looked.history or History(), now, window_s)
+    limited = looked.with_condition(now, ABLE, "True", result.able.reason, result.able.message)
+    limited = limited.with_condition(
+        now, LIMITED, str(result.is_limited), result.limited.reason, result.limited.message
+    )
+    size = result.limited.replicas
+    if current == 0 and size < bounds.minimum:
+        size, reason = bounds.minimum, reason or _BELOW_MINIMUM
+    return replace(limited, replicas=size, reason=reason, history=result.history)

@@ -1,0 +1,159 @@
+"""What is done about a Job's pods in one sync: all deleted once it is over, the surplus deleted, the missing created.
+
+Never creations and deletions at once: deletions go first.
+
+upstream: pkg/controller/job/job_controller.go#manageJob, deleteActivePods
+"""
+
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
+from datetime import datetime
+from enum import Enum
+
+from kcm_cli.api.batch import JOBS, Job
+from kcm_cli.api.core import PODS, Condition, Pod
+from kcm_cli.controllers.job.backoff import finished_at, remaining_s
+from kcm_cli.controllers.job.plan import names, spec
+from kcm_cli.controllers.job.plan.conditions import ending
+from kcm_cli.controllers.job.plan.creation import creations
+from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts, has_finalizer
+from kcm_cli.controllers.job.plan.ranking import surplus
+from kcm_cli.controllers.job.plan.state import JobState, state_of
+from kcm_cli.controllers.job.snapshot import Snapshot
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.actions import Create, Delete, Patch, ref_to
+from kcm_cli.planning.pod_control import delete_pod
+
+
+class SyncAction(Enum):
+    """What a sync did about pods, as metrics name it."""
+
+    RECONCILING = "reconciling"
+    TRACKING = "tracking"
+    PODS_CREATED = "pods_created"
+    PODS_DELETED = "pods_deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """What is done about a Job's pods.
+
+    ending: the condition that ends the Job (see ``conditions.ending``). managed: the Job goes on, and the cache was
+    good enough to decide about its pods. finalizers: to be removed before the deletions, so that these pods are not
+    counted. wait_s: pods are missing, and may be created only after so many seconds.
+    """
+
+    state: JobState
+    ending: Condition | None = None
+    _: KW_ONLY
+    action: SyncAction = SyncAction.RECONCILING
+    managed: bool = False
+    finalizers: tuple[Patch, ...] = ()
+    deletions: tuple[Delete, ...] = ()
+    creations: tuple[Create, ...] = ()
+    wait_s: float | None = None
+
+    @property
+    def again_s(self) -> float | None:
+        """Seconds until the key has to come back: for its deadline, or for pods that may be created then."""
+        deadline_s = None if self.ending is not None else self.state.deadline_s
+        return min((delay for delay in (deadline_s, self.wait_s) if delay is not None), default=None)
+
+
+def plan(snapshot: Snapshot, now: datetime) -> JobPlan:
+    """Whether the Job is over, and what is done about its pods."""
+    state = state_of(snapshot, now)
+    over = ending(state, now)
+    job = snapshot.job
+    if over is not None:
+        return JobPlan(state, over, deletions=_deletions(job, state.active))
+    if not snapshot.satisfied or job.deleting:
+        return JobPlan(state)
+    if spec.is_suspended(job):
+        return _removal(state, state.active)
+    wanted = _wanted(state)
+    active = len(state.active)
+    going = surplus(state.active, max(0, active - wanted), indexed=spec.is_indexed(job))
+    if going:
+        return _removal(state, going[: names.MAX_PODS_PER_SYNC])
+    waits = state.terminating if spec.replaces_only_failed(job, snapshot.features) else 0
+    missing = wanted - waits - active
+    if missing > 0:
+        return _addition(state, missing, now)
+    return JobPlan(state, action=SyncAction.TRACKING, managed=True)
+
+
+def remove_finalizer(pod: Pod) -> Patch:
+    """The pod is counted, or not to be: it may go."""
+    metadata: Doc = {"uid": pod.uid, "$deleteFromPrimitiveList/finalizers": [names.TRACKING_FINALIZER]}
+    return Patch(PODS, pod.namespace, pod.name, {"metadata": metadata})
+
+
+def _wanted(state: JobState) -> int:
+    """How many pods should be active. A work queue that has had a success starts no more."""
+    job = state.job
+    if job.spec.completions is None:
+        return len(state.active) if state.succeeded > 0 else spec.parallelism(job)
+    return max(0, min(job.spec.completions - state.succeeded, spec.parallelism(job)))
+
+
+def _removal(state: JobState, going: Iterable[JobPod]) -> JobPlan:
+    chosen = tuple(going)
+    finalizers = tuple(remove_finalizer(job_pod.pod) for job_pod in chosen if has_finalizer(job_pod.pod))
+    deletions = _deletions(state.job, chosen)
+    return JobPlan(state, action=SyncAction.PODS_DELETED, managed=True, finalizers=finalizers, deletions=deletions)
+
+
+def _deletions(job: Job, going: Iterable[JobPod]) -> tuple[Delete, ...]:
+    ref = ref_to(JOBS, job)
+    return tuple(delete_pod(ref, job_pod.pod) for job_pod in going)
+
+
+def _addition(state: JobState, missing: int, now: datetime) -> JobPlan:
+    job = state.job
+    per_index = spec.counts_per_index(job)
+    wait_s = 0.0 if per_index else state.backoff.remaining_s(now)
+    count = min(missing, names.MAX_PODS_PER_SYNC)
+    indexes = _pending(state, count) if spec.is_indexed(job) and wait_s <= 0 else None
+    if indexes is not None and per_index:
+        indexes, wait_s = _due(state, indexes, now)
+    if wait_s > 0:
+        return JobPlan(state, action=SyncAction.PODS_CREATED, managed=True, wait_s=max(wait_s, names.BATCH_PERIOD_S))
+    return JobPlan(state, action=SyncAction.PODS_CREATED, managed=True, creations=creations(state, count, indexes))
+
+
+def _pending(state: JobState, count: int) -> list[int]:
+    """The lowest indexes that are neither done nor failed nor worked on."""
+    job = state.job
+    waits = spec.replaces_only_failed(job, state.snapshot.features)
+    busy = {
+        job_pod.index
+        for job_pod in state.pods
+        if job_pod.index >= 0 and (job_pod.active or (waits and _ending(job_pod)))
+    }
+    taken = state.succeeded_indexes.with_indexes(busy)
+    if state.failed_indexes is not None:
+        taken = taken.union(state.failed_indexes)
+    return taken.first_missing(count, spec.completions(job))
+
+
+def _ending(job_pod: JobPod) -> bool:
+    return job_pod.pod.deleting and job_pod.pod.status.phase not in ("Succeeded", "Failed")
+
+
+def _due(state: JobState, indexes: list[int], now: datetime) -> tuple[list[int], float]:
+    """The indexes that may be tried again now; if none may, the shortest time to wait."""
+    due: list[int] = []
+    shortest: float | None = None
+    for index in indexes:
+        failed = state.delayed.get(index)
+        wait_s = 0.0 if failed is None else _index_wait_s(failed, now)
+        if wait_s <= 0:
+            due.append(index)
+        elif shortest is None or wait_s < shortest:
+            shortest = wait_s
+    return due, 0.0 if due or shortest is None else shortest
+
+
+def _index_wait_s(failed: JobPod, now: datetime) -> float:
+    return remaining_s(sum(failure_counts(failed.pod)) + 1, finished_at(failed.pod), now)

@@ -1,0 +1,166 @@
+"""The state of a Job: its pods and indexes, counted.
+
+upstream: pkg/controller/job/job_controller.go#syncJob, up to the management of pods
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from kcm_cli.api.batch import Job, JobStatus, Uncounted
+from kcm_cli.controllers.job.backoff import Backoff, finished_at
+from kcm_cli.controllers.job.plan import failure_policy, names, spec
+from kcm_cli.controllers.job.plan.indexes import NONE, Indexes, parse
+from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts, job_pods_of
+from kcm_cli.controllers.job.snapshot import Snapshot
+from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.planning.pods import is_ready, is_terminating
+
+NO_UNCOUNTED = Uncounted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobState:
+    """A Job before anything is done about it (upstream's syncJobCtx).
+
+    status: the status so far, with its start time and with uncounted pods. succeeded and failed include what is not
+    counted in the status yet. succeeded_before: the indexes in the status. delayed: by index, the failed pod that
+    is kept until its successor exists, because its annotations tell the failures. running_s: seconds since the
+    Job started.
+    """
+
+    snapshot: Snapshot
+    status: JobStatus
+    pods: tuple[JobPod, ...]
+    active: tuple[JobPod, ...]
+    ready: int
+    terminating: int
+    succeeded: int
+    failed: int
+    succeeded_before: Indexes
+    succeeded_indexes: Indexes
+    failed_indexes: Indexes | None
+    delayed: Mapping[int, JobPod]
+    backoff: Backoff
+    running_s: float | None
+
+    @property
+    def job(self) -> Job:
+        return self.snapshot.job
+
+    @property
+    def uncounted(self) -> Uncounted:
+        return self.status.uncounted_terminated_pods or NO_UNCOUNTED
+
+    @property
+    def deadline_s(self) -> float | None:
+        """Seconds until activeDeadlineSeconds have passed; None for a Job without, or suspended."""
+        deadline = self.job.spec.active_deadline_seconds
+        if deadline is None or self.running_s is None or spec.is_suspended(self.job):
+            return None
+        return deadline - self.running_s
+
+
+def state_of(snapshot: Snapshot, now: datetime) -> JobState:
+    """Count the pods."""
+    job = snapshot.job
+    only_ended = spec.replaces_only_failed(job, snapshot.features)
+    job_pods = job_pods_of(job, snapshot.pods, only_ended=only_ended)
+    active = tuple(job_pod for job_pod in job_pods if job_pod.active)
+    status = _started(job, now)
+    uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED
+    succeeded, failed = _newly_ended(job_pods, uncounted)
+    counting = [job_pod for job_pod in failed if _counts(job, job_pod)]
+    before, succeeded_indexes, failed_indexes = _indexes(job, job_pods)
+    indexed = spec.is_indexed(job)
+    return JobState(
+        snapshot=snapshot,
+        status=status,
+        pods=job_pods,
+        active=active,
+        ready=sum(is_ready(job_pod.pod) for job_pod in active),
+        terminating=sum(is_terminating(pod) for pod in snapshot.pods),
+        succeeded=succeeded_indexes.total if indexed else status.succeeded + len(succeeded) + len(uncounted.succeeded),
+        failed=status.failed + len(counting) + len(uncounted.failed),
+        succeeded_before=before,
+        succeeded_indexes=succeeded_indexes,
+        failed_indexes=failed_indexes,
+        delayed={} if failed_indexes is None else _delayed(job_pods, active, succeeded_indexes, failed_indexes),
+        backoff=snapshot.backoff.after([job_pod.pod for job_pod in succeeded], [job_pod.pod for job_pod in failed]),
+        running_s=None if status.start_time is None else (now - parse_time(status.start_time)).total_seconds(),
+    )
+
+
+def _started(job: Job, now: datetime) -> JobStatus:
+    """The status with what every sync sets: pods to count, and a start time unless it is suspended."""
+    status = job.status
+    start = status.start_time
+    if start is None and not spec.is_suspended(job):
+        start = format_time(now)
+    return msgspec.structs.replace(with_uncounted(status), start_time=start)
+
+
+def with_uncounted(status: JobStatus) -> JobStatus:
+    """The same status: where nothing is said of pods to count, there are none."""
+    return msgspec.structs.replace(status, uncounted_terminated_pods=status.uncounted_terminated_pods or NO_UNCOUNTED)
+
+
+def _newly_ended(job_pods: Sequence[JobPod], uncounted: Uncounted) -> tuple[list[JobPod], list[JobPod]]:
+    """The pods that succeeded and failed and are neither counted nor among the uncounted."""
+    known = set(uncounted.succeeded)
+    succeeded = [f for f in job_pods if f.succeeded and f.tracked and f.valid and f.pod.uid not in known]
+    known = set(uncounted.failed)
+    failed = [f for f in job_pods if f.failed and f.tracked and f.valid and f.pod.uid not in known]
+    return succeeded, failed
+
+
+def _counts(job: Job, job_pod: JobPod) -> bool:
+    return failure_policy.match(job.spec.pod_failure_policy, job_pod.pod).counts
+
+
+def _indexes(job: Job, job_pods: Sequence[JobPod]) -> tuple[Indexes, Indexes, Indexes | None]:
+    """The indexes that had succeeded, those that have, and those that have failed (where each has its limit)."""
+    if not spec.is_indexed(job):
+        return NONE, NONE, None
+    completions = spec.completions(job)
+    waiting = [job_pod for job_pod in job_pods if job_pod.tracked and job_pod.valid]
+    before = parse(job.status.completed_indexes, completions)
+    succeeded = before.with_indexes({job_pod.index for job_pod in waiting if job_pod.succeeded})
+    if not spec.counts_per_index(job):
+        return before, succeeded, None
+    failed = parse(job.status.failed_indexes or "", completions)
+    return before, succeeded, failed.with_indexes({job_pod.index for job_pod in waiting if _index_failed(job, job_pod)})
+
+
+def _index_failed(job: Job, job_pod: JobPod) -> bool:
+    if not job_pod.failed:
+        return False
+    match = failure_policy.match(job.spec.pod_failure_policy, job_pod.pod)
+    if match.action == names.FAIL_INDEX:
+        return True
+    return match.counts and failure_counts(job_pod.pod)[0] >= (job.spec.backoff_limit_per_index or 0)
+
+
+def _delayed(
+    job_pods: Sequence[JobPod], active: Sequence[JobPod], succeeded: Indexes, failed: Indexes
+) -> Mapping[int, JobPod]:
+    """The failed pod with the highest count of each index that is to be tried again and has no active pod."""
+    running = {job_pod.index for job_pod in active}
+    latest: dict[int, JobPod] = {}
+    for job_pod in job_pods:
+        index = job_pod.index
+        if not (job_pod.failed and job_pod.tracked and job_pod.valid):
+            continue
+        if index in running or index in succeeded or index in failed:
+            continue
+        known = latest.get(index)
+        if known is None or _supersedes(job_pod, known):
+            latest[index] = job_pod
+    return latest
+
+
+def _supersedes(job_pod: JobPod, known: JobPod) -> bool:
+    later = finished_at(job_pod.pod) >= finished_at(known.pod)
+    return later and sum(failure_counts(job_pod.pod)) >= sum(failure_counts(known.pod))

@@ -1,0 +1,166 @@
+"""How connections are accepted, on both event loops."""
+
+import asyncio
+import errno
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+import uvloop
+
+from kcm_cli.component import secure_listener
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.connection_limits import ConnectionLimits, Limits, Slot
+from kcm_cli.component.secure_listener import ACCEPTS, Listener
+
+Loop = Callable[[], asyncio.AbstractEventLoop]
+both_loops = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+
+
+class Sock(socket.socket):
+    """A listening socket whose process has no descriptors left, so many times."""
+
+    failures = 0
+
+    def accept(self) -> tuple[socket.socket, object]:
+        if self.failures:
+            self.failures -= 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        return super().accept()
+
+
+class Server:
+    """Connections that are only counted."""
+
+    def __init__(self, connections: int) -> None:
+        self.limits = ConnectionLimits(Limits(connections), LoopClock())
+        self.sock = Sock()
+        self.sock.bind(("127.0.0.1", 0))
+        self.made, self.lost = list[asyncio.Transport](), 0
+
+    def connection(self, slot: Slot) -> asyncio.Protocol:
+        return _Connection(self, slot)
+
+    def clients(self, count: int) -> list[socket.socket]:
+        return [socket.create_connection(self.sock.getsockname()) for _ in range(count)]
+
+
+class _Connection(asyncio.Protocol):
+    def __init__(self, server: Server, slot: Slot) -> None:
+        self._server, self._slot = server, slot
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        self._server.made.append(transport)  # type: ignore[arg-type]  # uvloop's are no subclass of it
+        self._slot.on_refusal(transport.abort, transport.abort)  # type: ignore[attr-defined]  # as above
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._server.lost += 1
+        self._server.limits.leave(self._slot)
+
+
+@asynccontextmanager
+async def listening(connections: int = 1000) -> AsyncIterator[Server]:
+    server = Server(connections)
+    listener = Listener(server.sock, server.limits, server.connection)
+    try:
+        yield server
+    finally:
+        listener.close()
+        listener.close()
+        server.limits.close()
+        while server.lost < len(server.made):
+            await asyncio.sleep(0)
+
+
+def run(loop: Loop, work: Callable[[], object]) -> None:
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(asyncio.wait_for(work(), 10))  # type: ignore[arg-type]
+
+
+@both_loops
+def test_some_of_those_who_wait_are_accepted_in_each_turn(loop: Loop) -> None:
+    async def main() -> None:
+        async with listening() as server:
+            clients, turns = server.clients(300), 0
+            while len(server.made) < 300:
+                before, turns = len(server.made), turns + 1
+                await asyncio.sleep(0)
+                assert len(server.made) - before <= 2 * ACCEPTS
+            assert turns < 2 * 300 / ACCEPTS  # uvloop's own server takes a turn for each
+            for client in clients:
+                client.close()
+
+    run(loop, main)
+
+
+@both_loops
+def test_one_without_a_place_is_closed_and_the_others_stay(loop: Loop) -> None:
+    async def main() -> None:
+        async with listening(3) as server:
+            first = server.clients(3)
+            while len(server.made) < 3:
+                await asyncio.sleep(0)
+            for slot in list(server.limits._slots):
+                slot.complete()  # their requests are handled: none of them waits for its client
+            (late,) = server.clients(1)
+            assert await asyncio.to_thread(late.recv, 1) == b""
+            assert len(server.made) == 3
+            assert len(server.limits) == 3
+            for client in (*first, late):
+                client.close()
+
+    run(loop, main)
+
+
+@both_loops
+def test_one_that_loses_its_place_while_it_is_opened_is_closed(loop: Loop) -> None:
+    async def main() -> None:
+        async with listening(4) as server:
+            clients = server.clients(12)
+            while not server.lost:
+                await asyncio.sleep(0)
+            for client in clients[:8]:  # the oldest make room
+                assert await asyncio.to_thread(client.recv, 1) == b""
+            assert len(server.limits) == 4
+            for client in clients:
+                client.close()
+
+    run(loop, main)
+
+
+@both_loops
+def test_without_descriptors_it_rests_and_goes_on(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        monkeypatch.setattr(secure_listener, "REST_S", 0.01)
+        async with listening() as server:
+            server.sock.failures = 2
+            (client,) = server.clients(1)
+            while not server.made:
+                await asyncio.sleep(0.005)
+            client.close()
+
+    run(loop, main)
+    assert [record.getMessage() for record in caplog.records] == ["Connections cannot be accepted for now"] * 2
+
+
+@both_loops
+def test_a_connection_whose_protocol_cannot_be_made_leaves_no_place_behind(loop: Loop) -> None:
+    async def main() -> None:
+        server, failed = Server(10), asyncio.Event()
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: failed.set())
+
+        def make(slot: Slot) -> asyncio.Protocol:
+            raise ValueError("no certificate")
+
+        listener = Listener(server.sock, server.limits, make)
+        (client,) = server.clients(1)
+        await failed.wait()
+        assert len(server.limits) == 0
+        listener.close()
+        client.close()
+
+    run(loop, main)
