@@ -15,11 +15,10 @@ from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJob, CronJobStatus, Job
 from kcm_cli.controllers.cronjob.config import CronJobConfig
 from kcm_cli.controllers.cronjob.local_zone import local_zone
 from kcm_cli.controllers.cronjob.metrics import CronJobMetrics
-from kcm_cli.controllers.cronjob.plan.active import missing, observed, unlisted, without
-from kcm_cli.controllers.cronjob.plan.creation import job_for, started
-from kcm_cli.controllers.cronjob.plan.history import superfluous
-from kcm_cli.controllers.cronjob.plan.schedule import REPLACE, job_name, plan, schedule_text
-from kcm_cli.controllers.cronjob.plan.times import until_next_s
+from kcm_cli.controllers.cronjob.plan import REPLACE, plan, status
+from kcm_cli.controllers.cronjob.plan.jobs import job_for, job_name, superfluous
+from kcm_cli.controllers.cronjob.plan.schedule import schedule_text, until_next_s
+from kcm_cli.controllers.cronjob.plan.status import missing, started, unlisted, without
 from kcm_cli.controllers.cronjob.snapshot import Snapshot
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
@@ -58,27 +57,26 @@ class CronJobController:
         if cron_job is None:
             return None
         jobs = tuple(sorted(self._jobs.store.by_index(CONTROLLER_NAME, key), key=lambda job: job.name))
-        snapshot = Snapshot(cron_job=cron_job, jobs=jobs, local=self._local)
         finished = [(job.name, job.uid) for job in superfluous(cron_job, jobs)]
-        status = _without_deleted(cron_job.status, await self._delete(cron_job, finished))
-        snapshot = await self._confirmed(snapshot)
-        status, notices = observed(snapshot, status)
-        decision = plan(snapshot, status, self._clock.now())
-        for notice in (*notices, *decision.notices):
+        new = _without_deleted(cron_job.status, await self._delete(cron_job, finished))
+        snapshot = await self._read(cron_job, jobs)
+        new, notices = status(snapshot, new)
+        planned = plan(snapshot, new, self._clock.now())
+        for notice in (*notices, *planned.notices):
             self._recorder.emit(notice)
         error: Exception | None = None
-        if decision.start is not None:
-            status, error = await self._start(cron_job, status, decision.start)
-        if status != cron_job.status:
-            changes = status_changes(status)
+        if planned.start is not None:
+            new, error = await self._start(cron_job, new, planned.start)
+        if new != cron_job.status:
+            changes = status_changes(new)
             await writes.update(self._client, Update(CRON_JOBS, cron_job, changes, "status"))
         if error is not None:
             raise error
-        return decision.again_s
+        return planned.again_s
 
-    async def _confirmed(self, snapshot: Snapshot) -> Snapshot:
-        """Ask the API server about Jobs of which cache and status disagree."""
-        cron_job = snapshot.cron_job
+    async def _read(self, cron_job: CronJob, jobs: tuple[Job, ...]) -> Snapshot:
+        """The CronJob and its Jobs; the API server is asked about those of which cache and status disagree."""
+        snapshot = Snapshot(cron_job=cron_job, jobs=jobs, local=self._local)
         known: frozenset[str] = frozenset()
         if unlisted(snapshot):
             current = await self._client.get(CRON_JOBS, cron_job.namespace, cron_job.name)
@@ -92,36 +90,36 @@ class CronJobController:
         return replace(snapshot, known=known, gone=frozenset(gone))
 
     async def _start(
-        self, cron_job: CronJob, status: CronJobStatus, time: datetime
+        self, cron_job: CronJob, current: CronJobStatus, time: datetime
     ) -> tuple[CronJobStatus, Exception | None]:
         """Create the Job of this time: the status with what could be done, and what could not."""
         if cron_job.spec.concurrency_policy == REPLACE:
-            outcome = await self._delete(cron_job, [(entry.name, entry.uid) for entry in status.active])
-            status = _without_deleted(status, outcome)
+            outcome = await self._delete(cron_job, [(entry.name, entry.uid) for entry in current.active])
+            current = _without_deleted(current, outcome)
             if outcome.error is not None:
-                return status, outcome.error
+                return current, outcome.error
         ref = ref_to(CRON_JOBS, cron_job)
         try:
             job = await self._client.create(JOBS, cron_job.namespace, job_for(cron_job, time))
         except AlreadyExists:
-            return await self._found(cron_job, status, time), None
+            return await self._found(cron_job, current, time), None
         except RequestError as error:
             if not namespace_terminating(error):
                 self._recorder.emit(Notice(ref, "Warning", "FailedCreate", f"Error creating job: {error}"))
-            return status, error
+            return current, error
         created = job.metadata.creation_timestamp
         if created is not None:
             self._metrics.created((parse_time(created) - time).total_seconds())
         self._recorder.emit(Notice(ref, "Normal", "SuccessfulCreate", f"Created job {job.name}"))
-        return started(status, job, time), None
+        return started(current, job, time), None
 
-    async def _found(self, cron_job: CronJob, status: CronJobStatus, time: datetime) -> CronJobStatus:
+    async def _found(self, cron_job: CronJob, current: CronJobStatus, time: datetime) -> CronJobStatus:
         """A Job of this name exists. One of ours was created by a sync that did not get to write its status."""
         job = await self._client.get(JOBS, cron_job.namespace, job_name(cron_job, time))
         ref = controller_of(job)
-        if ref is None or ref.uid != cron_job.uid or any(entry.uid == job.uid for entry in status.active):
-            return status
-        return started(status, job, time)
+        if ref is None or ref.uid != cron_job.uid or any(entry.uid == job.uid for entry in current.active):
+            return current
+        return started(current, job, time)
 
     async def _delete(self, cron_job: CronJob, jobs: Iterable[tuple[str, str]]) -> Outcome:
         """Delete Jobs, given by name and uid, with their pods."""

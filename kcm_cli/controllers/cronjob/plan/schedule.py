@@ -1,34 +1,100 @@
-"""Reading a CronJob's schedule, and deciding what is to start now.
+"""When a CronJob is due: its schedule, missed times, and the time until the next one.
 
-upstream: pkg/controller/cronjob/cronjob_controllerv2.go#syncCronJob, second half
+upstream: pkg/controller/cronjob/utils.go
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import Enum
 
-from kcm_cli.api.batch import CRON_JOBS, CronJob, CronJobStatus
-from kcm_cli.controllers.cronjob.plan.times import ImpossibleSchedule, Missed, most_recent, until_next_s
-from kcm_cli.controllers.cronjob.snapshot import Snapshot
-from kcm_cli.machinery.cron import Schedule, parse
+from kcm_cli.api.batch import CronJob
+from kcm_cli.machinery.cron import Schedule
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.quoting import quote
-from kcm_cli.machinery.times import parse_time, span
+from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.machinery.zones import load_zone
-from kcm_cli.planning.actions import Notice, ref_to
 
-FORBID = "Forbid"
-REPLACE = "Replace"
-_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+MANY = 100
+"""More missed times than this are worth a warning."""
+
+PADDING_S = 0.1
+"""A key comes back so long after its time, since clocks differ a little."""
+
+_SECOND = timedelta(seconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """start: the time whose Job is to be created now. again_s: seconds until the key has to come back."""
+class Missed(Enum):
+    """How many times have passed since the last run."""
 
-    start: datetime | None = None
-    again_s: float | None = None
-    notices: tuple[Notice, ...] = ()
+    NONE = "none"
+    FEW = "few"
+    MANY = "many"
+
+
+class ImpossibleSchedule(ValueError):
+    """The schedule is well formed but has no times, such as every 31st of February."""
+
+    def __init__(self) -> None:
+        super().__init__("time difference between two schedules is less than 1 second")
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """since: the last run, or the creation. time: the latest time that has passed; it may not be found in an
+    irregular schedule."""
+
+    since: datetime
+    time: datetime | None
+    missed: Missed
+
+
+def most_recent(
+    cron_job: CronJob, schedule: Schedule, now: datetime, *, last: str | None, local: tzinfo, deadline: bool
+) -> Recent:
+    """The latest time up to now. ``last`` is the last run; ``deadline``: leave out what is too late to start.
+
+    Raises ImpossibleSchedule. With several times passed, the latest is extrapolated from the first interval, one
+    interval early, so that years of missed times cost no more than two.
+    """
+    since = _since(cron_job, now, last, deadline=deadline)
+    first = schedule.next(since, local)
+    second = None if first is None else schedule.next(first, local)
+    if first is not None and now < first:
+        return Recent(since, None, Missed.NONE)
+    if first is not None and second is not None and now < second:
+        return Recent(since, first, Missed.NONE)
+    interval = None if first is None or second is None else second - first
+    if first is None or interval is None or interval < _SECOND:
+        raise ImpossibleSchedule
+    passed = (now - first) // interval + 1
+    # upstream: pkg/controller/cronjob/utils.go#mostRecentScheduleTime finds nothing where intervals differ much
+    found: datetime | None = None
+    candidate = schedule.next(first + interval * (passed - 2), local)
+    while candidate is not None and candidate <= now:
+        found = candidate
+        candidate = schedule.next(candidate, local)
+    return Recent(since, found, Missed.MANY if passed > MANY else Missed.FEW)
+
+
+def until_next_s(cron_job: CronJob, schedule: Schedule, now: datetime, *, last: str | None, local: tzinfo) -> float:
+    """Seconds until the key has to come back for its next time; 0 if it is due, or never will be."""
+    try:
+        recent = most_recent(cron_job, schedule, now, last=last, local=local, deadline=False)
+    except ImpossibleSchedule:
+        start = now
+    else:
+        start = recent.time or (recent.since if recent.missed is Missed.NONE else now)
+    upcoming = schedule.next(start, local)
+    return 0.0 if upcoming is None else max(0.0, (upcoming - now).total_seconds() + PADDING_S)
+
+
+def _since(cron_job: CronJob, now: datetime, last: str | None, *, deadline: bool) -> datetime:
+    text = last or cron_job.metadata.creation_timestamp
+    since = _EPOCH if text is None else parse_time(text)
+    seconds = cron_job.spec.starting_deadline_seconds
+    if deadline and seconds is not None:
+        since = max(since, _EPOCH, shifted(now, -seconds))
+    return since
 
 
 def schedule_text(cron_job: CronJob) -> str:
@@ -41,95 +107,3 @@ def schedule_text(cron_job: CronJob) -> str:
     except FormatError:
         return schedule
     return f"TZ={zone} {schedule}"
-
-
-def job_name(cron_job: CronJob, time: datetime) -> str:
-    """Equal for equal times, so that no time can start two Jobs."""
-    return f"{cron_job.name}-{int(time.timestamp()) // 60}"
-
-
-def plan(snapshot: Snapshot, status: CronJobStatus, now: datetime) -> Decision:
-    """What to do about the schedule. ``status`` is that after the Jobs were looked at."""
-    cron_job = snapshot.cron_job
-    if cron_job.deleting:
-        return Decision()
-    notices: list[Notice] = []
-    schedule = _readable(cron_job, notices)
-    if schedule is None:
-        return Decision(notices=tuple(notices))
-    again_s = until_next_s(cron_job, schedule, now, last=status.last_schedule_time, local=snapshot.local)
-    try:
-        time = _due(snapshot, schedule, status, now, notices)
-    except ImpossibleSchedule as error:
-        notices.append(_warning(cron_job, "InvalidSchedule", f"invalid schedule: {cron_job.spec.schedule} : {error}"))
-        return Decision(notices=tuple(notices))
-    if time is None or not _may_start(cron_job, status, time, now, notices):
-        return Decision(again_s=again_s, notices=tuple(notices))
-    return Decision(start=time, again_s=again_s, notices=tuple(notices))
-
-
-def _readable(cron_job: CronJob, notices: list[Notice]) -> Schedule | None:
-    """The schedule; None if there is nothing to follow."""
-    spec = cron_job.spec
-    if spec.time_zone is not None:
-        try:
-            load_zone(spec.time_zone)
-        except FormatError as error:
-            text = f"invalid timeZone: {quote(spec.time_zone)}: {error}"
-            notices.append(_warning(cron_job, "UnknownTimeZone", text))
-            return None
-    if spec.suspend:
-        return None
-    if "TZ" in spec.schedule:
-        text = (
-            f"CRON_TZ or TZ used in schedule {quote(spec.schedule)} is not officially supported, see "
-            "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
-        )
-        notices.append(_warning(cron_job, "UnsupportedSchedule", text))
-    try:
-        return parse(schedule_text(cron_job))
-    except FormatError as error:
-        text = f"unparseable schedule: {quote(spec.schedule)} : {error}"
-        notices.append(_warning(cron_job, "UnparseableSchedule", text))
-        return None
-
-
-def _due(
-    snapshot: Snapshot, schedule: Schedule, status: CronJobStatus, now: datetime, notices: list[Notice]
-) -> datetime | None:
-    """The latest time that has passed since the last run. Raises ImpossibleSchedule."""
-    cron_job = snapshot.cron_job
-    last = status.last_schedule_time
-    recent = most_recent(cron_job, schedule, now, last=last, local=snapshot.local, deadline=True)
-    if recent.time is not None and recent.missed is Missed.MANY:
-        text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
-        notices.append(_warning(cron_job, "TooManyMissedTimes", text))
-    return recent.time
-
-
-def _may_start(cron_job: CronJob, status: CronJobStatus, time: datetime, now: datetime, notices: list[Notice]) -> bool:
-    deadline_s = cron_job.spec.starting_deadline_seconds
-    if deadline_s is not None and now - time > span(deadline_s):
-        text = f"Missed scheduled time to start a job: {_rfc1123(time)}"
-        notices.append(_warning(cron_job, "MissSchedule", text))
-        return False
-    name, last = job_name(cron_job, time), status.last_schedule_time
-    if any(entry.name == name and entry.namespace == cron_job.namespace for entry in status.active):
-        return False
-    if last is not None and parse_time(last) == time:
-        return False
-    if cron_job.spec.concurrency_policy == FORBID and status.active:
-        text = "Not starting job because prior execution is running and concurrency policy is Forbid"
-        notices.append(Notice(ref_to(CRON_JOBS, cron_job), "Normal", "JobAlreadyActive", text))
-        return False
-    return True
-
-
-def _rfc1123(time: datetime) -> str:
-    """``Mon, 02 Jan 2006 15:04:05 +0000``, whatever the machine's language."""
-    weekday, month = _WEEKDAYS[time.weekday()], _MONTHS[time.month - 1]
-    return f"{weekday}, {time:%d} {month} {time.year:04} {time:%H:%M:%S} +0000"
-
-
-def _warning(cron_job: CronJob, reason: str, message: str) -> Notice:
-    return Notice(ref_to(CRON_JOBS, cron_job), "Warning", reason, message)

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from kcm_cli.api.batch import CronJob, Job
-from kcm_cli.controllers.cronjob.plan.active import missing, observed, unlisted
-from kcm_cli.controllers.cronjob.plan.history import superfluous
+from kcm_cli.controllers.cronjob.plan import status as status_of
+from kcm_cli.controllers.cronjob.plan.jobs import superfluous
+from kcm_cli.controllers.cronjob.plan.status import missing, unlisted
 from kcm_cli.controllers.cronjob.snapshot import Snapshot
 
 MakeCronJob = Callable[..., CronJob]
@@ -50,7 +51,7 @@ def test_equal_starts_go_by_name_and_deletions_are_not_repeated(make_cron_job: M
 
 
 def reasons(snapshot: Snapshot) -> tuple[list[str], list[str]]:
-    status, notices = observed(snapshot, snapshot.cron_job.status)
+    status, notices = status_of(snapshot, snapshot.cron_job.status)
     return [entry.name for entry in status.active], [notice.reason for notice in notices]
 
 
@@ -59,7 +60,7 @@ def test_finished_jobs_are_no_longer_active(make_cron_job: MakeCronJob, make_job
         cron_job=make_cron_job(active=("a", "b", "c")),
         jobs=(make_job("a", "Complete", ended=ENDED), make_job("b", "Failed"), make_job("c")),
     )
-    status, notices = observed(snapshot, snapshot.cron_job.status)
+    status, notices = status_of(snapshot, snapshot.cron_job.status)
     assert [entry.name for entry in status.active] == ["c"]
     assert [notice.message for notice in notices] == [
         "Saw completed job: a, condition: Complete",
@@ -71,10 +72,10 @@ def test_finished_jobs_are_no_longer_active(make_cron_job: MakeCronJob, make_job
 def test_only_a_later_success_is_noted(make_cron_job: MakeCronJob, make_job: MakeJob) -> None:
     cron_job = make_cron_job()
     jobs = (make_job("a", "Complete", ended=ENDED), make_job("b", "Complete", ended="2026-01-01T02:00:00Z"))
-    status, notices = observed(Snapshot(cron_job=cron_job, jobs=jobs), cron_job.status)
+    status, notices = status_of(Snapshot(cron_job=cron_job, jobs=jobs), cron_job.status)
     assert status.last_successful_time == ENDED
     assert notices == []
-    assert observed(Snapshot(cron_job=cron_job, jobs=jobs), status)[0] is status
+    assert status_of(Snapshot(cron_job=cron_job, jobs=jobs), status)[0] is status
 
 
 def test_a_running_job_that_nobody_listed_is_told(make_cron_job: MakeCronJob, make_job: MakeJob) -> None:

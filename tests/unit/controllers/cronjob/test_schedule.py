@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.batch import CronJob
-from kcm_cli.controllers.cronjob.plan.creation import job_for, started
-from kcm_cli.controllers.cronjob.plan.schedule import Decision, job_name, plan
+from kcm_cli.controllers.cronjob.plan import CronJobPlan, plan
+from kcm_cli.controllers.cronjob.plan.jobs import job_for, job_name
+from kcm_cli.controllers.cronjob.plan.status import started
 from kcm_cli.controllers.cronjob.snapshot import Snapshot
 
 NOW = datetime(2026, 1, 1, 5, 10, tzinfo=UTC)
@@ -16,7 +17,7 @@ MakeCronJob = Callable[..., CronJob]
 ADVICE = "see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
 
 
-def decided(cron_job: CronJob) -> Decision:
+def decided(cron_job: CronJob) -> CronJobPlan:
     return plan(Snapshot(cron_job=cron_job), cron_job.status, NOW)
 
 

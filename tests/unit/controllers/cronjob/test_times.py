@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.api.batch import CRON_JOBS, CronJob
-from kcm_cli.controllers.cronjob.plan.times import ImpossibleSchedule, Missed, Recent, most_recent, until_next_s
+from kcm_cli.controllers.cronjob.plan.schedule import ImpossibleSchedule, Missed, Recent, most_recent, until_next_s
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.cron import parse
 

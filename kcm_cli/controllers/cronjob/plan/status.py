@@ -3,12 +3,14 @@
 upstream: pkg/controller/cronjob/cronjob_controllerv2.go#syncCronJob, first half
 """
 
+from datetime import datetime
+
 import msgspec
 
-from kcm_cli.api.batch import CRON_JOBS, CronJobStatus, Job
+from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJobStatus, Job
 from kcm_cli.api.core import ObjectReference
 from kcm_cli.controllers.cronjob.snapshot import Snapshot
-from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.jobs import finished_condition, is_complete, is_finished
 
@@ -25,11 +27,12 @@ def missing(snapshot: Snapshot) -> list[ObjectReference]:
     return [ref for ref in snapshot.cron_job.status.active if ref.uid not in children]
 
 
-def observed(snapshot: Snapshot, status: CronJobStatus) -> tuple[CronJobStatus, list[Notice]]:
+def status(snapshot: Snapshot, before: CronJobStatus) -> tuple[CronJobStatus, list[Notice]]:
     """The status without what has finished or is gone, and what there is to tell."""
     ref = ref_to(CRON_JOBS, snapshot.cron_job)
     notices: list[Notice] = []
-    listed = _uids(status)
+    new = before
+    listed = _uids(new)
     for job in snapshot.jobs:
         condition = finished_condition(job)
         if condition is None:
@@ -38,16 +41,30 @@ def observed(snapshot: Snapshot, status: CronJobStatus) -> tuple[CronJobStatus, 
                 notices.append(Notice(ref, "Warning", "UnexpectedJob", text))
             continue
         if job.uid in listed:
-            status = without(status, job.uid)
+            new = without(new, job.uid)
             text = f"Saw completed job: {job.name}, condition: {condition.type}"
             notices.append(Notice(ref, "Normal", "SawCompletedJob", text))
         if is_complete(job):
-            status = _succeeded(status, job)
-    for entry in status.active:
+            new = _succeeded(new, job)
+    for entry in new.active:
         if entry.uid in snapshot.gone:
-            status = without(status, entry.uid)
+            new = without(new, entry.uid)
             notices.append(Notice(ref, "Normal", "MissingJob", f"Active job went missing: {entry.name}"))
-    return status, notices
+    return new, notices
+
+
+def started(status: CronJobStatus, job: Job, time: datetime) -> CronJobStatus:
+    """The status with this Job active."""
+    meta = job.metadata
+    entry = ObjectReference(
+        kind=JOBS.kind,
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        api_version=JOBS.api_version,
+        resource_version=meta.resource_version,
+    )
+    return msgspec.structs.replace(status, active=(*status.active, entry), last_schedule_time=format_time(time))
 
 
 def without(status: CronJobStatus, uid: str) -> CronJobStatus:

@@ -1,0 +1,58 @@
+"""The Jobs of a CronJob: the one that it creates for one of its times, and the finished ones that go.
+
+upstream: pkg/controller/cronjob/utils.go#getJobFromTemplate2, cronjob_controllerv2.go#cleanupFinishedJobs
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJob, Job, job_template_of
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.zones import load_zone
+from kcm_cli.planning.jobs import COMPLETE, FAILED, finished_condition
+from kcm_cli.planning.pod_template import controller_ref
+
+SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+
+
+def job_name(cron_job: CronJob, time: datetime) -> str:
+    """Equal for equal times, so that no time can start two Jobs."""
+    return f"{cron_job.name}-{int(time.timestamp()) // 60}"
+
+
+def job_for(cron_job: CronJob, time: datetime) -> Doc:
+    """The document of the Job. Its annotation tells the time in the CronJob's zone."""
+    template = job_template_of(cron_job)
+    source = template.get("metadata")
+    own = source if isinstance(source, dict) else {}
+    shown = time.astimezone(load_zone(cron_job.spec.time_zone or "")).isoformat(timespec="seconds")
+    metadata: Doc = {
+        "name": job_name(cron_job, time),
+        "namespace": cron_job.namespace,
+        "annotations": {**(own.get("annotations") or {}), SCHEDULED_AT: shown.replace("+00:00", "Z")},
+        "ownerReferences": [controller_ref(CRON_JOBS, cron_job)],
+    }
+    if own.get("labels"):
+        metadata["labels"] = own["labels"]
+    return {"apiVersion": JOBS.api_version, "kind": JOBS.kind, "metadata": metadata, "spec": template.get("spec") or {}}
+
+
+def superfluous(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
+    """The Jobs to delete. Those that are being deleted count, but need no second deletion."""
+    by_end: dict[str, list[Job]] = {COMPLETE: [], FAILED: []}
+    for job in jobs:
+        condition = finished_condition(job)
+        if condition is not None:
+            by_end[condition.type].append(job)
+    spec = cron_job.spec
+    successful = _oldest(by_end[COMPLETE], spec.successful_jobs_history_limit)
+    failed = _oldest(by_end[FAILED], spec.failed_jobs_history_limit)
+    return [job for job in (*successful, *failed) if not job.deleting]
+
+
+def _oldest(jobs: list[Job], limit: int | None) -> list[Job]:
+    """All but the ``limit`` that started last; one that never started counts as the latest."""
+    if limit is None or len(jobs) <= limit:
+        return []
+    jobs.sort(key=lambda job: (job.status.start_time is None, job.status.start_time or "", job.name))
+    return jobs[: len(jobs) - limit]
