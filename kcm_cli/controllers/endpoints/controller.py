@@ -8,7 +8,7 @@ upstream: pkg/controller/endpoint
 
 from operator import attrgetter
 
-from kcm_cli.api.core import PODS, SERVICES
+from kcm_cli.api.core import PODS, SERVICES, Service
 from kcm_cli.api.endpoints import ENDPOINTS
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpoints.plan import plan
@@ -49,15 +49,18 @@ class EndpointsController:
             return
         if service.spec.type == "ExternalName" or service.spec.selector is None:
             return
-        pods = tuple(self.selected.pods_of(service))
-        time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
-        memo = self._memos.setdefault(key, Memo())
-        write = plan(Snapshot(service, pods, self._endpoints.store.get(key), time, memo))
+        write = plan(self._read(key, service))
         if write is None:
             return
         outcome = await self._executor.run(Plan((Stage((write,)),)))
         if outcome.error is not None and not namespace_terminating(outcome.error):
             raise outcome.error
+
+    def _read(self, key: str, service: Service) -> Snapshot:
+        pods = tuple(self.selected.pods_of(service))
+        time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
+        memo = self._memos.setdefault(key, Memo())
+        return Snapshot(service, pods, self._endpoints.store.get(key), time, memo)
 
     async def leftovers(self) -> None:
         """Once, when caches are full: look at all Endpoints, in case their Services went while nobody watched."""

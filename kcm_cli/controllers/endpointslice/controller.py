@@ -7,13 +7,14 @@ other managers, are left alone.
 upstream: pkg/controller/endpointslice
 """
 
+from dataclasses import replace
 from operator import attrgetter
 
 from kcm_cli.api.core import NODES, PODS, SERVICES, Node, Service
-from kcm_cli.api.discovery import ENDPOINT_SLICES, IPV4, IPV6, EndpointSlice
+from kcm_cli.api.discovery import ENDPOINT_SLICES, IPV4, IPV6
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice.metrics import SliceMetrics
-from kcm_cli.controllers.endpointslice.plan import MANAGER, Decision, plan, stages
+from kcm_cli.controllers.endpointslice.plan import MANAGER, SlicePlan, plan, stages
 from kcm_cli.controllers.endpointslice.plan.desired import address_types
 from kcm_cli.controllers.endpointslice.snapshot import Member, Snapshot
 from kcm_cli.controllers.endpointslice.zones import Zones
@@ -62,7 +63,7 @@ class EndpointSliceController:
         if service.spec.type == "ExternalName" or service.spec.selector is None:
             return
         try:
-            await self._reconcile(key, service, self._slices_of(key))
+            await self._reconcile(key, service)
         except SliceSyncError as error:
             self._metrics.synced("error")
             text = f"Error updating Endpoint Slices for Service {key}: {error}"
@@ -70,31 +71,20 @@ class EndpointSliceController:
             raise
         self._metrics.synced("success")
 
-    async def _reconcile(self, key: str, service: Service, slices: tuple[EndpointSlice, ...]) -> None:
+    async def _reconcile(self, key: str, service: Service) -> None:
         """Bring each address type in order, then delete the slices of types that the Service has no more.
         Raises SliceSyncError with all that failed."""
-        types = address_types(service)
-        unsupported = [slice_ for slice_ in slices if slice_.address_type not in types]
+        types, snapshot = address_types(service), self._read(key, service)
+        unsupported = [slice_ for slice_ in snapshot.slices if slice_.address_type not in types]
         for slice_ in unsupported:
             self.zones.forget(key, slice_.address_type)
-        pods = tuple(self.selected.pods_of(service))
-        time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
-        nodes = self._nodes_of({pod.spec.node_name for pod in pods})
         problems: list[str] = []
         for address_type in types:
-            shot = Snapshot(
-                service,
-                pods,
-                nodes,
-                slices,
-                self._limit,
-                time,
-                self.zones.ratios,
-                self.zones.hinted(key),
-                self._prefer_same,
-                self._memos.setdefault(key, {}).setdefault(address_type, Memo()),
+            memo = self._memos.setdefault(key, {}).setdefault(address_type, Memo())
+            ratios, hinted = self.zones.ratios, self.zones.hinted(key)
+            problems += await self._bring_about(
+                key, address_type, replace(snapshot, ratios=ratios, hinted=hinted, memo=memo)
             )
-            problems += await self._bring_about(key, address_type, shot)
         for slice_ in unsupported:
             failure = await self._writes.run(key, Plan((Stage((deletion(slice_),)),)))
             if failure is not None:
@@ -102,32 +92,42 @@ class EndpointSliceController:
         if problems:
             raise SliceSyncError(problems)
 
+    def _read(self, key: str, service: Service) -> Snapshot:
+        """What concerns all address types. Slices that are being deleted do not count, nor those of other managers."""
+        pods = tuple(self.selected.pods_of(service))
+        time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
+        found = self._slices.store.by_index(SERVICE_INDEX, filed_under(MANAGER, key))
+        return Snapshot(
+            service,
+            pods,
+            self._nodes_of({pod.spec.node_name for pod in pods}),
+            tuple(slice_ for slice_ in found if not slice_.deleting),
+            self._limit,
+            time,
+            prefer_same=self._prefer_same,
+        )
+
     async def _bring_about(self, key: str, address_type: str, shot: Snapshot) -> list[str]:
-        """Decide on one address type and write; returns what went wrong. In a namespace that is going away nothing
+        """Plan one address type and write; returns what went wrong. In a namespace that is going away nothing
         is wrong."""
-        decision = plan(shot, address_type)
-        self._note(key, address_type, decision)
-        failure = await self._writes.run(key, Plan(stages(shot, decision.changes)))
-        for notice in decision.notices:
+        planned = plan(shot, address_type)
+        self._note(key, address_type, planned)
+        failure = await self._writes.run(key, Plan(stages(shot, planned.changes)))
+        for notice in planned.notices:
             self._recorder.emit(notice)
-        problems = list(decision.problems)
+        problems = list(planned.problems)
         if failure is None:
-            self._metrics.written(decision)
+            self._metrics.written(planned)
         elif not namespace_terminating(failure.error):
             problems.append(failure.text(f"Service {key}"))
         return problems
 
-    def _note(self, key: str, address_type: str, decision: Decision) -> None:
-        self._metrics.decided(key, address_type, decision)
-        if decision.zones is None:
+    def _note(self, key: str, address_type: str, planned: SlicePlan) -> None:
+        self._metrics.planned(key, address_type, planned)
+        if planned.zones is None:
             self.zones.forget(key, address_type)
         else:
-            self.zones.note(key, address_type, decision.zones)
-
-    def _slices_of(self, key: str) -> tuple[EndpointSlice, ...]:
-        """The slices of a Service that this controller manages; those being deleted do not count."""
-        found = self._slices.store.by_index(SERVICE_INDEX, filed_under(MANAGER, key))
-        return tuple(slice_ for slice_ in found if not slice_.deleting)
+            self.zones.note(key, address_type, planned.zones)
 
     def _nodes_of(self, names: set[str]) -> dict[str, Node]:
         """The nodes of these names that there are; of one that cannot be decoded what is known of its labels."""

@@ -6,7 +6,7 @@ upstream: staging/src/k8s.io/endpointslice/metrics
 from collections.abc import Mapping
 
 from kcm_cli.component.metrics import DEFAULT_BUCKETS, Registry, Stability, exponential_buckets
-from kcm_cli.controllers.endpointslice.plan import Decision, Efficiency
+from kcm_cli.controllers.endpointslice.plan import Efficiency, SlicePlan
 from kcm_cli.planning.endpoints.ports import Ports
 
 _PREFIX = "endpoint_slice_controller_"
@@ -67,23 +67,23 @@ class SliceMetrics:
         """One slice was written: create, update or delete."""
         self._changes.labels(operation).inc()
 
-    def decided(self, key: str, address_type: str, decision: Decision) -> None:
+    def planned(self, key: str, address_type: str, planned: SlicePlan) -> None:
         """What a sync found for one address type of a Service."""
-        self._added.observe(float(decision.added))
-        self._removed.observe(float(decision.removed))
+        self._added.observe(float(planned.added))
+        self._removed.observe(float(planned.removed))
         by_type = self._totals.setdefault(key, {})
-        totals = self._total(decision.efficiency)
+        totals = self._total(planned.efficiency)
         self._move(by_type.get(address_type, (0, 0, 0)), totals)
         by_type[address_type] = totals
-        if self._distribution_of.get(key, "") != decision.distribution:
-            self._distribution_of[key] = decision.distribution
+        if self._distribution_of.get(key, "") != planned.distribution:
+            self._distribution_of[key] = planned.distribution
             self._show_distributions()
 
-    def written(self, decision: Decision) -> None:
+    def written(self, planned: SlicePlan) -> None:
         """All that was decided has been written."""
-        changes = decision.changes
+        changes = planned.changes
         count = len(changes.create) + len(changes.update) + len(changes.delete)
-        self._changed.labels(decision.topology, decision.distribution).observe(float(count))
+        self._changed.labels(planned.topology, planned.distribution).observe(float(count))
 
     def forget(self, key: str) -> None:
         """The Service is gone."""

@@ -52,24 +52,29 @@ class MirroringController:
     async def _sync(self, key: str) -> None:
         if self._endpoints.store.is_unseen(key) or self._services.store.is_unseen(key):
             return
-        endpoints = self._endpoints.store.get(key)
-        service = self._services.store.get(key)
         slices = tuple(self._slices.store.by_index(SERVICE_INDEX, filed_under(MANAGER, key)))
-        wanted = service is not None and service.spec.selector is None
-        if endpoints is None or not wanted or not mirrorable(endpoints):
+        snapshot = self._read(key, slices)
+        if snapshot is None:
             await self._remove(key, slices)
         else:
-            await self._mirror(key, Snapshot(endpoints, slices, self._limit))
+            await self._mirror(key, snapshot)
+
+    def _read(self, key: str, slices: tuple[EndpointSlice, ...]) -> Snapshot | None:
+        """Endpoints and their slices; None where nothing is to be mirrored."""
+        endpoints, service = self._endpoints.store.get(key), self._services.store.get(key)
+        if endpoints is None or service is None or service.spec.selector is not None or not mirrorable(endpoints):
+            return None
+        return Snapshot(endpoints, slices, self._limit)
 
     async def _mirror(self, key: str, snapshot: Snapshot) -> None:
         """Bring the slices in order. Raises SliceSyncError."""
-        decision = plan(snapshot)
-        for notice in decision.notices:
+        planned = plan(snapshot)
+        for notice in planned.notices:
             self._recorder.emit(notice)
-        self._metrics.decided(key, decision)
-        for slice_ in decision.changes.unchanged:
+        self._metrics.planned(key, planned)
+        for slice_ in planned.changes.unchanged:
             self.tracker.follow(slice_)
-        failure = await self._writes.run(key, Plan(stages(snapshot.endpoints, decision.changes)))
+        failure = await self._writes.run(key, Plan(stages(snapshot.endpoints, planned.changes)))
         if failure is not None and not namespace_terminating(failure.error):
             raise SliceSyncError([failure.text(f"Endpoints {key}")]) from failure.error
 

@@ -4,7 +4,7 @@ upstream: pkg/controller/endpointslicemirroring/metrics
 """
 
 from kcm_cli.component.metrics import Registry, exponential_buckets
-from kcm_cli.controllers.endpointslice_mirroring.plan import Decision
+from kcm_cli.controllers.endpointslice_mirroring.plan import MirrorPlan
 
 _PREFIX = "endpoint_slice_mirroring_controller_"
 _PER_SYNC = exponential_buckets(2, 2, 15)
@@ -49,13 +49,13 @@ class MirroringMetrics:
         """One slice was written: create, update or delete."""
         self._changes.labels(operation).inc()
 
-    def decided(self, key: str, decision: Decision) -> None:
+    def planned(self, key: str, planned: MirrorPlan) -> None:
         """What a sync found."""
-        self._added.observe(float(decision.added))
-        self._updated.observe(float(decision.updated))
-        self._removed.observe(float(decision.removed))
-        self._skipped.observe(float(decision.skipped))
-        parts = decision.efficiency.values()
+        self._added.observe(float(planned.added))
+        self._updated.observe(float(planned.updated))
+        self._removed.observe(float(planned.removed))
+        self._skipped.observe(float(planned.skipped))
+        parts = planned.efficiency.values()
         endpoints = sum(endpoints for endpoints, _ in parts)
         slices = sum(slices for _, slices in parts)
         ideal = sum(-(-endpoints // self._limit) for endpoints, _ in parts)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from kcm_cli.api.core import SERVICES
 from kcm_cli.api.discovery import EndpointSlice
 from kcm_cli.controllers.endpointslice.plan import topology
-from kcm_cli.controllers.endpointslice.plan.desired import Desired, desired
+from kcm_cli.controllers.endpointslice.plan.desired import Desired, desired, slice_labels
 from kcm_cli.controllers.endpointslice.plan.distribution import distribute, distribution, remove_hints
-from kcm_cli.controllers.endpointslice.plan.labels import slice_labels
 from kcm_cli.controllers.endpointslice.plan.packing import Packed, Shape, pack
 from kcm_cli.controllers.endpointslice.snapshot import Snapshot
 from kcm_cli.planning.actions import Mode, Notice, Stage, ref_to
@@ -38,7 +37,7 @@ class Efficiency:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class SlicePlan:
     """What to do about one address type.
 
     ``problems`` are failures that do not keep the rest from being done: the sync fails after it. ``zones`` counts
@@ -57,7 +56,7 @@ class Decision:
     distribution: str
 
 
-def plan(snapshot: Snapshot, address_type: str) -> Decision:
+def plan(snapshot: Snapshot, address_type: str) -> SlicePlan:
     """Decide on the slices of one address type. A slice that another Service of this name owned goes."""
     service = snapshot.service
     slices = sorted(snapshot.slices, key=lambda slice_: (slice_.name, slice_.uid))
@@ -80,7 +79,7 @@ def plan(snapshot: Snapshot, address_type: str) -> Decision:
     changes.recycle([slice_ for slice_ in changes.delete if owned_by(slice_, service, SERVICES.kind)])
     value = distribution(service, prefer_same=snapshot.prefer_same)
     auto = topology.wants_hints(service.annotations)
-    return Decision(
+    return SlicePlan(
         changes,
         tuple(sorted(wanted.unplaced)),
         notices,

@@ -1,18 +1,42 @@
-"""The endpoints that a Service should have, by address type and ports.
+"""The endpoints that a Service should have, by address type and ports, and the labels of its slices.
 
-upstream: staging/src/k8s.io/endpointslice/utils.go#podToEndpoint, reconciler.go#reconcileByAddressType
+The labels are the Service's, and three that are the controller's own.
+
+upstream: staging/src/k8s.io/endpointslice/utils.go#podToEndpoint, setEndpointSliceLabels,
+reconciler.go#reconcileByAddressType
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kcm_cli.api.core import ObjectReference, Pod, Service
-from kcm_cli.api.discovery import IPV4, IPV6, Endpoint, EndpointConditions
+from kcm_cli.api.discovery import IPV4, IPV6, MANAGED_BY, SERVICE_NAME, Endpoint, EndpointConditions
 from kcm_cli.controllers.endpointslice.snapshot import Member, Snapshot
 from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
 from kcm_cli.planning.endpoints.pods import belongs, published_hostname
 from kcm_cli.planning.endpoints.ports import Ports, has_cluster_ip, slice_ports
-from kcm_cli.planning.endpoints.slices import Identity, identity
+from kcm_cli.planning.endpoints.slices import Identity, identity, without
 from kcm_cli.planning.pods import is_ready
+
+MANAGER = "endpointslice-controller.k8s.io"
+HEADLESS = "service.kubernetes.io/headless"
+_RESERVED = (MANAGED_BY, SERVICE_NAME, HEADLESS)
+
+
+def slice_labels(service: Service) -> dict[str, str]:
+    """The labels that the slices of a Service ought to have."""
+    labels = without(service.labels, *_RESERVED)
+    if not has_cluster_ip(service):
+        labels[HEADLESS] = ""
+    labels[SERVICE_NAME] = service.name
+    labels[MANAGED_BY] = MANAGER
+    return labels
+
+
+def outdated(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Whether a slice's labels differ from the wanted ones in more than the reserved labels."""
+    return without(labels, *_RESERVED) != without(wanted, *_RESERVED)
+
 
 ZONE = "topology.kubernetes.io/zone"
 _CONDITIONS = {

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kcm_cli.api.discovery import Endpoint, EndpointSlice
-from kcm_cli.controllers.endpointslice.plan.desired import Group
-from kcm_cli.controllers.endpointslice.plan.labels import outdated
+from kcm_cli.controllers.endpointslice.plan.desired import Group, outdated
 from kcm_cli.planning.endpoints.ports import Ports
 from kcm_cli.planning.endpoints.slices import Draft, identity, same_beyond_identity
 

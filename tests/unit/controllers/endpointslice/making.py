@@ -1,11 +1,11 @@
-"""Snapshots, and what the API server would make of a decision's writes."""
+"""Snapshots, and what the API server would make of a planned's writes."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from kcm_cli.api.core import Pod, Service
 from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointSlice
-from kcm_cli.controllers.endpointslice.plan import Decision, plan, stages
+from kcm_cli.controllers.endpointslice.plan import SlicePlan, plan, stages
 from kcm_cli.controllers.endpointslice.snapshot import Snapshot
 from kcm_cli.engine.writes import edited
 from kcm_cli.machinery import codec
@@ -22,8 +22,8 @@ def snapshot(
     return Snapshot(subject or service(), tuple(pods), slices=tuple(slices), **options)
 
 
-def actions(shot: Snapshot, decision: Decision) -> list[Action]:
-    return [action for stage in stages(shot, decision.changes) for action in stage.actions]
+def actions(shot: Snapshot, planned: SlicePlan) -> list[Action]:
+    return [action for stage in stages(shot, planned.changes) for action in stage.actions]
 
 
 def writes(shot: Snapshot, address_type: str = "IPv4") -> list[Action]:

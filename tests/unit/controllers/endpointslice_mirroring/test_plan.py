@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.api.discovery import EndpointSlice
 from kcm_cli.api.endpoints import ENDPOINTS, Endpoints
-from kcm_cli.controllers.endpointslice_mirroring.plan import Decision, mirrorable, plan, stages
+from kcm_cli.controllers.endpointslice_mirroring.plan import MirrorPlan, mirrorable, plan, stages
 from kcm_cli.controllers.endpointslice_mirroring.snapshot import Snapshot
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Action
@@ -31,7 +31,7 @@ def subset(*ips: str, ports: Any = (HTTP,), unready: Any = ()) -> dict[str, Any]
     }
 
 
-def decided(subject: Endpoints, slices: Any = (), limit: int = 1000) -> tuple[Decision, list[Action]]:
+def decided(subject: Endpoints, slices: Any = (), limit: int = 1000) -> tuple[MirrorPlan, list[Action]]:
     decision = plan(Snapshot(subject, tuple(slices), limit))
     return decision, [action for stage in stages(subject, decision.changes) for action in stage.actions]
 

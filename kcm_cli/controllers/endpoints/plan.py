@@ -1,0 +1,184 @@
+"""The Endpoints of a Service: whether they are created, updated or left as they are.
+
+Each pod is one address of the Service's first family. Endpoints hold a thousand addresses at most; of more, ready ones
+stay before others, each subset in proportion.
+
+upstream: pkg/controller/endpoint/endpoints_controller.go#syncService, podToEndpointAddressForService, truncateEndpoints
+"""
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from kcm_cli.api.core import ObjectReference, Pod, Service
+from kcm_cli.api.discovery import IPV4, IPV6
+from kcm_cli.api.endpoints import ENDPOINTS, EndpointAddress, EndpointPort, Endpoints
+from kcm_cli.controllers.endpoints.snapshot import Member, Snapshot
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.actions import Create, EventRef, Notice, Path, Update, Value, ref_to
+from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
+from kcm_cli.planning.endpoints.pods import belongs, published_hostname
+from kcm_cli.planning.endpoints.ports import NO_CLUSTER_IP, find_port, has_cluster_ip
+from kcm_cli.planning.endpoints.slices import without
+from kcm_cli.planning.endpoints.subsets import Packer, Subsets, repack
+from kcm_cli.planning.endpoints.trigger_time import annotated
+from kcm_cli.planning.pods import is_ready
+
+MANAGER = "endpoint-controller"
+MANAGED_BY = "endpoints.kubernetes.io/managed-by"
+HEADLESS = "service.kubernetes.io/headless"
+OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity"
+_TRUNCATED = "truncated"
+
+
+def plan(snapshot: Snapshot) -> Create | Update | None:
+    """The one write that is needed, if any."""
+    wanted = subsets_of(snapshot)
+    existing = snapshot.endpoints
+    if existing is None:
+        return _creation(snapshot, wanted)
+    if _as_wanted(existing, snapshot.service, wanted):
+        return None
+    service = snapshot.service
+    changes: dict[Path, Value] = {
+        ("metadata", "labels"): _labels(service),
+        ("metadata", "annotations"): _annotations(existing.annotations, snapshot, wanted),
+        ("subsets",): truncated(wanted),
+    }
+    text = f"Failed to update endpoint {service.key}: {{error}}"
+    failed = Notice(ref_to(ENDPOINTS, existing), "Warning", "FailedToUpdateEndpoint", text)
+    return Update(ENDPOINTS, existing, changes, failed=failed)
+
+
+def _creation(snapshot: Snapshot, wanted: Subsets) -> Create:
+    service = snapshot.service
+    metadata: Doc = {"name": service.name, "namespace": service.namespace, "labels": _labels(service)}
+    annotations = _annotations({}, snapshot, wanted)
+    if annotations:
+        metadata["annotations"] = annotations
+    body: Doc = {"apiVersion": ENDPOINTS.api_version, "kind": ENDPOINTS.kind, "metadata": metadata}
+    if wanted:
+        body["subsets"] = truncated(wanted)
+    ref = EventRef(ENDPOINTS.api_version, ENDPOINTS.kind, service.namespace, service.name, "")
+    text = f"Failed to create endpoint for service {service.key}: {{error}}"
+    return Create(ENDPOINTS, service.namespace, body, failed=Notice(ref, "Warning", "FailedToCreateEndpoint", text))
+
+
+def _as_wanted(existing: Endpoints, service: Service, wanted: Subsets) -> bool:
+    """Whether nothing that matters differs: subsets in whatever layout, labels, and the word on capacity."""
+    over = size(wanted) > CAPACITY
+    said = existing.annotations.get(OVER_CAPACITY)
+    if said != (_TRUNCATED if over else None):
+        return False
+    if existing.labels.get(MANAGED_BY) != MANAGER:
+        return False
+    if without(existing.labels, HEADLESS, MANAGED_BY) != without(service.labels, HEADLESS, MANAGED_BY):
+        return False
+    shown = existing.subsets
+    if over:
+        wanted = repack(truncated(wanted))
+    return shown == wanted or repack(shown) == wanted
+
+
+def _labels(service: Service) -> dict[str, str]:
+    """The Service's labels and the controller's own."""
+    labels = without(service.labels, HEADLESS)
+    if not has_cluster_ip(service):
+        labels[HEADLESS] = ""
+    labels[MANAGED_BY] = MANAGER
+    return labels
+
+
+def _annotations(current: Mapping[str, str], snapshot: Snapshot, wanted: Subsets) -> dict[str, str]:
+    annotations = annotated(without(current, OVER_CAPACITY), snapshot.trigger_time)
+    if size(wanted) > CAPACITY:
+        annotations[OVER_CAPACITY] = _TRUNCATED
+    return annotations
+
+
+def subsets_of(snapshot: Snapshot) -> Subsets:
+    """The subsets that the pods make. A headless Service may have no ports; another without any has no subsets."""
+    service, memo = snapshot.service, snapshot.memo
+    packer = Packer()
+    publishes_all = service.spec.publish_not_ready_addresses
+
+    def make(pod: Pod, _: str | None) -> Member:
+        return _address(service, pod), _ports(service, pod)
+
+    memo.start(service)
+    for pod in snapshot.pods:
+        if not belongs(pod, terminating=publishes_all):
+            continue
+        address, ports = memo.get(pod, None, make)
+        if address is not None:
+            packer.add(address, ports, ready=publishes_all or is_ready(pod))
+    return packer.subsets()
+
+
+def _ports(service: Service, pod: Pod) -> tuple[EndpointPort | None, ...]:
+    if not service.spec.ports:
+        return (None,) if service.spec.cluster_ip == NO_CLUSTER_IP else ()
+    found = []
+    for port in service.spec.ports:
+        number = find_port(pod, port)
+        if number is not None:
+            found.append(EndpointPort(port.name, number, port.protocol, port.app_protocol))
+    return tuple(found)
+
+
+def _address(service: Service, pod: Pod) -> EndpointAddress | None:
+    """None for a pod without an address of the family, as there are while a cluster becomes dual-stack."""
+    family = _family(service, pod)
+    parsed = (parse(ip.ip) for ip in pod.status.pod_ips)
+    ip = next((address.text for address in parsed if address is not None and address.type == family), None)
+    if ip is None:
+        return None
+    meta = pod.metadata
+    target = ObjectReference(kind="Pod", namespace=meta.namespace, name=meta.name, uid=meta.uid)
+    return EndpointAddress(ip, published_hostname(pod, service), pod.spec.node_name, target)
+
+
+def _family(service: Service, pod: Pod) -> str:
+    """The Service's first family; guessed from its address, or the pod's, where it does not say."""
+    spec = service.spec
+    if spec.ip_families:
+        return spec.ip_families[0]
+    known = spec.cluster_ip if has_cluster_ip(service) else pod.status.pod_ip
+    return IPV6 if is_ipv6(known) else IPV4
+
+
+CAPACITY = 1000
+
+
+def size(subsets: Subsets) -> int:
+    """How many addresses there are, ready or not."""
+    return sum(len(subset.addresses) + len(subset.not_ready_addresses) for subset in subsets)
+
+
+def truncated(subsets: Subsets) -> Subsets:
+    """The subsets as they came, or as much of them as there is room for."""
+    if size(subsets) <= CAPACITY:
+        return subsets
+    ready = sum(len(subset.addresses) for subset in subsets)
+    if ready > CAPACITY:
+        shares = _shares([len(subset.addresses) for subset in subsets], CAPACITY)
+        return tuple(
+            msgspec.structs.replace(subset, addresses=subset.addresses[:share], not_ready_addresses=())
+            for subset, share in zip(subsets, shares, strict=True)
+        )
+    shares = _shares([len(subset.not_ready_addresses) for subset in subsets], CAPACITY - ready)
+    return tuple(
+        msgspec.structs.replace(subset, not_ready_addresses=subset.not_ready_addresses[:share])
+        for subset, share in zip(subsets, shares, strict=True)
+    )
+
+
+def _shares(counts: list[int], room: int) -> list[int]:
+    """Room divided in proportion, each share rounded up while there is room."""
+    total, left, shares = sum(counts), room, []
+    for count in counts:
+        share = min(math.ceil(count / total * room), left)
+        shares.append(share)
+        left -= min(share, count)
+    return shares

@@ -1,0 +1,223 @@
+"""Which Endpoints are mirrored, and which slices are created, updated and deleted: one per address type and ports.
+
+upstream: pkg/controller/endpointslicemirroring/reconciler.go, reconciler_helpers.go#desiredCalc, utils.go
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kcm_cli.api.discovery import (
+    IPV4,
+    IPV6,
+    MANAGED_BY,
+    SERVICE_NAME,
+    SKIP_MIRROR,
+    Endpoint,
+    EndpointConditions,
+    EndpointSlice,
+    SlicePort,
+)
+from kcm_cli.api.endpoints import ENDPOINTS, EndpointAddress, Endpoints, EndpointSubset
+from kcm_cli.controllers.endpointslice_mirroring.snapshot import Snapshot
+from kcm_cli.planning.actions import Mode, Notice, Stage, ref_to
+from kcm_cli.planning.actions import stages as with_actions
+from kcm_cli.planning.endpoints.addresses import parse
+from kcm_cli.planning.endpoints.ports import Ports, ordered_slice_ports
+from kcm_cli.planning.endpoints.slices import (
+    Changes,
+    Draft,
+    Identity,
+    creation,
+    deletion,
+    identity,
+    owner_reference,
+    replacement,
+    same_beyond_identity,
+    without,
+)
+from kcm_cli.planning.endpoints.subsets import repack
+from kcm_cli.planning.endpoints.trigger_time import ANNOTATION as TRIGGER_TIME
+
+MANAGER = "endpointslicemirroring-controller.k8s.io"
+LEADER = "control-plane.alpha.kubernetes.io/leader"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def mirrorable(endpoints: Endpoints) -> bool:
+    """Not those that ask to be left out, nor those that are a lock."""
+    return endpoints.labels.get(SKIP_MIRROR) != "true" and LEADER not in endpoints.annotations
+
+
+def slice_labels(endpoints: Endpoints) -> dict[str, str]:
+    """The labels that the mirrored slices ought to have."""
+    return {**endpoints.labels, SERVICE_NAME: endpoints.name, MANAGED_BY: MANAGER}
+
+
+def slice_annotations(endpoints: Endpoints) -> dict[str, str]:
+    """The annotations that the mirrored slices ought to have."""
+    return without(endpoints.annotations, TRIGGER_TIME, LAST_APPLIED)
+
+
+_READY, _UNREADY = EndpointConditions(True), EndpointConditions(False)
+
+GroupKey = tuple[str, Ports]
+Group = dict[Identity, Endpoint]
+
+
+@dataclass(slots=True)
+class Desired:
+    """Endpoints by address type and ports (groups may be empty), addresses that are none, and all left out."""
+
+    groups: dict[GroupKey, Group] = field(default_factory=dict)
+    invalid: int = 0
+    skipped: int = 0
+
+
+def desired(endpoints: Endpoints, limit: int) -> Desired:
+    """The endpoints to mirror: of each subset in its canonical form, up to the limit, ready ones first."""
+    result = Desired()
+    for subset in repack(endpoints.subsets, versions=True):
+        _add(result, subset, limit)
+    return result
+
+
+def _add(result: Desired, subset: EndpointSubset, limit: int) -> None:
+    ports = _ports(subset)
+    groups = {type_: result.groups.setdefault((type_, ports), {}) for type_ in (IPV4, IPV6)}
+    addresses = [(address, _READY) for address in subset.addresses]
+    addresses += [(address, _UNREADY) for address in subset.not_ready_addresses]
+    added = 0
+    for address, conditions in addresses:
+        if added >= limit:
+            break
+        parsed = parse(address.ip)
+        if parsed is None:
+            result.invalid += 1
+            continue
+        endpoint = _endpoint(address, parsed.text, conditions)
+        groups[parsed.type][identity(endpoint)] = endpoint
+        added += 1
+    result.skipped += len(addresses) - added
+
+
+def _endpoint(address: EndpointAddress, text: str, conditions: EndpointConditions) -> Endpoint:
+    return Endpoint((text,), conditions, address.hostname or None, address.target_ref, address.node_name)
+
+
+def _ports(subset: EndpointSubset) -> Ports:
+    ports = tuple(SlicePort(port.name, port.protocol, port.port, port.app_protocol) for port in subset.ports)
+    return ordered_slice_ports(ports)
+
+
+@dataclass(slots=True)
+class MirrorPlan:
+    """What to do, what to say, and the figures: endpoints added, updated, removed and skipped, and of each group
+    its endpoints and the slices that they are in afterwards."""
+
+    changes: Changes = field(default_factory=Changes)
+    notices: tuple[Notice, ...] = ()
+    added: int = 0
+    updated: int = 0
+    removed: int = 0
+    skipped: int = 0
+    efficiency: dict[GroupKey, tuple[int, int]] = field(default_factory=dict)
+
+
+def plan(snapshot: Snapshot) -> MirrorPlan:
+    """Decide on all slices of one Endpoints object."""
+    wanted = desired(snapshot.endpoints, snapshot.max_per_subset)
+    planned = MirrorPlan(notices=_notices(snapshot, wanted), skipped=wanted.skipped)
+    existing: dict[GroupKey, list[EndpointSlice]] = {}
+    for slice_ in sorted(snapshot.slices, key=lambda slice_: slice_.name):
+        key = slice_.address_type, ordered_slice_ports(slice_.ports)
+        existing.setdefault(key, []).append(slice_)
+    for key in sorted(wanted.groups, key=str):
+        group = wanted.groups[key]
+        slices = existing.pop(key, [])
+        _mirror(planned, snapshot, key, group, slices)
+        planned.efficiency[key] = len(group), 1 if group else 0
+    for slices in existing.values():
+        planned.changes.delete += slices
+    planned.changes.recycle(tuple(planned.changes.delete))
+    return planned
+
+
+def _mirror(planned: MirrorPlan, snapshot: Snapshot, key: GroupKey, group: Group, slices: list[EndpointSlice]) -> None:
+    """One group: its first slice holds all, the others go."""
+    changes = planned.changes
+    if not group:
+        changes.delete += slices
+        planned.removed += sum(len(slice_.members) for slice_ in slices)
+        return
+    first = slices[0] if slices else None
+    changes.delete += slices[1:]
+    if first is None:
+        planned.added += len(group)
+    elif not _differs(planned, first, group) and _dressed(first, snapshot.endpoints):
+        changes.unchanged.append(first)
+        return
+    endpoints = [group[key] for key in sorted(group)][: snapshot.max_per_subset]
+    address_type, ports = key
+    draft = Draft(
+        address_type,
+        ports,
+        slice_labels(snapshot.endpoints),
+        endpoints,
+        slice_annotations(snapshot.endpoints),
+        first,
+        recycled=first is not None,
+    )
+    (changes.create if first is None else changes.update).append(draft)
+
+
+def _differs(planned: MirrorPlan, slice_: EndpointSlice, group: Group) -> bool:
+    """Whether a slice's endpoints are not those of its group; counts how."""
+    found = [(endpoint, group.get(identity(endpoint))) for endpoint in slice_.members]
+    removed = sum(wanted is None for _, wanted in found)
+    added = len(group) - (len(found) - removed)
+    updated = sum(wanted is not None and not same_beyond_identity(wanted, endpoint) for endpoint, wanted in found)
+    planned.added += added
+    planned.updated += updated
+    planned.removed += removed
+    return bool(added or updated or removed)
+
+
+def _dressed(slice_: EndpointSlice, endpoints: Endpoints) -> bool:
+    """Whether all but the endpoints is as it should be; a slice of earlier Endpoints of this name is made anew."""
+    for ref in slice_.metadata.owner_references:
+        if ref.kind == ENDPOINTS.kind and ref.name == endpoints.name and ref.uid != endpoints.uid:
+            return False
+    bare = without(slice_.labels, MANAGED_BY, SERVICE_NAME)
+    return bare == endpoints.labels and slice_.annotations == slice_annotations(endpoints)
+
+
+def _notices(snapshot: Snapshot, wanted: Desired) -> tuple[Notice, ...]:
+    ref = ref_to(ENDPOINTS, snapshot.endpoints)
+    notices = []
+    if wanted.invalid:
+        text = f"Skipped {wanted.invalid} invalid IP addresses when mirroring to EndpointSlices"
+        notices.append(Notice(ref, "Warning", "InvalidIPAddress", text))
+    if wanted.skipped > wanted.invalid:
+        text = (
+            f"A max of {snapshot.max_per_subset} addresses can be mirrored to EndpointSlices per Endpoints subset. "
+            f"{wanted.skipped} addresses were skipped"
+        )
+        notices.append(Notice(ref, "Warning", "TooManyAddressesToMirror", text))
+    return tuple(notices)
+
+
+def stages(endpoints: Endpoints, changes: Changes) -> tuple[Stage, ...]:
+    """The writes, one after the other. Endpoints being deleted get no new slices."""
+    owner = owner_reference(endpoints, ENDPOINTS.kind)
+    drafts = [] if endpoints.deleting else changes.create
+    creates = tuple(creation(owner, endpoints.namespace, endpoints.name, draft) for draft in drafts)
+    return with_actions(
+        Stage(creates, Mode.SEQUENTIAL),
+        Stage(tuple(replacement(owner, draft) for draft in changes.update), Mode.SEQUENTIAL),
+        Stage(tuple(deletion(slice_) for slice_ in changes.delete), Mode.SEQUENTIAL),
+    )
+
+
+def removal(slices: Iterable[EndpointSlice]) -> tuple[Stage, ...]:
+    """Delete all of these, whichever of them fail."""
+    return with_actions(Stage(tuple(deletion(slice_) for slice_ in slices)))
