@@ -13,7 +13,6 @@ from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.controllers.daemonset.backoff import FailedPods
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.daemonset.history import Historian, History
-from kcm_cli.controllers.daemonset.metrics import DaemonSetMetrics
 from kcm_cli.controllers.daemonset.placements import Placements
 from kcm_cli.controllers.daemonset.plan import differs, plan, status
 from kcm_cli.controllers.daemonset.plan.history import surplus
@@ -25,6 +24,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Owns, Periodic, Queue, Watch, own_key
+from kcm_cli.engine.own_writes import stale_sync_skips
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import controller_of
@@ -60,7 +60,7 @@ class DaemonSetController:
         self._pods = context.cache(PODS)
         self._nodes = context.cache(NODES)
         self._revisions = context.cache(CONTROLLER_REVISIONS)
-        self._metrics = DaemonSetMetrics(context.metrics)
+        self._skips = stale_sync_skips(context.metrics, "daemonset", "DaemonSet")
         self._historian = Historian(self._client, self._executor, Revisions(self._client, self._revisions))
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
         self._pods.store.add_index(NODE, by_node)
@@ -78,7 +78,7 @@ class DaemonSetController:
             return None  # what became of its revisions cannot be known
         pods = await self._claim(daemon_set, selector)
         history = await self._historian.of(daemon_set, selector, pods)
-        snapshot = self._snapshot(daemon_set, pods, history.hash)
+        snapshot = self._read(daemon_set, pods, history.hash)
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
         error = await self._act(snapshot, history, pods) if may_plan else None
         again_s = await self._report(snapshot, selector, pods, observed=may_plan)
@@ -109,7 +109,7 @@ class DaemonSetController:
         candidates = claimable(self._pods.store, daemon_set)
         return await claim(self._executor, self._client, DAEMON_SETS, daemon_set, selector, candidates, PODS)
 
-    def _snapshot(self, daemon_set: DaemonSet, pods: Sequence[Pod], hash_: str) -> Snapshot:
+    def _read(self, daemon_set: DaemonSet, pods: Sequence[Pod], hash_: str) -> Snapshot:
         fits = self._placements.of(daemon_set, self._nodes.store)
         kept = _on_nodes(pods)
         return Snapshot(daemon_set, fits, kept, hash_, self._backoff(daemon_set, kept))
@@ -146,15 +146,15 @@ class DaemonSetController:
 
     async def _carry_out(self, snapshot: Snapshot, history: History, pods: Sequence[Pod]) -> Exception | None:
         daemon_set = snapshot.daemon_set
-        decision = plan(snapshot, self._clock.now())
-        for node in decision.failed:
+        planned = plan(snapshot, self._clock.now())
+        for node in planned.failed:
             self._failed_pods.next(_backoff_key(daemon_set, node), self._clock.monotonic())
-        for notice in decision.notices:
+        for notice in planned.notices:
             self._recorder.emit(notice)
-        if decision.retry_s is not None:
-            self._queue.add_after(daemon_set.key, decision.retry_s)
+        if planned.retry_s is not None:
+            self._queue.add_after(daemon_set.key, planned.retry_s)
         outcome = Outcome()
-        for stage in decision.stages:
+        for stage in planned.stages:
             outcome = outcome.merge(await self._executor.stage(stage))
         for failure in outcome.failed:
             if not namespace_terminating(failure.error):
@@ -170,7 +170,7 @@ class DaemonSetController:
         now = self._clock.now()
         latest = replace(snapshot, pods=_on_nodes(self._latest(daemon_set, selector, pods)))
         new = status(latest, now, observed=observed)
-        if differs(latest, new) and not self._told_just_now(daemon_set, new):
+        if differs(latest, new) and not self._reported_just_now(daemon_set, new):
             await self._write_status(daemon_set, new)
         if daemon_set.spec.min_ready_seconds > 0 and new.number_ready != new.number_available:
             return self._next_check_s(latest, now)
@@ -182,8 +182,8 @@ class DaemonSetController:
         soonest = pod_rules.next_available_s(pods, min_ready_s, now)
         return soonest if soonest is not None else float(min_ready_s)
 
-    def _told_just_now(self, daemon_set: DaemonSet, new: DaemonSetStatus) -> bool:
-        """While pods come and go by the hundred, not every sync tells: the next one knows better.
+    def _reported_just_now(self, daemon_set: DaemonSet, new: DaemonSetStatus) -> bool:
+        """While pods come and go by the hundred, not every sync writes a status: the next one knows better.
 
         A status that is not written now is written by a sync soon; that of a small DaemonSet is always written.
         """
@@ -208,7 +208,7 @@ class DaemonSetController:
 
     def skipped(self, group: str, resource: str) -> None:
         """A sync was put off, since the cache of this resource is behind."""
-        self._metrics.skipped(group, resource)
+        self._skips(group, resource)
 
     def deleted(self, daemon_set: DaemonSet) -> Keys:
         """The DaemonSet, of which nothing is remembered any more."""

@@ -125,7 +125,7 @@ class DeviceTaintEvictionController:
     def _schedule(self, pod: Pod) -> Iterator[After]:
         if not pod.spec.resource_claims or pod.uid in self._evicted:
             return
-        eviction = plan.pod_eviction(pod, self._evictions, groups=self._groups)
+        eviction = plan.plan(pod, self._evictions, groups=self._groups)
         if eviction is None:
             if self._due.pop(pod.key, None) is not None:
                 self._emit(pod.key, pod.uid, "Cancelling deletion")

@@ -79,7 +79,7 @@ def eviction(found: Iterable[tuple[AllocatedDevice, Tainting]]) -> Eviction | No
     return None if first is None else Eviction(first, tuple(sorted(rules)))
 
 
-def pod_eviction(pod: Pod, evictions: Evictions, *, groups: bool) -> Eviction | None:
+def plan(pod: Pod, evictions: Evictions, *, groups: bool) -> Eviction | None:
     """When a pod has to go: with the first of the claims that it uses. ``groups``: DRAWorkloadResourceClaims."""
     if not pod.spec.node_name:
         return None
@@ -116,18 +116,18 @@ def pending(rule: DeviceTaintRule, pods: Iterable[Pod], evictions: Evictions, *,
     for pod in pods:
         if pod.deleting or not pod.spec.resource_claims:
             continue
-        found = pod_eviction(pod, evictions, groups=groups)
+        found = plan(pod, evictions, groups=groups)
         if found is not None and (rule.name, rule.uid) in found.rules:
             namespaces.append(pod.namespace)
     return len(namespaces), len(set(namespaces))
 
 
-def condition(rule: DeviceTaintRule, counts: Counts) -> Condition:
-    """What the status says, without a time."""
-    status, reason, message = "False", "", ""
+def status(rule: DeviceTaintRule, counts: Counts) -> Condition:
+    """The condition in the status of a rule, without a time."""
+    state, reason, message = "False", "", ""
     match rule.spec.taint.effect:
         case "NoExecute" if counts.pods:
-            status, reason = "True", "PodsPendingEviction"
+            state, reason = "True", "PodsPendingEviction"
             pods = _count(counts.pods, "pod needs", "pods need")
             message = f"{pods} to be evicted in {_namespaces(counts)}."
         case "NoExecute":
@@ -139,7 +139,7 @@ def condition(rule: DeviceTaintRule, counts: Counts) -> Condition:
     if counts.evicted:
         evicted = f"{_count(counts.evicted, 'pod', 'pods')} evicted since starting the controller."
         message = f"{message} {evicted}" if message else evicted
-    return Condition(IN_PROGRESS, status, reason, message, observed_generation=rule.metadata.generation)
+    return Condition(IN_PROGRESS, state, reason, message, observed_generation=rule.metadata.generation)
 
 
 def _simulated(counts: Counts) -> str:

@@ -50,7 +50,7 @@ class RuleStatus:
             age_s = (now - parse_time(current.last_transition_time)).total_seconds()
             if age_s < PERIOD_S:
                 return PERIOD_S - age_s
-        wanted = plan.condition(rule, self._counts(rule, taints, evictions))
+        wanted = plan.status(rule, self._counts(rule, taints, evictions))
         if current is None or msgspec.structs.replace(current, last_transition_time=None) != wanted:
             await self._apply(rule, wanted, format_time(now))
         return None

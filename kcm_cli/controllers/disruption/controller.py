@@ -89,7 +89,7 @@ class DisruptionController:
 
     async def _update(self, snapshot: Snapshot) -> None:
         budget, now = snapshot.budget, self._clock.now()
-        evictions = plan.evictions(snapshot, now)
+        evictions = plan.plan(snapshot, now)
         for pod in evictions.overdue:
             text = f"Pod was expected by PDB {budget.namespace}/{budget.namespace} to be deleted but it wasn't"
             self._recorder.emit(Notice(ref_to(PODS, pod), "Warning", "NotDeleted", text))

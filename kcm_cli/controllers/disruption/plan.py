@@ -53,7 +53,7 @@ def expected(snapshot: Snapshot) -> tuple[int, int]:
     return 0, 0
 
 
-def evictions(snapshot: Snapshot, now: datetime) -> Evictions:
+def plan(snapshot: Snapshot, now: datetime) -> Evictions:
     """What became of the evictions that the API server granted under this budget."""
     granted = snapshot.budget.status.disrupted_pods or {}
     pending: dict[str, str] = {}

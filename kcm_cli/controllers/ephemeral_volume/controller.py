@@ -42,7 +42,7 @@ class EphemeralVolumeController:
 
     async def _ensure(self, pod: Pod, volume: Volume) -> None:
         claim = self._claims.store.get(f"{pod.namespace}/{claim_name(pod, volume)}")
-        action = plan.missing(pod, volume, claim)
+        action = plan.plan(pod, volume, claim)
         if action is None:
             return
         self._metrics.attempts.inc()

@@ -22,7 +22,7 @@ def ephemeral(pod: Pod) -> list[Volume]:
     return [] if pod.deleting else [volume for volume in pod.spec.volumes if volume.ephemeral is not None]
 
 
-def missing(pod: Pod, volume: Volume, claim: PersistentVolumeClaim | None) -> Create | None:
+def plan(pod: Pod, volume: Volume, claim: PersistentVolumeClaim | None) -> Create | None:
     """How to make the claim of an ephemeral volume; None where it is there. Raises NotOwner."""
     if claim is None:
         return Create(PERSISTENT_VOLUME_CLAIMS, pod.namespace, _claim(pod, volume))

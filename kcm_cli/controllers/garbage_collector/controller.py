@@ -200,9 +200,9 @@ class GarbageCollector:
             await self._wait_for_dependents(node)
             return
         try:
-            await self._judge(node, me, None if node.virtual else self._cached(node))
+            await self._process(node, me, None if node.virtual else self._cached(node))
         except Conflict:
-            await self._judge(node, me, None)
+            await self._process(node, me, None)
 
     def _cached(self, node: Node) -> ObjectMeta | None:
         """The metadata of an observed node as its informer has it; None where that is another object by now."""
@@ -216,15 +216,14 @@ class GarbageCollector:
         meta: ObjectMeta = obj.metadata
         return meta
 
-    async def _judge(self, node: Node, me: Identity, cached: ObjectMeta | None) -> None:
+    async def _process(self, node: Node, me: Identity, cached: ObjectMeta | None) -> None:
         meta, version = cached, ""
         if meta is None:
             meta = (await self._objects.get(me)).metadata
         else:
             version = meta.resource_version
-        owners = [await self._asked(ref, me.namespace) for ref in meta.owner_references]
-        verdict = plan.judge(node, meta, owners)
-        match verdict:
+        owners = [await self._read_owner(ref, me.namespace) for ref in meta.owner_references]
+        match plan.plan(node, meta, owners):
             case Keep():
                 return
             case Disown(uids):
@@ -241,7 +240,7 @@ class GarbageCollector:
                 if not node.virtual:
                     node.being_deleted = True  # there is no way back: its event need not come first
 
-    async def _asked(self, ref: OwnerReference, namespace: str) -> Owner:
+    async def _read_owner(self, ref: OwnerReference, namespace: str) -> Owner:
         """What the server says of an owner, or said of one that it does not have. Raises NoMatch."""
         if owner_identity(ref, "", namespaced=False) in self._absent:
             return Owner.DANGLING

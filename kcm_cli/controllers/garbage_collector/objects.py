@@ -63,7 +63,7 @@ class Objects:
             )
         except Conflict:
             live = await self.get(identity)
-            if not _judged_alike(live.metadata, meta):
+            if not _planned_alike(live.metadata, meta):
                 raise
             await self._client.delete(resource, namespace, identity.name, uid=identity.uid, propagation=propagation)
 
@@ -95,7 +95,7 @@ class Objects:
                     raise
 
 
-def _judged_alike(live: ObjectMeta, meta: ObjectMeta) -> bool:
+def _planned_alike(live: ObjectMeta, meta: ObjectMeta) -> bool:
     """Whether the same follows from two states of an object. A deletion that another client began with orphans must
     not become one in the background, which takes its finalizer away."""
     return live.owner_references == meta.owner_references and propagation_of(live) == propagation_of(meta)

@@ -40,11 +40,11 @@ class Remove:
     unblock: bool = False
 
 
-Verdict = Keep | Disown | Remove
+Action = Keep | Disown | Remove
 
 
-def judge(node: Node, meta: ObjectMeta, owners: Sequence[Owner]) -> Verdict:
-    """Decide on an object; ``owners`` says what is known of the owner in each of its references.
+def plan(node: Node, meta: ObjectMeta, owners: Sequence[Owner]) -> Action:
+    """What to do about an object; ``owners`` says what is known of the owner in each of its references.
 
     By reference, not by uid: two references may name one uid and differ in the rest.
     """

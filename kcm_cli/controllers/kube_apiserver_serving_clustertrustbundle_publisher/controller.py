@@ -6,9 +6,9 @@ upstream: pkg/controller/certificates/clustertrustbundlepublisher
 """
 
 from kcm_cli.api.certificates import CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLES_ALPHA, ClusterTrustBundle
-from kcm_cli.controllers.kube_apiserver_serving_clustertrustbundle_publisher.metrics import SyncMetrics
 from kcm_cli.controllers.kube_apiserver_serving_clustertrustbundle_publisher.plan import SIGNER, plan
 from kcm_cli.controllers.shared.root_ca import root_ca_of
+from kcm_cli.controllers.shared.sync_metrics import CodedSyncMetrics
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.rest.errors import ApiError
@@ -31,7 +31,7 @@ class Publisher:
         self._clock, self._ca = context.clock, root_ca_of(context).decode(errors="replace")
         self._resource = CLUSTER_TRUST_BUNDLES_ALPHA if is_alpha(context) else CLUSTER_TRUST_BUNDLES
         self._executor = context.executor()
-        self._metrics = SyncMetrics(context.metrics)
+        self._metrics = CodedSyncMetrics(context.metrics, "clustertrustbundle_publisher", "the bundle")
         self._bundles = context.cache(self._resource).store
         (queue,) = context.queues
         queue.add(_KEY)

@@ -12,12 +12,13 @@ from datetime import datetime
 from kcm_cli.api.core import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, Secret
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner import plan
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.config import LegacyTokenCleanerConfig
-from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits, Verdict
+from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.snapshot import POD_SECRETS, secrets_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic, Watch
 from kcm_cli.engine.descriptor import StartError
+from kcm_cli.planning.actions import Delete, Patch
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Scope
@@ -80,15 +81,13 @@ class TokenCleaner:
     async def _end(self, secret: Secret, limit: Limits, now: datetime) -> None:
         fields: dict[str, object] = {"secret": secret.key}
         try:
-            match plan.judge(secret, limit):
-                case Verdict.MARK:
+            match plan.plan(secret, limit, now):
+                case Patch() as patch:
                     log.info("Mark the auto-generated service account token as invalid", extra={"fields": fields})
-                    await writes.patch(self._client, plan.mark(secret, now))
-                case Verdict.DELETE:
+                    await writes.patch(self._client, patch)
+                case Delete() as delete:
                     log.info("Delete auto-generated service account token", extra={"fields": fields})
-                    await writes.delete(self._client, plan.removal(secret))
-                case Verdict.KEEP:
-                    pass
+                    await writes.delete(self._client, delete)
         except (NotFound, Conflict):
             return  # gone, another one of this name, or used since
         except RequestError as error:

@@ -8,7 +8,6 @@ upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import Enum
 
 from kcm_cli.api.core import SECRETS, ConfigMap, Secret, ServiceAccount
 from kcm_cli.machinery.formats import is_date
@@ -31,12 +30,6 @@ class TrackingUnknown(Exception):
 
 class NotADay(Exception):
     """The label that says when a token was last used holds something else."""
-
-
-class Verdict(Enum):
-    KEEP = "keep"
-    MARK = "mark"
-    DELETE = "delete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +80,12 @@ def was_generated(secret: Secret, account: ServiceAccount | None) -> bool:
     return any(ref.name == secret.name for ref in account.secrets)
 
 
-def judge(secret: Secret, limit: Limits) -> Verdict:
-    """What becomes of an unused token that no pod names."""
+def plan(secret: Secret, limit: Limits, now: datetime) -> Patch | Delete | None:
+    """Mark or delete an unused token that no pod names; None if it was marked less than a period ago."""
     invalid_since = secret.labels.get(INVALID_SINCE, "")
     if not is_date(invalid_since):
-        return Verdict.MARK
-    return Verdict.KEEP if invalid_since >= limit.day else Verdict.DELETE
+        return mark(secret, now)
+    return None if invalid_since >= limit.day else removal(secret)
 
 
 def mark(secret: Secret, now: datetime) -> Patch:

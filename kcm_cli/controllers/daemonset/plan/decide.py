@@ -10,7 +10,7 @@ from datetime import datetime
 from kcm_cli.api.apps import DAEMON_SETS, DaemonSet
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.daemonset.plan.budget import ROLLING_UPDATE
-from kcm_cli.controllers.daemonset.plan.manage import Changes, manage
+from kcm_cli.controllers.daemonset.plan.place import Changes, place
 from kcm_cli.controllers.daemonset.plan.pod import PodBodies
 from kcm_cli.controllers.daemonset.plan.rolling import roll
 from kcm_cli.controllers.daemonset.snapshot import Snapshot
@@ -22,7 +22,7 @@ BURST = 250
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DaemonSetPlan:
     """What to do. All stages are carried out, also after one that failed.
 
     ``failed``: nodes whose backoff for failed pods begins or grows. ``retry_s``: when a failed pod may go.
@@ -34,15 +34,15 @@ class Decision:
     retry_s: float | None = None
 
 
-def plan(snapshot: Snapshot, now: datetime) -> Decision:
+def plan(snapshot: Snapshot, now: datetime) -> DaemonSetPlan:
     """The plan. Raises FormatError for a budget that is no percentage."""
     daemon_set = snapshot.daemon_set
-    changes = manage(snapshot, now)
+    changes = place(snapshot, now)
     pods = changes
     if changes.empty and daemon_set.spec.update_strategy.type == ROLLING_UPDATE:
         pods = roll(snapshot, now)
     stages = _stages(daemon_set, snapshot.hash, pods)
-    return Decision(stages, tuple(changes.notices), tuple(changes.failed), changes.retry_s)
+    return DaemonSetPlan(stages, tuple(changes.notices), tuple(changes.failed), changes.retry_s)
 
 
 def _stages(daemon_set: DaemonSet, hash_: str, changes: Changes) -> tuple[Stage, ...]:

@@ -128,7 +128,7 @@ A, B = Eviction(after(10), (("a", "1"),)), Eviction(after(5), (("b", "1"),))
     ],
 )
 def test_when_a_pod_has_to_go(user: Pod, evictions: Any, expected: Eviction | None) -> None:
-    assert plan.pod_eviction(user, evictions, groups=False) == expected
+    assert plan.plan(user, evictions, groups=False) == expected
 
 
 def test_pods_that_are_on_their_way_do_not_count_as_pending() -> None:
@@ -178,7 +178,7 @@ NO_EFFECT = (
     ],
 )
 def test_what_a_rule_says(effect: str, counts: Counts, status: str, reason: str, message: str) -> None:
-    found = plan.condition(rule(effect=effect), counts)
+    found = plan.status(rule(effect=effect), counts)
     assert (found.type, found.status, found.reason, found.message) == ("EvictionInProgress", status, reason, message)
     assert found.observed_generation == 3
 

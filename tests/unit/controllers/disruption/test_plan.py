@@ -138,7 +138,7 @@ def test_healthy_and_allowed(
 def test_evictions_under_way(
     granted: dict[str, str], shown: tuple[Pod, ...], pending: set[str], overdue: set[str], recheck_s: float | None
 ) -> None:
-    found = plan.evictions(Snapshot(budget({"disruptedPods": granted}, minAvailable=1), shown), NOW)
+    found = plan.plan(Snapshot(budget({"disruptedPods": granted}, minAvailable=1), shown), NOW)
     assert set(found.pending) == pending
     assert {pod.name for pod in found.overdue} == overdue
     assert found.recheck_s == recheck_s
@@ -236,7 +236,7 @@ def test_what_is_allowed_never_goes_below_what_is_desired(
     found = tuple(pod(f"p{n}", ready=ready, deleting=gone) for n, (ready, gone, _) in enumerate(shown))
     granted = {f"p{n}": at(since) for n, (_, _, since) in enumerate(shown) if since is not None}
     snapshot = Snapshot(budget({"disruptedPods": granted}, **spec), found, scale)
-    under_way = plan.evictions(snapshot, NOW)
+    under_way = plan.plan(snapshot, NOW)
     status = plan.status(snapshot, under_way.pending, NOW)
     left = sum(ready and not gone and f"p{n}" not in under_way.pending for n, (ready, gone, _) in enumerate(shown))
     assert status.disruptions_allowed >= 0

@@ -36,7 +36,7 @@ def test_only_ephemeral_volumes_of_pods_that_stay_count():
 def test_a_claim_is_what_the_template_says_and_belongs_to_the_pod():
     metadata = {"labels": {"l": "1"}, "annotations": {"a": "2"}, "finalizers": ["example.com/not-taken"]}
     user = pod({"metadata": metadata, "spec": SPEC})
-    action = plan.missing(user, only(user), None)
+    action = plan.plan(user, only(user), None)
     assert action.namespace == "d"
     owner = {
         "apiVersion": "v1",
@@ -56,12 +56,12 @@ def test_a_claim_is_what_the_template_says_and_belongs_to_the_pod():
 
 def test_a_claim_that_is_there_is_not_made_again():
     user = pod()
-    assert plan.missing(user, only(user), claim("u")) is None
+    assert plan.plan(user, only(user), claim("u")) is None
 
 
 @pytest.mark.parametrize("other", [claim(), claim("v"), claim("u", False)], ids=["nobody's", "another pod's", "owned"])
 def test_a_claim_of_somebody_else_is_not_taken(other):
     user = pod()
     with pytest.raises(plan.NotOwner) as caught:
-        plan.missing(user, only(user), other)
+        plan.plan(user, only(user), other)
     assert str(caught.value) == "PVC d/p-data was not created for pod d/p (pod is not owner)"

@@ -4,7 +4,7 @@ import pytest
 
 from kcm_cli.controllers.garbage_collector import plan
 from kcm_cli.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Identity, Node
-from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remove, Verdict
+from kcm_cli.controllers.garbage_collector.plan import Action, Disown, Keep, Owner, Remove
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 
 S, D, W = Owner.SOLID, Owner.DANGLING, Owner.WAITING
@@ -41,15 +41,15 @@ def node(*dependents: bool) -> Node:
         pytest.param([D], [True], Remove("Background"), id="no cycle without an owner that waits"),
     ],
 )
-def test_verdicts(states: list[Owner], dependents: list[bool], expected: Verdict) -> None:
+def test_verdicts(states: list[Owner], dependents: list[bool], expected: Action) -> None:
     meta = ObjectMeta(owner_references=refs(*map(str, range(len(states)))))
-    assert plan.judge(node(*dependents), meta, states) == expected
+    assert plan.plan(node(*dependents), meta, states) == expected
 
 
 @pytest.mark.parametrize("states", [[S, D], [D, S]], ids=["good first", "bad first"])
 def test_two_references_to_one_uid_are_told_apart(states: list[Owner]) -> None:
     """One of them names the owner wrongly: the object has an owner that lives and is not deleted."""
-    assert plan.judge(node(), ObjectMeta(owner_references=refs("a", "a")), states) == Disown(("a",))
+    assert plan.plan(node(), ObjectMeta(owner_references=refs("a", "a")), states) == Disown(("a",))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_two_references_to_one_uid_are_told_apart(states: list[Owner]) -> None:
 )
 def test_the_objects_own_finalizers_are_honoured(finalizers: tuple[str, ...], expected: str) -> None:
     meta = ObjectMeta(owner_references=refs("a"), finalizers=finalizers)
-    assert plan.judge(node(), meta, [D]) == Remove(expected)
+    assert plan.plan(node(), meta, [D]) == Remove(expected)
 
 
 def test_disowning_names_the_object_and_the_owners() -> None:

@@ -7,10 +7,11 @@ import pytest
 
 from kcm_cli.api.core import ConfigMap, ObjectReference, Secret, ServiceAccount
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner import plan
-from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits, Verdict
+from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.snapshot import POD_SECRETS, secrets_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.planning.actions import Delete, Patch
 
 DAY = 24 * 3600.0
 NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)
@@ -70,19 +71,19 @@ def test_a_use_on_no_day_is_an_error(used: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("invalid_since", "verdict"),
+    ("invalid_since", "action"),
     [
-        pytest.param(None, Verdict.MARK, id="not marked"),
-        pytest.param("", Verdict.MARK, id="empty"),
-        pytest.param("soon", Verdict.MARK, id="no day"),
-        pytest.param("2026-03-02", Verdict.KEEP, id="marked not long ago"),
-        pytest.param("2026-03-01", Verdict.KEEP, id="marked on the day"),
-        pytest.param("2026-02-28", Verdict.DELETE, id="marked long ago"),
+        pytest.param(None, Patch, id="not marked"),
+        pytest.param("", Patch, id="empty"),
+        pytest.param("soon", Patch, id="no day"),
+        pytest.param("2026-03-02", type(None), id="marked not long ago"),
+        pytest.param("2026-03-01", type(None), id="marked on the day"),
+        pytest.param("2026-02-28", Delete, id="marked long ago"),
     ],
 )
-def test_verdicts(invalid_since: str | None, verdict: Verdict) -> None:
+def test_what_follows(invalid_since: str | None, action: type) -> None:
     labels = {} if invalid_since is None else {"invalid_since": invalid_since}
-    assert plan.judge(secret(**labels), LIMIT) is verdict
+    assert isinstance(plan.plan(secret(**labels), LIMIT, NOW), action)
 
 
 @pytest.mark.parametrize(

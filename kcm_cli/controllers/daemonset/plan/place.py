@@ -31,7 +31,7 @@ class Changes:
         return not (self.create or self.delete)
 
 
-def manage(snapshot: Snapshot, now: datetime) -> Changes:
+def place(snapshot: Snapshot, now: datetime) -> Changes:
     """The pods to make and delete, nodes by name."""
     changes = Changes()
     surging = allows_surge(snapshot.daemon_set)

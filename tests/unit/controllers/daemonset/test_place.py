@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.controllers.daemonset.plan.manage import manage
+from kcm_cli.controllers.daemonset.plan.place import place
 from kcm_cli.controllers.daemonset.plan.placement import ALWAYS, NEVER, ONLY_KEPT
 from tests.unit.controllers.daemonset.conftest import NOW, pod_of, set_of, take_snapshot
 
@@ -10,7 +10,7 @@ SURGE = {"maxSurge": 1, "maxUnavailable": 0}
 
 
 def changes(snapshot):
-    found = manage(snapshot, NOW)
+    found = place(snapshot, NOW)
     return found.create, sorted(pod.name for pod in found.delete)
 
 
@@ -63,7 +63,7 @@ def test_with_surge_the_new_pod_has_to_be_available_for_long_enough():
 
 
 def test_a_failed_pod_is_told_of_and_remembered():
-    found = manage(take_snapshot(set_of(), ["n1"], pod_of("n1", "failed")), NOW)
+    found = place(take_snapshot(set_of(), ["n1"], pod_of("n1", "failed")), NOW)
     assert [(n.type, n.reason, n.message) for n in found.notices] == [
         ("Warning", "FailedDaemonPod", "Found failed daemon pod ns/n1 on node n1, will try to kill it")
     ]
@@ -71,7 +71,7 @@ def test_a_failed_pod_is_told_of_and_remembered():
 
 
 def test_a_succeeded_pod_is_told_of():
-    found = manage(take_snapshot(set_of(), ["n1"], pod_of("n1", "succeeded")), NOW)
+    found = place(take_snapshot(set_of(), ["n1"], pod_of("n1", "succeeded")), NOW)
     assert [(n.type, n.reason, n.message) for n in found.notices] == [
         ("Normal", "SucceededDaemonPod", "Found succeeded daemon pod ns/n1 on node n1, will try to delete it")
     ]
@@ -80,7 +80,7 @@ def test_a_succeeded_pod_is_told_of():
 
 def test_a_failed_pod_waits_for_its_backoff():
     pods = [pod_of("n1", "failed"), pod_of("n2", "failed"), pod_of("n3", "failed")]
-    found = manage(take_snapshot(set_of(), ["n1", "n2", "n3"], *pods, backoff={"n1": 8.0, "n2": 4.0}), NOW)
+    found = place(take_snapshot(set_of(), ["n1", "n2", "n3"], *pods, backoff={"n1": 8.0, "n2": 4.0}), NOW)
     assert [pod.name for pod in found.delete] == ["n3"]
     assert found.retry_s == 4.0
 

@@ -1,0 +1,82 @@
+"""Every controller reads, plans and reports by these names, and what it plans is pure."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.manager.controller_map import CONTROLLERS
+from tests.places import ROOT
+
+FOLDER = ROOT / "kcm_cli" / "controllers"
+OURS = [descriptor.folder for descriptor in CONTROLLERS if not descriptor.cloud_only]
+LEFT = {"resourcequota", "resourceclaim", "resourcepoolstatusrequest", "statefulset"}
+"""Those that still have other names."""
+OURS = [name for name in OURS if name not in LEFT]
+OTHER_NAMES = {"assess", "decide", "judge", "manage", "for_claim", "for_volume", "Decision", "Draft", "Verdict", "Work"}
+"""Former names of plan, status and what they return."""
+IMPURE = ("asyncio", "random", "logging", "time", "kcm_cli.engine", "kcm_cli.runtime", "kcm_cli.rest.client")
+
+
+def modules(folder: Path, *names: str) -> list[Path]:
+    """The modules of a controller, or those of its rooms of these names."""
+    paths = sorted(folder.rglob("*.py"))
+    return [path for path in paths if not names or path.relative_to(folder).parts[0].removesuffix(".py") in names]
+
+
+def defined(path: Path) -> set[str]:
+    """The functions, classes and methods of a module."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)}
+
+
+def imported(path: Path) -> set[str]:
+    """The modules that a module imports, and what it takes from them."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {node.module or "", *(f"{node.module}.{name.name}" for name in node.names)}
+    return found
+
+
+def exposed(folder: Path) -> set[str]:
+    """What ``from kcm_cli.controllers.NAME.plan import …`` offers: of a package, what its ``__init__`` re-exports."""
+    path = folder / "plan" / "__init__.py" if (folder / "plan").is_dir() else folder / "plan.py"
+    return defined(path) | {name.rpartition(".")[2] for name in imported(path)}
+
+
+PLANNING = [name for name in OURS if modules(FOLDER / name, "plan")]
+
+
+@pytest.mark.parametrize("name", PLANNING)
+def test_a_plan_is_called_plan(name: str) -> None:
+    assert any(one == "plan" or one.startswith("plan_") for one in exposed(FOLDER / name))
+
+
+@pytest.mark.parametrize("name", PLANNING)
+def test_a_status_is_called_status(name: str) -> None:
+    """A room for it is only needed where it is more than a few lines."""
+    if any(path.stem == "status" for path in modules(FOLDER / name, "plan")):
+        assert "status" in exposed(FOLDER / name)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_snapshot_is_read_by_read(name: str) -> None:
+    folder = FOLDER / name
+    if any("Snapshot" in defined(path) for path in modules(folder, "snapshot")):
+        assert any({"read", "_read"} & defined(path) for path in modules(folder))
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_no_former_name_is_back(name: str) -> None:
+    assert {(path.name, one) for path in modules(FOLDER / name) for one in defined(path) & OTHER_NAMES} == set()
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_is_decided_is_pure(name: str) -> None:
+    """As import-linter has it, which follows imports of imports, too."""
+    for path in modules(FOLDER / name, "plan", "snapshot", "config"):
+        assert not any(one == bad or one.startswith(f"{bad}.") for one in imported(path) for bad in IMPURE), path
+        assert not any(isinstance(node, ast.AsyncFunctionDef) for node in ast.walk(ast.parse(path.read_text()))), path
