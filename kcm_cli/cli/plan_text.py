@@ -35,6 +35,7 @@ _COUNTED = {
     "failed": ("job fails", "jobs fail"),
     "drain": ("drain needs a flag", "drains need a flag"),
 }
+_BAD = frozenset(("stuck", "blocked", "refused", "pending", "failed", "job-failed"))
 _QUIET_KINDS = frozenset(("Endpoints", "EndpointSlice", "ControllerRevision", "IPAddress"))
 """What follows from pods; counted only."""
 
@@ -160,24 +161,25 @@ def condensed(timeline: Sequence[Happening]) -> list[Happening]:
 def _happening(one: Happening) -> Text:
     text = Text()
     text.append(f"{when(one)}  ", style="dim")
-    text.append(told(one), style="red" if one.what in ("stuck", "blocked", "refused", "pending", "failed") else "")
+    text.append(told(one), style="red" if one.what in _BAD else "")
     return text
 
 
 _PODS = {
     "created": "{be} created",
-    "pending": "{be} Pending: {detail}",
+    "pending": "{be} Pending{detail}",
     "ready": "{be} Ready",
     "unready": "{be} not Ready any more",
     "terminating": "{be} being deleted",
     "gone": "{be} deleted",
-    "failed": "failed: {detail}",
+    "failed": "failed{detail}",
     "succeeded": "succeeded",
 }
 _OTHERS = {
     "evicted": "{about} is evicted {detail}",
     "blocked": "eviction of {about} is refused: {detail}",
     "complete": "{about} is complete",
+    "job-failed": "{about} failed: {detail}",
     "stuck": "{about} makes no progress: {detail}",
     "refused": "{about} is refused pods: {detail}",
     "scaled": "{about} scales {detail}",
@@ -197,13 +199,10 @@ def told(one: Happening) -> str:
     plural = "s" if count > 1 else ""
     if one.what == "begun":
         return f"{count} run{plural} of {about} begin{'' if plural else 's'}"
-    if one.what in _PODS and about.kind != "Job":
-        who = str(about) if about.kind == "Pod" else f"{count} pod{plural} of {about}"
-        return (
-            f"{who} {_PODS[one.what].format(be='are' if plural and about.kind != 'Pod' else 'is', detail=one.detail)}"
-        )
     if one.what in _PODS:
-        return f"{about}: {one.what}{f': {one.detail}' if one.detail else ''}"
+        alone = about.kind == "Pod"
+        who, be = str(about) if alone else f"{count} pod{plural} of {about}", "are" if plural and not alone else "is"
+        return f"{who} {_PODS[one.what].format(be=be, detail=f': {one.detail}' if one.detail else '')}"
     again = f" ({count} times)" if plural else ""
     return f"{_OTHERS.get(one.what, '{about}: {detail}').format(about=about, detail=one.detail)}{again}"
 
@@ -238,8 +237,8 @@ def _difference(one: Difference) -> Text:
     )
     for field in fields[:4]:
         text.append(f"\n    {field.path}: {_value(field.before)} → {_value(field.after)}", style="default")
-    if len(fields) > 4:
-        text.append(f"\n    and {len(fields) - 4} more fields", style="dim")
+    if more := len(fields[4:]):
+        text.append(f"\n    and {more} more field{'s' if more > 1 else ''}", style="dim")
     return text
 
 

@@ -41,8 +41,8 @@ class Happening(Part, frozen=True):
 
     at_s, until_s: seconds after the change, of the first and the last of them. about: the workload or other object.
     what: of pods, ``count`` of them, ``created``, ``pending``, ``ready``, ``unready``, ``terminating``, ``gone``,
-    ``failed``, ``succeeded``, ``evicted``; ``blocked`` (an eviction), ``complete``, ``stuck``, ``refused``, ``begun``
-    (runs of a CronJob), ``scaled``, ``node``, ``drained``, ``namespace``.
+    ``failed``, ``succeeded``, ``evicted``; ``blocked`` (an eviction), ``complete``, ``job-failed``, ``stuck``,
+    ``refused``, ``begun`` (runs of a CronJob), ``scaled``, ``node``, ``drained``, ``namespace``.
     """
 
     at_s: float

@@ -1,10 +1,14 @@
 """What ends differently with the change than without it."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.meta import PartialObject
+from kcm_cli.machinery.times import parse_time
 from kcm_cli.plan.answer import Difference, Field, Happening, Object
 from kcm_cli.plan.outcome import Key, Outcome
 from kcm_cli.plan.shown import Shown
@@ -16,6 +20,9 @@ _TIMES = frozenset(
     ("lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "lastProbeTime", "observedGeneration", "renewTime")
 )
 _SHOWN_TEXT = 200
+_JITTER_S = 60.0
+"""Times that differ by less are the same moment of the two runs: which node pulls an image decides about seconds."""
+_UID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _EMPTY: tuple[object, ...] = (None, {}, [], "")
 _OF_CONTAINERS = "spec.containers[", "spec.initContainers["
 _KEYED_BY = ("name", "type", "containerPort", "key", "ip")
@@ -27,6 +34,7 @@ def differences(base: Outcome, changed: Outcome, shown: Shown) -> list[Differenc
     found: list[Difference] = []
     made: Counter[tuple[str, str, str]] = Counter()
     names: dict[tuple[str, str, str], list[str]] = {}
+    changes = _Changes(base, changed)
     for key in {**base.finals, **changed.finals}:
         before, after = _end(base, key), _end(changed, key)
         doc = after or before
@@ -47,7 +55,7 @@ def differences(base: Outcome, changed: Outcome, shown: Shown) -> list[Differenc
             action = gone if after is None else came
             found.append(Difference(action, about, owner, 1, ()))
             continue
-        fields = tuple(_fields(before, after))
+        fields = tuple(changes.fields(before, after))
         if about.kind == "Pod" and _uid(before) != _uid(after):
             found.append(Difference("replaced", about, owner, 1, tuple(one for one in fields if _is_wish(one.path))))
         elif fields:
@@ -125,27 +133,58 @@ def _is_generated(doc: Mapping[str, Any]) -> bool:
 # -- fields
 
 
-def _fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Field]:
-    for path, old, new in _changes("", before, after):
-        yield Field(path, _short(old), _short(new))
+class _Changes:
+    """What differs between the objects of two runs, apart from what is another one in every run: uids and moments."""
 
+    def __init__(self, base: Outcome, changed: Outcome) -> None:
+        self._base, self._changed = _objects_by_uid(base), _objects_by_uid(changed)
 
-def _changes(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    if old == new or (old in _EMPTY and new in _EMPTY):
-        return
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in sorted({**old, **new}):
-            if name in _TIMES or (path == "metadata" and name in _IGNORED_METADATA):
-                continue
-            yield from _changes(f"{path}.{name}" if path else name, old.get(name), new.get(name))
-        return
-    if isinstance(old, list) and isinstance(new, list):
-        keyed = _keyed(old), _keyed(new)
-        if keyed[0] is not None and keyed[1] is not None:
-            for name in sorted({**keyed[0], **keyed[1]}):
-                yield from _changes(f"{path}[{name}]", keyed[0].get(name), keyed[1].get(name))
+    def fields(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Field]:
+        """Each field that differs, its values shortened."""
+        for path, old, new in self._between("", before, after):
+            yield Field(path, _short(old), _short(new))
+
+    def _between(self, path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+        if old == new or (old in _EMPTY and new in _EMPTY):
             return
-    yield path, old, new
+        if isinstance(old, dict) and isinstance(new, dict):
+            for name in sorted({**old, **new}):
+                if name in _TIMES or (path == "metadata" and name in _IGNORED_METADATA):
+                    continue
+                yield from self._between(f"{path}.{name}" if path else name, old.get(name), new.get(name))
+            return
+        if isinstance(old, list) and isinstance(new, list):
+            keyed = _keyed(old), _keyed(new)
+            if keyed[0] is not None and keyed[1] is not None:
+                for name in sorted({**keyed[0], **keyed[1]}):
+                    yield from self._between(f"{path}[{name}]", keyed[0].get(name), keyed[1].get(name))
+                return
+        if not self._mean_the_same(old, new):
+            yield path, old, new
+
+    def _mean_the_same(self, old: Any, new: Any) -> bool:
+        one, other = _text(old), _text(new)
+        if _UID.sub(lambda uid: self._base.get(uid[0], uid[0]), one) == _UID.sub(
+            lambda uid: self._changed.get(uid[0], uid[0]), other
+        ):
+            return True
+        try:
+            return abs((parse_time(one) - parse_time(other)).total_seconds()) < _JITTER_S
+        except FormatError:
+            return False
+
+
+def _objects_by_uid(outcome: Outcome) -> dict[str, str]:
+    """The names of the objects that a run wrote to, as resource/namespace/name."""
+    found: dict[str, str] = {}
+    for (gvr, namespace, name), data in outcome.finals.items():
+        if data is not None and (uid := codec.decode(data, PartialObject).metadata.uid):
+            found[uid] = f"{gvr.plural}.{gvr.group}/{namespace}/{name}"
+    return found
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else codec.encode_sorted(value).decode()
 
 
 def _keyed(items: list[Any]) -> dict[str, Any] | None:

@@ -282,9 +282,9 @@ class Observer:
                 self.note("begun", about)
             return
         for old, changed, _ in self._change("Job", event):
-            for type_, what in (("Complete", "complete"), ("Failed", "failed")):
+            for type_, what in (("Complete", "complete"), ("Failed", "job-failed")):
                 if changed.condition(type_).status == "True" and old.condition(type_).status != "True":
-                    self.note(what, about, changed.condition(type_).message if what == "failed" else "")
+                    self.note(what, about, changed.condition(type_).message if what == "job-failed" else "")
 
     def _autoscaler(self, event: Event) -> None:
         for old, new, about in self._change("HorizontalPodAutoscaler", event):

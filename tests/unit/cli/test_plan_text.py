@@ -1,9 +1,12 @@
 """The text of ``kcm plan``."""
 
+import pytest
+
 from kcm_cli.cli.plan_text import condensed, told, when
 from kcm_cli.plan import Happening, Object
 
 TICK, NIGHTLY = Object("CronJob", "default", "tick"), Object("CronJob", "default", "nightly")
+WORK = Object("Job", "default", "work")
 
 
 def test_what_happens_again_and_again_is_told_once() -> None:
@@ -21,3 +24,17 @@ def test_what_happens_again_and_again_is_told_once() -> None:
 def test_what_happens_three_times_is_told_three_times() -> None:
     timeline = [Happening(float(n), float(n), "begun", TICK, 1, "") for n in range(3)]
     assert condensed(timeline) == timeline
+
+
+@pytest.mark.parametrize(
+    ("what", "about", "count", "detail", "text"),
+    [
+        ("terminating", WORK, 1, "", "1 pod of Job default/work is being deleted"),
+        ("gone", WORK, 2, "", "2 pods of Job default/work are deleted"),
+        ("failed", WORK, 1, "Evicted", "1 pod of Job default/work failed: Evicted"),
+        ("failed", Object("Pod", "default", "a"), 1, "", "Pod default/a failed"),
+        ("job-failed", WORK, 1, "too many", "Job default/work failed: too many"),
+    ],
+)
+def test_pods_of_jobs_are_not_the_jobs(what: str, about: Object, count: int, detail: str, text: str) -> None:
+    assert told(Happening(0.0, 0.0, what, about, count, detail)) == text

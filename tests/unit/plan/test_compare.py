@@ -1,0 +1,60 @@
+"""The final differences of two runs: what follows from the change, and not from chance."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from kcm_cli.api.batch import JOBS
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.labels import Selector
+from kcm_cli.plan.answer import Field
+from kcm_cli.plan.compare import differences
+from kcm_cli.plan.outcome import Key, Outcome
+from kcm_cli.plan.shown import Shown
+from kcm_cli.plan.snapshot import Snapshot
+
+ONE, OTHER = "37d0dc72-d670-4dba-a71a-bc32986f97db", "a37cacb2-59d7-42f3-8cfd-ba75be8d7023"
+
+
+def outcome(finals: dict[Key, Any]) -> Outcome:
+    encoded = {key: codec.encode(doc) for key, doc in finals.items()}
+    return Outcome(0.0, [], [], [], encoded, {}, [], {}, {})  # type: ignore[arg-type]
+
+
+def job(uid: str, *, ended: str = "2026-11-22T19:10:36Z", parallelism: int = 1) -> dict[Key, Any]:
+    metadata = {"name": "c-1", "namespace": "default", "uid": uid, "labels": {"controller-uid": uid}}
+    spec = {"parallelism": parallelism, "selector": {"matchLabels": {"controller-uid": uid}}}
+    doc = {"kind": "Job", "metadata": metadata, "spec": spec, "status": {"completionTime": ended}}
+    return {(JOBS.gvr, "default", "c-1"): doc}
+
+
+def claim(uid: str) -> dict[Key, Any]:
+    metadata = {"name": "data", "namespace": "default", "uid": uid}
+    doc = {"kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {"volumeName": f"pvc-{uid}"}}
+    return {(PERSISTENT_VOLUME_CLAIMS.gvr, "default", "data"): doc}
+
+
+def fields(base: dict[Key, Any], changed: dict[Key, Any]) -> list[Field]:
+    shown = Shown("", Selector(), Snapshot(datetime.now(UTC), "", "", {}), ())
+    return [one for found in differences(outcome(base), outcome(changed), shown) for one in found.fields]
+
+
+def test_an_object_that_both_runs_create_has_another_uid_in_each() -> None:
+    assert fields(job(ONE), job(OTHER)) == []
+    assert fields(claim(ONE), claim(OTHER)) == []
+
+
+def test_a_uid_of_something_else_is_a_difference() -> None:
+    other = job(OTHER)
+    other[JOBS.gvr, "default", "c-1"]["metadata"]["labels"]["controller-uid"] = "5c1a0f5e-0000-4000-8000-000000000000"
+    assert [one.path for one in fields(job(ONE), other)] == ["metadata.labels.controller-uid"]
+
+
+def test_the_same_moment_may_be_some_seconds_later() -> None:
+    assert fields(job(ONE), job(OTHER, ended="2026-11-22T19:10:31Z")) == []
+    later = "2026-11-22T19:15:31Z"
+    assert fields(job(ONE), job(OTHER, ended=later)) == [Field("status.completionTime", "2026-11-22T19:10:36Z", later)]
+
+
+def test_what_is_really_different_is_shown() -> None:
+    assert fields(job(ONE), job(OTHER, parallelism=2)) == [Field("spec.parallelism", 1, 2)]
