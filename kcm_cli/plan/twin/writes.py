@@ -44,9 +44,10 @@ class Write:
 
 @dataclass(slots=True)
 class Emitted:
-    """An Event, with how often it was emitted."""
+    """An Event, with how often it was emitted, and when first and last."""
 
     at_s: float
+    last_s: float
     client: str
     type: str
     reason: str
@@ -157,15 +158,17 @@ class Watched:
 
     def _event(self, request: Request, name: str) -> Response:
         event = codec.decode(request.body, _Event)
-        events = self._written.events
+        events, now_s = self._written.events, round(self._written.now(), 3)
         if name in events:
             events[name].count += 1
+            events[name].last_s = now_s
             events[name].message = event.message or event.note or events[name].message
         elif not name:
             name = event.metadata.name or ""
             about = event.involved_object or event.regarding or _Ref()
             events[name] = Emitted(
-                round(self._written.now(), 3),
+                now_s,
+                now_s,
                 self._client,
                 event.type,
                 event.reason,
