@@ -11,6 +11,7 @@ import msgspec
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject
+from kcm_cli.machinery.quoting import quote
 
 T = TypeVar("T", bound=Object)
 
@@ -62,6 +63,16 @@ class Undecodable:
         return f"{meta.namespace}/{meta.name}" if meta.namespace and meta.name else meta.name
 
 
+class _TypeMeta(msgspec.Struct, frozen=True, gc=False):
+    api_version: str = msgspec.field(default="", name="apiVersion")
+    kind: str = ""
+
+
+_METADATA_ONLY = ("meta.k8s.io/v1", "PartialObjectMetadata")
+_LONGEST_HEAD = 512
+_UNTYPED = b'{"metadata":{'
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource(Generic[T]):
     """A kind: its address, whether it is namespaced, and the view that controllers get of it.
@@ -97,6 +108,36 @@ class Resource(Generic[T]):
             msgspec.structs.force_setattr(obj, "raw", raw)
         return obj
 
+    def heads(self, *, metadata_only: bool = False) -> tuple[bytes, ...]:
+        """How servers begin objects of this kind, most of them; Go writes structs and maps in different orders."""
+        return _heads(self, metadata_only)
+
+    def foreign(self, data: bytes | msgspec.Raw, *, metadata_only: bool = False) -> str:
+        """Of which kind an object says it is, if of another: ``Service (v1)``; empty for one that does not say.
+
+        metadata_only: the metadata of an object has a kind of its own.
+        """
+        head = memoryview(data)[:_LONGEST_HEAD].tobytes()
+        if not self.kind or head.startswith(self.heads(metadata_only=metadata_only)):
+            return ""
+        try:
+            found = codec.decode(data, _TypeMeta)
+        except codec.DecodeError:
+            return ""  # it cannot be decoded as any kind
+        if metadata_only and found.kind == _METADATA_ONLY[1]:
+            return ""
+        if found.kind in ("", self.kind) and (metadata_only or found.api_version in ("", self.api_version)):
+            return ""  # of metadata the version matters to nobody, and client-go does not look at it
+        return f"{quote(found.kind)} ({quote(found.api_version)})"
+
+    def read_item(self, data: msgspec.Raw, *, metadata_only: bool = False) -> "T | Undecodable":
+        """One object of a list. One of another kind is taken for spoilt: what it stands in for is not known."""
+        if memoryview(data)[: len(_UNTYPED)] != _UNTYPED:  # items do not repeat what the list says
+            what = self.foreign(data, metadata_only=metadata_only)
+            if what:
+                return Undecodable(ObjectMeta(), f"an object of another kind: {what}", spoilt=True)
+        return self.decode_or_explain(data)
+
     def decode_or_explain(self, data: bytes | msgspec.Raw) -> "T | Undecodable":
         """One object of a list or watch; what can be said of it where it is none of this kind."""
         try:
@@ -107,6 +148,19 @@ class Resource(Generic[T]):
 
     def __str__(self) -> str:
         return str(self.gvr)
+
+
+@cache
+def _heads(resource: Resource[Any], metadata_only: bool) -> tuple[bytes, ...]:
+    kinds = [(resource.api_version, resource.kind)]
+    if metadata_only:
+        kinds.insert(0, _METADATA_ONLY)
+    texts = [
+        text
+        for version, kind in kinds
+        for text in (f'{{"kind":"{kind}","apiVersion":"{version}",', f'{{"apiVersion":"{version}","kind":"{kind}",')
+    ]
+    return tuple(text.encode() for text in texts)
 
 
 @cache

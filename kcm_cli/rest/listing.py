@@ -123,7 +123,7 @@ async def list_readable(
             body = await client.list_page(resource, namespace, **selection)
         page = read_page(body, "" if metadata_only else resource.kind)
         for item in page.items:
-            obj = resource.decode_or_explain(item)
+            obj = resource.read_item(item, metadata_only=metadata_only)
             if not isinstance(obj, Undecodable):
                 items.append(obj)
             elif obj.spoilt:

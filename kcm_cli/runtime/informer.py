@@ -248,7 +248,7 @@ class Informer(Generic[T]):
         while True:
             page = await self._page(token)
             for index, item in enumerate(page.items):
-                obj = self.resource.decode_or_explain(item)
+                obj = self.resource.read_item(item, metadata_only=self.scope.metadata_only)
                 if isinstance(obj, Undecodable) and obj.spoilt and self._spoilt < PATIENCE:
                     raise Unreadable(f"the list cannot be read: {obj.why}")
                 found[_key(obj)] = obj
@@ -345,7 +345,12 @@ class Informer(Generic[T]):
     async def _events(self, query: tuple[tuple[str, str], ...]) -> AsyncGenerator[_Event[T], None]:
         """The events of one watch, until the server ends it. Yields to the loop after each chunk of PAGE."""
         scope = self.scope
-        decoder = EventDecoder(self.resource, lenient=self._spoilt >= PATIENCE)
+        decoder = EventDecoder(
+            self.resource,
+            metadata_only=scope.metadata_only,
+            lenient=self._spoilt >= PATIENCE,
+            odd=partial(self._object_errors.odd, self.resource),
+        )
         timeout_s = int((LONG_WATCH_S if self._in_process else WATCH_S) * (1 + self._rng.random()))
         count = 0
         async with self._client.watch(

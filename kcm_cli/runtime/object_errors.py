@@ -28,9 +28,11 @@ class ObjectErrors:
         metrics = metrics or Registry()
         self._emit = emit
         self._versions: OrderedDict[tuple[str, str], tuple[str, str]] = OrderedDict()
+        self._odd: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._undecodable = metrics.counter(
             "kcm_undecodable_objects_total",
-            "How many objects, each version once, could not be decoded and are unknown to the caches.",
+            "How many objects, each version once, could not be decoded and are unknown to the caches; and watch events "
+            "of no known type, or with objects of another kind.",
             labels=("resource",),
         )
         self._failed = metrics.counter(
@@ -58,6 +60,19 @@ class ObjectErrors:
             ref = EventRef(resource.api_version, resource.kind, meta.namespace, meta.name, meta.uid)
             message = f"kube-controller-manager cannot decode this object, controllers do not see this version: {why}"
             self._emit(Notice(ref, "Warning", REASON, message))
+
+    def odd(self, resource: Resource[Any], why: str) -> None:
+        """A watch has sent what is no change of an object of its kind. Each is counted, one of each sort is logged."""
+        self._undecodable.labels(resource.plural).inc()
+        sort = (str(resource), bounded(why, FOREIGN_LIMIT))
+        known = sort in self._odd
+        self._odd[sort] = None
+        self._odd.move_to_end(sort)
+        if len(self._odd) > MOST:
+            self._odd.popitem(last=False)
+        if not known:
+            fields = {"resource": sort[0], "err": sort[1]}
+            log.error("Unexpected watch event, it is passed over", extra={"fields": fields})
 
     def decoded(self, resource: Resource[Any], key: str) -> None:
         """A later version could be decoded, or the object has been deleted."""

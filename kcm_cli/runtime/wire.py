@@ -7,9 +7,8 @@ from how the JSON is written: order of keys, spaces and line breaks are a proxy'
 upstream: staging/src/k8s.io/apimachinery/pkg/watch/streamwatcher.go, pkg/util/framer
 """
 
-import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 import msgspec
@@ -17,15 +16,16 @@ import msgspec
 from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object, PartialObject
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest import errors
 from kcm_cli.rest.reading import unreadable
 from kcm_cli.rest.transport import Unreadable
 
-log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
 
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
-CHANGES = frozenset({ADDED, MODIFIED, DELETED})
+_BY_FREQUENCY = (MODIFIED, ADDED, DELETED)
+CHANGES = frozenset(_BY_FREQUENCY)
 KNOWN = CHANGES | {BOOKMARK, ERROR}
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -64,13 +64,24 @@ class _RawEvent(msgspec.Struct, frozen=True, gc=False):
 class EventDecoder(Generic[T]):
     """Decodes the events of one watch.
 
-    ``lenient``: an object with bytes that are no UTF-8 is taken for one that cannot be decoded; otherwise the answer is
-    taken for spoilt on its way, and is Unreadable.
+    ``odd`` is told of events that are passed over: of types that nobody knows, and with objects of another kind, which
+    say nothing about one of this kind. ``lenient``: an object with bytes that are no UTF-8 is taken for one that cannot
+    be decoded; otherwise the answer is taken for spoilt on its way, and is Unreadable.
     """
 
-    def __init__(self, resource: Resource[T], *, lenient: bool = False) -> None:
+    def __init__(
+        self,
+        resource: Resource[T],
+        *,
+        metadata_only: bool = False,
+        lenient: bool = False,
+        odd: Callable[[str], None] = lambda why: None,
+    ) -> None:
         self._resource = resource
+        self._metadata_only = metadata_only
         self._lenient = lenient
+        self._odd = odd
+        self._own = _beginnings(resource.heads(metadata_only=metadata_only))
         self._rest: list[bytes] = []
         self._size = 0
         self._pieces = _Pieces()
@@ -104,7 +115,10 @@ class EventDecoder(Generic[T]):
                 except codec.DecodeError:
                     pass  # the slow way tells what it is
                 else:
-                    if event.type in CHANGES and event.object.metadata.name:
+                    known = event.type in CHANGES and event.object.metadata.name
+                    if known and (
+                        line.startswith(self._own) or not self._foreign(codec.decode(line, _RawEvent).object)
+                    ):
                         yield event
                         return
             try:
@@ -112,7 +126,7 @@ class EventDecoder(Generic[T]):
             except codec.DecodeError:
                 pass  # perhaps not one event to a line
             else:
-                yield from self._raw(raw)
+                yield from self._raw(raw, own=line.startswith(self._own))
                 return
         for piece in self._pieces.add(line):
             try:
@@ -120,12 +134,17 @@ class EventDecoder(Generic[T]):
             except codec.DecodeError as error:
                 raise unreadable(error) from None
 
-    def _raw(self, raw: _RawEvent) -> Iterator[WatchEvent[T] | BrokenEvent | Bookmark]:
+    def _raw(self, raw: _RawEvent, *, own: bool = False) -> Iterator[WatchEvent[T] | BrokenEvent | Bookmark]:
+        """own: its object is known to be of the watch's kind."""
         if raw.type == ERROR:
             raise errors.from_status(raw.object)
-        if raw.type == BOOKMARK:
+        if raw.type not in KNOWN:
+            self._odd(f"an event of type {quote(raw.type[:64])}")
+        elif not own and (what := self._foreign(raw.object)):
+            self._odd(f"an object of another kind: {what}")
+        elif raw.type == BOOKMARK:
             yield _bookmark(raw.object)
-        elif raw.type in CHANGES:
+        else:
             obj = self._resource.decode_or_explain(raw.object)
             if not isinstance(obj, Undecodable):
                 yield WatchEvent(raw.type, obj)
@@ -133,9 +152,14 @@ class EventDecoder(Generic[T]):
                 raise Unreadable(f"the watch cannot be read: {obj.why}")
             else:
                 yield BrokenEvent(raw.type, obj)
-        else:
-            fields = {"resource": str(self._resource), "type": raw.type[:64]}
-            log.error("Unable to understand watch event", extra={"fields": fields})
+
+    def _foreign(self, data: msgspec.Raw) -> str:
+        return self._resource.foreign(data, metadata_only=self._metadata_only)
+
+
+def _beginnings(heads: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """How a server writes a change of an object that begins so. It is not concluded that others are anything else."""
+    return tuple(b'{"type":"%s","object":%s' % (type_.encode(), head) for head in heads for type_ in _BY_FREQUENCY)
 
 
 def _bookmark(data: msgspec.Raw) -> Bookmark:

@@ -17,7 +17,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError
-from kcm_cli.runtime.informer import CHUNK, Informer, InformerOptions
+from kcm_cli.runtime.informer import CHUNK, PATIENCE, Informer, InformerOptions
 from kcm_cli.runtime.object_errors import ObjectErrors
 
 JSON = {"content-type": "application/json"}
@@ -344,6 +344,32 @@ def test_undecodable_objects_are_counted_logged_and_said_once_per_version(caplog
     assert [(notice.ref.kind, notice.ref.namespace, notice.ref.name, notice.reason) for notice in said] == [
         ("Pod", "ns", "b", "Undecodable")
     ] * 2
+
+
+def test_what_a_watch_should_not_send_is_passed_over_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A Service of a pod's name is no pod, whatever becomes of it."""
+    registry = Registry()
+    service = {"kind": "Service", "apiVersion": "v1", **pod("a", 9)}
+    odd = [event("MODIFIED", service), event("DELETED", service), event("NEWS", pod("a", 9))]
+    marks = [bookmark(6), event("BOOKMARK", {"metadata": {}}), event("BOOKMARK", service)]
+    server = Server([[added("a", 1), bookmark(5, last=True), *odd, *odd, *marks, deleted("b", 7), HOLD]])
+    seen = follow(server, errors=ObjectErrors(registry))
+    assert (seen.told, seen.known, seen.version) == (["+ a@1"], {"a": "1"}, "7")
+    assert b'kcm_undecodable_objects_total{resource="pods"} 7' in registry.expose()
+    assert [record.fields["err"] for record in caplog.records] == [  # type: ignore[attr-defined]
+        'an object of another kind: "Service" ("v1")',
+        'an event of type "NEWS"',
+    ]
+    assert len(server.asked) == 1
+
+
+def test_a_list_with_objects_of_another_kind_is_asked_for_again_and_then_lived_with() -> None:
+    """Until then what such an object stands in for may be one that is there."""
+    mixed = page(7, pod("a", 1), {"kind": "Service", "apiVersion": "v1", **pod("b", 2)})
+    server = Server([status(422, "Invalid")], [mixed] * (PATIENCE + 1))
+    seen = follow(server)
+    assert (seen.told, seen.synced, seen.version) == (["+ a@1"], True, "7")
+    assert [asked["verb"] for asked in server.asked].count("list") == PATIENCE + 1
 
 
 def test_a_listener_that_fails_for_one_object_costs_no_other_anything() -> None:

@@ -17,9 +17,9 @@ from kcm_cli.runtime import wire
 from kcm_cli.runtime.wire import Bookmark, BrokenEvent, EventDecoder, WatchEvent
 
 META = {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "5"}
-CHANGE = {"type": "ADDED", "object": {"kind": "Pod", "metadata": META, "spec": {"text": 'a "quoted" } ] \\ brace'}}}
+CHANGE = {"type": "ADDED", "object": {"metadata": META, "spec": {"text": 'a "quoted" } ] \\ brace'}}}
 LAST = {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}
-BOOKMARK = {"type": "BOOKMARK", "object": {"kind": "Pod", "metadata": LAST, "spec": {"containers": None}}}
+BOOKMARK = {"type": "BOOKMARK", "object": {"metadata": LAST, "spec": {"containers": None}}}
 EXPIRED = {"type": "ERROR", "object": {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}}
 
 SPELLINGS: dict[str, Callable[[Any], str]] = {
@@ -81,8 +81,51 @@ def test_an_object_without_a_name_is_broken(metadata: object) -> None:
     assert event.object.key == ""
 
 
-def test_unknown_types_are_passed_over() -> None:
-    assert read(PODS, lines('{"type": "NEWS", "object": {}}', '{"object": {}}', '{"type": null}', "{}")) == []
+def test_unknown_types_are_passed_over_and_told() -> None:
+    told: list[str] = []
+    decoder = EventDecoder(PODS, odd=told.append)
+    news = ('{"type": "NEWS", "object": {}}', '{"object": {}}', '{"type": null}', "{}")
+    assert list(decoder.feed(lines(*news))) == []
+    assert told == ['an event of type "NEWS"', *['an event of type ""'] * 3]
+
+
+FOREIGN = {
+    "another kind": {"kind": "Service", "apiVersion": "v1", "metadata": META},
+    "another version": {"kind": "{kind}", "apiVersion": "x/v2", "metadata": META},
+    "another version alone": {"apiVersion": "x/v2", "metadata": META},
+    "another kind alone": {"kind": "Service", "metadata": META},
+    "a Status": {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500},
+    "a Table": {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": "7"}, "rows": []},
+    "metadata": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": META},
+    "a kind of any length": {"kind": "K" * 10_000, "apiVersion": "v1", "metadata": META},
+}
+
+
+@KINDS
+@pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
+@pytest.mark.parametrize("type_", ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
+@pytest.mark.parametrize("name", FOREIGN)
+def test_objects_of_another_kind_say_nothing(
+    resource: Resource[Any], spell: Callable[[Any], str], type_: str, name: str
+) -> None:
+    told: list[str] = []
+    decoder = EventDecoder(resource, odd=told.append)
+    doc = {**FOREIGN[name]}
+    if "kind" in doc:
+        doc["kind"] = doc["kind"].format(kind=resource.kind)
+    own = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": META}
+    read = list(decoder.feed(lines(*(spell({"type": type_, "object": one}) for one in (doc, own, doc)))))
+    assert [event.resource_version if isinstance(event, Bookmark) else event.object.key for event in read] == [
+        "5" if type_ == "BOOKMARK" else "ns/a"
+    ]
+    assert told == [f'an object of another kind: "{doc.get("kind", "")}" ("{doc.get("apiVersion", "")}")'] * 2
+
+
+@pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
+def test_metadata_has_a_kind_of_its_own_where_it_was_asked_for(spell: Callable[[Any], str]) -> None:
+    decoder = EventDecoder(PODS.metadata_only, metadata_only=True)
+    shown = [FOREIGN["metadata"], {"kind": "Pod", "apiVersion": "v1", "metadata": META}, FOREIGN["another kind"]]
+    assert len(list(decoder.feed(lines(*(spell({"type": "ADDED", "object": one}) for one in shown))))) == 2
 
 
 @pytest.mark.parametrize("body", ["null", '"no"', "[]", '{"code": "x"}', '{"code": 0, "reason": null}'])
