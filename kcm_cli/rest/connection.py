@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection of a client, straight on httptools: one request, then its answer, then the next.
 
 Guarantees: an exchange ends with a whole answer or with Lost; a stream that is not read holds back its
-server; a connection on which something unexpected happened is not ``free`` again.
+server; a connection on which something unexpected happened is not ``free`` again; headers and trailers are bounded.
 """
 
 import asyncio
@@ -15,6 +15,9 @@ from kcm_cli.rest.transport import Response
 
 MOST_UNREAD = 256 * 1024
 """Bytes of a stream that are taken in before they are read."""
+MOST_HEADERS = 1024
+MOST_HEAD = 1 << 20
+"""So many bytes may come without any of a body."""
 
 
 class Lost(ConnectionError):
@@ -27,6 +30,13 @@ class Lost(ConnectionError):
         super().__init__("the server closed the connection")
         self.answered = answered
         self.why = why
+
+
+class HeadTooLarge(ConnectionError):
+    """The headers or trailers of an answer are more than any server has to say."""
+
+    def __init__(self) -> None:
+        super().__init__(f"the headers of the answer are longer than {MOST_HEAD} bytes, or more than {MOST_HEADERS}")
 
 
 class Incoming:
@@ -46,7 +56,7 @@ class Incoming:
         self._connection = connection
 
     async def read(self) -> bytes:
-        """What has come since; empty at the end. Raises Lost or HttpParserError."""
+        """What has come since; empty at the end. Raises ConnectionError (Lost, HeadTooLarge) or HttpParserError."""
         while not self.chunks:
             if self._failure is not None:
                 raise self._failure
@@ -92,6 +102,7 @@ class Connection(asyncio.Protocol):
         self._until_close = False
         self._keep = True
         self._paused = False
+        self._headers = self._without_body = 0
 
     @property
     def transport(self) -> asyncio.Transport:
@@ -104,7 +115,8 @@ class Connection(asyncio.Protocol):
         return self._keep and self._incoming is None and self._transport is not None
 
     async def ask(self, data: bytes, *, bodiless: bool = False) -> Response:
-        """Send a request as it goes over the wire; its answer. Raises Lost or HttpParserError.
+        """Send a request as it goes over the wire; its answer. Raises ConnectionError (Lost, HeadTooLarge) or
+        HttpParserError.
 
         bodiless: the answer has no body, whatever its headers say (CONNECT).
         """
@@ -133,6 +145,7 @@ class Connection(asyncio.Protocol):
     def _send(self, data: bytes, *, whole: bool, bodiless: bool = False) -> Incoming:
         if self._transport is None:
             raise Lost(answered=False)
+        self._headers = self._without_body = 0
         self._incoming = incoming = Incoming(self, asyncio.get_running_loop().create_future())
         self._whole, self._bodiless, self._until_close = whole, bodiless, False
         try:
@@ -159,11 +172,19 @@ class Connection(asyncio.Protocol):
         if self._incoming is None:
             self.close()  # an answer to nothing: the server gives up an idle connection
             return
+        self._without_body += len(data)
+        if self._without_body > MOST_HEAD:
+            self._give_up(HeadTooLarge())
+            return
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._finish(error)
-            self.close()
+            why = error.__context__  # what a callback raised
+            self._give_up(why if isinstance(why, HeadTooLarge) else error)
+
+    def _give_up(self, error: Exception) -> None:
+        self._finish(error)
+        self.close()
 
     def eof_received(self) -> None:
         self._keep = False
@@ -182,6 +203,9 @@ class Connection(asyncio.Protocol):
             self._incoming.headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers += 1
+        if self._headers > MOST_HEADERS:
+            raise HeadTooLarge
         if self._incoming is not None:
             headers, key, text = self._incoming.headers, name.decode("latin-1").lower(), value.decode("latin-1")
             headers[key] = text if key not in headers else f"{headers[key]}, {text}"
@@ -201,6 +225,7 @@ class Connection(asyncio.Protocol):
             incoming.head.set_result(None)
 
     def on_body(self, body: bytes) -> None:
+        self._without_body = 0
         if self._incoming is not None and not self._incoming.add(body) and not self._whole and not self._paused:
             self._paused = True
             self.transport.pause_reading()

@@ -93,6 +93,8 @@ class Dialer:
             raise error.__cause__ or error from None
         except ProxyError as error:
             raise ProxyRefused(one_line(error)) from error
+        except ValueError as error:  # SOCKS5 has a byte for their length, python-socks ASCII for what is in them
+            raise ProxyRefused("the user, the password or the server's name cannot be sent to it") from error
         _noticing(made)
         return made
 

@@ -673,6 +673,29 @@ def test_idle_connections_are_closed(run, serving, authority):
     run(main())
 
 
+@pytest.mark.parametrize("part", [b"x: " + b"y" * 60_000 + b"\r\n", b"x: y\r\n" * 100], ids=["long", "many"])
+@pytest.mark.parametrize("place", ["head", "trailers"])
+def test_headers_without_end_are_not_collected(run, serving, authority, part, place):
+    async def endless(asked, writer):
+        head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n"
+        writer.write(head if place == "head" else head + b"\r\n2\r\n{}\r\n0\r\n")
+        while not writer.is_closing():
+            writer.write(part)
+            await writer.drain()
+            await asyncio.sleep(0)
+
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            server.answer = endless
+            with pytest.raises(ConnectionLost, match="the headers of the answer are longer than"):
+                await made.send(POST)
+
+    run(main())
+
+
 async def tunnel(reader, writer, seen):
     lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     seen += [lines[0].split()[1], *(line for line in lines if line.startswith("proxy-"))]

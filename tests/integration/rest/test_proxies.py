@@ -1,0 +1,182 @@
+"""Proxies that stall, drip, lie or hang up: one bounded wait, one clear error, and no socket left behind."""
+
+import asyncio
+import re
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.rest import dialing, reasons, session
+from kcm_cli.rest.access import Access
+from kcm_cli.rest.session import Session
+from kcm_cli.rest.tls import TLSFiles
+from kcm_cli.rest.transport import Request, Unreachable
+
+GET = Request("GET", "/api")
+STALL, CLOSE, DRIP = "stall", "close", "drip"
+GRANTED = b"\x05\x00\x00\x01" + bytes(6)
+CONNECTED = b"HTTP/1.1 200 Connected\r\n\r\n"
+LONG = b"x: " + b"y" * 65_000 + b"\r\n"
+
+LATE = "no connection within"
+GONE = "the proxy refused: Connection closed unexpectedly|the server closed the connection|reset by peer|broken pipe"
+SOCKS = {
+    "accepts and stalls": ([STALL], LATE),
+    "accepts and closes": ([CLOSE], GONE),
+    "stalls after its method": ([b"\x05\x00", STALL], LATE),
+    "closes after its method": ([b"\x05\x00", CLOSE], GONE),
+    "stalls in its reply": ([b"\x05\x00", GRANTED[:5], STALL], LATE),
+    "grants and stalls": ([b"\x05\x00", GRANTED, STALL], LATE),
+    "grants and closes": ([b"\x05\x00", GRANTED, CLOSE], "connection|TLS|ssl"),
+    "speaks HTTP": ([b"HTTP/1.1 400 Bad Request\r\n\r\n", STALL], "the proxy refused: Unexpected SOCKS version"),
+    "wants another method": ([b"\x05\x01", STALL], "the proxy refused: Unexpected SOCKS authentication method"),
+    "wants a method that there is not": ([b"\x05\x77", STALL], "the proxy refused: Invalid authentication method"),
+    "replies garbage": ([b"\x05\x00", b"\xff" * 40, STALL], "the proxy refused"),
+    "has an unknown address": ([b"\x05\x00", b"\x05\x00\x00\x09" + bytes(40), STALL], "the proxy refused|no conn"),
+    "grants and speaks no TLS": ([b"\x05\x00", GRANTED, b"garbage" * 10, STALL], "TLS handshake failed"),
+}
+HTTP = {
+    "accepts and stalls": ([STALL], LATE),
+    "accepts and closes": ([CLOSE], GONE),
+    "stalls in its head": ([CONNECTED[:20], STALL], LATE),
+    "closes in its head": ([CONNECTED[:20], CLOSE], GONE),
+    "connects and stalls": ([CONNECTED, STALL], LATE),
+    "connects and closes": ([CONNECTED, CLOSE], "connection|TLS|ssl"),
+    "goes on for ever": ([b"HTTP/1.1 100 Continue\r\n\r\n" * 50, STALL], LATE),
+    "has no end of headers": ([CONNECTED[:-2], *[LONG] * 40, STALL], "the headers of the answer are longer"),
+    "has no end of short headers": ([CONNECTED[:-2], b"x: y\r\n" * 2000, STALL], "the headers of the answer are"),
+    "speaks no HTTP": ([b"\x05\x00" * 20, STALL], "(?i)http|expected|invalid"),
+    "connects and speaks no TLS": ([CONNECTED, b"garbage" * 10, STALL], "TLS handshake failed"),
+    "redirects": ([b"HTTP/1.1 307 Moved\r\nlocation: http://127.0.0.1:1/\r\n\r\n", STALL], "it answered 307"),
+}
+CASES = [("socks5", name, *case) for name, case in SOCKS.items()] + [
+    ("http", name, *case) for name, case in HTTP.items()
+]
+
+
+class Proxy:
+    """Does what a script says, and counts the connections that are still open."""
+
+    def __init__(self, steps, *, slowly=False):
+        self.steps, self.slowly, self.open, self.served, self.port = steps, slowly, 0, 0, 0
+
+    async def serve(self, reader, writer):
+        self.open, self.served, said = self.open + 1, self.served + 1, False
+        try:
+            for step in self.steps:
+                if step is STALL:
+                    while await reader.read(65536):
+                        pass
+                elif step is CLOSE:
+                    break
+                else:
+                    if not said:
+                        await reader.read(65536)
+                    said = step in (LONG, CONNECTED[:-2])
+                    for part in (bytes([one]) for one in step) if self.slowly else (step,):
+                        writer.write(part)
+                        await writer.drain()
+                        await asyncio.sleep(0)
+        except ConnectionError:
+            pass
+        finally:
+            self.open -= 1
+            writer.close()
+
+
+@asynccontextmanager
+async def serving_proxy(proxy):
+    running = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+    proxy.port = running.sockets[0].getsockname()[1]
+    try:
+        yield proxy
+    finally:
+        running.close()
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    for module in (dialing, reasons, session):
+        monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", 0.4)
+
+
+@asynccontextmanager
+async def through(scheme, steps, authority, *, slowly=False):
+    """A session whose server is behind such a proxy, and the proxy."""
+    async with serving_proxy(Proxy(steps, slowly=slowly)) as proxy:
+        files = TLSFiles(ca_file=authority.path)
+        made = Session(Access("https://api.example", files, proxy=f"{scheme}://127.0.0.1:{proxy.port}"), LoopClock())
+        try:
+            yield made, proxy
+        finally:
+            await made.close()
+
+
+async def left_by_all(proxy):
+    while proxy.open:
+        await asyncio.sleep(0.01)
+
+
+def test_a_proxy_that_makes_no_connection_is_given_up_with_a_reason(run, authority):
+    async def refused(scheme, name, steps, expected):
+        async with through(scheme, steps, authority) as (made, proxy):
+            with pytest.raises(Unreachable) as sent:
+                await made.send(GET)
+            with pytest.raises(Unreachable) as opened:
+                async with made.stream(GET):
+                    pass
+            for caught in (sent, opened):
+                assert re.search(expected, str(caught.value)), (scheme, name, str(caught.value))
+            await left_by_all(proxy)
+            assert proxy.served == 2, (scheme, name)
+
+    async def main():
+        await asyncio.gather(*(refused(*case) for case in CASES))
+
+    run(main())
+
+
+def test_who_waits_for_a_proxy_can_be_cancelled(run, authority, monkeypatch):
+    for module in (dialing, session):
+        monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", 60)
+
+    async def cancelled(scheme, name, steps, expected):
+        async with through(scheme, [*(step for step in steps if step is not CLOSE), STALL], authority) as (made, proxy):
+            task = asyncio.create_task(made.send(GET))
+            await asyncio.sleep(0.2)
+            task.cancel()
+            await asyncio.wait([task])
+            await left_by_all(proxy)
+            assert task.cancelled() or isinstance(task.exception(), Unreachable), (scheme, name)
+
+    async def main():
+        await asyncio.gather(*(cancelled(*case) for case in CASES))
+
+    run(main())
+
+
+@pytest.mark.parametrize("user", ["j\u00e4ne:p", "jane:" + "p" * 300], ids=["not ASCII", "too long"])
+def test_what_a_socks_proxy_cannot_be_told_is_no_crash(run, authority, user):
+    async def main():
+        async with serving_proxy(Proxy([b"\x05\x02", STALL])) as proxy:
+            files = TLSFiles(ca_file=authority.path)
+            access = Access("https://api.example", files, proxy=f"socks5://{user}@127.0.0.1:{proxy.port}")
+            made = Session(access, LoopClock())
+            with pytest.raises(Unreachable, match="cannot be sent to it"):
+                await made.send(GET)
+            await made.close()
+
+    run(main())
+
+
+def test_a_proxy_that_drips_is_waited_for(run, authority):
+    """Byte by byte is slow, not wrong: what is missing then is the server behind it."""
+
+    async def main():
+        for scheme, steps in (("socks5", [b"\x05\x00", GRANTED]), ("http", [CONNECTED])):
+            async with through(scheme, [*steps, CLOSE], authority, slowly=True) as (made, _):
+                with pytest.raises(Unreachable, match="connection|TLS|ssl"):
+                    await made.send(GET)
+
+    run(main())
