@@ -23,7 +23,7 @@ class Descriptor:
     """One controller.
 
     name, alias: what --controllers understands. client: the client's name and, with
-    --use-service-account-credentials, the service account. source: what its Events name as their source (its
+    --use-service-account-credentials, the service account; source: what its Events name as their source (both: its
     name, if empty). module: where its ``CONTROLLER`` is, if not in ``kcm_cli.controllers``. gates: all have
     to be on. requires: API resources (group/version/plural), one of which has to be served. options: a group of
     ``component.options``; its SECTION is its place in the help, if not the controller's name. key: where they stand

@@ -3,6 +3,7 @@
 MachineryError
 ├── FormatError    a text outside its grammar (selector, quantity, duration, time, percentage)
 └── PatchError     a patch that does not apply to its document
+SyncError          what a controller waits for, or cannot work with
 
 The text of each is what Kubernetes' clients see.
 """
@@ -20,3 +21,9 @@ class FormatError(MachineryError):
 
 class PatchError(MachineryError):
     """A patch is malformed or does not apply."""
+
+
+class SyncError(Exception):
+    """A state of the cluster in which a sync cannot go on. It is logged without a traceback, and retried."""
+
+    reason = ""

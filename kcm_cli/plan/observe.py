@@ -15,7 +15,6 @@ from kcm_cli.sandbox.apiserver.store import Event, Store
 PODS, NODES = GVR("", "v1", "pods"), GVR("", "v1", "nodes")
 NAMESPACES = GVR("", "v1", "namespaces")
 REPLICA_SETS = GVR("apps", "v1", "replicasets")
-REPLICATION_CONTROLLERS = GVR("", "v1", "replicationcontrollers")
 DEPLOYMENTS = GVR("apps", "v1", "deployments")
 STATEFUL_SETS = GVR("apps", "v1", "statefulsets")
 DAEMON_SETS = GVR("apps", "v1", "daemonsets")

@@ -2,7 +2,7 @@
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,8 +22,6 @@ from kcm_cli.plan.observe import (
     NAMESPACES,
     NODES,
     PODS,
-    REPLICA_SETS,
-    REPLICATION_CONTROLLERS,
     STATEFUL_SETS,
     Observer,
     Seen,
@@ -44,14 +42,6 @@ from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
 _THRESHOLDS = 100_000, 20, 100
 _UNSHOWN = frozenset((GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "events")))
-_CREATORS = {
-    "ReplicaSet": REPLICA_SETS,
-    "ReplicationController": REPLICATION_CONTROLLERS,
-    "StatefulSet": STATEFUL_SETS,
-    "DaemonSet": DAEMON_SETS,
-    "Job": JOBS,
-}
-_FORBIDDEN, _QUOTA = " is forbidden: ", "exceeded quota: "
 Key = tuple[GVR, str, str]
 
 
@@ -204,46 +194,16 @@ def _problems(twin: Twin, observer: Observer, applying: Applying) -> Iterator[Re
     yield from _workloads(store, waiting)
     for about, text in sorted(applying.blocked.items()):
         yield Refusal("pdb", about, text)
-    yield from refused_creations(twin.written.events.values(), lambda about: _exists(store, about))
+    for event in twin.written.events.values():
+        if event.reason == "FailedCreate" and "exceeded quota" in event.message:
+            about = Object(event.kind, event.namespace, event.name)
+            yield Refusal("quota", about, event.message)
     for image, why in sorted(twin.learned.refused.items()):
         yield Refusal("image", Object("Image", "", image), f"its pods cannot start: {why}")
     for key, why in sorted(twin.learned.hopeless.items()):
         namespace, kind, name = key.split("/", 2)
         text = f"new pods are taken to fare as those that it has: {why}"
         yield Refusal("stuck", Object(kind, namespace, name), text)
-
-
-def refused_creations(events: Iterable[Emitted], exists: Callable[[Object], bool]) -> Iterator[Refusal]:
-    """Workloads whose pods or claims are refused: by a quota at any time, or by anything else at their last try.
-
-    One for each workload and quota, however many of its pods were refused.
-    """
-    told: set[tuple[Object, str]] = set()
-    failed: dict[Object, Emitted] = {}
-    made_s: dict[Object, float] = {}
-    for event in events:
-        about = Object(event.kind, event.namespace, event.name)
-        if event.reason == "SuccessfulCreate":
-            made_s[about] = max(event.last_s, made_s.get(about, event.last_s))
-        if event.reason != "FailedCreate":
-            continue
-        _, by_quota, limits = event.message.partition(_QUOTA)
-        if not by_quota:
-            if about not in failed or failed[about].last_s < event.last_s:
-                failed[about] = event
-        elif (key := (about, limits.partition(",")[0])) not in told:
-            told.add(key)
-            yield Refusal("quota", about, f"its pods are refused: {by_quota}{limits}")
-    for about, event in failed.items():
-        if event.last_s > made_s.get(about, -1.0) and exists(about):
-            yield Refusal(
-                "refused", about, f"its pods are refused: {event.message.partition(_FORBIDDEN)[2] or event.message}"
-            )
-
-
-def _exists(store: Store, about: Object) -> bool:
-    gvr = _CREATORS.get(about.kind)
-    return gvr is not None and store.get(gvr, about.namespace, about.name) is not None
 
 
 def _waiting(store: Store, observer: Observer) -> Iterator[tuple[Object, str]]:

@@ -6,6 +6,5 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="namespace-controller",
     alias="namespace",
-    client="namespace-controller",
     options=NamespaceConfig,
 )

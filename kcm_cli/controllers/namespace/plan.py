@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kcm_cli.api.core import Condition, Pod
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.conditions import updated
 from kcm_cli.planning.pods import is_terminal
@@ -47,10 +48,8 @@ _FINE = {
 }
 
 
-class ContentRemains(Exception):
+class ContentRemains(SyncError):
     """Something could not be deleted; the namespace's conditions say what."""
-
-    reason = "ContentRemains"
 
 
 def plan(remains: Remains) -> float | None:

@@ -1,4 +1,4 @@
-"""Who has which range of pod addresses: the sets, and what is promised to nodes that do not have it yet.
+"""Which node has which range of pod addresses, and which are reserved for nodes that do not have them yet.
 
 A file of its own: the arithmetic of ranges (``cidr_set``) below it, writes and events above it.
 
@@ -39,7 +39,7 @@ class RangeAllocator:
 
     def __init__(self, sets: Sequence[CIDRSet], ranges: Ranges) -> None:
         self._sets = sets
-        self._promised: dict[str, Assigned] = {}
+        self._reserved: dict[str, Assigned] = {}
         """By uid of the node."""
         for service in ranges.services:
             for (network, _), one in zip(ranges.cluster, sets, strict=True):
@@ -47,7 +47,7 @@ class RangeAllocator:
                     one.occupy(service)
 
     def occupy(self, node: Node | NodeRanges) -> None:
-        """Take what a node has. Raises CIDRError for what is none of the cluster's."""
+        """Mark what a node has as used. Raises CIDRError for what is outside of the cluster's ranges."""
         for one, cidr in self._parts(node):
             try:
                 one.occupy(cidr)
@@ -55,23 +55,23 @@ class RangeAllocator:
                 raise CIDRError(f"failed to mark cidr[{cidr}] as occupied for node: {node.name}: {error}") from error
 
     def settle(self, node: Node) -> None:
-        """The node has its addresses: what it was promised beside them is free again. Raises CIDRError."""
-        promised = self._promised.pop(node.uid, ())
-        for one, cidr in zip(self._sets, promised, strict=False):
+        """The node has its addresses: others that were reserved for it are released. Raises CIDRError."""
+        reserved = self._reserved.pop(node.uid, ())
+        for one, cidr in zip(self._sets, reserved, strict=False):
             if str(cidr) not in node.spec.pod_cidrs:
                 one.release(cidr)
         self.occupy(node)
 
     def reserve(self, node: Node) -> Assigned:
-        """What a node without addresses is to get, each time the same. Raises CIDRError."""
-        promised = self._promised.get(node.uid)
-        if promised is None:
-            promised = self._promised[node.uid] = self._take()
-        return promised
+        """Reserve ranges for a node without any, each time the same. Raises CIDRError."""
+        reserved = self._reserved.get(node.uid)
+        if reserved is None:
+            reserved = self._reserved[node.uid] = self._take()
+        return reserved
 
     def release(self, node: Node) -> None:
-        """The node is gone. Raises CIDRError for addresses that are none of the cluster's."""
-        for one, cidr in zip(self._sets, self._promised.pop(node.uid, ()), strict=False):
+        """The node was deleted. Raises CIDRError for addresses outside of the cluster's ranges."""
+        for one, cidr in zip(self._sets, self._reserved.pop(node.uid, ()), strict=False):
             one.release(cidr)
         for one, cidr in self._parts(node):
             one.release(cidr)

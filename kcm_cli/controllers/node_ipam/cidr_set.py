@@ -9,6 +9,7 @@ import ipaddress
 
 from kcm_cli.component.metrics import Registry, exponential_buckets
 from kcm_cli.machinery.addresses import Network
+from kcm_cli.machinery.errors import SyncError
 
 _PREFIX = "node_ipam_controller_"
 _LABELS = ("clusterCIDR",)
@@ -54,10 +55,8 @@ class RangeMetrics:
         self._usage.set(used / self._size)
 
 
-class CIDRError(Exception):
-    """Addresses cannot be taken or given back. ``reason`` is that of a failed sync."""
-
-    reason = "CIDRNotAvailable"
+class CIDRError(SyncError):
+    """Addresses cannot be allocated or released."""
 
 
 class Unreadable(CIDRError):
@@ -94,11 +93,11 @@ class CIDRSet:
         return ipaddress.ip_network((base, self._node_prefix))
 
     def occupy(self, cidr: Network) -> None:
-        """Take what belongs to a network, as far as it is free. Raises CIDRError for one outside of the range."""
+        """Mark a network as used, as far as it is free. Raises CIDRError for one outside of the range."""
         self._mark(self._bits(cidr))
 
     def release(self, cidr: Network) -> None:
-        """Give back what belongs to a network. Raises CIDRError for one outside of the range."""
+        """Release a network. Raises CIDRError for one outside of the range."""
         freed = self._used & self._bits(cidr)
         self._used ^= freed
         self._count -= freed.bit_count()

@@ -12,6 +12,7 @@ from kcm_cli.api.storage import VOLUME_ATTACHMENTS, VolumeAttachment
 from kcm_cli.engine.controller import Keys
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.volumes.attachable import AttachableVolume, attachment_name
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.transport import RequestError
@@ -23,10 +24,8 @@ _DELETE_FAILED = "kubernetes.io/csi: detacher.Detach failed to delete VolumeAtta
 _UNKNOWN = "kubernetes.io/csi: detacher.Detach failed to look up VolumeAttachment [{name}]: {error}"
 
 
-class AttachError(Exception):
+class AttachError(SyncError):
     """A volume could not be attached or detached; the text is for Events."""
-
-    reason = "AttachError"
 
 
 class Attacher:
@@ -48,7 +47,7 @@ class Attacher:
         await self._until(name, _is_attached, text)
 
     async def detach(self, driver: str, handle: str, node: str) -> None:
-        """Detach a volume from a node; done when its attachment is gone. Raises AttachError."""
+        """Detach a volume from a node; done when its attachment is deleted. Raises AttachError."""
         if not driver:
             return
         name = attachment_name(driver, handle, node)
@@ -86,7 +85,7 @@ class Attacher:
             raise AttachError(_ATTACH_FAILED.format(error=error)) from error
 
     async def _version(self, name: str) -> int:
-        """The version of an attachment that the cache does not show: it may be gone, or the cache be behind."""
+        """The version of an attachment that the cache does not show: it may be deleted, or the cache be behind."""
         try:
             return (await self._client.get(VOLUME_ATTACHMENTS, "", name)).version
         except NotFound:
@@ -95,7 +94,7 @@ class Attacher:
             raise AttachError(_UNKNOWN.format(name=name, error=error)) from error
 
     def _shows(self, version: int) -> bool:
-        """Whether the cache has come as far as this."""
+        """Whether the cache shows this version."""
         return not self._attachments.progress.behind(version)
 
     async def _until(self, name: str, done: Callable[[VolumeAttachment | None], bool], timed_out: str) -> None:
@@ -115,7 +114,7 @@ class Attacher:
                 self._waiting.pop(name, None)
 
     def changed(self, attachment: VolumeAttachment) -> Keys:
-        """No key: it wakes who waits for an attachment."""
+        """No key: it wakes the operations that wait for an attachment."""
         for waiting in self._waiting.get(attachment.name, ()):
             waiting.set()
         return ()
@@ -123,7 +122,7 @@ class Attacher:
 
 def _is_attached(attachment: VolumeAttachment | None) -> bool:
     if attachment is None:
-        return False  # just made, and not in the cache yet
+        return False  # just created, and not in the cache yet
     if attachment.deleting:
         raise AttachError("volume attachment is being deleted")
     if attachment.status.attached:

@@ -32,7 +32,7 @@ WORKERS = 10
 
 
 class AttachDetachController:
-    """Holds the parts; ``run`` ends what they have begun."""
+    """Builds the parts; ``run`` ends their operations."""
 
     def __init__(self, context: ControllerContext) -> None:
         metrics = AttachDetachMetrics(context.metrics)
@@ -81,7 +81,7 @@ CONTROLLER = Controller(
         ),
         Queue(
             "attached_volumes_of_nodes",
-            Watch(NODES, added=World.node_made, part=_world),
+            Watch(NODES, added=World.node_added, part=_world),
             sync=NodeStatuses.sync,
             workers=WORKERS,
             measured=False,

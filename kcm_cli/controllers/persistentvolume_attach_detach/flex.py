@@ -1,7 +1,7 @@
 """FlexVolume drivers: executables on this machine that attach and detach the volumes of their kind.
 
-A driver is ``DIR/VENDOR~NAME/NAME`` under --flex-volume-plugin-dir, known as ``VENDOR/NAME``. It is asked once what it
-can do (``init``); those that attach nothing are left to kubelets. Drivers may come, change and go at any time.
+A driver is ``DIR/VENDOR~NAME/NAME`` under --flex-volume-plugin-dir, known as ``VENDOR/NAME``. It is called
+once for what it can do (``init``); those that attach nothing are left to kubelets. Drivers may change at any time.
 
 upstream: pkg/volume/flexvolume
 """
@@ -40,7 +40,7 @@ class _Driver:
 
 
 class FlexDrivers:
-    """``changed()`` is called when drivers have come or gone. ``folder`` is empty where there are none to look for."""
+    """``changed()`` is called when drivers were added or removed. ``folder``: empty if there is none."""
 
     def __init__(self, folder: str, changed: Callable[[], None]) -> None:
         self._folder = Path(folder) if folder else None
@@ -53,7 +53,7 @@ class FlexDrivers:
         return found is not None and found.attaches
 
     async def scan(self) -> None:
-        """Look for drivers that have come, changed or gone; new ones are asked all at once."""
+        """Look for drivers that were added, changed or removed; new ones are called all at once."""
         before = {name: one for name, one in self._drivers.items() if one.attaches}
         found = await asyncio.to_thread(_executables, self._folder) if self._folder is not None else {}
         asked = (self._driver(name, path, changed_ns) for name, (path, changed_ns) in found.items())
@@ -87,7 +87,7 @@ class FlexDrivers:
         return answer.get("attached") is True
 
     async def _driver(self, name: str, path: Path, changed_ns: int) -> _Driver:
-        """A driver as it is now; one that has not changed is not asked again."""
+        """A driver as it is now; one that has not changed is not called again."""
         known = self._drivers.get(name)
         if known is not None and known.changed_ns == changed_ns:
             return known

@@ -24,14 +24,14 @@ class AttachDetachMetrics:
             labels=("reason",),
         )
         self.operations = StorageOperations(registry)
-        self._volumes = _Tally(
+        self._volumes = _Sums(
             registry.gauge(
                 "attachdetach_controller_total_volumes",
                 "Volumes that are to be attached, and that are attached.",
                 labels=("plugin_name", "state"),
             )
         )
-        self._in_use = _Tally(
+        self._in_use = _Sums(
             registry.gauge(
                 "storage_count_attachable_volumes_in_use",
                 "Volumes of the pods of a node.",
@@ -47,30 +47,30 @@ class AttachDetachMetrics:
         self._volumes.set(name, {(plugin, DESIRED): desired, (plugin, ACTUAL): actual})
 
     def pod(self, uid: str, node: str, plugins: list[str]) -> None:
-        """The plugins of a pod's volumes; none for a pod that is gone."""
+        """The plugins of a pod's volumes; none for a deleted pod."""
         self._in_use.set(uid, Counter((node, plugin) for plugin in plugins))
 
 
-class _Tally:
-    """Sums of what many sources say; a sum of nothing is not shown."""
+class _Sums:
+    """Sums over many sources; a sum of 0 is not exposed."""
 
     def __init__(self, family: Family[Gauge]) -> None:
         self._family = family
         self._sums: Counter[Labels] = Counter()
-        self._said: dict[str, dict[Labels, int]] = {}
+        self._counts: dict[str, dict[Labels, int]] = {}
 
     def set(self, source: str, counts: Mapping[Labels, int]) -> None:
-        """What a source says now, in place of what it said before."""
-        said = {labels: count for labels, count in counts.items() if count}
-        before = self._said.get(source, {})
-        if said == before:
+        """The counts of a source, in place of its former ones."""
+        now = {labels: count for labels, count in counts.items() if count}
+        before = self._counts.get(source, {})
+        if now == before:
             return
-        if said:
-            self._said[source] = said
+        if now:
+            self._counts[source] = now
         else:
-            del self._said[source]
-        for labels in said.keys() | before.keys():
-            self._add(labels, said.get(labels, 0) - before.get(labels, 0))
+            del self._counts[source]
+        for labels in now.keys() | before.keys():
+            self._add(labels, now.get(labels, 0) - before.get(labels, 0))
 
     def _add(self, labels: Labels, change: int) -> None:
         self._sums[labels] += change

@@ -70,7 +70,7 @@ class Operations:
             self._operations.pop(volume, None)
 
     def drop(self, volume: str) -> None:
-        """Forget what has failed for a volume that nobody knows any more."""
+        """Forget what has failed for a volume that is not known any more."""
         for node, operation in tuple(self._operations.get(volume, {}).items()):
             if not operation.pending:
                 self.forget(volume, node)

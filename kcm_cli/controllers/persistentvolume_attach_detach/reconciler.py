@@ -18,6 +18,7 @@ from kcm_cli.controllers.persistentvolume_attach_detach.plan import Detach
 from kcm_cli.controllers.persistentvolume_attach_detach.states import Attached, Wanted
 from kcm_cli.controllers.persistentvolume_attach_detach.world import World
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.volumes.attachable import CSI, PLUGINS, SEPARATOR, AttachableVolume, plugin_of
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
@@ -30,10 +31,8 @@ UNSEEN_S = 60.0
 """After this time volumes are looked at again that pods may need which cannot be decoded."""
 
 
-class NotSafe(Exception):
+class NotSafe(SyncError):
     """The node says that it has mounted the volume."""
-
-    reason = "NotSafe"
 
 
 class Reconciler:

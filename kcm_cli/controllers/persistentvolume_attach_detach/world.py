@@ -150,7 +150,7 @@ class World:
         self._name_attached(pod)
 
     def _name_attached(self, pod: Pod) -> None:
-        """Of volumes that nodes have only the name is known; pods know the rest."""
+        """Nodes list volumes by name only; the rest is in their pods."""
         for volume in self._attachable(pod):
             at = self.actual.attachment(volume.unique_name, pod.spec.node_name)
             found = self.actual.get(volume.unique_name)
@@ -176,8 +176,8 @@ class World:
         self._metrics.pod(pod.uid, "", [])
         return self.desired.remove_pod(pod.uid)
 
-    def node_made(self, node: Node) -> Keys:
-        """The node: one that was made again knows nothing of its volumes."""
+    def node_added(self, node: Node) -> Keys:
+        """The node: one that was created again lists no volumes."""
         return (node.name,) if self._populated else ()
 
     def node_changed(self, node: Node) -> Keys:
@@ -224,9 +224,9 @@ class World:
         await self._each(self._pods, lambda pod: self._look_at(self.pod_changed(pod)))
 
     def _flex_drivers(self) -> None:
-        """FlexVolume drivers have come or gone: their volumes can be attached from now on, or not any more.
+        """FlexVolume drivers were added or removed: their volumes can be attached from now on, or not any more.
 
-        In one piece: while their pods are not read again, what they need looks as if nobody needed it.
+        In one piece: until their pods are read again, what they need looks as if no pod needed it.
         """
         if not self._populated:
             return

@@ -7,6 +7,7 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeCla
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, PersistentVolume, StorageClass
 from kcm_cli.controllers.persistentvolume_binder.plan import Snapshot
 from kcm_cli.engine.context import CacheOf
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.pods import is_stopped
@@ -62,16 +63,12 @@ class Latest(Generic[T]):
         self._on_change(self.store.pop(obj.key), None)
 
 
-class Unsupported(Exception):
+class Unsupported(SyncError):
     """A claim asks for what there is only in a newer release than the emulated one."""
 
-    reason = "Unsupported"
 
-
-class VolumeUnknown(Exception):
+class VolumeUnknown(SyncError):
     """The volume that a claim names exists, and cannot be decoded: nothing can be decided about the claim."""
-
-    reason = "VolumeUnknown"
 
 
 class Caches:

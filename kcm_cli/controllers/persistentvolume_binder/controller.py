@@ -32,6 +32,7 @@ from kcm_cli.controllers.persistentvolume_binder.reclaim import Reclaimer, delet
 from kcm_cli.controllers.persistentvolume_binder.writes import Writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.volumes import binding
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
@@ -42,10 +43,8 @@ SHORTEST_PERIOD_S = 0.1
 """Not as upstream, which looks again without a pause if the period is zero."""
 
 
-class InvalidBinding(Exception):
+class InvalidBinding(SyncError):
     """A claim says that it was bound to a volume which is bound to another claim."""
-
-    reason = "InvalidBinding"
 
 
 class VolumeBinder:

@@ -7,11 +7,10 @@ from collections import Counter as Counted
 from collections.abc import Iterable, Iterator
 
 from prometheus_client.metrics_core import Metric
-from prometheus_client.samples import Sample
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.metrics import Counter, Registry, Stability
-from kcm_cli.component.metrics.instruments import Description, help_text
+from kcm_cli.component.metrics import Counter, Family, Gauge, Registry, Stability
+from kcm_cli.component.metrics.instruments import Description
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.plugins import UNKNOWN, plugin_of
 from kcm_cli.controllers.shared.storage_operations import OPERATION_BUCKETS, StorageOperations
@@ -62,14 +61,14 @@ class OperationMetrics:
         self._started.setdefault(key, (self._clock.monotonic(), plugin, operation))
 
     def ended(self, key: str) -> None:
-        """It has come to its end, if it was begun."""
+        """It has ended, if it was started."""
         started = self._started.pop(key, None)
         if started is not None:
             since, plugin, operation = started
             self._seconds.labels(plugin, operation).observe(self._clock.monotonic() - since)
 
     def failed(self, key: str) -> None:
-        """An attempt failed; the operation goes on."""
+        """An attempt failed; the operation is tried again."""
         started = self._started.get(key)
         if started is not None:
             _, plugin, operation = started
@@ -126,9 +125,7 @@ def _by_state(name: str, text: str, labels: tuple[str, ...], states: Counts) -> 
 
 
 def _gauge(name: str, text: str, labels: tuple[str, ...], counts: Counts) -> Iterator[Metric]:
-    description = Description(f"pv_collector_{name}", "gauge", text, labels)
-    metric = Metric(description.name, help_text(description), "gauge")
+    family = Family(Description(f"pv_collector_{name}", "gauge", text, labels), Gauge)
     for values, count in sorted(counts.items()):
-        metric.samples.append(Sample(description.name, dict(zip(labels, values, strict=True)), count))
-    if metric.samples:
-        yield metric
+        family.labels(*values).set(count)
+    return family.collect() if counts else iter(())

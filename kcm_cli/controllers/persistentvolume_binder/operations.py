@@ -30,7 +30,7 @@ class Operations:
         self._backoff: dict[str, tuple[float, float]] = {}
 
     def start(self, name: str, work: Callable[[], Coroutine[object, object, None]]) -> None:
-        """Begin, unless it goes on already or failed a short time ago."""
+        """Start it, unless it is running or backing off."""
         until, _ = self._backoff.get(name, (0.0, 0.0))
         if name in self._going or self._clock.monotonic() < until:
             return
@@ -42,7 +42,7 @@ class Operations:
         self._backoff.pop(name, None)
 
     async def run(self) -> None:
-        """Until cancelled; what goes on then is cancelled, too."""
+        """Until cancelled, with the operations that are running then."""
         try:
             await asyncio.get_running_loop().create_future()
         finally:

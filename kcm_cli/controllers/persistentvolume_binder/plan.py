@@ -67,14 +67,14 @@ class Pend:
 
 @dataclass(frozen=True, slots=True)
 class AssignClass:
-    """The claim gets the default class, which there was not when it was made."""
+    """The claim gets the default class, which did not exist when it was created."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Provision:
-    """A volume is to be made for the claim."""
+    """A volume is to be provisioned for the claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +198,8 @@ VolumeDecision = SetPhase | Reclaim | Simple | Mismatch
 def plan_volume(
     volume: PersistentVolume, claim: PersistentVolumeClaim | None, *, asked: bool = False
 ) -> VolumeDecision:
-    """What to do about a volume. ``claim``: the one of the name that it points to. ``asked``: the server itself says
-    that this, or nothing, is the claim; a cache may not have heard yet of a claim that a volume was made for."""
+    """What to do about a volume. ``claim``: the one of the name that it points to. ``asked``: it was read
+    from the server; a cache may not show yet a claim that a volume was created for."""
     ref = volume.spec.claim_ref
     if ref is None or not ref.uid:
         return SetPhase("Available")
@@ -228,7 +228,7 @@ def is_settled(volume: PersistentVolume, claim: PersistentVolumeClaim | None) ->
 
 
 def is_released(volume: PersistentVolume, claim: PersistentVolumeClaim | None) -> bool:
-    """Whether a volume may be recycled or deleted: the claim that it points to is gone, or has another volume."""
+    """Whether a volume may be recycled or deleted: the claim that it points to is deleted, or has another volume."""
     ref = volume.spec.claim_ref
     if ref is None or not ref.uid:
         return False

@@ -1,11 +1,18 @@
-"""The volume plugins that run in this process, and which of them makes, empties or deletes a volume.
+"""The volume plugins that run in this process, and which of them provisions, recycles or deletes a volume.
 
-hostPath volumes are made, recycled and deleted, NFS volumes are recycled; everything else is done by provisioners
-outside. A plugin that does not exist is an error only where its name says that it is part of Kubernetes.
+hostPath volumes are provisioned, recycled and deleted, NFS volumes are recycled; all else is done by external
+provisioners. A plugin that does not exist is an error only where its name says that it is part of Kubernetes.
 
 upstream: pkg/volume/plugins.go, pkg/volume/hostpath, pkg/volume/nfs, cmd/kube-controller-manager/app/plugins.go,
 pkg/controller/volume/persistentvolume/pv_controller.go#findProvisionablePlugin, findDeletablePlugin
 """
+
+import asyncio
+import os
+import random
+import re
+import shutil
+import uuid
 
 from kcm_cli.api.storage import PersistentVolume
 from kcm_cli.planning.csi_migration import DRIVERS
@@ -18,7 +25,7 @@ UNKNOWN = "N/A"
 
 
 class NoPlugin(Exception):
-    """There is no plugin that can do it, nor anybody outside."""
+    """There is no plugin that can do it, nor an external provisioner."""
 
 
 def plugin_of(volume: PersistentVolume) -> str:
@@ -29,14 +36,14 @@ def plugin_of(volume: PersistentVolume) -> str:
 
 
 def provisions(provisioner: str) -> str:
-    """The plugin that makes volumes for a class; empty if somebody outside does. Raises NoPlugin."""
+    """The plugin that provisions volumes for a class; empty for an external provisioner. Raises NoPlugin."""
     if provisioner in DRIVERS:
         return ""
     return _by_name(provisioner, "provisionable")
 
 
 def deletes(volume: PersistentVolume) -> str:
-    """The plugin that deletes a volume; empty if somebody outside does. Raises NoPlugin."""
+    """The plugin that deletes a volume; empty for an external provisioner. Raises NoPlugin."""
     provisioner = volume.annotations.get(PROVISIONED_BY)
     if provisioner:
         return _by_name(provisioner, "deletable")
@@ -57,3 +64,44 @@ def _by_name(name: str, verb: str) -> str:
     if name in _OURS:
         raise NoPlugin(f"no {verb} volume plugin matched")
     raise NoPlugin(f"no volume plugin matched name: {name}")
+
+
+ROOT = "/tmp/hostpath_pv"  # upstream's place
+_DELETABLE = re.compile(r"/tmp/.+").fullmatch
+"""Not as upstream, where this may stand anywhere in the path."""
+
+
+class HostPaths:
+    """Directories of hostPath volumes on this machine: for trying things out on a single node, never for real data.
+
+    They are created and deleted off the loop. Methods raise OSError. ``simulated``: there are none.
+    """
+
+    def __init__(self, rng: random.Random, *, simulated: bool) -> None:
+        self._rng = rng
+        self._simulated = simulated
+
+    def new(self) -> str:
+        """The path for a new volume."""
+        return f"{ROOT}/{uuid.UUID(int=self._rng.getrandbits(128), version=4)}"
+
+    async def make(self, path: str) -> None:
+        if not self._simulated:
+            await asyncio.to_thread(os.makedirs, path, 0o750, True)
+
+    async def delete(self, path: str) -> None:
+        """Delete it with all that is in it; one that is not there is fine."""
+        if _DELETABLE(path) is None or ".." in path.split("/"):
+            raise OSError(f"host_path deleter only supports /tmp/.+ but received provided {path}")
+        if not self._simulated:
+            await asyncio.to_thread(_remove, path)
+
+
+def _remove(path: str) -> None:
+    try:
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+    except FileNotFoundError:
+        return

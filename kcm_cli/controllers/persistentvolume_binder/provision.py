@@ -13,10 +13,10 @@ from kcm_cli.component.surroundings import Host
 from kcm_cli.controllers.persistentvolume_binder import plugins
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
-from kcm_cli.controllers.persistentvolume_binder.host_paths import HostPaths
 from kcm_cli.controllers.persistentvolume_binder.metrics import PROVISION, OperationMetrics
 from kcm_cli.controllers.persistentvolume_binder.operations import Operations
 from kcm_cli.controllers.persistentvolume_binder.plan import NORMAL, WARNING, Event
+from kcm_cli.controllers.persistentvolume_binder.plugins import HostPaths
 from kcm_cli.controllers.persistentvolume_binder.writes import Writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.codec import Doc
@@ -45,7 +45,7 @@ class ProvisioningError(Exception):
 
 
 class Provisioner:
-    """Serves the claims that wait for a volume to be made."""
+    """Provisions volumes for the claims that wait for one."""
 
     def __init__(self, context: ControllerContext, caches: Caches, writes: Writes, metrics: OperationMetrics) -> None:
         self._client = context.client
@@ -82,7 +82,7 @@ class Provisioner:
             raise
 
     async def _ask(self, claim: PersistentVolumeClaim, class_: StorageClass) -> None:
-        """Have a provisioner outside make it."""
+        """Leave it to the external provisioner."""
         name = provisioner_of(class_.provisioner)
         try:
             claim = await self._writes.claim(claim, binding.claim_provisioner(claim, name))

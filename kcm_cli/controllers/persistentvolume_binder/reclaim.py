@@ -11,10 +11,10 @@ from kcm_cli.component.surroundings import Host
 from kcm_cli.controllers.persistentvolume_binder import plan, plugins
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
-from kcm_cli.controllers.persistentvolume_binder.host_paths import HostPaths
 from kcm_cli.controllers.persistentvolume_binder.metrics import DELETE, OperationMetrics
 from kcm_cli.controllers.persistentvolume_binder.operations import Operations
 from kcm_cli.controllers.persistentvolume_binder.plan import NORMAL, WARNING, Event
+from kcm_cli.controllers.persistentvolume_binder.plugins import HostPaths
 from kcm_cli.controllers.persistentvolume_binder.recycler import RecycleError, Recycler, RecyclerPods
 from kcm_cli.controllers.persistentvolume_binder.writes import Writes
 from kcm_cli.engine.context import ControllerContext

@@ -1,4 +1,4 @@
-"""persistentvolume-expander-controller: says of claims that are to grow who will see to it.
+"""persistentvolume-expander-controller: notes on claims that are to grow who resizes their volumes.
 
 Volumes are grown by the resizers of their CSI drivers. For volumes of kinds that were moved to such a driver the
 claim is annotated with the driver's name, by which its resizer knows them. Volumes of FlexVolume drivers grow on
@@ -68,7 +68,7 @@ class ExpandController:
             self._operations.ended(source.driver, OPERATION, took_s, failed=failed)
 
     async def _grow(self, claim: PersistentVolumeClaim, volume: PersistentVolume, source: FlexSource) -> None:
-        """One write after another, each on what the one before has made."""
+        """One write after another, each on the result of the one before."""
         now, key, recovers = self._clock.now(), claim.key, self._recovers
         growth = plan.plan_growth(claim, volume, recovers=recovers)
         failure = f"error marking pvc {key} for node expansion"

@@ -20,6 +20,7 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Notice, Patch, ref_to
@@ -32,10 +33,8 @@ RESIZER = "volume.kubernetes.io/storage-resizer"
 _ZERO = quantity.make(0)
 
 
-class NotBound(Exception):
+class NotBound(SyncError):
     """The volume of a claim is bound to another one."""
-
-    reason = "NotBound"
 
 
 def capacity(claim: PersistentVolumeClaim) -> Quantity:
@@ -97,7 +96,7 @@ _WAITS = "Waiting for user to (re-)start a pod to finish file system resize of v
 
 
 class Step(Enum):
-    """What is to be written to the claim: nothing since the node is at it, that the node is asked (again), or all."""
+    """What is written to the claim: nothing while the node works on it, the request to the node, or all."""
 
     NOTHING = "nothing"
     NODE = "node"

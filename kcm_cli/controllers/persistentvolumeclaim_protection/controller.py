@@ -70,9 +70,9 @@ class ClaimProtectionController:
         return any(uses(pod, claim) for pod in self._pods.store.by_index(CLAIM, claim.key))
 
     def _known_free(self, claim: PersistentVolumeClaim, uses: Uses) -> bool:
-        """Whether the last list was made since the claim last changed, and none of its pods uses it.
+        """Whether the last list was read since the claim last changed, and none of its pods uses it.
 
-        Of many claims that go together, each would ask for the same list.
+        Of many claims that are deleted together, each would request the same list.
         """
         namespace, live = self._listed
         current = namespace == claim.namespace and number_of(live.resource_version) >= claim.version
@@ -94,7 +94,7 @@ class ClaimProtectionController:
         return (*self.freed_by(new), *(claims_of(old) if old.uid != new.uid else ()))
 
     def claims_of(self, pod: Pod) -> Keys:
-        """The claims of a pod that is gone."""
+        """The claims of a deleted pod."""
         return claims_of(pod)
 
 

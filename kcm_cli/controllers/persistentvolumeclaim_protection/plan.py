@@ -25,7 +25,7 @@ def plan(claim: PersistentVolumeClaim, *, used: bool) -> Update | None:
 
 
 def uses(pod: Pod, claim: PersistentVolumeClaim) -> bool:
-    """Whether a pod keeps a claim of its namespace from going.
+    """Whether a pod uses a claim of its namespace, so that it is kept.
 
     One that is on no node does not: no kubelet starts a pod whose claim is being deleted.
     """
@@ -74,7 +74,7 @@ def may_free(pod: Pod) -> bool:
 
 
 def _mounts_own(pod: Pod, claim: PersistentVolumeClaim) -> bool:
-    """The claim was made for this pod, which its kubelet has not shut down yet."""
+    """The claim was created for this pod, which its kubelet has not shut down yet."""
     shut_down = pod.deleting and pod.metadata.deletion_grace_period_seconds == 0
     return made_for(claim, pod) and not shut_down
 

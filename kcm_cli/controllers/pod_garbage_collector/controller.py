@@ -1,4 +1,4 @@
-"""pod-garbage-collector-controller: every 20 s, deletes the pods that nobody else will.
+"""pod-garbage-collector-controller: every 20 s, deletes pods that have ended or lost their node.
 
 A node is taken for deleted only after it has been missing for 40 s and the server confirms it.
 
@@ -117,7 +117,7 @@ class PodGarbageCollector:
         self._deleted.labels(pod.namespace, reason.value).inc()
         try:
             await self._fail_and_delete(pod, condition)
-        except RequestError as error:  # also that it is gone, or another pod of this name by now
+        except RequestError as error:  # also NotFound, or another pod of this name
             self._failed.labels(pod.namespace, reason.value).inc()
             log.error("Pod cannot be deleted", extra={"fields": {"pod": pod.key, "err": str(error)}})
 

@@ -1,4 +1,4 @@
-"""Which pods nobody else will ever remove.
+"""Which pods no other controller or kubelet will delete.
 
 upstream: pkg/controller/podgc/gc_controller.go
 """

@@ -4,6 +4,5 @@ from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(
     name="podgroup-protection-controller",
-    client="podgroup-protection-controller",
     gates=("GenericWorkload",),
 )

@@ -1,4 +1,4 @@
-"""podgroup-protection-controller: a PodGroup that is deleted stays until none of its pods can run any more.
+"""podgroup-protection-controller: keeps a PodGroup that is being deleted while one of its pods may run.
 
 upstream: pkg/controller/scheduling/podgroupprotection
 """
@@ -47,7 +47,7 @@ class PodGroupProtectionController:
         return self.group_of(pod) if is_terminal(pod) else ()
 
     def group_of(self, pod: Pod) -> Keys:
-        """The group of a pod that is gone."""
+        """The group of a deleted pod."""
         key = group_key(pod)
         return (key,) if key else ()
 

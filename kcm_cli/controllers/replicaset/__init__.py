@@ -6,7 +6,6 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="replicaset-controller",
     alias="replicaset",
-    client="replicaset-controller",
     key="ReplicaSetController",
     options=ReplicaSetConfig,
 )

@@ -1,4 +1,4 @@
-"""resourceclaim-controller: makes claims of devices from templates, and frees those that are no longer used.
+"""resourceclaim-controller: creates claims of devices from templates, and frees those that are no longer used.
 
 Keys are ``pod:namespace/name``, ``podgroup:…`` and ``claim:…``. PodGroups are followed under the gate
 DRAWorkloadResourceClaims.
@@ -19,6 +19,7 @@ from kcm_cli.controllers.resourceclaim.plan import OWNER, Snapshot
 from kcm_cli.controllers.resourceclaim.reservations import Reservations
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, gate
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.resource_claims import BY_GROUP, Reference, claim_keys, consumer_of, group_key, member_of, named
 from kcm_cli.runtime.store import by_controller
@@ -34,10 +35,8 @@ class GroupUnknown(Exception):
     reason = "NotFound"
 
 
-class WrongOwner(Exception):
-    """The claim that is recorded for a pod's template belongs to somebody else."""
-
-    reason = "WrongOwner"
+class WrongOwner(SyncError):
+    """The claim that is recorded for a pod's template has another owner."""
 
 
 class ResourceClaimController:
@@ -49,11 +48,11 @@ class ResourceClaimController:
         self._pod_groups = context.cache(POD_GROUPS) if context.gates.enabled(GROUPS_GATE) else None
         groups = self._pod_groups.store if self._pod_groups is not None else None
         self._seen = Snapshot(self._claims.store, groups)
-        self._gone = Recent()
+        self._deleted = Recent()
         self._claims.store.add_index(OWNER, by_controller)
         metrics = ResourceClaimMetrics(context.metrics, self._claims.store)
         self._generator = Generator(context, self._seen, metrics)
-        self._reservations = Reservations(context.client, self._seen, self._pods.store, self._gone)
+        self._reservations = Reservations(context.client, self._seen, self._pods.store, self._deleted)
         self._pods.store.add_index(_CLAIM, claim_keys)
         self._pods.store.add_index(_TEMPLATE, plan.template_keys)
         if self._pod_groups is not None:
@@ -122,10 +121,10 @@ class ResourceClaimController:
             yield f"{POD}:{pod.key}"
 
     def pod_deleted(self, pod: Pod) -> Keys:
-        """The claims of a pod that is gone."""
+        """The claims of a deleted pod."""
         if not plan.has_claims(pod):
             return ()
-        self._gone.add(pod.uid)
+        self._deleted.add(pod.uid)
         return _claims(plan.claims_of(pod))
 
     def group_changed(self, group: PodGroup) -> Iterator[str]:
@@ -138,10 +137,10 @@ class ResourceClaimController:
             yield from self.pod_changed(pod)
 
     def group_deleted(self, group: PodGroup) -> Keys:
-        """The claims of a group that is gone."""
+        """The claims of a deleted group."""
         if not group.spec.resource_claims:
             return ()
-        self._gone.add(group.uid)
+        self._deleted.add(group.uid)
         return _claims(claim_keys(group))
 
     def claim_changed(self, claim: ResourceClaim) -> Iterator[str]:
@@ -154,7 +153,7 @@ class ResourceClaimController:
         return self._users(_CLAIM, claim.key)
 
     def template_changed(self, template: ResourceClaimTemplate) -> Keys:
-        """Whoever has claims made from it."""
+        """The pods and groups with claims created from it."""
         return self._users(_TEMPLATE, template.key)
 
     def _users(self, index: str, key: str) -> Iterator[str]:

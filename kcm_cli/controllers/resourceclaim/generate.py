@@ -1,4 +1,4 @@
-"""Makes the claims that pods and PodGroups name by template, and records them in the owner's status.
+"""Creates the claims that pods and PodGroups name by template, and records them in the owner's status.
 
 upstream: pkg/controller/resourceclaim/controller.go#handleClaim, #handlePodGroupClaim
 """
@@ -12,25 +12,24 @@ from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
 from kcm_cli.controllers.resourceclaim import plan
 from kcm_cli.controllers.resourceclaim.metrics import ResourceClaimMetrics
 from kcm_cli.controllers.resourceclaim.plan import Snapshot
+from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.actions import APPLY, Notice, ref_to
-from kcm_cli.planning.resource_claims import NotCreated, NotNeeded, Unsupported, named, shares
+from kcm_cli.planning.actions import Notice, ref_to
+from kcm_cli.planning.resource_claims import Unsupported
 from kcm_cli.rest.transport import RequestError
 
 FIELD_MANAGER = "ResourceClaimController"
-_APPLY_QUERY = (("fieldManager", FIELD_MANAGER), ("force", "true"))
 
 
 class NoClaim(Exception):
-    """A claim cannot be made; the text says why."""
+    """A claim cannot be created; the text says why."""
 
     reason = "FailedResourceClaimCreation"
 
 
 class Generator:
-    """See the module."""
+    """One for pods and PodGroups."""
 
     def __init__(self, context: ControllerContext, seen: Snapshot, metrics: ResourceClaimMetrics) -> None:
         self._client, self._recorder = context.client, context.recorder
@@ -40,7 +39,7 @@ class Generator:
         self._templates = context.cache(RESOURCE_CLAIM_TEMPLATES).store
 
     async def sync(self, user: Pod | PodGroup, group: PodGroup | None) -> None:
-        """Make what is missing. Raises NoClaim, and what a request raises."""
+        """Create what is missing. Raises NoClaim, and what a request raises."""
         new: dict[str, str] = {}
         for entry in user.spec.resource_claims:
             try:
@@ -54,27 +53,11 @@ class Generator:
             await self._record(user, new)
 
     async def _claim_for(self, user: Pod | PodGroup, group: PodGroup | None, entry: PodResourceClaim) -> str | None:
-        """The name of a claim that is not recorded yet; None where there is nothing to record."""
-        if self._is_settled(user, entry) or entry.resource_claim_template_name is None:
-            return None
-        if group is not None and isinstance(user, Pod) and shares(user, group, entry):
-            claim = self._seen.made_for(group, entry.name)  # made when the group is synced
-            return None if claim is None else claim.name
-        claim = self._seen.made_for(user, entry.name)
-        return claim.name if claim is not None else await self._create(user, entry)
-
-    def _is_settled(self, user: Pod | PodGroup, entry: PodResourceClaim) -> bool:
-        """Whether a claim is recorded, and is there: one that was deleted meanwhile is made again."""
         try:
-            found = named(user, entry)
+            name = plan.plan_entry(user, group, entry, self._seen)
         except Unsupported as error:
             raise NoClaim(f"checking for claim before creating it: {error}") from error
-        if isinstance(found, NotCreated):
-            return False
-        if isinstance(found, NotNeeded):
-            return True
-        claim = self._seen.claim(user.namespace, found.name)
-        return claim is not None and not plan.not_owned(user, found, claim, groups=self._seen.groups)
+        return await self._create(user, entry) if name == plan.CREATE else name
 
     async def _create(self, user: Pod | PodGroup, entry: PodResourceClaim) -> str:
         template = self._template(user.namespace, entry.resource_claim_template_name or "")
@@ -101,23 +84,7 @@ class Generator:
         return template
 
     async def _record(self, user: Pod | PodGroup, new: dict[str, str]) -> None:
-        """Apply the whole list to this very object: the uid is a precondition."""
-        resource = _kind(user)
-        body: Doc = {
-            "apiVersion": resource.api_version,
-            "kind": resource.kind,
-            "metadata": {"name": user.name, "namespace": user.namespace, "uid": user.uid},
-            "status": {"resourceClaimStatuses": plan.statuses(user, new)},
-        }
-        await self._client.patch(
-            resource,
-            user.namespace,
-            user.name,
-            body,
-            content_type=APPLY,
-            subresource="status",
-            query=_APPLY_QUERY,
-        )
+        await writes.apply(self._client, plan.status(_kind(user), user, new), FIELD_MANAGER)
 
     def _emit(self, user: Pod | PodGroup, entry: PodResourceClaim, error: Exception) -> None:
         resource = _kind(user)

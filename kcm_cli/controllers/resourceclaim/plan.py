@@ -1,9 +1,9 @@
-"""What pods and PodGroups need of the controller, and the claim that is made from a template.
+"""What pods and PodGroups need, when claims are freed, and the claim that is created from a template.
 
 upstream: pkg/controller/resourceclaim/controller.go
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -13,8 +13,10 @@ from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import PodGroup
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import OwnerReference
+from kcm_cli.planning.actions import ABSENT, Patch, Path, Value
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.resource_claims import (
+    FINALIZER,
     POD_CLAIM,
     NotCreated,
     NotNeeded,
@@ -26,7 +28,9 @@ from kcm_cli.planning.resource_claims import (
     named,
     not_for,
     shares,
+    users_of,
 )
+from kcm_cli.planning.status import applied_status
 
 T = TypeVar("T", covariant=True)
 OWNER = "controller"
@@ -55,7 +59,7 @@ class Snapshot:
         return self.claims.get(f"{namespace}/{name}")
 
     def made_for(self, owner: Pod | PodGroup, entry: str) -> ResourceClaim | None:
-        """The claim that was made for an entry of its owner's list."""
+        """The claim that was created for an entry of its owner's list."""
         owned = self.claims.by_index(OWNER, owner.uid)
         return next((claim for claim in owned if claim.annotations.get(POD_CLAIM) == entry), None)
 
@@ -64,6 +68,10 @@ class Snapshot:
         return self.pod_groups.get(group_key(pod)) if self.pod_groups is not None else None
 
 
+CREATE = ""
+"""In place of a name: the claim has to be created."""
+RESERVED: Path = ("status", "reservedFor")
+_ALLOCATION: Path = ("status", "allocation")
 _BASE_MAX = 57
 """Leaves room for a hyphen and five random characters in a name of 63."""
 
@@ -92,9 +100,9 @@ def template_keys(user: Pod | PodGroup) -> tuple[str, ...]:
 
 
 def needs_work(user: Pod | PodGroup, seen: Snapshot) -> bool:
-    """Whether a claim has to be made, recorded or reserved.
+    """Whether a claim has to be created, recorded or reserved.
 
-    Not for a pod that has ended: upstream makes and reserves claims for it, to take them away at once, over and over.
+    Not for a pod that has ended: upstream creates and reserves claims for it, to free them at once, over and over.
     """
     if user.deleting or (isinstance(user, Pod) and is_done(user)):
         return False
@@ -135,13 +143,48 @@ def to_reserve(pod: Pod, claim: ResourceClaim, *, groups: bool) -> bool:
     return bool(pod.spec.node_name) and allocated and not is_reserved_for(pod, claim.status.reserved_for, groups=groups)
 
 
+def plan_entry(user: Pod | PodGroup, group: PodGroup | None, entry: PodResourceClaim, seen: Snapshot) -> str | None:
+    """The claim to record for an entry: its name, or ``CREATE``; None where nothing is to be recorded.
+
+    A claim that was deleted meanwhile is created again. group: that of a pod. Raises Unsupported.
+    """
+    found = named(user, entry)
+    if isinstance(found, NotNeeded) or entry.resource_claim_template_name is None:
+        return None
+    if isinstance(found, Reference):
+        claim = seen.claim(user.namespace, found.name)
+        if claim is not None and not not_owned(user, found, claim, groups=seen.groups):
+            return None
+    if group is not None and isinstance(user, Pod) and shares(user, group, entry):
+        claim = seen.made_for(group, entry.name)  # created when the group is synced
+        return None if claim is None else claim.name
+    claim = seen.made_for(user, entry.name)
+    return CREATE if claim is None else claim.name
+
+
+def plan_claim(claim: ResourceClaim, remaining: Collection[str]) -> dict[Path, Value]:
+    """Changes of a claim's status. remaining: the uids of the consumers that still hold it.
+
+    Only when the last reservation ends are the devices given back: a driver may allocate before it reserves.
+    """
+    held = FINALIZER in claim.metadata.finalizers
+    if len(remaining) == len(claim.status.reserved_for):
+        unused = claim.deleting and not remaining and held and claim.status.allocation is not None
+        return {_ALLOCATION: ABSENT} if unused else {}
+    users = [user for user in users_of(claim) if user.get("uid") in remaining]
+    changes: dict[Path, Value] = {RESERVED: users or ABSENT}
+    if held and not users:
+        changes[_ALLOCATION] = ABSENT
+    return changes
+
+
 def recorded(user: Pod | PodGroup) -> dict[str, str | None]:
     """The names of the claims by entry; None where none is needed."""
     return {status.name: status.resource_claim_name for status in user.status.resource_claim_statuses}
 
 
-def statuses(user: Pod | PodGroup, new: dict[str, str]) -> list[Doc]:
-    """What is recorded from now on: all entries, since the apply takes away those it does not name."""
+def status(resource: Resource[Any], user: Pod | PodGroup, new: dict[str, str]) -> Patch:
+    """The status that also records new claims: with all entries, since an apply removes those it does not name."""
     known = recorded(user)
     found: list[Doc] = []
     for entry in user.spec.resource_claims:
@@ -150,7 +193,7 @@ def statuses(user: Pod | PodGroup, new: dict[str, str]) -> list[Doc]:
             found.append({"name": entry.name, "resourceClaimName": name})
         elif entry.name in known:
             found.append({"name": entry.name})
-    return found
+    return applied_status(resource, user, {"resourceClaimStatuses": found})
 
 
 def claim_from(template: ResourceClaimTemplate, resource: Resource[Any], owner: Pod | PodGroup, entry: str) -> Doc:
@@ -185,6 +228,6 @@ def has_alternatives(requests: tuple[DeviceRequest, ...]) -> bool:
 
 
 def owning_pod(claim: ResourceClaim) -> OwnerReference | None:
-    """The pod that a claim was made for."""
+    """The pod that a claim was created for."""
     refs = claim.metadata.owner_references
     return next((ref for ref in refs if ref.controller and (ref.api_version, ref.kind) == ("v1", "Pod")), None)

@@ -1,4 +1,4 @@
-"""Who a claim is reserved for: takes away who is gone, and with the last one the devices.
+"""Removes the reservations of consumers that are deleted or done, and with the last one the allocation.
 
 Every write carries the version that it was decided on, so that a reservation made meanwhile by the scheduler is
 never lost.
@@ -7,54 +7,50 @@ upstream: pkg/controller/resourceclaim/controller.go#syncClaim, #reserveFor
 """
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.devices import RESOURCE_CLAIMS, Consumer, ResourceClaim
 from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import POD_GROUPS
-from kcm_cli.controllers.resourceclaim.plan import Known, Snapshot, is_done, owning_pod
+from kcm_cli.controllers.resourceclaim.plan import RESERVED, Known, Snapshot, is_done, owning_pod, plan_claim
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.recent import Recent
-from kcm_cli.planning.actions import ABSENT, Path, Value
+from kcm_cli.planning.actions import Path, Value
 from kcm_cli.planning.protection import release
 from kcm_cli.planning.resource_claims import FINALIZER, is_group, is_pod, user_doc, users_of
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.runtime.store import Store
 
-_RESERVED: Path = ("status", "reservedFor")
-_ALLOCATION: Path = ("status", "allocation")
-
 
 class Reservations:
-    """``gone``: the uids of pods and PodGroups that were seen to go."""
+    """``deleted``: the uids of pods and PodGroups that were seen to be deleted."""
 
-    def __init__(self, client: Door, seen: Snapshot, pods: Store[Pod], gone: Recent) -> None:
+    def __init__(self, client: Door, seen: Snapshot, pods: Store[Pod], deleted: Recent) -> None:
         self._client = client
         self._seen = seen
         self._pods = pods
-        self._gone = gone
+        self._deleted = deleted
 
     async def sync(self, claim: ResourceClaim) -> None:
-        """Drop the reservations that are over, then what nobody needs any longer."""
+        """Drop the reservations that are over, then what no consumer needs any longer."""
         reserved = claim.status.reserved_for
         held = await asyncio.gather(*(self._is_held(claim, consumer) for consumer in reserved))
         remaining = [consumer.uid for consumer, is_held in zip(reserved, held, strict=True) if is_held]
-        if len(remaining) < len(reserved):
-            claim = await self._drop(claim, remaining)
-        elif claim.deleting and not remaining and FINALIZER in claim.metadata.finalizers:
-            if claim.status.allocation is not None:
-                claim = await self._put(claim, {_ALLOCATION: ABSENT})
+        changes = plan_claim(claim, remaining)
+        if changes:
+            claim = await self._put(claim, changes)
+        freed = bool(changes) or (claim.deleting and not remaining)
+        if freed and claim.status.allocation is None and FINALIZER in claim.metadata.finalizers:
             claim = await self._free(claim)
         if not remaining:
             await self._remove_unused(claim)
 
     async def add(self, claim: ResourceClaim, consumer: Consumer) -> None:
         """Reserve an allocated claim. Raises Conflict where it has changed since."""
-        await self._put(claim, {_RESERVED: [*users_of(claim), user_doc(consumer)]})
+        await self._put(claim, {RESERVED: [*users_of(claim), user_doc(consumer)]})
 
     async def _is_held(self, claim: ResourceClaim, consumer: Consumer) -> bool:
         """Whether a consumer may still use the claim; one of a kind that is not known here may."""
@@ -65,7 +61,7 @@ class Reservations:
         return True
 
     async def _exists(self, resource: Resource[Any], store: Known[Any], namespace: str, consumer: Consumer) -> bool:
-        if consumer.uid in self._gone:
+        if consumer.uid in self._deleted:
             return False
         user: Object | None = store.get(f"{namespace}/{consumer.name}")
         if user is None:  # the scheduler may know one that the cache does not show yet
@@ -75,17 +71,6 @@ class Reservations:
                 return False
             return user.uid == consumer.uid
         return user.uid == consumer.uid and not (isinstance(user, Pod) and is_done(user))
-
-    async def _drop(self, claim: ResourceClaim, remaining: Sequence[str]) -> ResourceClaim:
-        """Only when the last reservation ends are the devices given back: a driver may allocate before it reserves."""
-        users = [user for user in users_of(claim) if user.get("uid") in remaining]
-        changes: dict[Path, Value] = {_RESERVED: users or ABSENT}
-        if not users and FINALIZER in claim.metadata.finalizers:
-            changes[_ALLOCATION] = ABSENT
-        claim = await self._put(claim, changes)
-        if claim.status.allocation is None and FINALIZER in claim.metadata.finalizers:
-            claim = await self._free(claim)
-        return claim
 
     async def _put(self, claim: ResourceClaim, changes: dict[Path, Value]) -> ResourceClaim:
         body = writes.edited(claim, changes)
@@ -98,9 +83,9 @@ class Reservations:
         return await self._client.update(RESOURCE_CLAIMS, claim.namespace, claim.name, body)
 
     async def _remove_unused(self, claim: ResourceClaim) -> None:
-        """Delete a claim that was made for a pod which does not run any more, though it is still there.
+        """Delete a claim that was created for a pod which has ended, though it still exists.
 
-        A pod that the cache does not show may be one that it does not show yet: that is the collector's business.
+        A pod that the cache does not show may be new: that is left to the garbage collector.
         """
         ref = owning_pod(claim)
         pod = self._pods.get(f"{claim.namespace}/{ref.name}") if ref is not None else None

@@ -18,7 +18,6 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.cleaning import Cleaner
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch, only
-from kcm_cli.planning.actions import Update
 
 _NAME = "resourcepoolstatusrequest_controller_request"
 _LABELS = ("driver_name",)
@@ -65,13 +64,14 @@ class PoolStatusController:
 
     async def sync(self, key: str) -> None:
         request = self._requests.store.get(key)
-        if request is None or request.status is not None:
+        if request is None:
             return
         started, failed = self._clock.monotonic(), True
-        answer = plan.status(request, self._slices.store, self._claims.store, self._clock.now())
+        answer = plan.plan(request, self._slices.store, self._claims.store, self._clock.now())
+        if answer is None:
+            return
         try:
-            change = Update(RESOURCE_POOL_STATUS_REQUESTS, request, {("status",): answer}, subresource="status")
-            await writes.update(self._client, change)
+            await writes.update(self._client, answer)
             failed = False
         finally:
             self._metrics.processed(request.spec.driver, self._clock.monotonic() - started, failed=failed)

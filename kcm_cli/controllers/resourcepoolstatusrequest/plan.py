@@ -7,9 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from kcm_cli.api.devices import ResourceClaim, ResourcePoolStatusRequest, ResourceSlice
+from kcm_cli.api.devices import RESOURCE_POOL_STATUS_REQUESTS, ResourceClaim, ResourcePoolStatusRequest, ResourceSlice
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.planning.actions import Update
 
 DEFAULT_LIMIT = 100
 ANSWERED = timedelta(hours=1)
@@ -17,10 +19,18 @@ PENDING = timedelta(hours=24)
 _OVER = ("Complete", "Failed")
 
 
-class Incomplete(Exception):
+class Incomplete(SyncError):
     """A driver has not published all slices of a pool yet."""
 
-    reason = "IncompletePool"
+
+def plan(
+    request: ResourcePoolStatusRequest, slices: Iterable[ResourceSlice], claims: Iterable[ResourceClaim], now: datetime
+) -> Update | None:
+    """Answer a request that has no answer yet. Raises Incomplete."""
+    if request.status is not None:
+        return None
+    answer = status(request, slices, claims, now)
+    return Update(RESOURCE_POOL_STATUS_REQUESTS, request, {("status",): answer}, subresource="status")
 
 
 def status(

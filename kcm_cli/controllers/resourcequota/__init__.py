@@ -6,7 +6,6 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="resourcequota-controller",
     alias="resourcequota",
-    client="resourcequota-controller",
     key="ResourceQuotaController",
     options=ResourceQuotaConfig,
 )

@@ -1,4 +1,4 @@
-"""resourcequota-controller: adds up what quotas limit; admission charges what is new, this finds what has gone.
+"""resourcequota-controller: recalculates what quotas limit: admission charges what is new, this finds what was freed.
 
 upstream: pkg/controller/resourcequota
 """
@@ -58,8 +58,7 @@ class ResourceQuotaController:
         names = tuple(quota.spec.hard or ())
         if plan.asks_for_devices(names) and not await self._monitors.follow_classes():
             return NOT_LISTED_S
-        measured = plan.measured_kinds(names, self._monitors.classes)
-        counted = plan.counted_kinds(names)
+        measured, counted = plan.plan_kinds(names, self._monitors.classes)
         listing = await self._monitors.follow(measured | counted)
         if listing and min(listing.values()) < LISTING_S:
             return NOT_LISTED_S
@@ -68,7 +67,7 @@ class ResourceQuotaController:
         if quota is None or quota.spec != before.spec:
             return None  # it was deleted, or its change has queued it again
         self._looked[key] = self._clock.monotonic()
-        used = self._used(quota, measured - listing.keys(), counted - listing.keys())
+        used = self._read(quota, measured - listing.keys(), counted - listing.keys())
         status = plan.status(quota, used)
         if status is not None:
             changes: dict[Path, Value] = {("status", "hard"): status.hard, ("status", "used"): status.used}
@@ -87,8 +86,8 @@ class ResourceQuotaController:
             self._monitors.forget(quota.namespace)
         return self._quotas.store.get(quota.key)
 
-    def _used(
-        self, quota: ResourceQuota, measured: set[GroupResource], counted: set[GroupResource]
+    def _read(
+        self, quota: ResourceQuota, measured: frozenset[GroupResource], counted: frozenset[GroupResource]
     ) -> dict[str, Quantity]:
         asked, namespace, names = requirements(quota), quota.namespace, quota.spec.hard or {}
         parts: list[tuple[frozenset[str], Amounts]] = []
@@ -119,7 +118,9 @@ class ResourceQuotaController:
     async def resync(self) -> None:
         """Queue all quotas, and follow no more than they limit."""
         quotas = self._quotas.store.list()
-        self._monitors.keep(chain.from_iterable(plan.counted_kinds(quota.spec.hard or ()) for quota in quotas))
+        self._monitors.keep(
+            chain.from_iterable(plan.plan_kinds(quota.spec.hard or (), self._monitors.classes)[1] for quota in quotas)
+        )
         for quota in quotas:
             self._queue.add(quota.key)
 

@@ -23,7 +23,7 @@ from kcm_cli.planning.quota.scopes import Requirement, matches
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """``find``: an object of a kind by its key. ``claims_of``: the claims that were made for a pod, by its uid.
+    """``find``: an object of a kind by its key. ``claims_of``: the claims that were created for a pod, by its uid.
     ``classes``: the device classes."""
 
     find: Callable[[GroupResource, str], Object | None]
@@ -50,7 +50,7 @@ class Ledger:
         self._totals.setdefault(namespace, {}).setdefault(kind, Totals())
 
     def forget(self, namespace: str) -> None:
-        """No quota asks any more."""
+        """The namespace has no quota any more."""
         self._totals.pop(namespace, None)
         self._due.pop(namespace, None)
 
@@ -99,7 +99,7 @@ class Ledger:
         return self._charges.make(profile, usage)
 
     def _paid(self, claim: Object, now: datetime) -> Amounts:
-        """What the pod for which a claim was made is charged with, as far as that goes off the claim."""
+        """What the pod that a claim was created for is charged with, as far as it reduces the claim's charge."""
         owner = devices.pod_of(claim)
         if owner is None:
             return {}
@@ -109,7 +109,7 @@ class Ledger:
         return plan.measure(plan.POD_KIND, pod, now, self._features)[1]
 
     def _put_claims(self, kind: GroupResource, obj: Object, now: datetime) -> None:
-        """The charge of a claim depends on the pod that it was made for, and on the pod's other claims."""
+        """The charge of a claim depends on the pod that it was created for, and on the pod's other claims."""
         if not self._features.extended_resources or not self.keeps(CLAIM_KIND, obj.namespace):
             return
         uid = obj.uid
@@ -134,7 +134,7 @@ class Ledger:
 
 
 def _names_another_claim(old: Object, new: Object) -> bool:
-    """Whether a pod says of another claim that it was made for it."""
+    """Whether a pod names another claim as created for it."""
     if not isinstance(old, Pod) or not isinstance(new, Pod):
         return False
     return old.status.extended_resource_claim_status != new.status.extended_resource_claim_status

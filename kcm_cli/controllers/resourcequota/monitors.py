@@ -156,7 +156,7 @@ class Monitors:
             if kind not in self._counting:
                 return await self._served(kind) is not None
             return await self._served(kind, gvr.version) is None
-        except RequestError:  # discovery has nothing to say now: what is followed goes on
+        except RequestError:  # discovery fails: the informer is kept
             return False
 
     async def _served(self, kind: GroupResource, version: str = "") -> ServedResource | None:

@@ -70,16 +70,13 @@ def covers(kind: GroupResource, name: str, classes: DeviceClasses) -> bool:
     return evaluator.covers(name) or (kind == CLAIM_KIND and devices.covers(name, classes))
 
 
-def measured_kinds(names: Iterable[str], classes: DeviceClasses) -> set[GroupResource]:
-    """The kinds of which such names limit more than the number."""
-    names = tuple(names)
-    return {kind for kind in EVALUATORS if any(covers(kind, name, classes) for name in names)}
-
-
-def counted_kinds(names: Iterable[str]) -> set[GroupResource]:
-    """The kinds of which such names limit the number only."""
-    found = {counted_kind(name) for name in names}
-    return {kind for kind in found if kind is not None and kind not in EVALUATORS}
+def plan_kinds(
+    names: Collection[str], classes: DeviceClasses
+) -> tuple[frozenset[GroupResource], frozenset[GroupResource]]:
+    """The kinds to measure, of which such names limit more than the number, and those to count."""
+    measured = (kind for kind in EVALUATORS if any(covers(kind, name, classes) for name in names))
+    counted = {counted_kind(name) for name in names} - EVALUATORS.keys()
+    return frozenset(measured), frozenset(kind for kind in counted if kind is not None)
 
 
 def counted_kind(name: str) -> GroupResource | None:
@@ -263,7 +260,7 @@ def usage(hard: Iterable[str], measured: Iterable[tuple[frozenset[str], Amounts]
 
 
 def not_less(used: dict[str, Quantity], before: Mapping[str, str], names: Collection[str]) -> dict[str, Quantity]:
-    """What is used, of these names at least as much as before: something uses them that nobody can measure."""
+    """What is used, of these names at least as much as before: objects that cannot be decoded use them."""
     kept = {name: parse(before[name]) for name in names if name in used and is_quantity(before.get(name, ""))}
     return used | {name: amount for name, amount in kept.items() if amount > used[name]}
 
@@ -279,11 +276,11 @@ def is_urgent(quota: ResourceQuota, classes: DeviceClasses) -> bool:
     if not _same(hard, status.hard or {}):
         return True
     missing = [name for name in status.hard or {} if name not in (status.used or {})]
-    return bool(measured_kinds(missing, classes) or counted_kinds(missing))
+    return any(plan_kinds(missing, classes))
 
 
 def status(quota: ResourceQuota, used: dict[str, Quantity]) -> ResourceQuotaStatus | None:
-    """The status to write; None if it says so already. Names that nobody measures keep what was known of them."""
+    """The status to write; None if it is current. Names that are not measured keep their former amounts."""
     hard = quota.spec.hard or {}
     before = {name: value for name, value in (quota.status.used or {}).items() if name in hard}
     after = before | {name: str(amount) for name, amount in used.items()}

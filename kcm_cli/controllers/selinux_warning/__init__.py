@@ -4,7 +4,6 @@ from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(
     name="selinux-warning-controller",
-    client="selinux-warning-controller",
     gates=("SELinuxChangePolicy",),
     default_enabled=False,
 )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.selinux import MountedVolume, MountingPod, SELinuxOptions
 from kcm_cli.api.storage import CsiDriver, HostPathSource, NfsSource, PersistentVolume
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.pod_claims import claim_name
 from kcm_cli.planning.volumes.attachable import FC, ISCSI, bound_volume, of_inline, of_volume
@@ -36,7 +37,7 @@ class Conflict:
         return f"{self.what}Conflict"
 
     def message(self) -> str:
-        """Nobody is told the names of pods in other namespaces than their own."""
+        """Names of pods in other namespaces are not shown."""
         (namespace, _), (other_namespace, other) = split_key(self.pod), split_key(self.other)
         uses = "that uses the same volume as this pod with"
         if namespace != other_namespace:
@@ -63,16 +64,12 @@ class Use:
     policy: str
 
 
-class SeveralLabels(Exception):
+class SeveralLabels(SyncError):
     """Containers of one pod mount a volume with different labels."""
 
-    reason = "MultipleSELinuxLabels"
 
-
-class Unbound(Exception):
+class Unbound(SyncError):
     """A pod's claim is not there, or not bound."""
-
-    reason = "Unbound"
 
 
 def plan(key: str, use: Use, other: str, theirs: Use) -> Iterator[Conflict]:

@@ -77,7 +77,7 @@ class ServiceCIDRController:
         try:
             await writes.patch(self._client, patch)
         except (NotFound, Conflict):
-            return  # gone, or another one of this name
+            return  # deleted, or another one of this name
 
     # -- events
 

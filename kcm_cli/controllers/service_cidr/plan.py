@@ -150,7 +150,7 @@ def _contains(outer: Network, inner: Network) -> bool:
 
 
 def _gives(network: Network, address: Address) -> bool:
-    """Its first address, and its last one of IPv4, are given to nobody."""
+    """Its first address, and its last one of IPv4, are not allocated."""
     if address not in network or address == network.network_address:
         return False
     return address.version == 6 or address != network.broadcast_address

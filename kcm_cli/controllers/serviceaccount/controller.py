@@ -1,4 +1,4 @@
-"""serviceaccount-controller: every active namespace has its ``default`` service account.
+"""serviceaccount-controller: creates the ``default`` service account of every active namespace.
 
 upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go
 """
@@ -38,7 +38,7 @@ def account(namespace: str) -> dict[str, object]:
 
 
 def namespace_of(controller: ServiceAccountController, account: ServiceAccount) -> Keys:
-    """The namespace of an account that is gone."""
+    """The namespace of a deleted account."""
     return (account.namespace,)
 
 

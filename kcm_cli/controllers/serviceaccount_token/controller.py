@@ -30,7 +30,7 @@ QUEUE = "serviceaccount_tokens_service"
 
 
 class TokenController:
-    """Keys carry what a sync must know of an object that may be gone: namespace, name, uid (, account, its uid)."""
+    """Keys carry what a sync must know of an object that may be deleted: namespace, name, uid (, account, its uid)."""
 
     def __init__(self, context: ControllerContext) -> None:
         """Raises StartError."""
@@ -94,7 +94,7 @@ class TokenController:
             return  # deleted, or another one of its name
 
     async def _fill(self, account: ServiceAccount, cached: Secret) -> None:
-        if plan.plan(cached, self._root_ca).nothing:
+        if not plan.plan(cached, self._root_ca):
             return
         try:
             live = await self._client.get(SECRETS, cached.namespace, cached.name)
@@ -108,14 +108,14 @@ class TokenController:
 
     def _changes(self, account: ServiceAccount, secret: Secret) -> dict[FieldPath, Value]:
         need = plan.plan(secret, self._root_ca)
-        if need.nothing:
+        if not need:
             return {}
         changes: dict[FieldPath, Value] = {}
-        if need.ca:
+        if plan.CA in need:
             changes[("data", plan.CA)] = plan.encoded(self._root_ca)
-        if need.namespace:
+        if plan.NAMESPACE in need:
             changes[("data", plan.NAMESPACE)] = plan.encoded(secret.namespace.encode())
-        if need.token:
+        if plan.TOKEN in need:
             token = self._signer.legacy_token(
                 namespace=secret.namespace, account=account.name, uid=account.uid, secret=secret.name
             )

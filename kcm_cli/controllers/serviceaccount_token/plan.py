@@ -4,7 +4,6 @@ upstream: pkg/controller/serviceaccount/tokens_controller.go#secretUpdateNeeded
 """
 
 import base64
-from dataclasses import dataclass
 
 from kcm_cli.api.core import Secret, ServiceAccount
 
@@ -14,27 +13,11 @@ ACCOUNT_UID = "kubernetes.io/service-account.uid"
 TOKEN, CA, NAMESPACE = "token", "ca.crt", "namespace"
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """What has to be filled in. A wrong namespace is left, a wrong CA is replaced."""
-
-    ca: bool
-    namespace: bool
-    token: bool
-
-    @property
-    def nothing(self) -> bool:
-        return not (self.ca or self.namespace or self.token)
-
-
-def plan(secret: Secret, root_ca: bytes) -> Missing:
-    """What is to be filled in."""
+def plan(secret: Secret, root_ca: bytes) -> set[str]:
+    """The keys of its data to fill in. A wrong namespace is left, a wrong CA is replaced."""
     data = secret.data or {}
-    return Missing(
-        ca=bool(root_ca) and data.get(CA) != encoded(root_ca),
-        namespace=not data.get(NAMESPACE),
-        token=not data.get(TOKEN),
-    )
+    missing = {key for key in (NAMESPACE, TOKEN) if not data.get(key)}
+    return missing | {CA} if root_ca and data.get(CA) != encoded(root_ca) else missing
 
 
 def encoded(value: bytes) -> str:

@@ -33,7 +33,7 @@ class Revisions:
         return claimable(self._store, owner)
 
     async def create(self, owner: Object, name: str, body: bytes, data: Doc) -> ControllerRevision | None:
-        """Make a revision with this data, or find it made; None if another one has the name."""
+        """Create a revision with this data, or find it; None if another one has the name."""
         try:
             return await self._client.create(CONTROLLER_REVISIONS, owner.namespace, body)
         except AlreadyExists:

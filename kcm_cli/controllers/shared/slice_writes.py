@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from kcm_cli.api.discovery import EndpointSlice
 from kcm_cli.controllers.shared.slice_tracker import SliceTracker
 from kcm_cli.engine.execute import Executor
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import Action, Create, Delete, Plan, Update
 
 
-class SliceSyncError(Exception):
+class SliceSyncError(SyncError):
     """Slices could not all be written, or not all endpoints be placed; each of the reasons once.
 
     upstream: apimachinery pkg/util/errors#aggregate.Error
     """
-
-    reason = "SliceSync"
 
     def __init__(self, problems: Iterable[str]) -> None:
         texts = list(dict.fromkeys(problems))

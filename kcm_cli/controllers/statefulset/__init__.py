@@ -6,7 +6,6 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="statefulset-controller",
     alias="statefulset",
-    client="statefulset-controller",
     key="StatefulSetController",
     options=StatefulSetConfig,
 )

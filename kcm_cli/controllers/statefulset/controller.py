@@ -1,4 +1,4 @@
-"""statefulset-controller: pods with names that stay, made, updated and deleted in order.
+"""statefulset-controller: pods with stable names, created, updated and deleted in order.
 
 upstream: pkg/controller/statefulset
 """
@@ -12,7 +12,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.history import Found, History
-from kcm_cli.controllers.statefulset.plan import Decision, differs, plan, status
+from kcm_cli.controllers.statefulset.plan import Plan, differs, plan, status
 from kcm_cli.controllers.statefulset.plan import revisions as revision_rules
 from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
 from kcm_cli.controllers.statefulset.plan.decide import held
@@ -59,7 +59,7 @@ class StatefulSetMetrics:
         self._down.labels(set_.namespace, set_.name, policy).set(count)
 
     def forget(self, namespace: str, name: str) -> None:
-        """The StatefulSet is gone."""
+        """The StatefulSet was deleted."""
         for policy in _POLICIES:
             self._allowed.remove(namespace, name, policy)
             self._down.remove(namespace, name, policy)
@@ -77,7 +77,7 @@ class StatefulSetController:
         self._counts_unavailable = context.gates.enabled("MaxUnavailableStatefulSet")
         self._compares_defaulted = context.gates.enabled("StatefulSetSemanticRevisionComparison")
         self._executor = context.executor()
-        self._metrics = StatefulSetMetrics(context.metrics)
+        self.metrics = StatefulSetMetrics(context.metrics)
         self._sets = context.cache(STATEFUL_SETS)
         self._pods = context.cache(PODS)
         self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS)
@@ -89,7 +89,7 @@ class StatefulSetController:
     async def sync(self, key: str) -> float | None:
         set_ = self._sets.store.get(key)
         if set_ is None:
-            self._metrics.forget(*split_key(key))
+            self.metrics.forget(*split_key(key))
             return None
         try:
             selector = _selector(set_)
@@ -99,7 +99,7 @@ class StatefulSetController:
         pods = await self._claim(set_, selector)
         wanted = revision_rules.wanted(set_, revisions, semantic=self._compares_defaulted)
         found = await self._history.realise(set_, wanted)
-        snapshot = self._snapshot(set_, pods, revisions, found)
+        snapshot = self._read(set_, pods, revisions, found)
         now = self._clock.now()
         error = await self._act(snapshot, now)
         await self._prune(snapshot, revisions)
@@ -108,20 +108,20 @@ class StatefulSetController:
         return pod_rules.next_available_s(pods, set_.spec.min_ready_seconds, now)
 
     async def _act(self, snapshot: Snapshot, now: datetime) -> Exception | None:
-        """Carry the decision out and write the status; returns what failed, so that the rest is still done."""
+        """Carry the plan out and write the status; returns what failed, so that the rest is still done."""
         set_ = snapshot.set
-        decision = plan(snapshot, now, counts_unavailable=self._counts_unavailable)
-        self._measure(snapshot, decision, now)
+        planned = plan(snapshot, now, counts_unavailable=self._counts_unavailable)
+        self._measure(snapshot, planned, now)
         error: Exception | None = None
         updated = 0
         try:
-            await self._control.run(set_, decision.phases)
-            for pod in decision.updating:
+            await self._control.run(set_, planned.phases)
+            for pod in planned.updating:
                 await self._control.delete(set_, pod)
                 updated += 1
         except STEP_ERRORS as failure:
             error = failure
-        await self._write_status(set_, status(snapshot, decision, updated, now))
+        await self._write_status(set_, status(snapshot, planned, updated, now))
         return error
 
     # -- reading
@@ -138,7 +138,7 @@ class StatefulSetController:
             member=lambda pod: is_member(set_, pod),
         )
 
-    def _snapshot(
+    def _read(
         self, set_: StatefulSet, pods: Sequence[Pod], revisions: Sequence[ControllerRevision], found: Found
     ) -> Snapshot:
         current = revision_rules.current(set_, revisions, found.update)
@@ -168,18 +168,14 @@ class StatefulSetController:
         live = (snapshot.current.name, snapshot.update.name)
         await self._history.prune(revision_rules.surplus(snapshot.set, revisions, snapshot.pods, live))
 
-    def _measure(self, snapshot: Snapshot, decision: Decision, now: datetime) -> None:
+    def _measure(self, snapshot: Snapshot, planned: Plan, now: datetime) -> None:
         if not self._counts_unavailable:
             return
         set_ = snapshot.set
         policy = set_.spec.pod_management_policy
-        self._metrics.allowed(set_, policy, max_unavailable(set_))
+        self.metrics.allowed(set_, policy, max_unavailable(set_))
         if set_.spec.update_strategy.type != ON_DELETE:
-            self._metrics.down(set_, policy, unavailable(snapshot, held(decision.slots), now))
-
-    def skipped(self, group: str, resource: str) -> None:
-        """A sync was put off, since the cache of this resource is behind."""
-        self._metrics.skipped(group, resource)
+            self.metrics.down(set_, policy, unavailable(snapshot, held(planned.slots), now))
 
     def pod_updated(self, set_: StatefulSet, old: Pod, new: Pod) -> Keys:
         """The StatefulSet of a pod that has become ready, when the pod becomes available."""
@@ -202,7 +198,7 @@ CONTROLLER = Controller(
         writes=(STATEFUL_SETS, PODS, PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),
         stale_gate="StaleControllerConsistencyStatefulSet",
         without_gate=frozenset((CREATE, UPDATE)),
-        skipped=StatefulSetController.skipped,
+        skipped=lambda controller, group, resource: controller.metrics.skipped(group, resource),
     ),
     reads=(PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),
 )

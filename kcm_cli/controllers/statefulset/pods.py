@@ -1,7 +1,7 @@
-"""Carries out the steps of a StatefulSet's pods: the pod, its claims, and the Events that tell of them.
+"""Carries out the steps of a StatefulSet's pods: the pod, its claims, and the Events about them.
 
 A file of its own, since a step is more than one write: claims come before the pod that needs them, their owners
-after it, and one Event tells of the whole.
+after it, and one Event is about the whole.
 
 upstream: pkg/controller/statefulset/stateful_pod_control.go, stateful_set_control.go
 """
@@ -14,13 +14,13 @@ from kcm_cli.api.apps import STATEFUL_SETS, StatefulSet
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
 from kcm_cli.controllers.statefulset.plan.claims import ClaimWork, Ownership
 from kcm_cli.controllers.statefulset.plan.decide import (
+    CreateClaims,
+    CreatePod,
     DeletePod,
-    MakeClaims,
-    MakePod,
-    MendPod,
     OwnClaims,
     Phase,
     Step,
+    UpdatePod,
 )
 from kcm_cli.controllers.statefulset.plan.pod import repaired
 from kcm_cli.engine import writes
@@ -29,18 +29,17 @@ from kcm_cli.engine.execute import Recorder
 from kcm_cli.engine.slow_start import batches
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import ABSENT, Create, Delete, Notice, Path, Update, Value, ref_to
 from kcm_cli.rest.errors import AlreadyExists, Conflict, NotFound, namespace_terminating
 from kcm_cli.rest.transport import RequestError
 
 MAX_BATCH = 500
-MEND_ATTEMPTS = 4
+UPDATE_ATTEMPTS = 4
 
 
-class ClaimsError(Exception):
+class ClaimsError(SyncError):
     """The claims of a pod cannot be had as they should be; the text says why."""
-
-    reason = "ClaimsError"
 
 
 WRITE_ERRORS = RequestError
@@ -66,11 +65,11 @@ class PodControl:
                     await self._group(set_, group)
 
     async def delete(self, set_: StatefulSet, pod: Pod) -> None:
-        """Delete a pod; one that is gone already is as good."""
+        """Delete a pod; NotFound counts as deleted."""
         try:
             await writes.delete(self._client, Delete(PODS, pod.namespace, pod.name, uid=pod.uid))
         except NotFound:
-            pass  # what was wanted; upstream tells of it as a success, too
+            pass  # deleted already: a success for upstream's Event, too
         except WRITE_ERRORS as error:
             self._emit_pod(set_, "Delete", pod.name, error)
             raise
@@ -90,25 +89,25 @@ class PodControl:
 
     async def _step(self, set_: StatefulSet, step: Step) -> None:
         match step:
-            case MakePod():
-                await self._make(set_, step)
+            case CreatePod():
+                await self._create(set_, step)
             case DeletePod(pod):
                 await self.delete(set_, pod)
-            case MakeClaims(pod, claims):
-                await self._make_claims(set_, pod.name, claims)
+            case CreateClaims(pod, claims):
+                await self._create_claims(set_, pod.name, claims)
                 await self._own_or_emit(set_, pod.name, claims.ownership)
             case OwnClaims(_, ownership):
                 await self._own(set_, ownership)
-            case MendPod():
-                await self._mend(set_, step)
+            case UpdatePod():
+                await self._update(set_, step)
             case _:
                 assert_never(step)
 
     # -- pods
 
-    async def _make(self, set_: StatefulSet, step: MakePod) -> None:
+    async def _create(self, set_: StatefulSet, step: CreatePod) -> None:
         try:
-            await self._make_claims(set_, step.name, step.claims)
+            await self._create_claims(set_, step.name, step.claims)
         except ClaimsError as error:
             self._emit_pod(set_, "Create", step.name, error)
             raise
@@ -116,7 +115,7 @@ class PodControl:
         try:
             await writes.create(self._client, Create(PODS, set_.namespace, codec.encode(step.body)))
         except AlreadyExists:
-            raise  # somebody else's pod, or ours in an old cache: upstream tells nobody
+            raise  # another controller's pod, or ours in an old cache: upstream emits no Event
         except WRITE_ERRORS as error:
             failure = error
         await self._own_or_emit(set_, step.name, step.claims.ownership)
@@ -124,20 +123,20 @@ class PodControl:
         if failure is not None:
             raise failure
 
-    async def _mend(self, set_: StatefulSet, step: MendPod) -> None:
+    async def _update(self, set_: StatefulSet, step: UpdatePod) -> None:
         name = step.pod.name
         try:
-            await self._make_claims(set_, name, step.claims)
+            await self._create_claims(set_, name, step.claims)
             await self._own(set_, step.claims.ownership)
             if step.pod_differs:
-                await self._put_right(set_, step.pod)
+                await self._update_pod(set_, step.pod)
         except STEP_ERRORS as error:
             self._emit_pod(set_, "Update", name, error)
             raise
         self._emit_pod(set_, "Update", name, None)
 
-    async def _put_right(self, set_: StatefulSet, pod: Pod) -> None:
-        for attempt in range(MEND_ATTEMPTS):
+    async def _update_pod(self, set_: StatefulSet, pod: Pod) -> None:
+        for attempt in range(UPDATE_ATTEMPTS):
             doc = await self._client.get_doc(PODS, pod.namespace, pod.name)
             if _uid(doc) != pod.uid:
                 return
@@ -145,18 +144,18 @@ class PodControl:
                 await self._client.update(PODS, pod.namespace, pod.name, repaired(set_, doc))
                 return
             except Conflict:
-                if attempt == MEND_ATTEMPTS - 1:
+                if attempt == UPDATE_ATTEMPTS - 1:
                     raise
 
     # -- claims
 
-    async def _make_claims(self, set_: StatefulSet, pod: str, work: ClaimWork) -> None:
+    async def _create_claims(self, set_: StatefulSet, pod: str, work: ClaimWork) -> None:
         """Make all that are missing. Raises ClaimsError with everything that is wrong."""
-        problems = [f"pvc {name} is being deleted" for name in work.going]
+        problems = [f"pvc {name} is being deleted" for name in work.terminating]
         for body in work.missing:
             metadata = body["metadata"]
             name = str(metadata["name"]) if isinstance(metadata, dict) else ""
-            error = await self._make_claim(set_, body)
+            error = await self._create_claim(set_, body)
             if error is not None:
                 problems.append(f"failed to create PVC {name}: {error}")
             if not isinstance(error, AlreadyExists):
@@ -164,7 +163,7 @@ class PodControl:
         if problems:
             raise ClaimsError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
-    async def _make_claim(self, set_: StatefulSet, body: Doc) -> Exception | None:
+    async def _create_claim(self, set_: StatefulSet, body: Doc) -> Exception | None:
         try:
             await self._client.create(PERSISTENT_VOLUME_CLAIMS, set_.namespace, body)
         except WRITE_ERRORS as error:
@@ -199,7 +198,7 @@ class PodControl:
         subject = f"{verb} Pod {pod} in StatefulSet {set_.name}"
         if error is None:
             self._emit(set_, f"Successful{verb}", f"{subject} successful")
-        elif not namespace_terminating(error):  # there, nobody can be told either
+        elif not namespace_terminating(error):  # no Event can be created there either
             self._emit(set_, f"Failed{verb}", f"{subject} failed error: {error}", warning=True)
 
     def _emit_claim(self, set_: StatefulSet, claim: str, pod: str, error: Exception | None) -> None:

@@ -5,6 +5,5 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="storage-version-migrator-controller",
     alias="svm",
-    client="storage-version-migrator-controller",
     gates=("StorageVersionMigrator", "InformerResourceVersion"),
 )

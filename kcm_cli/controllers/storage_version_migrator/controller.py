@@ -19,6 +19,7 @@ from kcm_cli.controllers.storage_version_migrator.runner import MigrationRunner
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import APPLY, Update
 from kcm_cli.rest.errors import ApiError, Conflict, TooManyRequests
 from kcm_cli.rest.listing import list_all, read_page
@@ -33,10 +34,8 @@ QPS_TIMES, BURST_TIMES = 20, 100
 """Upstream: cmd/kube-controller-manager/app/storageversionmigrator.go."""
 
 
-class NotYet(Exception):
-    """What a migration needs is not there and may come. ``reason`` is that of a failed sync."""
-
-    reason = "NotYet"
+class NotYet(SyncError):
+    """What a migration needs is not served yet, or cannot be read."""
 
 
 class Migrator:

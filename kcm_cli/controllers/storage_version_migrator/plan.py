@@ -18,7 +18,7 @@ from kcm_cli.planning.actions import APPLY, Patch, Update
 from kcm_cli.planning.conditions import find
 
 PATIENCE_S = 60.0
-"""A resource that discovery does not know may be one that was made just now."""
+"""A resource that discovery does not know may have been created just now."""
 VERBS = ("update", "patch", "list")
 MIGRATING = "StorageMigrating"
 

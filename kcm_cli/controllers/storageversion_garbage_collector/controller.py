@@ -50,11 +50,11 @@ class StorageVersionCollector:
             versions = await self._client.get(STORAGE_VERSIONS, "", key)
         except NotFound:
             return
-        gone = {name for name in {*plan.servers(versions)} if not plan.is_identity(await self._lease(name))}
-        await self._clean(versions, gone)
+        stopped = {name for name in {*plan.servers(versions)} if not plan.is_identity(await self._lease(name))}
+        await self._clean(versions, stopped)
 
-    async def _clean(self, versions: StorageVersion, gone: set[str]) -> None:
-        action = plan.plan(versions, gone, self._clock.now())
+    async def _clean(self, versions: StorageVersion, stopped: set[str]) -> None:
+        action = plan.plan(versions, stopped, self._clock.now())
         try:
             if isinstance(action, Delete):
                 await writes.delete(self._client, action)
@@ -78,7 +78,7 @@ class StorageVersionCollector:
 
 
 def name_of(collector: StorageVersionCollector, lease: Lease) -> Keys:
-    """The name of a lease that is gone: that of its server."""
+    """The name of a deleted lease: that of its server."""
     return (lease.name,)
 
 

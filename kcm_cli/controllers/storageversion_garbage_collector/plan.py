@@ -1,4 +1,4 @@
-"""What remains of a StorageVersion without the servers that are gone.
+"""What remains of a StorageVersion without the servers that have stopped.
 
 upstream: pkg/controller/storageversiongc, staging/src/k8s.io/apiserver/pkg/storageversion/updater.go
 """
@@ -30,10 +30,10 @@ def servers(versions: StorageVersion) -> list[str]:
     return [str(entry.get("apiServerID", "")) for entry in versions.status.storage_versions]
 
 
-def plan(versions: StorageVersion, gone: Collection[str], now: datetime) -> Update | Delete | None:
+def plan(versions: StorageVersion, stopped: Collection[str], now: datetime) -> Update | Delete | None:
     """Remove the entries of these servers; a StorageVersion without entries is deleted. None: it has none of them."""
     entries = versions.status.storage_versions
-    kept = [entry for entry in entries if str(entry.get("apiServerID", "")) not in gone]
+    kept = [entry for entry in entries if str(entry.get("apiServerID", "")) not in stopped]
     if len(kept) == len(entries):
         return None
     if not kept:

@@ -1,4 +1,4 @@
-"""token-cleaner-controller: bootstrap tokens go when their time is over. Off by default.
+"""token-cleaner-controller: deletes bootstrap tokens that have expired. Off by default.
 
 upstream: pkg/controller/bootstrap/tokencleaner.go
 """
@@ -31,7 +31,7 @@ class TokenCleaner:
         try:
             await self._client.delete(SECRETS, secret.namespace, secret.name, uid=secret.uid, resource_version=version)
         except (NotFound, Conflict):
-            return None  # gone, another one, or prolonged: the watch will tell
+            return None  # deleted, another one, or prolonged: the watch brings the key back
         return None
 
 

@@ -5,5 +5,4 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="ttl-controller",
     alias="ttl",
-    client="ttl-controller",
 )

@@ -6,7 +6,6 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="ttl-after-finished-controller",
     alias="ttl-after-finished",
-    client="ttl-after-finished-controller",
     key="TTLAfterFinishedController",
     options=TTLAfterFinishedConfig,
 )

@@ -6,14 +6,13 @@ upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go#timeLef
 from datetime import datetime
 
 from kcm_cli.api.batch import Job
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.planning.jobs import finished_condition
 
 
-class FinishTimeUnknown(Exception):
+class FinishTimeUnknown(SyncError):
     """The Job is over, but its condition does not say since when."""
-
-    reason = "FinishTimeUnknown"
 
 
 def expires(job: Job) -> bool:

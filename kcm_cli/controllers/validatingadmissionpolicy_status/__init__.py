@@ -5,7 +5,6 @@ from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(
     name="validatingadmissionpolicy-status-controller",
-    client="validatingadmissionpolicy-status-controller",
     key="ValidatingAdmissionPolicyStatusController",
     options=ValidatingAdmissionPolicyStatusConfig,
 )

@@ -39,7 +39,7 @@ class PolicyStatusController:
         policy = self._policies.get(key)
         if policy is None or _is_checked(policy):
             return
-        # imported here: without a policy nobody needs the language
+        # imported here: without a policy the language is not needed
         from kcm_cli.controllers.validatingadmissionpolicy_status import plan
 
         types = _Types(self._client)

@@ -4,6 +4,5 @@ from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(
     name="volumeattributesclass-protection-controller",
-    client="volumeattributesclass-protection-controller",
     gates=("VolumeAttributesClass",),
 )

@@ -44,10 +44,9 @@ class Write:
 
 @dataclass(slots=True)
 class Emitted:
-    """An Event, with how often it was emitted, and when first and last."""
+    """An Event, with how often it was emitted."""
 
     at_s: float
-    last_s: float
     client: str
     type: str
     reason: str
@@ -158,17 +157,15 @@ class Watched:
 
     def _event(self, request: Request, name: str) -> Response:
         event = codec.decode(request.body, _Event)
-        events, now_s = self._written.events, round(self._written.now(), 3)
+        events = self._written.events
         if name in events:
             events[name].count += 1
-            events[name].last_s = now_s
             events[name].message = event.message or event.note or events[name].message
         elif not name:
             name = event.metadata.name or ""
             about = event.involved_object or event.regarding or _Ref()
             events[name] = Emitted(
-                now_s,
-                now_s,
+                round(self._written.now(), 3),
                 self._client,
                 event.type,
                 event.reason,

@@ -15,7 +15,7 @@ from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.persistentvolume_binder import controller as binder
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
-from kcm_cli.controllers.persistentvolume_binder.host_paths import HostPaths
+from kcm_cli.controllers.persistentvolume_binder.plugins import HostPaths
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers

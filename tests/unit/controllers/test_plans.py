@@ -10,9 +10,6 @@ from tests.places import ROOT
 
 FOLDER = ROOT / "kcm_cli" / "controllers"
 OURS = [descriptor.folder for descriptor in CONTROLLERS if not descriptor.cloud_only]
-LEFT = {"resourcequota", "resourceclaim", "resourcepoolstatusrequest", "statefulset"}
-"""Those that still have other names."""
-OURS = [name for name in OURS if name not in LEFT]
 OTHER_NAMES = {"assess", "decide", "judge", "manage", "for_claim", "for_volume", "Decision", "Draft", "Verdict", "Work"}
 """Former names of plan, status and what they return."""
 IMPURE = ("asyncio", "random", "logging", "time", "kcm_cli.engine", "kcm_cli.runtime", "kcm_cli.rest.client")

@@ -1,4 +1,4 @@
-"""The claims of a StatefulSet's pods: made from templates, and owned as the retention policy says.
+"""The claims of a StatefulSet's pods: created from templates, and owned as the retention policy says.
 
 Who owns a claim decides when it goes: owned by the set it goes with the set, owned by a pod that is scaled away it
 goes with that pod, owned by neither it stays.
@@ -27,7 +27,7 @@ Claims = Mapping[str, PersistentVolumeClaim]
 class Ownership:
     """What is wrong with the owners of a claim.
 
-    references: those that it should have; None if they are right. conflicting: somebody else controls it, too, so
+    references: those that it should have; None if they are right. conflicting: another owner controls it, too, so
     that the policy does not apply to it.
     """
 
@@ -38,15 +38,15 @@ class Ownership:
 
 @dataclass(frozen=True, slots=True)
 class ClaimWork:
-    """What has to be done for the claims of a pod before it can start. ``going``: being deleted, so it cannot."""
+    """What has to be done for the claims of a pod before it can start. ``terminating``: being deleted, so it cannot."""
 
     missing: tuple[Doc, ...] = ()
-    going: tuple[str, ...] = ()
+    terminating: tuple[str, ...] = ()
     ownership: tuple[Ownership, ...] = ()
 
     @property
     def empty(self) -> bool:
-        return not (self.missing or self.going or self.ownership)
+        return not (self.missing or self.terminating or self.ownership)
 
 
 NO_WORK = ClaimWork()
@@ -65,22 +65,22 @@ def claim_work(set_: StatefulSet, ordinal: int, uid: str, claims: Claims) -> Cla
     """Everything for the claims of a pod. ``uid`` is empty for a pod that does not exist yet."""
     if not set_.spec.volume_claim_templates:
         return NO_WORK
-    missing, going = to_make(set_, ordinal, claims)
-    return ClaimWork(missing, going, ownership(set_, ordinal, uid, claims))
+    missing, terminating = to_create(set_, ordinal, claims)
+    return ClaimWork(missing, terminating, ownership(set_, ordinal, uid, claims))
 
 
-def to_make(set_: StatefulSet, ordinal: int, claims: Claims) -> tuple[tuple[Doc, ...], tuple[str, ...]]:
+def to_create(set_: StatefulSet, ordinal: int, claims: Claims) -> tuple[tuple[Doc, ...], tuple[str, ...]]:
     """The claims that a pod lacks, and the names of those that are being deleted."""
     missing: list[Doc] = []
-    going: list[str] = []
+    terminating: list[str] = []
     for template in set_.spec.volume_claim_templates:
         name = claim_name(set_, _name(template), ordinal)
         claim = claims.get(name)
         if claim is None:
             missing.append(_new_claim(set_, template, name))
         elif claim.deleting:
-            going.append(name)
-    return tuple(missing), tuple(going)
+            terminating.append(name)
+    return tuple(missing), tuple(terminating)
 
 
 def ownership(set_: StatefulSet, ordinal: int, uid: str, claims: Claims) -> tuple[Ownership, ...]:
@@ -89,9 +89,9 @@ def ownership(set_: StatefulSet, ordinal: int, uid: str, claims: Claims) -> tupl
     for name in template_names(set_):
         claim = claims.get(claim_name(set_, name, ordinal))
         if claim is not None:
-            judged = _Owners(set_, ordinal, uid, claim).judge()
-            if judged.conflicting or judged.references is not None:
-                found.append(judged)
+            checked = _Owners(set_, ordinal, uid, claim).check()
+            if checked.conflicting or checked.references is not None:
+                found.append(checked)
     return tuple(found)
 
 
@@ -114,7 +114,7 @@ class _Owners:
         self._claim = claim
         self._deleted, self._scaled = _policy(set_)
 
-    def judge(self) -> Ownership:
+    def check(self) -> Ownership:
         conflicting = self._conflicting()
         if self._up_to_date(conflicting):
             return Ownership(self._claim, None, conflicting)
@@ -125,7 +125,7 @@ class _Owners:
         return Ownership(self._claim, tuple(references), conflicting)
 
     def _conflicting(self) -> bool:
-        """Whether somebody else manages a claim to which a policy applies."""
+        """Whether another controller manages a claim to which a policy applies."""
         if self._deleted == RETAIN and self._scaled == RETAIN:
             return False
         for ref in self._claim.metadata.owner_references:

@@ -1,4 +1,4 @@
-"""Which pods to make, mend and delete, in which order.
+"""Which pods to create, update and delete, in which order.
 
 An ordered set does one thing at a time: each pod waits for those before it, surplus pods go from the highest
 ordinal down once all others are available, and only then a new revision is rolled out. A parallel set does all of
@@ -19,7 +19,7 @@ from kcm_cli.controllers.statefulset.plan.claims import (
     blocked_by_stale_claim,
     claim_work,
     ownership,
-    to_make,
+    to_create,
 )
 from kcm_cli.controllers.statefulset.plan.identity import (
     identity_matches,
@@ -39,8 +39,8 @@ PARALLEL = "Parallel"
 
 
 @dataclass(frozen=True, slots=True)
-class MakePod:
-    """Make a pod, its claims first."""
+class CreatePod:
+    """Create a pod, its claims first."""
 
     name: str
     body: Doc
@@ -55,8 +55,8 @@ class DeletePod:
 
 
 @dataclass(frozen=True, slots=True)
-class MakeClaims:
-    """Make the claims that a pending pod waits for, and have them owned rightly."""
+class CreateClaims:
+    """Create the claims that a pending pod waits for, and update their owners."""
 
     pod: Pod
     claims: ClaimWork
@@ -64,22 +64,22 @@ class MakeClaims:
 
 @dataclass(frozen=True, slots=True)
 class OwnClaims:
-    """Have the claims of a surplus pod owned rightly, before it goes."""
+    """Update the owners of a surplus pod's claims, before it is deleted."""
 
     pod: Pod
     ownership: tuple[Ownership, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class MendPod:
-    """Put right what a pod is told by its ordinal. ``pod_differs``: its labels or volumes; else only its claims."""
+class UpdatePod:
+    """Update what follows from a pod's ordinal. ``pod_differs``: its labels or volumes; else only its claims."""
 
     pod: Pod
     claims: ClaimWork
     pod_differs: bool
 
 
-Step = MakePod | DeletePod | MakeClaims | OwnClaims | MendPod
+Step = CreatePod | DeletePod | CreateClaims | OwnClaims | UpdatePod
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Plan:
     """What to do, and the pods that were looked at: wanted ones by ordinal, surplus ones from the highest down.
 
     ``updating``: the pods to be deleted because of their revision, after all phases.
@@ -115,11 +115,11 @@ class Decision:
     updating: tuple[Pod, ...] = ()
 
 
-def plan(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False) -> Decision:
+def plan(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False) -> Plan:
     """The steps of one sync. ``counts_unavailable``: gate MaxUnavailableStatefulSet."""
     slots, condemned = _slots(snapshot), _condemned(snapshot)
     if snapshot.set.deleting:
-        return Decision(slots, condemned)
+        return Plan(slots, condemned)
     if snapshot.set.spec.pod_management_policy == PARALLEL:
         phases, through = _all_at_once(snapshot, slots, condemned), True
     else:
@@ -129,7 +129,7 @@ def plan(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False)
         steps = (step for phase in phases for group in phase.groups for step in group)
         gone = {step.pod.uid for step in steps if isinstance(step, DeletePod)}
         updating = outdated(snapshot, held(slots), gone, now, counts_unavailable=counts_unavailable)
-    return Decision(slots, condemned, tuple(phase for phase in phases if phase.groups), updating)
+    return Plan(slots, condemned, tuple(phase for phase in phases if phase.groups), updating)
 
 
 def held(slots: Sequence[Slot]) -> Held:
@@ -201,7 +201,7 @@ def _available(snapshot: Snapshot, pod: Pod, now: datetime) -> bool:
 def _next_to_go(
     snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod], now: datetime
 ) -> tuple[tuple[Step, ...], ...]:
-    """The highest surplus pod, unless it is going already, or is not available and others were so before it."""
+    """The highest surplus pod, unless it is being deleted already, or is not available and others were so before it."""
     highest = condemned[0]
     if highest.deleting:
         return ()
@@ -244,8 +244,8 @@ def _steps(snapshot: Snapshot, slot: Slot) -> tuple[Step, ...]:
     if is_terminal(pod):
         return () if pod.deleting else (DeletePod(pod),)
     pending = _pending(snapshot, slot, pod)
-    mended = _mended(snapshot, slot, pod, owners_done=bool(pending))
-    return pending + mended
+    updates = _updated(snapshot, slot, pod, owners_done=bool(pending))
+    return pending + updates
 
 
 def _creation(snapshot: Snapshot, slot: Slot) -> tuple[Step, ...]:
@@ -253,17 +253,17 @@ def _creation(snapshot: Snapshot, slot: Slot) -> tuple[Step, ...]:
     if blocked_by_stale_claim(set_, slot.ordinal, snapshot.claims):
         return ()
     body = new_pod(set_, slot.ordinal, new_revision(snapshot, slot.ordinal))
-    return (MakePod(pod_name(set_, slot.ordinal), body, claim_work(set_, slot.ordinal, "", snapshot.claims)),)
+    return (CreatePod(pod_name(set_, slot.ordinal), body, claim_work(set_, slot.ordinal, "", snapshot.claims)),)
 
 
 def _pending(snapshot: Snapshot, slot: Slot, pod: Pod) -> tuple[Step, ...]:
     if pod.status.phase != "Pending":
         return ()
     work = claim_work(snapshot.set, slot.ordinal, pod.uid, snapshot.claims)
-    return () if work.empty else (MakeClaims(pod, work),)
+    return () if work.empty else (CreateClaims(pod, work),)
 
 
-def _mended(snapshot: Snapshot, slot: Slot, pod: Pod, *, owners_done: bool) -> tuple[Step, ...]:
+def _updated(snapshot: Snapshot, slot: Slot, pod: Pod, *, owners_done: bool) -> tuple[Step, ...]:
     set_ = snapshot.set
     stored = storage_matches(set_, pod)
     owners: tuple[Ownership, ...] = ()
@@ -273,9 +273,9 @@ def _mended(snapshot: Snapshot, slot: Slot, pod: Pod, *, owners_done: bool) -> t
     differs = not (stored and identity_matches(set_, pod))
     if not differs and not owners:
         return ()
-    missing, going = to_make(set_, slot.ordinal, snapshot.claims) if not stored else ((), ())
-    work = ClaimWork(missing, going, owners) if missing or going or owners else NO_WORK
-    return (MendPod(pod, work, differs),)
+    missing, terminating = to_create(set_, slot.ordinal, snapshot.claims) if not stored else ((), ())
+    work = ClaimWork(missing, terminating, owners) if missing or terminating or owners else NO_WORK
+    return (UpdatePod(pod, work, differs),)
 
 
 def _condemned_claims(snapshot: Snapshot, condemned: Sequence[Pod]) -> tuple[tuple[Step, ...], ...]:

@@ -14,7 +14,7 @@ POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
 
 _MAX_ORDINAL = 2**31 - 1
 MAX_MISSING = 500
-"""So many pods that are missing are looked at, and made, in one sync at most."""
+"""So many missing pods are considered, and created, in one sync at most."""
 
 
 def parent_and_ordinal(name: str) -> tuple[str, int]:
@@ -88,5 +88,5 @@ def identity_matches(set_: StatefulSet, pod: Pod) -> bool:
 
 
 def revision_of(pod: Pod) -> str:
-    """The name of the revision that the pod was made from."""
+    """The name of the revision that the pod was created from."""
     return pod.labels.get(POD_HASH_LABEL, "")

@@ -18,7 +18,7 @@ ROLLING_UPDATE = "RollingUpdate"
 
 
 def new_revision(snapshot: Snapshot, ordinal: int) -> Revision:
-    """The revision from which a pod of this ordinal is made now: the old one below the partition."""
+    """The revision from which a pod of this ordinal is created: the old one below the partition."""
     set_ = snapshot.set
     strategy = set_.spec.update_strategy
     rolling = strategy.rolling_update

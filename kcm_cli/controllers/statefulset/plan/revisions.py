@@ -1,4 +1,4 @@
-"""Which revision a StatefulSet is at, and which it goes to.
+"""The current and the update revision of a StatefulSet.
 
 The revision of the template as it is may exist already: as the latest, as an earlier one that is numbered anew (a
 roll back), or not at all.
@@ -31,7 +31,7 @@ class Existing:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The revision has to be made."""
+    """The revision has to be created."""
 
     data: Doc
     number: int
@@ -74,7 +74,7 @@ def body_of(set_: StatefulSet, missing: Missing, collisions: int, name: str) -> 
 
 
 def current(set_: StatefulSet, revisions: Sequence[ControllerRevision], update: Revision) -> Revision:
-    """The revision that the status names; the one of the template, if that is gone."""
+    """The revision that the status names; the one of the template, if that does not exist."""
     name = set_.status.current_revision
     if name != update.name:
         for revision in revisions:

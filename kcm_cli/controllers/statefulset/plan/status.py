@@ -11,7 +11,7 @@ import msgspec
 
 from kcm_cli.api.apps import StatefulSetStatus
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.statefulset.plan.decide import Decision
+from kcm_cli.controllers.statefulset.plan.decide import Plan
 from kcm_cli.controllers.statefulset.plan.identity import replicas_of, revision_of
 from kcm_cli.controllers.statefulset.plan.pod import ROLLING_UPDATE
 from kcm_cli.controllers.statefulset.snapshot import Snapshot
@@ -28,10 +28,10 @@ _COMPARED = (
 )
 
 
-def status(snapshot: Snapshot, decision: Decision, updated: int, now: datetime) -> StatefulSetStatus:
+def status(snapshot: Snapshot, planned: Plan, updated: int, now: datetime) -> StatefulSetStatus:
     """The status after a sync that deleted ``updated`` pods for their revision."""
-    held = [slot.pod for slot in decision.slots if slot.pod is not None]
-    pods = snapshot.pods if snapshot.set.deleting else (*held, *decision.condemned)
+    held = [slot.pod for slot in planned.slots if slot.pod is not None]
+    pods = snapshot.pods if snapshot.set.deleting else (*held, *planned.condemned)
     counted = _counted(snapshot, pods, now)
     if updated:
         counted = msgspec.structs.replace(counted, current_replicas=counted.current_replicas - updated)

@@ -1,4 +1,4 @@
-"""The rolling update: which pods of another revision go now, the highest ordinal first.
+"""The rolling update: which pods of another revision are deleted now, the highest ordinal first.
 
 Without the gate MaxUnavailableStatefulSet one pod at a time, and none while one that was updated is unavailable. A
 pod of the old revision that never became ready does not hold the update up, but an updated one does, for ever: a
@@ -25,14 +25,14 @@ Held = Sequence[tuple[int, Pod, str]]
 
 
 def outdated(
-    snapshot: Snapshot, held: Held, gone: AbstractSet[str], now: datetime, *, counts_unavailable: bool
+    snapshot: Snapshot, held: Held, deleted: AbstractSet[str], now: datetime, *, counts_unavailable: bool
 ) -> tuple[Pod, ...]:
-    """The pods to delete. ``gone``: the uids of pods that are deleted in this sync for other reasons."""
+    """The pods to delete. ``deleted``: the uids of pods that are deleted in this sync for other reasons."""
     if snapshot.set.spec.update_strategy.type == ON_DELETE:
         return ()
     if counts_unavailable:
-        return _as_many_as_allowed(snapshot, held, gone, now)
-    return _one(snapshot, held, gone, now)
+        return _as_many_as_allowed(snapshot, held, deleted, now)
+    return _one(snapshot, held, deleted, now)
 
 
 def partition_of(set_: StatefulSet) -> int:
@@ -47,11 +47,11 @@ def max_unavailable(set_: StatefulSet) -> int:
 
 
 def unavailable(snapshot: Snapshot, held: Held, now: datetime) -> int:
-    """How many of the wanted pods are missing, going, or not available."""
+    """How many of the wanted pods are missing, being deleted, or not available."""
     return replicas_of(snapshot.set) - sum(not _unavailable(snapshot, pod, now) for _, pod, _ in held)
 
 
-def _one(snapshot: Snapshot, held: Held, gone: AbstractSet[str], now: datetime) -> tuple[Pod, ...]:
+def _one(snapshot: Snapshot, held: Held, deleted: AbstractSet[str], now: datetime) -> tuple[Pod, ...]:
     lowest = _lowest(snapshot.set)
     expected = start_of(snapshot.set) + replicas_of(snapshot.set)
     for ordinal, pod, revision in reversed(held):
@@ -59,13 +59,13 @@ def _one(snapshot: Snapshot, held: Held, gone: AbstractSet[str], now: datetime) 
         if ordinal < max(lowest, expected):
             return ()  # the rest stays, or one is missing
         if revision != snapshot.update.name and not pod.deleting:
-            return (pod,) if pod.uid not in gone else ()
+            return (pod,) if pod.uid not in deleted else ()
         if _unavailable(snapshot, pod, now):
             return ()
     return ()
 
 
-def _as_many_as_allowed(snapshot: Snapshot, held: Held, gone: AbstractSet[str], now: datetime) -> tuple[Pod, ...]:
+def _as_many_as_allowed(snapshot: Snapshot, held: Held, deleted: AbstractSet[str], now: datetime) -> tuple[Pod, ...]:
     room = max_unavailable(snapshot.set) - unavailable(snapshot, held, now)
     if room <= 0:
         return ()
@@ -75,7 +75,7 @@ def _as_many_as_allowed(snapshot: Snapshot, held: Held, gone: AbstractSet[str], 
         for ordinal, pod, revision in reversed(held)
         if ordinal >= lowest and revision != snapshot.update.name and not pod.deleting
     ]
-    return tuple(pod for pod in candidates[:room] if pod.uid not in gone)
+    return tuple(pod for pod in candidates[:room] if pod.uid not in deleted)
 
 
 def _lowest(set_: StatefulSet) -> int:

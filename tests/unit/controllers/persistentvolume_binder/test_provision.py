@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.persistentvolume_binder import host_paths
+from kcm_cli.controllers.persistentvolume_binder import plugins
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
@@ -123,7 +123,7 @@ def test_an_operation_that_failed_waits_longer_each_time(play):
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where directories are made."""
-    monkeypatch.setattr(host_paths, "ROOT", str(tmp_path))
+    monkeypatch.setattr(plugins, "ROOT", str(tmp_path))
     return tmp_path
 
 

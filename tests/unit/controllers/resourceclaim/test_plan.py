@@ -5,10 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from kcm_cli.api.core import Pod
-from kcm_cli.api.devices import ResourceClaim
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.api.devices import RESOURCE_CLAIMS, ResourceClaim
 from kcm_cli.controllers.resourceclaim import plan
-from kcm_cli.controllers.resourceclaim.plan import Snapshot
+from kcm_cli.controllers.resourceclaim.plan import CREATE, Snapshot
+from kcm_cli.machinery import codec
+from kcm_cli.planning.actions import ABSENT
+from kcm_cli.planning.resource_claims import FINALIZER
 from kcm_cli.runtime.store import Store
 
 META: dict[str, Any] = {"name": "p", "namespace": "ns", "uid": "u"}
@@ -77,11 +80,56 @@ def test_the_name_of_a_made_claim(owner: str, entry: str, expected: str) -> None
 def test_what_was_recorded_stays_in_the_order_of_the_spec() -> None:
     entries = [{"name": name, "resourceClaimTemplateName": "t"} for name in ("a", "b", "c", "d")]
     status = {"resourceClaimStatuses": [{"name": "b", "resourceClaimName": "p-b"}, {"name": "d"}]}
-    found = plan.statuses(pod(entries, status=status), {"a": "p-a"})
+    found: Any = plan.status(PODS, pod(entries, status=status), {"a": "p-a"}).body
     expected = [{"name": "a", "resourceClaimName": "p-a"}, {"name": "b", "resourceClaimName": "p-b"}, {"name": "d"}]
-    assert found == expected
+    assert found["status"] == {"resourceClaimStatuses": expected}
 
 
 def test_the_claims_of_a_pod_include_the_one_for_extended_resources() -> None:
     status = {"extendedResourceClaimStatus": {"resourceClaimName": "x"}}
     assert [*plan.claims_of(pod(NAMED, status=status))] == ["ns/c", "ns/x"]
+
+
+@pytest.mark.parametrize(
+    ("user", "caches", "expected"),
+    [
+        pytest.param(pod(NAMED), NONE, None, id="named"),
+        pytest.param(pod(TEMPLATE), NONE, CREATE, id="to be created"),
+        pytest.param(pod(TEMPLATE, status={"resourceClaimStatuses": MADE}), NONE, CREATE, id="created and deleted"),
+        pytest.param(pod(TEMPLATE, status={"resourceClaimStatuses": MADE}), seen("u"), None, id="recorded"),
+        pytest.param(pod(TEMPLATE, status={"resourceClaimStatuses": MADE}), seen("v"), CREATE, id="of another owner"),
+        pytest.param(pod(TEMPLATE, status={"resourceClaimStatuses": [{"name": "e"}]}), NONE, None, id="not needed"),
+    ],
+)
+def test_an_entry(user: Pod, caches: Snapshot, expected: str | None) -> None:
+    caches.claims.add_index(plan.OWNER, lambda claim: ())  # type: ignore[attr-defined]
+    assert plan.plan_entry(user, None, user.spec.resource_claims[0], caches) == expected
+
+
+RESERVED, ALLOCATION = ("status", "reservedFor"), ("status", "allocation")
+GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("meta", "remaining", "expected"),
+    [
+        pytest.param({}, ["a", "b"], {}, id="all hold it"),
+        pytest.param({}, ["b"], {RESERVED: [{"uid": "b"}]}, id="one left"),
+        pytest.param({}, [], {RESERVED: ABSENT}, id="the last one, without a finalizer"),
+        pytest.param({"finalizers": [FINALIZER]}, [], {RESERVED: ABSENT, ALLOCATION: ABSENT}, id="the last one"),
+        pytest.param({"finalizers": [FINALIZER], **GOING}, ["a", "b"], {}, id="being deleted, and held"),
+    ],
+)
+def test_reservations(meta: dict[str, Any], remaining: list[str], expected: dict[object, object]) -> None:
+    status = {"allocation": {}, "reservedFor": [{"uid": "a"}, {"uid": "b"}]}
+    claim = RESOURCE_CLAIMS.decode(
+        codec.encode({"metadata": {"name": "c", "namespace": "ns", **meta}, "status": status})
+    )
+    assert plan.plan_claim(claim, remaining) == expected
+
+
+def test_a_claim_that_no_consumer_holds_is_freed_when_it_is_deleted() -> None:
+    doc: Any = {"metadata": {"name": "c", "namespace": "ns", "finalizers": [FINALIZER]}, "status": {"allocation": {}}}
+    assert plan.plan_claim(RESOURCE_CLAIMS.decode(codec.encode(doc)), []) == {}
+    doc["metadata"] |= GOING
+    assert plan.plan_claim(RESOURCE_CLAIMS.decode(codec.encode(doc)), []) == {ALLOCATION: ABSENT}

@@ -65,7 +65,7 @@ def pod(cpu: str = "", phase: str = "Running", **spec: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_kinds(names: list[str], measured: set[GroupResource], counted: set[GroupResource]) -> None:
-    assert (plan.measured_kinds(names, NO_CLASSES), plan.counted_kinds(names)) == (measured, counted)
+    assert plan.plan_kinds(names, NO_CLASSES) == (measured, counted)
 
 
 CASES = [

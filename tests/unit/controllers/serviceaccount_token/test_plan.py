@@ -10,7 +10,6 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from kcm_cli.api.core import SECRETS, Secret, ServiceAccount
 from kcm_cli.controllers.serviceaccount_token import plan
-from kcm_cli.controllers.serviceaccount_token.plan import Missing
 from kcm_cli.controllers.serviceaccount_token.tokens import TokenSigner
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery import codec
@@ -32,21 +31,19 @@ FULL = {"ca.crt": CA.decode(), "namespace": "ns", "token": "t"}
 @pytest.mark.parametrize(
     ("data", "root_ca", "expected"),
     [
-        pytest.param(None, CA, Missing(True, True, True), id="no data"),
-        pytest.param({}, CA, Missing(True, True, True), id="empty"),
-        pytest.param(FULL, CA, Missing(False, False, False), id="full"),
-        pytest.param(FULL | {"ca.crt": "another"}, CA, Missing(True, False, False), id="another CA is replaced"),
-        pytest.param({"namespace": "ns", "token": "t"}, b"", Missing(False, False, False), id="no CA to give"),
-        pytest.param(FULL, b"", Missing(False, False, False), id="a CA that is not ours stays"),
-        pytest.param(FULL | {"namespace": "other"}, CA, Missing(False, False, False), id="any namespace will do"),
-        pytest.param(FULL | {"namespace": ""}, CA, Missing(False, True, False), id="an empty namespace"),
-        pytest.param(FULL | {"token": ""}, CA, Missing(False, False, True), id="an empty token"),
+        pytest.param(None, CA, {"ca.crt", "namespace", "token"}, id="no data"),
+        pytest.param({}, CA, {"ca.crt", "namespace", "token"}, id="empty"),
+        pytest.param(FULL, CA, set(), id="full"),
+        pytest.param(FULL | {"ca.crt": "another"}, CA, {"ca.crt"}, id="another CA is replaced"),
+        pytest.param({"namespace": "ns", "token": "t"}, b"", set(), id="no CA to give"),
+        pytest.param(FULL, b"", set(), id="a CA that is not ours stays"),
+        pytest.param(FULL | {"namespace": "other"}, CA, set(), id="any namespace will do"),
+        pytest.param(FULL | {"namespace": ""}, CA, {"namespace"}, id="an empty namespace"),
+        pytest.param(FULL | {"token": ""}, CA, {"token"}, id="an empty token"),
     ],
 )
-def test_missing(data: dict[str, str] | None, root_ca: bytes, expected: Missing) -> None:
-    found = plan.plan(secret(data), root_ca)
-    assert found == expected
-    assert found.nothing == (expected == Missing(False, False, False))
+def test_missing(data: dict[str, str] | None, root_ca: bytes, expected: set[str]) -> None:
+    assert plan.plan(secret(data), root_ca) == expected
 
 
 ACCOUNT = ServiceAccount(metadata=ObjectMeta(name="a", namespace="ns", uid="u"))

@@ -25,7 +25,7 @@ OLD_TEMPLATE = {
 DATA = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
 
 MakeSet = Callable[..., StatefulSet]
-MakePod = Callable[..., Pod]
+CreatePod = Callable[..., Pod]
 MakeClaim = Callable[..., PersistentVolumeClaim]
 MakeSnapshot = Callable[..., Snapshot]
 
@@ -114,7 +114,7 @@ def make_set() -> MakeSet:
 
 
 @pytest.fixture
-def make_pod() -> MakePod:
+def make_pod() -> CreatePod:
     return pod_of
 
 

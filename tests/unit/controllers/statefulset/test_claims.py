@@ -112,7 +112,7 @@ def test_a_claim_that_goes_with_an_earlier_pod_is_waited_for(make_set, make_clai
 
 def test_missing_claims_are_made_from_the_template(make_set):
     template = {"metadata": {"name": "data", "labels": {"own": "x", "app": "overwritten"}}, "spec": {"a": 1}}
-    missing, going = rules.to_make(make_set(volumeClaimTemplates=[template]), 1, {})
+    missing, going = rules.to_create(make_set(volumeClaimTemplates=[template]), 1, {})
     assert going == ()
     assert missing[0]["metadata"] == {"name": "data-db-1", "namespace": "ns", "labels": {"own": "x", "app": "db"}}
     assert missing[0]["spec"] == {"a": 1}
@@ -120,7 +120,7 @@ def test_missing_claims_are_made_from_the_template(make_set):
 
 def test_claims_that_are_being_deleted_hold_the_pod_up(make_set, make_claim):
     claim = make_claim(0, deleting=True)
-    missing, going = rules.to_make(make_set(volumeClaimTemplates=[DATA]), 0, {claim.name: claim})
+    missing, going = rules.to_create(make_set(volumeClaimTemplates=[DATA]), 0, {claim.name: claim})
     assert (missing, going) == ((), ("data-db-0",))
 
 

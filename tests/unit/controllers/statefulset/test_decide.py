@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.controllers.statefulset.plan import plan as decide
-from kcm_cli.controllers.statefulset.plan.decide import DeletePod, MakeClaims, MakePod, MendPod, OwnClaims
+from kcm_cli.controllers.statefulset.plan.decide import CreateClaims, CreatePod, DeletePod, OwnClaims, UpdatePod
 from tests.unit.controllers.statefulset.conftest import DATA, NOW, UID, controlled_by, pod_of, set_of, take_snapshot
 
 DELETE_BOTH = {"whenDeleted": "Delete", "whenScaled": "Delete"}
@@ -16,15 +16,15 @@ def steps(decision):
 
 def word(step):
     match step:
-        case MakePod(name, _, _):
+        case CreatePod(name, _, _):
             return f"make {name}"
         case DeletePod(pod):
             return f"delete {pod.name}"
-        case MakeClaims(pod, _):
+        case CreateClaims(pod, _):
             return f"claims {pod.name}"
         case OwnClaims(pod, _):
             return f"own {pod.name}"
-        case MendPod(pod, _, _):
+        case UpdatePod(pod, _, _):
             return f"mend {pod.name}"
 
 
@@ -166,10 +166,10 @@ def test_ordered_sets_make_or_delete_one_pod_and_only_after_those_before_it(stat
         if state != "absent"
     ]
     decision = decide(take_snapshot(set_of(replicas=replicas), *pods), NOW)
-    changes = [s for p in decision.phases for g in p.groups for s in g if isinstance(s, MakePod | DeletePod)]
+    changes = [s for p in decision.phases for g in p.groups for s in g if isinstance(s, CreatePod | DeletePod)]
     assert len(changes) + len(decision.updating) <= 1
     for step in changes:
-        if isinstance(step, MakePod):
+        if isinstance(step, CreatePod):
             ordinal = int(step.name.rpartition("-")[2])
             assert all(states[n] == "ready" for n in range(min(ordinal, len(states))))
             assert len(states) >= ordinal
