@@ -11,12 +11,14 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +48,7 @@ class Found:
     def add(self, label: str, real: Answer, ours: Answer, doc: object) -> None:
         """Count a request and tell where the answers part."""
         self.asked += 1
-        told = differences(real, ours, json.dumps(doc))
+        told = differences(_ordered(real), _ordered(ours), json.dumps(doc))
         if told:
             self.lines.append("\n    ".join((label, *told)))
 
@@ -89,6 +91,7 @@ class Both:
             name = str(doc["metadata"].get("name"))
             label = f"CustomResourceDefinition {name}"
             if name in there:
+                await self._until(lambda served, name=name: bool(served.get(name)))
                 real, ours = await self._replace(doc, name)
                 found.add(f"{label}, replaced", real, ours, doc)
                 continue
@@ -166,6 +169,24 @@ class Both:
         if isinstance(name, str) and name and "/" not in name:
             real, ours = await self.ask("APPLY", f"{path}/{name}{DRY}&force=true", doc)
             found.add(f"{label}, applied", real, ours, doc)
+
+
+def _ordered(answer: Answer) -> Answer:
+    """With what a server says in any order (a Go map's) in one order."""
+    body = answer.body
+    if not isinstance(body, dict):
+        return answer
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict):
+        metadata.get("managedFields", []).sort(key=lambda one: str(one.get("subresource")))
+        if "generateName" in metadata and answer.status < HTTPStatus.BAD_REQUEST:
+            body = json.loads(json.dumps(body).replace(metadata["name"], "<generated>"))
+    if body.get("kind") == "Status" and body.get("apiVersion") == "v1":
+        causes = (body.get("details") or {}).get("causes")
+        if isinstance(causes, list):
+            causes.sort(key=lambda one: (str(one.get("field")), str(one.get("message"))))
+        body = {**body, "message": sorted(re.split(r", |\n", re.sub(r"[\[\]]", "", str(body.get("message")))))}
+    return Answer(answer.status, answer.warnings, body)
 
 
 def _established(definition: Any) -> bool:
