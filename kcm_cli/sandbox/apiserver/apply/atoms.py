@@ -39,7 +39,7 @@ def form(node: Node, value: object) -> Form:
 
 def entry(node: Node, key: str) -> Node:
     """The type of an entry of a map or a field of a struct."""
-    if node.kind == "struct":
+    if node.kind == "struct" or node.fields:
         field = node.fields.get(key)
         return field.node if field is not None else ANY
     return ANY if node.kind in OPEN_FORMS else node.item or ANY

@@ -60,6 +60,9 @@ class Comparer:
             return self._whole_struct(node) if node.kind == "struct" else self._whole_map(node)
         if node.kind == "list" and node.list_type != "atomic":
             return lambda value: self._whole_items(node, value)
+        if node.kind == "any" and node.fields:
+            whole = self._whole_struct(node)
+            return lambda value: whole(value) if isinstance(value, dict) else LEAF
         return self._whole_any if node.kind in atoms.OPEN_FORMS else _leaf
 
     def _whole_struct(self, node: Node) -> Whole:

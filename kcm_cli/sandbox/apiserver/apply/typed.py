@@ -25,9 +25,9 @@ Items = list[object]
 
 def problems(node: Node, value: object, path: str = "", *, duplicates: bool = False) -> list[str]:
     """What is wrong with a document for its type: ``path: text`` each. ``duplicates``: allowed in lists."""
-    if value is None or node.kind in ("raw", "any", "or"):
+    if value is None or (node.kind in ("raw", "any", "or") and not (node.fields and isinstance(value, dict))):
         return []
-    if node.kind in ("struct", "map", "object"):
+    if node.kind in ("struct", "map", "object", "any"):
         return _map_problems(node, value, path, duplicates=duplicates)
     if node.kind == "list":
         return _list_problems(node, value, path, duplicates=duplicates)
@@ -92,6 +92,8 @@ def _go(value: object) -> str:
         return f"map[string]interface {{}}{{{inner}}}"
     if isinstance(value, list):
         return f"[]interface {{}}{{{', '.join(map(_go, value))}}}"
+    if value is None:
+        return "interface {}(nil)"
     return f'"{value}"' if isinstance(value, str) else go_value(value)
 
 

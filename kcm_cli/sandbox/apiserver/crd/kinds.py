@@ -16,7 +16,7 @@ from kcm_cli.sandbox.apiserver.crd import shape
 from kcm_cli.sandbox.apiserver.crd.conversion import Webhook
 from kcm_cli.sandbox.apiserver.crd.embedded import Malformed, MetaReader, has_embedded
 from kcm_cli.sandbox.apiserver.crd.nodes import root_node
-from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, Structural, structural
+from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural, structural
 from kcm_cli.sandbox.apiserver.errors import internal
 from kcm_cli.sandbox.apiserver.schema import gojson, strict
 from kcm_cli.sandbox.apiserver.schema.bodies import (
@@ -46,12 +46,16 @@ class Shape:
         self._reader = reader
         self._embeds = has_embedded(self.schema)
 
-    def coerce(self, doc: Doc) -> list[str]:
-        """Prune a document of this version, in place; the paths that it had and should not. Raises Malformed."""
+    def coerce(self, doc: Doc, *, applied: bool = False) -> list[str]:
+        """Prune a document of this version, in place; the paths that it had and should not. Raises Malformed.
+
+        applied: see ``schema.bodies.CustomTypes.finish``.
+        """
         shape.settle_numbers(doc)
         unknown = self._reader.read(doc)
         unknown += shape.prune(self.schema, doc, root=True)
-        shape.drop_nulls(self.schema, doc)
+        if not applied:
+            shape.drop_nulls(self.schema, doc)
         if self._embeds:
             unknown += sorted(self._reader.coerce(self.schema, doc))
         return unknown
@@ -129,14 +133,16 @@ class CustomVersion:
             raise wrong_version(str(doc.get("apiVersion") or ""), target)
         return doc, problems if mode in (WARN, "") else []
 
-    def finish(self, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
+    def finish(self, doc: Doc, refuse: Callable[[str], ApiError], *, applied: bool = False) -> tuple[Doc, list[str]]:
         """See ``schema.bodies.CustomTypes``."""
         group, _, version = str(doc.get("apiVersion") or "").rpartition("/")
         if group == self.target.group and version not in self._shapes:
             return doc, _told(self._own.bare, doc, refuse)  # validation refuses the version then
         if doc.get("apiVersion") != self.target.api_version:
             raise wrong_version(str(doc.get("apiVersion") or ""), self.target)
-        return doc, self._coerce(self._own, doc, refuse) if doc.get("kind") == self.target.kind else []
+        if doc.get("kind") != self.target.kind:
+            return doc, []
+        return doc, _told(lambda one: self._own.coerce(one, applied=applied), doc, refuse)
 
     def _coerce(self, of: Shape, doc: Doc, refuse: Callable[[str], ApiError]) -> list[str]:
         return _told(of.coerce, doc, refuse)
@@ -157,10 +163,18 @@ class CustomVersion:
         """A document of this version as it is to be stored. Raises ApiError 500."""
         storage = self._storage.target.api_version
         if self._webhook is None or doc.get("apiVersion") == storage:
-            return doc
+            return self._with_status(doc)
         converted = await self._webhook.convert(doc, storage)
         head = {key: converted.pop(key) for key in ("kind", "apiVersion", "metadata")}
-        return {**head, **converted}
+        return self._with_status({**head, **converted})
+
+    def _with_status(self, doc: Tree) -> Tree:
+        """What a creation has lost, every reader gets: the default of the status."""
+        status = self._own.schema.properties.get("status")
+        if status is not None and status.default is not NO_DEFAULT and "status" not in doc:
+            doc["status"] = copy(status.default)
+            shape.fill(status, doc["status"])
+        return doc
 
     async def answered(self, doc: Tree) -> Tree:
         """A document that would have been stored in this version. Raises ApiError 500."""

@@ -42,7 +42,12 @@ def _node(schema: Structural, meta: Node, *, keep: bool) -> Node:
             return _NUMBER
         case "boolean":
             return _TRUTH
-    return _ANY
+    return _any(schema, meta, keep=keep) if schema.properties else _ANY
+
+
+def _any(schema: Structural, meta: Node, *, keep: bool) -> Node:
+    """Anything, whose fields have types where it is an object."""
+    return Node("any", fields=_object(schema, meta, keep=keep).fields)
 
 
 def _object(schema: Structural, meta: Node, *, keep: bool) -> Node:

@@ -143,9 +143,11 @@ class CustomResources:
         """The pruned document of a body, and the warnings. Raises ApiError."""
         return self._kinds[target].decode(body, mode)
 
-    def finish(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
+    def finish(
+        self, target: Target, doc: Doc, refuse: Callable[[str], ApiError], *, applied: bool = False
+    ) -> tuple[Doc, list[str]]:
         """The pruned result of a patch, and the unknown fields that it had. Raises ApiError."""
-        return self._kinds[target].finish(doc, refuse)
+        return self._kinds[target].finish(doc, refuse, applied=applied)
 
     # openapi
 

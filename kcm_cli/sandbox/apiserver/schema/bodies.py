@@ -60,8 +60,13 @@ class CustomTypes(Protocol):
     def decode(self, target: Target, body: "Body", mode: str) -> tuple[Doc, list[str]]:
         """The pruned document of a body, and the warnings."""
 
-    def finish(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
-        """The pruned result of a patch (made in place), and the unknown fields that it had."""
+    def finish(
+        self, target: Target, doc: Doc, refuse: Callable[[str], ApiError], *, applied: bool = False
+    ) -> tuple[Doc, list[str]]:
+        """The pruned result of a patch (made in place), and the unknown fields that it had.
+
+        applied: of a server-side apply, of which nulls stay: validation refuses those that no default replaces.
+        """
 
 
 @dataclass(slots=True)
@@ -143,9 +148,9 @@ class Bodies:
         return cast("Doc", self._normalizers.run(node, doc)), findings.strict
 
     def normalize_merged(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
-        """The same for a document that a strategic merge or an apply made."""
+        """The same for a document that a strategic merge (which custom kinds do not have) or an apply made."""
         if self.custom is not None and self.custom.has(target):
-            return self.custom.finish(target, doc, refuse)
+            return self.custom.finish(target, doc, refuse, applied=True)
         node = self._builtin.node(cast("str", self._builtin.definition(target.group, target.version, target.kind)))
         doc["kind"], doc["apiVersion"] = target.kind, target.api_version
         try:

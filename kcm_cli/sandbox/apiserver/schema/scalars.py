@@ -79,7 +79,9 @@ def quantity(value: object) -> object:
 
 
 def base64_bytes(value: object) -> object:
-    """[]byte: standard base64, padded; line breaks are skipped."""
+    """[]byte: standard base64, padded; line breaks are skipped. A list of numbers counts, too."""
+    if isinstance(value, list) and all(is_byte(item) for item in value):
+        return base64.b64encode(bytes(item or 0 for item in value)).decode()
     if value.__class__ is not str:
         raise TypeError
     text = value.translate(_NO_BREAKS)
@@ -90,6 +92,12 @@ def base64_bytes(value: object) -> object:
     return text
 
 
+def is_byte(value: object) -> bool:
+    """Whether it can be an item of a []byte that is written as a list; null is a zero."""
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _BYTE_MAX)
+
+
+_BYTE_MAX = 255
 _NO_BREAKS = {10: None, 13: None}
 _ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 

@@ -155,7 +155,11 @@ class _Reader:
         try:
             scalars.base64_bytes(value)
         except TypeError:
-            self._mismatch(value, "[]uint8", stack)
+            if not isinstance(value, list) or isinstance(value, Pairs):
+                self._mismatch(value, "[]uint8", stack)
+                return
+            item = next(one for one in value if not scalars.is_byte(one))
+            self._mismatch(item, "uint8", stack, literal=isinstance(item, int | float) and not isinstance(item, bool))
         except FormatError as error:
             self._note(str(error))
 

@@ -220,7 +220,7 @@ def _versions(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
         yield _shown(spec, "must contain unique version names")
     if sum(1 for version in spec.versions if version.own.get("storage")) != 1:
         yield _shown(spec, "must have exactly one version marked as storage version")
-    if spec.versions and (wrong := names.dns1035_label(known[0])):
+    if spec.versions and known[0] and (wrong := names.dns1035_label(known[0])):
         yield invalid("spec.version", known[0], ",".join(wrong))
 
 

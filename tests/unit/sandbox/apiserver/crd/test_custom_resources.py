@@ -575,3 +575,86 @@ def test_what_a_definition_without_versions_or_with_defaults_and_unknown_fields_
         assert text in refused["message"]
 
     served(test)
+
+
+def test_a_status_has_its_default_from_the_start(served: Any) -> None:
+    """A creation loses the status that is sent, but every reader gets the default."""
+    status = {"type": "object", "default": {"seen": -1}, "properties": {"seen": {"type": "integer"}}}
+    status["properties"]["word"] = {"type": "string", "default": "none"}
+    schema = {"type": "object", "properties": {"spec": SPEC, "status": status}}
+
+    async def test(api: Api) -> None:
+        await define(api, definition(version(subresources={"status": {}}, schema={"openAPIV3Schema": schema})))
+        wanted = {"seen": -1, "word": "none"}
+        sent = thing(status={"seen": 3})
+        dry = await api.json("POST", THINGS, sent, status=201, query={"dryRun": "All"})
+        made = await api.json("POST", THINGS, sent, status=201)
+        assert dry["status"] == made["status"] == (await api.json("GET", f"{THINGS}/a"))["status"] == wanted
+        assert all("f:status" not in entry["fieldsV1"] for entry in made["metadata"]["managedFields"])
+        query = {"fieldManager": "m"}
+        applied = await api.json("PATCH", f"{THINGS}/b", thing("b"), headers=APPLY, query=query, status=201)
+        assert applied["status"] == wanted
+
+    served(test)
+
+
+def test_nulls_are_dropped_from_bodies_and_refused_in_applied_ones(served: Any) -> None:
+    ports = {"ports": [{"name": "a", "port": None}]}
+    cases = (
+        ({"size": 1, "ports": None}, "spec.ports", "array"),
+        ({"size": 1, **ports}, "spec.ports[0].port", "integer"),
+        ({"size": None}, "spec.size", "integer"),
+    )
+
+    async def test(api: Api) -> None:
+        await define(api)
+        query = {"fieldManager": "m"}
+        for spec, place, kind in cases:
+            refused = await api.json("PATCH", f"{THINGS}/a", thing(spec=spec), headers=APPLY, query=query, status=422)
+            told = f'Invalid value: "null": {place} in body must be of type {kind}: "null"'
+            assert refused["message"] == f'Thing.x.test "a" is invalid: {place}: {told}'
+        body = thing(spec={"size": 1, "color": None})
+        applied = await api.json("PATCH", f"{THINGS}/a", body, headers=APPLY, query=query, status=201)
+        assert applied["spec"] == {"size": 1, "color": "red"}
+        made = await api.json("POST", THINGS, thing("b", spec={"size": 1, **ports}), status=201)
+        assert made["spec"]["ports"] == [{"name": "a"}]
+
+    served(test)
+
+
+def test_fields_of_an_untyped_object_have_types_for_apply(served: Any) -> None:
+    free = {
+        "x-kubernetes-preserve-unknown-fields": True,
+        "properties": {
+            "names": {"type": "array", "items": {"type": "string"}},
+            "ports": SPEC["properties"]["ports"],  # type: ignore[index]
+        },
+    }
+    spec = {"type": "object", "properties": {"free": free, "size": {"type": "integer"}}}
+
+    async def test(api: Api) -> None:
+        await define(api, definition(version(spec=spec)))
+
+        async def apply(manager: str, value: Any, status: int = 200) -> Any:
+            body = thing(spec={"free": value})
+            return await api.json(
+                "PATCH", f"{THINGS}/a", body, headers=APPLY, query={"fieldManager": manager}, status=status
+            )
+
+        refused = await apply("m", {"names": [{"a": 1}]}, status=500)
+        assert ".spec.free.names[0]: expected string, got &value.valueUnstructured" in refused["message"]
+        await apply("m", {"names": ["a"], "more": {"x": [1]}, "ports": [{"name": "a", "port": 1}]}, status=201)
+        both = await apply("n", {"ports": [{"name": "b", "port": 2}]})
+        assert [port["name"] for port in both["spec"]["free"]["ports"]] == ["a", "b"]
+        assert both["spec"]["free"]["more"] == {"x": [1]}
+
+    served(test)
+
+
+def test_a_definition_without_a_version_s_name_is_told_so_once(served: Any) -> None:
+    async def test(api: Api) -> None:
+        refused = await api.json("POST", DEFINITIONS, definition(version("")), status=422)
+        fields = [cause["field"] for cause in refused["details"]["causes"]]
+        assert fields.count("spec.versions[0].name") == 1 and "spec.version" not in fields
+
+    served(test)

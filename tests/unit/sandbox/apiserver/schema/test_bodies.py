@@ -12,6 +12,7 @@ CONFIG_MAPS = ResourceInfo(GVR("", "v1", "configmaps"), "ConfigMap", "configmap"
 DEPLOYMENTS = ResourceInfo(GVR("apps", "v1", "deployments"), "Deployment", "deployment", True, frozenset())
 PODS = ResourceInfo(GVR("", "v1", "pods"), "Pod", "pod", True, frozenset())
 ROLES = ResourceInfo(GVR("rbac.authorization.k8s.io", "v1", "roles"), "Role", "role", True, frozenset())
+SECRETS = ResourceInfo(GVR("", "v1", "secrets"), "Secret", "secret", True, frozenset())
 SERVICES = ResourceInfo(GVR("", "v1", "services"), "Service", "service", True, frozenset())
 
 
@@ -266,3 +267,25 @@ def test_a_normalised_document_decodes_to_itself(schemas):
     }
     once, _ = decode(schemas, SERVICES, body)
     assert decode(schemas, SERVICES, once) == (once, [])
+
+
+def test_bytes_may_be_written_as_a_list_of_numbers(schemas):
+    body = {"data": {"a": [104, 105], "b": [], "c": [None, 255]}}
+    assert decode(schemas, SECRETS, body)[0]["data"] == {"a": "aGk=", "b": "", "c": "AP8="}
+
+
+@pytest.mark.parametrize(
+    "value, what",
+    [
+        (["b"], "string into Go struct field Secret.data of type uint8"),
+        ([1, 300], "number 300 into Go struct field Secret.data of type uint8"),
+        ([{}], "object into Go struct field Secret.data of type uint8"),
+        ([True], "bool into Go struct field Secret.data of type uint8"),
+        (3, "number into Go struct field Secret.data of type []uint8"),
+    ],
+    ids=str,
+)
+def test_refuses_what_are_no_bytes(schemas, value, what):
+    assert refusal(schemas, SECRETS, {"data": {"a": value}}) == (
+        f'Secret in version "v1" cannot be handled as a Secret: json: cannot unmarshal {what}'
+    )
