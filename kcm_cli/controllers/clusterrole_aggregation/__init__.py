@@ -5,5 +5,4 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="clusterrole-aggregation-controller",
     alias="clusterrole-aggregation",
-    client="clusterrole-aggregation-controller",
 )

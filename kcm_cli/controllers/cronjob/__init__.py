@@ -6,7 +6,6 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="cronjob-controller",
     alias="cronjob",
-    client="cronjob-controller",
     key="CronJobController",
     options=CronJobConfig,
 )

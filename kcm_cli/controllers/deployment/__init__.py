@@ -6,6 +6,5 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="deployment-controller",
     alias="deployment",
-    client="deployment-controller",
     options=DeploymentConfig,
 )

@@ -5,7 +5,6 @@ from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(
     name="device-taint-eviction-controller",
-    client="device-taint-eviction-controller",
     gates=("DynamicResourceAllocation", "DRADeviceTaints"),
     options=DeviceTaintEvictionConfig,
 )

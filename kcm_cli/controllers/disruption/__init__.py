@@ -5,6 +5,5 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="disruption-controller",
     alias="disruption",
-    client="disruption-controller",
     source="controllermanager",
 )

@@ -6,7 +6,6 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="endpointslice-controller",
     alias="endpointslice",
-    client="endpointslice-controller",
     source="endpoint-slice-controller",
     key="EndpointSliceController",
     options=EndpointSliceConfig,

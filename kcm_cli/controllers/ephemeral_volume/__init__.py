@@ -6,6 +6,5 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="ephemeral-volume-controller",
     alias="ephemeral-volume",
-    client="ephemeral-volume-controller",
     options=EphemeralVolumeConfig,
 )

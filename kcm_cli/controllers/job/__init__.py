@@ -6,6 +6,5 @@ from kcm_cli.engine.descriptor import Descriptor
 DESCRIPTOR = Descriptor(
     name="job-controller",
     alias="job",
-    client="job-controller",
     options=JobConfig,
 )

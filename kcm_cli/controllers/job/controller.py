@@ -18,7 +18,6 @@ from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS
 from kcm_cli.controllers.job.backoff import FRESH, Backoff
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.job.metrics import JobMetrics
-from kcm_cli.controllers.job.orphans import Orphans
 from kcm_cli.controllers.job.plan import (
     JobPlan,
     SyncAction,
@@ -35,7 +34,7 @@ from kcm_cli.controllers.job.plan import (
 from kcm_cli.controllers.job.plan.pods import has_finalizer
 from kcm_cli.controllers.job.pod_groups import PodGroups
 from kcm_cli.controllers.job.snapshot import Features, Snapshot
-from kcm_cli.controllers.job.watches import PodWatch, selector_of
+from kcm_cli.controllers.job.watches import Orphans, PodWatch, selector_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext

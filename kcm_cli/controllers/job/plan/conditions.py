@@ -11,7 +11,7 @@ from datetime import datetime
 
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Condition
-from kcm_cli.controllers.job.plan import failure_policy, names, spec, success_policy
+from kcm_cli.controllers.job.plan import names, policies, spec
 from kcm_cli.controllers.job.plan.pods import JobPod
 from kcm_cli.controllers.job.plan.state import JobState
 from kcm_cli.machinery.times import format_time
@@ -49,7 +49,7 @@ def ending(state: JobState, now: datetime) -> Condition | None:
     if failure is not None:
         return condition(names.FAILURE_TARGET, *failure, now)
     if spec.is_indexed(job):
-        message = success_policy.met(job.spec.success_policy, spec.completions(job), state.succeeded_indexes)
+        message = policies.met(job.spec.success_policy, spec.completions(job), state.succeeded_indexes)
         if message is not None:
             return condition(names.SUCCESS_CRITERIA_MET, names.SUCCESS_POLICY, message, now)
     return None
@@ -70,7 +70,7 @@ def _failure(state: JobState) -> tuple[str, str] | None:
     """Reason and message of the first rule that fails the Job."""
     job = state.job
     failed_pods = (job_pod.pod for job_pod in state.pods if job_pod.failed)
-    message = failure_policy.failing_message(job.spec.pod_failure_policy, failed_pods)
+    message = policies.failing_message(job.spec.pod_failure_policy, failed_pods)
     if message is not None:
         return names.POD_FAILURE_POLICY, message
     if state.failed > spec.backoff_limit(job) or _restarted_too_often(job, state.pods):

@@ -6,7 +6,7 @@ upstream: pkg/controller/job/job_controller.go#manageJob, indexed_job_utils.go
 from collections.abc import Iterable, Sequence
 
 from kcm_cli.api.batch import JOBS, Job, template_of
-from kcm_cli.controllers.job.plan import failure_policy, names, spec
+from kcm_cli.controllers.job.plan import names, policies, spec
 from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts
 from kcm_cli.controllers.job.plan.state import JobState
 from kcm_cli.machinery import codec
@@ -66,7 +66,7 @@ def _failure_annotations(job: Job, replaced: JobPod | None) -> dict[str, str]:
     if replaced is None:
         return {names.INDEX_FAILURES: "0"}
     counted, ignored = failure_counts(replaced.pod)
-    if failure_policy.match(job.spec.pod_failure_policy, replaced.pod).counts:
+    if policies.match(job.spec.pod_failure_policy, replaced.pod).counts:
         counted += 1
     else:
         ignored += 1

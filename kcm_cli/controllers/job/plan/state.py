@@ -11,7 +11,7 @@ import msgspec
 
 from kcm_cli.api.batch import Job, JobStatus, Uncounted
 from kcm_cli.controllers.job.backoff import Backoff, finished_at
-from kcm_cli.controllers.job.plan import failure_policy, names, spec
+from kcm_cli.controllers.job.plan import names, policies, spec
 from kcm_cli.controllers.job.plan.indexes import NONE, Indexes, parse
 from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts, job_pods_of
 from kcm_cli.controllers.job.snapshot import Snapshot
@@ -117,7 +117,7 @@ def _newly_ended(job_pods: Sequence[JobPod], uncounted: Uncounted) -> tuple[list
 
 
 def _counts(job: Job, job_pod: JobPod) -> bool:
-    return failure_policy.match(job.spec.pod_failure_policy, job_pod.pod).counts
+    return policies.match(job.spec.pod_failure_policy, job_pod.pod).counts
 
 
 def _indexes(job: Job, job_pods: Sequence[JobPod]) -> tuple[Indexes, Indexes, Indexes | None]:
@@ -137,7 +137,7 @@ def _indexes(job: Job, job_pods: Sequence[JobPod]) -> tuple[Indexes, Indexes, In
 def _index_failed(job: Job, job_pod: JobPod) -> bool:
     if not job_pod.failed:
         return False
-    match = failure_policy.match(job.spec.pod_failure_policy, job_pod.pod)
+    match = policies.match(job.spec.pod_failure_policy, job_pod.pod)
     if match.action == names.FAIL_INDEX:
         return True
     return match.counts and failure_counts(job_pod.pod)[0] >= (job.spec.backoff_limit_per_index or 0)

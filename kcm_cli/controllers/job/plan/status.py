@@ -17,7 +17,7 @@ import msgspec
 
 from kcm_cli.api.batch import JOBS, Job, JobStatus, Uncounted
 from kcm_cli.api.core import Condition, Pod
-from kcm_cli.controllers.job.plan import failure_policy, names, spec
+from kcm_cli.controllers.job.plan import names, policies, spec
 from kcm_cli.controllers.job.plan.conditions import completed, condition, ensured
 from kcm_cli.controllers.job.plan.decide import JobPlan
 from kcm_cli.controllers.job.plan.pods import JobPod
@@ -162,7 +162,7 @@ def _note_success(state: JobState, ended: _EndedPods, job_pod: JobPod, *, known:
 
 
 def _note_failure(job: Job, ended: _EndedPods, pod: Pod) -> None:
-    match = failure_policy.match(job.spec.pod_failure_policy, pod)
+    match = policies.match(job.spec.pod_failure_policy, pod)
     if match.action is not None:
         ended.actions[match.action] += 1
     if match.counts:

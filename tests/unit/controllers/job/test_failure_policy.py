@@ -4,7 +4,7 @@ import pytest
 
 from kcm_cli.api.batch import FailurePolicy
 from kcm_cli.api.core import PODS, Pod
-from kcm_cli.controllers.job.plan.failure_policy import Match, failing_message, match
+from kcm_cli.controllers.job.plan.policies import Match, failing_message, match
 from kcm_cli.machinery import codec
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from kcm_cli.api.batch import SuccessPolicy
 from kcm_cli.controllers.job.plan.indexes import parse
-from kcm_cli.controllers.job.plan.success_policy import met
+from kcm_cli.controllers.job.plan.policies import met
 from kcm_cli.machinery import codec
 
 

@@ -1,13 +1,15 @@
-"""What a pod's failure means under spec.podFailurePolicy: the first rule that matches decides.
+"""The policies of a Job: what a pod's failure means under spec.podFailurePolicy, where the first rule that matches
+decides, and whether the indexes that succeeded are enough under spec.successPolicy.
 
-upstream: pkg/controller/job/pod_failure_policy.go
+upstream: pkg/controller/job/pod_failure_policy.go, success_policy.go
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kcm_cli.api.batch import FailurePolicy, FailureRule, OnExitCodes
+from kcm_cli.api.batch import FailurePolicy, FailureRule, OnExitCodes, SuccessPolicy, SuccessRule
 from kcm_cli.api.core import ContainerStatus, Pod
+from kcm_cli.controllers.job.plan.indexes import Indexes, parse
 from kcm_cli.controllers.job.plan.names import COUNT, FAIL_INDEX, FAIL_JOB, IGNORE
 
 
@@ -90,3 +92,24 @@ def failing_message(policy: FailurePolicy | None, failed: Iterable[Pod]) -> str 
         if message is not None:
             return message
     return None
+
+
+def met(policy: SuccessPolicy | None, completions: int, succeeded: Indexes) -> str | None:
+    """Which rule is met, as the condition's message says it; None if none is."""
+    if policy is None or not succeeded:
+        return None
+    for number, rule in enumerate(policy.rules):
+        if _holds(rule, completions, succeeded):
+            return f"Matched rules at index {number}"
+    return None
+
+
+def _holds(rule: SuccessRule, completions: int, succeeded: Indexes) -> bool:
+    count = rule.succeeded_count
+    if rule.succeeded_indexes is None:
+        return count is not None and succeeded.total >= count
+    required = parse(rule.succeeded_indexes, completions)
+    if not required:
+        return False
+    done = required.overlap(succeeded)
+    return done == required.total or (count is not None and done >= count)
