@@ -50,6 +50,8 @@ class ResourceQuotaController:
         self._looked: dict[str, float] = {}
         self._overtaken: dict[str, float] = {}
         """When the quotas may be written again that admission has charged between a look and a write."""
+        self._uncharged: set[str] = set()
+        """Quotas that were right when something of theirs had gone: its charge may not be heard of yet."""
 
     async def sync(self, key: str) -> float | None:
         quota = self._quotas.store.get(key)
@@ -70,6 +72,7 @@ class ResourceQuotaController:
         used = self._read(quota, measured - listing.keys(), counted - listing.keys())
         status = plan.status(quota, used)
         if status is not None:
+            self._uncharged.discard(key)  # where a charge has not been heard of, the write is refused
             changes: dict[Path, Value] = {("status", "hard"): status.hard, ("status", "used"): status.used}
             try:
                 await writes.update(self._client, Update(RESOURCE_QUOTAS, quota, changes, "status"))
@@ -112,6 +115,7 @@ class ResourceQuotaController:
         for quota in self._quotas.store.by_index(NAMESPACE, namespace):
             hard = quota.status.hard or {}
             if any(plan.covers((group, plural), name, self._monitors.classes) for name in hard):
+                self._uncharged.add(quota.key)
                 due = self._looked.get(quota.key, float("-inf")) + PACE_S
                 self._queue.add_after(quota.key, due - self._clock.monotonic())
 
@@ -139,6 +143,9 @@ class ResourceQuotaController:
         due = self._overtaken.get(new.key)
         if due is not None and due <= self._clock.monotonic():
             return (new.key,)  # the less time since its last change, the likelier it is that a write fits
+        if new.key in self._uncharged and old.status.used != new.status.used:
+            self._uncharged.discard(new.key)
+            self._queue.add_after(new.key, PACE_S)  # a charge comes before the object that it is for
         return self.added(new) if _is_other(old, new) else ()
 
     def updated_urgent(self, old: ResourceQuota, new: ResourceQuota) -> Keys:
@@ -149,6 +156,7 @@ class ResourceQuotaController:
         """No quota; the last one of a namespace takes the totals with it."""
         self._looked.pop(quota.key, None)
         self._overtaken.pop(quota.key, None)
+        self._uncharged.discard(quota.key)
         if not self._quotas.store.count(NAMESPACE, quota.namespace):
             self._monitors.forget(quota.namespace)
         return ()

@@ -14,7 +14,7 @@ from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.errors import Forbidden
 from kcm_cli.rest.transport import Request, Transport
 from tests.unit.controllers.controlling import Faulty, adds, controllers
-from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.faults import Held, Refusing
 from tests.unit.controllers.widgets import CRDS, WIDGETS, serve_widgets
 from tests.unit.sandbox.nodes.world import PODS, World, resource
 
@@ -361,6 +361,28 @@ def test_lost_requests_and_answers(play, seed):
             await world.wait(120)
             assert faulty.faults
             assert await story.used() == {"pods": "3", "requests.cpu": "300m"}
+
+    play(life)
+
+
+def test_a_charge_that_is_heard_of_after_what_it_was_for_has_gone(play):
+    """The quota looked right when the deletion came: its charge was still on the way."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        held = Held(world.server.transport(), world.clock, "/api/v1/resourcequotas", lambda request: False)
+        async with story.running(held):
+            await story.quota({"configmaps": "3"})
+            await world.wait(5)
+            held.hold()
+            await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
+            await world.wait(2)
+            assert await story.used() == {"configmaps": "1"}
+            await world.delete(CONFIG_MAPS, "c")
+            await world.wait(3)
+            held.release()
+            await world.wait(10)
+            assert await story.used() == {"configmaps": "0"}
 
     play(life)
 
