@@ -23,6 +23,11 @@ def is_terminal(pod: Pod) -> bool:
     return phase == "Succeeded" or phase == "Failed"
 
 
+def is_placed(pod: Pod) -> bool:
+    """On a node."""
+    return bool(pod.spec.node_name)
+
+
 def is_active(pod: Pod) -> bool:
     """Neither ended nor being deleted."""
     return pod.metadata.deletion_timestamp is None and not is_terminal(pod)

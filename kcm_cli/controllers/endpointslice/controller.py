@@ -19,8 +19,7 @@ from kcm_cli.controllers.endpointslice.plan.desired import address_types
 from kcm_cli.controllers.endpointslice.snapshot import Member, Snapshot
 from kcm_cli.controllers.endpointslice.zones import Zones
 from kcm_cli.controllers.shared.pod_services import PodServices
-from kcm_cli.controllers.shared.slice_tracker import SliceTracker, slices
-from kcm_cli.controllers.shared.slice_writes import SliceSyncError, SliceWrites
+from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, slices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch
 from kcm_cli.planning.actions import Notice, Plan, Stage, ref_to

@@ -15,8 +15,7 @@ from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirr
 from kcm_cli.controllers.endpointslice_mirroring.metrics import MirroringMetrics
 from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, mirrorable, plan, removal, stages
 from kcm_cli.controllers.endpointslice_mirroring.snapshot import Snapshot
-from kcm_cli.controllers.shared.slice_tracker import SliceTracker, slices
-from kcm_cli.controllers.shared.slice_writes import SliceSyncError, SliceWrites
+from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, slices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key
 from kcm_cli.planning.actions import Plan

@@ -25,10 +25,11 @@ from kcm_cli.controllers.node_lifecycle.zones import ZoneQueue
 from kcm_cli.controllers.taint_eviction import controller as taint_eviction
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, own_key
+from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, own_key
 from kcm_cli.engine.resync import for_each
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.conditions import find
+from kcm_cli.planning.pods import is_placed
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Scope
@@ -86,13 +87,9 @@ class NodeLifecycleController:
         self._forget(node)
         return ()
 
-    def placed(self, pod: Pod) -> Keys:
-        """The pod, if it is on a node."""
-        return (pod.key,) if pod.spec.node_name else ()
-
     def moved(self, old: Pod, new: Pod) -> Keys:
         """The pod, if it has got a node."""
-        return () if old.spec.node_name == new.spec.node_name else self.placed(new)
+        return (new.key,) if new.spec.node_name and old.spec.node_name != new.spec.node_name else ()
 
     def _forget(self, node: Node) -> None:
         self._health.pop(node.name, None)
@@ -377,7 +374,7 @@ CONTROLLER = Controller(
         ),
         Queue(
             "node_lifecycle_controller_pods",
-            Watch(PODS, added=NodeLifecycleController.placed, updated=NodeLifecycleController.moved),
+            Watch(PODS, added=only(is_placed), updated=NodeLifecycleController.moved),
             sync=NodeLifecycleController.sync_pod,
             workers=POD_WORKERS,
         ),

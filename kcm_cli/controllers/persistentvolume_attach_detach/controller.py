@@ -35,14 +35,14 @@ class AttachDetachController:
     """Builds the parts; ``run`` ends their operations."""
 
     def __init__(self, context: ControllerContext) -> None:
-        metrics = AttachDetachMetrics(context.metrics)
+        metrics = AttachDetachMetrics(context.metrics, context.clock)
         config = context.config(AttachDetachConfig)
         folder = context.config(PersistentVolumeBinderConfig).flex_volume_plugin_dir
         self._tasks = Tasks(_crashed)
         self.world = World(context, metrics, "" if context.config(Host).simulated_nodes else folder)
         self.attacher = Attacher(context.client, self.world.attachments)
         self.reconciler = Reconciler(context, self.world, self.attacher, metrics, self._tasks)
-        self.verifier = Verifier(self.world, self.attacher, metrics, context.clock)
+        self.verifier = Verifier(self.world, self.attacher, metrics)
         self.verify_s = 0.0 if config.disable_reconciler_sync else config.reconciler_sync_period_s
 
     async def prepare(self) -> None:

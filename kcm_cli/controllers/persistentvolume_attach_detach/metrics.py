@@ -6,6 +6,7 @@ upstream: pkg/controller/volume/attachdetach/metrics/metrics.go
 from collections import Counter
 from collections.abc import Mapping
 
+from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.instruments import Family, Gauge
 from kcm_cli.controllers.shared.storage_operations import StorageOperations
@@ -17,13 +18,13 @@ Labels = tuple[str, str]
 class AttachDetachMetrics:
     """Counts are kept as they change: a scrape looks at nothing else."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, clock: Clock) -> None:
         self._forced = registry.counter(
             "attach_detach_controller_attachdetach_controller_forced_detaches",
             "How many volumes were detached though their nodes had not unmounted them.",
             labels=("reason",),
         )
-        self.operations = StorageOperations(registry)
+        self.operations = StorageOperations(registry, clock)
         self._volumes = _Sums(
             registry.gauge(
                 "attachdetach_controller_total_volumes",

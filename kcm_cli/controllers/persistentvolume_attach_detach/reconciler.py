@@ -116,12 +116,14 @@ class Reconciler:
         self._tasks.start(f"detach {found.name}", self._detaching(found, node, slot, verify=not decision.forced))
 
     async def _detaching(self, found: Attached, node: str, slot: str, *, verify: bool) -> None:
-        name, volume, started, failed = found.name, found.volume, self._clock.monotonic(), True
+        name, volume, failed = found.name, found.volume, True
         plugin = volume.full_plugin if volume is not None else plugin_of(name)[0]
+        migrated = volume is not None and volume.migrated
         try:
-            if verify:
-                await self._verify_unmounted(name, node)
-            await self._detach_from(name, volume, node)
+            with self._metrics.operations.measured(plugin, DETACH, migrated=migrated):
+                if verify:
+                    await self._verify_unmounted(name, node)
+                await self._detach_from(name, volume, node)
             failed = False
             self._actual.detached(name, node)
         except (NotSafe, AttachError, RequestError) as error:
@@ -130,9 +132,6 @@ class Reconciler:
             log.error("DetachVolume.Detach failed", extra={"fields": fields})
         finally:
             self._operations.end(name, slot, failed=failed)
-            took_s = self._clock.monotonic() - started
-            migrated = volume is not None and volume.migrated
-            self._metrics.operations.ended(plugin, DETACH, took_s, failed=failed, migrated=migrated)
             self._world.volumes.add(name)
 
     async def _detach_from(self, name: str, volume: AttachableVolume | None, node: str) -> None:
@@ -189,10 +188,11 @@ class Reconciler:
         log.info("Multi-Attach error: the volume is attached to another node", extra={"fields": fields})
 
     async def _attaching(self, wanted: Wanted, slot: str) -> None:
-        volume, node, started, failed = wanted.volume, wanted.node, self._clock.monotonic(), True
+        volume, node, failed = wanted.volume, wanted.node, True
         name, pods = volume.unique_name, tuple(wanted.pods.values())
         try:
-            device = await self._attach_to(volume, node)
+            with self._metrics.operations.measured(volume.full_plugin, ATTACH, migrated=volume.migrated):
+                device = await self._attach_to(volume, node)
             failed = False
             self._actual.attached(name, volume, node, device)
             self._world.node_queue.add(node)
@@ -204,9 +204,7 @@ class Reconciler:
                 self._recorder.emit(notice)
             log.error("AttachVolume.Attach failed", extra={"fields": {"volume": name, "node": node, "err": str(error)}})
         finally:
-            took_s = self._clock.monotonic() - started
             self._operations.end(name, slot, failed=failed)
-            self._metrics.operations.ended(volume.full_plugin, ATTACH, took_s, failed=failed, migrated=volume.migrated)
             self._world.volumes.add(name)
 
     async def _attach_to(self, volume: AttachableVolume, node: str) -> str:

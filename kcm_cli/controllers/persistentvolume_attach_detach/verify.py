@@ -6,7 +6,6 @@ upstream: pkg/volume/util/operationexecutor#GenerateVolumesAreAttachedFunc, pkg/
 import logging
 from collections import defaultdict
 
-from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher, AttachError
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
 from kcm_cli.controllers.persistentvolume_attach_detach.world import World
@@ -21,11 +20,10 @@ NO_PLUGIN = "<n/a>"
 class Verifier:
     """A volume that turns out to be detached is attached again if it is needed."""
 
-    def __init__(self, world: World, attacher: Attacher, metrics: AttachDetachMetrics, clock: Clock) -> None:
+    def __init__(self, world: World, attacher: Attacher, metrics: AttachDetachMetrics) -> None:
         self._world = world
         self._attacher = attacher
         self._metrics = metrics
-        self._clock = clock
 
     async def sweep(self) -> None:
         """Look at all volumes that are taken for attached, one node after another."""
@@ -35,10 +33,9 @@ class Verifier:
                 if at.confirmed and found.volume is not None and _can_be_asked(found.volume):
                     on_node[node].append(found.volume)
         for node, volumes in on_node.items():
-            started = self._clock.monotonic()
-            for volume in volumes:
-                await self._verify(volume, node)
-            self._metrics.operations.ended(NO_PLUGIN, NAME, self._clock.monotonic() - started)
+            with self._metrics.operations.measured(NO_PLUGIN, NAME):
+                for volume in volumes:
+                    await self._verify(volume, node)
 
     async def _verify(self, volume: AttachableVolume, node: str) -> None:
         fields = {"volume": volume.unique_name, "node": node}

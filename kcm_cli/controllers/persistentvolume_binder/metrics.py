@@ -5,6 +5,7 @@ upstream: pkg/controller/volume/persistentvolume/metrics/metrics.go, pkg/volume/
 
 from collections import Counter as Counted
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 
 from prometheus_client.metrics_core import Metric
 
@@ -47,7 +48,7 @@ class OperationMetrics:
             deprecated_version="1.36.0",
         )
         self._old_errors = registry.register(old, Counter)
-        self._attempts = StorageOperations(registry)
+        self._attempts = StorageOperations(registry, clock)
         self._assigned = registry.counter(
             "retroactive_storageclass_total",
             "How often a claim was given the default class after it was made, or should have been.",
@@ -79,9 +80,9 @@ class OperationMetrics:
         """No attempt will follow."""
         self._started.pop(key, None)
 
-    def attempted(self, plugin: str, operation: str, seconds: float, *, failed: bool) -> None:
-        """What a plugin of this process took."""
-        self._attempts.ended(plugin, f"volume_{operation}", seconds, failed=failed)
+    def attempt(self, plugin: str, operation: str) -> AbstractContextManager[None]:
+        """Around an operation of a plugin of this process."""
+        return self._attempts.measured(plugin, f"volume_{operation}")
 
     def assigned_class(self, *, failed: bool) -> None:
         self._assigned.labels().inc()

@@ -131,17 +131,15 @@ class Provisioner:
             raise self._refused(claim, f'Failed to get target node: node "{node}" not found')
 
     async def _make_directory(self, claim: PersistentVolumeClaim, class_: StorageClass, plugin: str, path: str) -> None:
-        started = self._clock.monotonic()
         try:
-            if claim.spec.volume_mode == "Block":
-                raise OSError(f"{plugin} does not support block volume provisioning")
-            await self._paths.make(path)
+            with self._metrics.attempt(plugin, PROVISION):
+                if claim.spec.volume_mode == "Block":
+                    raise OSError(f"{plugin} does not support block volume provisioning")
+                await self._paths.make(path)
         except OSError as error:
-            self._metrics.attempted(plugin, PROVISION, self._clock.monotonic() - started, failed=True)
             refused = self._refused(claim, f'Failed to provision volume with StorageClass "{class_.name}": {error}')
             await self._writes.claim(claim, binding.without_node(claim))  # the scheduler may choose another node
             raise refused from error
-        self._metrics.attempted(plugin, PROVISION, self._clock.monotonic() - started, failed=False)
 
     async def _save(self, claim: PersistentVolumeClaim, volume: Doc, plugin: str, path: str) -> None:
         """Create the object of a volume that is there; one that cannot be created is deleted again."""

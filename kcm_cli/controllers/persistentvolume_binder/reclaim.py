@@ -34,7 +34,6 @@ class Reclaimer:
 
     def __init__(self, context: ControllerContext, caches: Caches, writes: Writes, metrics: OperationMetrics) -> None:
         self._client = context.client
-        self._clock = context.clock
         self._caches = caches
         self._writes = writes
         self._metrics = metrics
@@ -112,19 +111,16 @@ class Reclaimer:
         now = await self._released(volume)
         if now is None:
             return
-        started = self._clock.monotonic()
+        missing = f'failed to create deleter for volume "{volume.name}": spec.PersistentVolumeSource.HostPath is nil'
         try:
-            if now.spec.host_path is None:
-                raise OSError(
-                    f'failed to create deleter for volume "{volume.name}": spec.PersistentVolumeSource.HostPath is nil'
-                )
-            await self._paths.delete(now.spec.host_path.path)
+            with self._metrics.attempt(plugin, DELETE):
+                if now.spec.host_path is None:
+                    raise OSError(missing)
+                await self._paths.delete(now.spec.host_path.path)
         except OSError as error:
-            self._metrics.attempted(plugin, DELETE, self._clock.monotonic() - started, failed=True)
             self._metrics.failed(volume.name)
             await self._writes.fail(now, Event(WARNING, FAILED_DELETE, str(error)))
             raise
-        self._metrics.attempted(plugin, DELETE, self._clock.monotonic() - started, failed=False)
         await self._remove(now)
 
     async def _remove(self, volume: PersistentVolume) -> None:

@@ -32,7 +32,7 @@ class ExpandController:
         self._clock = context.clock
         self._recovers = context.gates.enabled("RecoverVolumeExpansionFailure")
         self._recorder = context.recorder_for(plan.SOURCE)
-        self._operations = StorageOperations(context.metrics)
+        self._operations = StorageOperations(context.metrics, context.clock)
         self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS).store
 
     async def sync(self, key: str) -> None:
@@ -59,13 +59,8 @@ class ExpandController:
         if plan.is_complete(claim, volume) and PRE_RESIZE_CAPACITY in volume.annotations:
             await writes.patch(self._client, plan.forgotten(volume))
             return
-        started, failed = self._clock.monotonic(), True
-        try:
+        with self._operations.measured(source.driver, OPERATION):
             await self._grow(claim, volume, source)
-            failed = False
-        finally:
-            took_s = self._clock.monotonic() - started
-            self._operations.ended(source.driver, OPERATION, took_s, failed=failed)
 
     async def _grow(self, claim: PersistentVolumeClaim, volume: PersistentVolume, source: FlexSource) -> None:
         """One write after another, each on the result of the one before."""

@@ -3,6 +3,10 @@
 upstream: pkg/volume/util/metrics.go
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 
 OPERATION_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 25.0, 50.0, 120.0, 300.0, 600.0)
@@ -11,7 +15,8 @@ OPERATION_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 25.0, 50.0, 120.
 class StorageOperations:
     """storage_operation_duration_seconds."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, clock: Clock) -> None:
+        self._clock = clock
         self._took = registry.histogram(
             "storage_operation_duration_seconds",
             "Seconds that an operation on a volume took.",
@@ -19,9 +24,20 @@ class StorageOperations:
             labels=("volume_plugin", "operation_name", "status", "migrated"),
         )
 
-    def ended(
-        self, plugin: str, operation: str, took_s: float, *, failed: bool = False, migrated: bool = False
-    ) -> None:
-        """An operation has ended. ``migrated``: on a volume of a kind that a CSI driver has taken over."""
-        status = "fail-unknown" if failed else "success"
-        self._took.labels(plugin, operation, status, "true" if migrated else "false").observe(took_s)
+    @contextmanager
+    def measured(self, plugin: str, operation: str, *, migrated: bool = False) -> Iterator[None]:
+        """Around an operation; it has failed if it raises, one that is cancelled does not count.
+
+        migrated: whether a CSI driver has replaced the plugin.
+        """
+        started, status = self._clock.monotonic(), ""
+        try:
+            yield
+            status = "success"
+        except Exception:
+            status = "fail-unknown"
+            raise
+        finally:
+            if status:
+                labels = (plugin, operation, status, "true" if migrated else "false")
+                self._took.labels(*labels).observe(self._clock.monotonic() - started)

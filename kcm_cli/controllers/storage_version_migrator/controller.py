@@ -18,7 +18,7 @@ from kcm_cli.controllers.storage_version_migrator.plan import State
 from kcm_cli.controllers.storage_version_migrator.runner import MigrationRunner
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.controller import Controller, Queue, Watch, only
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import APPLY, Update
 from kcm_cli.rest.errors import ApiError, Conflict, TooManyRequests
@@ -51,7 +51,7 @@ class Migrator:
     async def sync_version(self, key: str) -> None:
         """Note the version that the server is at."""
         migration = self._migrations.get(key)
-        if migration is None or not plan.runs(migration) or migration.status.resource_version:
+        if migration is None or not plan.lacks_version(migration):
             return
         served = await self._served(migration)
         if served is None:
@@ -66,7 +66,7 @@ class Migrator:
     async def sync(self, key: str) -> None:
         """Write the objects anew. An error that may pass is raised: then all is looked at again."""
         migration = self._migrations.get(key)
-        if migration is None or not plan.runs(migration) or not migration.status.resource_version:
+        if migration is None or not plan.has_version(migration):
             return
         served = await self._served(migration)
         if served is None:
@@ -128,14 +128,6 @@ class Migrator:
         if update is not None:
             await writes.update(self._client, update)
 
-    def without_version(self, migration: StorageVersionMigration) -> Keys:
-        """A migration that runs, and for which no version is noted."""
-        return (migration.name,) if plan.runs(migration) and not migration.status.resource_version else ()
-
-    def with_version(self, migration: StorageVersionMigration) -> Keys:
-        """A migration that runs, and whose objects can be written anew."""
-        return (migration.name,) if plan.runs(migration) and migration.status.resource_version else ()
-
 
 _VERSION_QUEUE = "resource-version-controller"
 """Of both: upstream's migrationrunner.go names its queue so, too."""
@@ -150,11 +142,11 @@ CONTROLLER = Controller(
         ),
         Queue(
             _VERSION_QUEUE,
-            Watch(STORAGE_VERSION_MIGRATIONS, changed=Migrator.without_version),
+            Watch(STORAGE_VERSION_MIGRATIONS, changed=only(plan.lacks_version)),
             sync=Migrator.sync_version,
         ),
         Queue(
-            NAME, Watch(STORAGE_VERSION_MIGRATIONS, changed=Migrator.with_version), sync=Migrator.sync, workers=WORKERS
+            NAME, Watch(STORAGE_VERSION_MIGRATIONS, changed=only(plan.has_version)), sync=Migrator.sync, workers=WORKERS
         ),
     ),
 )

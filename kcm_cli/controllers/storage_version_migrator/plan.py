@@ -50,6 +50,16 @@ def runs(migration: StorageVersionMigration) -> bool:
     return is_in(migration, State.RUNNING) and not is_over(migration)
 
 
+def lacks_version(migration: StorageVersionMigration) -> bool:
+    """Whether it runs, and no version is noted for it."""
+    return runs(migration) and not migration.status.resource_version
+
+
+def has_version(migration: StorageVersionMigration) -> bool:
+    """Whether it runs, and its objects can be migrated."""
+    return runs(migration) and bool(migration.status.resource_version)
+
+
 def key_of(resource: GroupResource) -> str:
     """``plural.group``, which is the name of a custom kind's definition, too."""
     return f"{resource.resource}.{resource.group}"

@@ -10,10 +10,11 @@ from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.controllers.taint_eviction import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
+from kcm_cli.planning.pods import is_placed
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.store import NODE, by_node
 
@@ -145,14 +146,10 @@ class TaintEvictionController:
         """The node, if its NoExecute taints have changed."""
         return (new.name,) if plan.executing(old) != plan.executing(new) else ()
 
-    def placed(self, pod: Pod) -> Keys:
-        """The pod, if it is on a node."""
-        return (pod.key,) if pod.spec.node_name else ()
-
     def moved(self, old: Pod, new: Pod) -> Keys:
         """The pod, if it has another node or other tolerations."""
         same = old.spec.node_name == new.spec.node_name and old.spec.tolerations == new.spec.tolerations
-        return () if same else self.placed(new)
+        return () if same or not new.spec.node_name else (new.key,)
 
 
 CONTROLLER = Controller(
@@ -166,7 +163,7 @@ CONTROLLER = Controller(
         ),
         Queue(
             "noexec_taint_pod",
-            Watch(PODS, added=TaintEvictionController.placed, updated=TaintEvictionController.moved, deleted=own_key),
+            Watch(PODS, added=only(is_placed), updated=TaintEvictionController.moved, deleted=own_key),
             sync=TaintEvictionController.sync,
             workers=WORKERS,
         ),

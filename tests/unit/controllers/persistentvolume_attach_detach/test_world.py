@@ -52,7 +52,7 @@ class Caches:
             cache=self.informers.get,
             queues=tuple(WorkQueue("", self.clock) for _ in range(4)),
         )
-        return World(context, AttachDetachMetrics(Registry()), "")
+        return World(context, AttachDetachMetrics(Registry(), context.clock), "")
 
 
 def meta(name: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointSlice
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.controllers.shared.slice_tracker import SliceTracker
+from kcm_cli.controllers.shared.slices import SliceTracker
 from kcm_cli.machinery import codec
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
