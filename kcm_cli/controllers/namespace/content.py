@@ -24,7 +24,7 @@ _FAILED = RequestError
 
 
 class Content:
-    """Deletes the content of namespaces."""
+    """Deletes the content of namespaces (upstream: namespacedResourcesDeleter)."""
 
     def __init__(self, client: Door, clock: Clock, *, pods_first: bool) -> None:
         self._client = client

@@ -35,7 +35,7 @@ NODE_RANGES = Resource(NODES.gvr, NODES.kind, NodeRanges, namespaced=False)
 
 
 class RangeAllocator:
-    """One set for each range of the cluster. Called from one loop; nothing here waits."""
+    """One set for each range of the cluster (upstream: rangeAllocator). Called from one loop; nothing here waits."""
 
     def __init__(self, sets: Sequence[CIDRSet], ranges: Ranges) -> None:
         self._sets = sets

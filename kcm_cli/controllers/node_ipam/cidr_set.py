@@ -64,7 +64,7 @@ class Unreadable(CIDRError):
 
 
 class CIDRSet:
-    """The parts of ``network`` with prefixes of ``node_prefix`` bits. The next one in turn is given out."""
+    """The subnets of ``network`` with prefixes of ``node_prefix`` bits, allocated in turn (upstream: CidrSet)."""
 
     def __init__(self, network: Network, node_prefix: int, metrics: RangeMetrics) -> None:
         self._network = network

@@ -188,8 +188,10 @@ def plan_zones(before: dict[str, ZoneState], now: dict[str, ZoneState], sizes: d
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What is remembered of a node. probe: when it was last heard of (monotonic seconds); ready: its Ready condition
-    then."""
+    """What is remembered of a node (upstream: nodeHealthData).
+
+    probe: when it last reported (monotonic seconds); ready: its Ready condition then.
+    """
 
     probe: float
     ready: Condition | None

@@ -16,7 +16,10 @@ Devices = list[tuple[str, str]]
 
 
 class NodeStatuses:
-    """Writes for one node follow each other, so that the last one that arrives is the last one that was decided."""
+    """Writes for one node follow each other, so that the last one that arrives is the last one that was decided.
+
+    upstream: nodeStatusUpdater.
+    """
 
     def __init__(self, client: Door, nodes: Store[Node], actual: ActualState) -> None:
         self._client = client

@@ -51,7 +51,10 @@ def _describes_flex(pod: Pod) -> tuple[str, ...]:
 
 
 class World:
-    """``volumes`` and ``node_queue`` take the volumes and nodes to reconcile."""
+    """``volumes`` and ``node_queue`` take the volumes and nodes to reconcile.
+
+    upstream: desiredStateOfWorldPopulator.
+    """
 
     def __init__(self, context: ControllerContext, metrics: AttachDetachMetrics, flex_folder: str) -> None:
         self.flex = FlexDrivers(flex_folder, self._flex_drivers)

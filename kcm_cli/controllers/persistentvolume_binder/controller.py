@@ -48,7 +48,7 @@ class InvalidBinding(SyncError):
 
 
 class VolumeBinder:
-    """Keys are claims in one queue, names of volumes in the other."""
+    """Keys are claims in one queue, names of volumes in the other (upstream: PersistentVolumeController)."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Operations:
-    """Named operations in the background of a controller."""
+    """Named operations in the background of a controller (upstream: GoRoutineMap)."""
 
     def __init__(self, clock: Clock, controller: str) -> None:
         self._clock = clock

@@ -40,8 +40,10 @@ _ORPHANED: Doc = {
 
 
 class PodGarbageCollector:
-    """One sweep after another. ``queue``: nodes of some pod that have been unknown for the quarantine; the sweep
-    itself takes them from there."""
+    """One sweep after another (upstream: PodGCController).
+
+    queue: nodes of some pod that have been unknown for the quarantine; the sweep itself takes them from there.
+    """
 
     def __init__(self, context: ControllerContext) -> None:
         self._name = context.name

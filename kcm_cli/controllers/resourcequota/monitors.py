@@ -44,7 +44,7 @@ _AT_ONCE = 50
 
 
 class Monitors:
-    """``changed(kind, namespace)`` is called where a quota may have become less used."""
+    """``changed(kind, namespace)`` is called where a quota may be used less (upstream: QuotaMonitor)."""
 
     def __init__(
         self, context: ControllerContext, features: Features, changed: Callable[[GroupResource, str], None]

@@ -31,7 +31,7 @@ class Found:
 
 
 class History:
-    """The revisions of all StatefulSets."""
+    """The revisions of all StatefulSets (upstream: realHistory)."""
 
     def __init__(self, client: Door, executor: Executor, revisions: Revisions) -> None:
         self._client = client

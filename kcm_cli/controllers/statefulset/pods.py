@@ -49,7 +49,7 @@ STEP_ERRORS = (WRITE_ERRORS, ClaimsError)
 
 
 class PodControl:
-    """Writes the pods and claims of StatefulSets."""
+    """Writes the pods and claims of StatefulSets (upstream: StatefulPodControl)."""
 
     def __init__(self, client: Door, recorder: Recorder) -> None:
         self._client = client

@@ -30,7 +30,10 @@ _DISRUPTED: Doc = {
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A pod that will go, and when (monotonic seconds). ``marked``: whether an Event has said that its time is up."""
+    """A pod that is to be deleted, and when (monotonic seconds; upstream: TimedWorker).
+
+    marked: whether an Event has announced it.
+    """
 
     uid: str
     due: float
