@@ -15,7 +15,8 @@ from kcm_cli.api.core import PODS, Pod
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from kcm_cli.controllers.horizontal_pod_autoscaler.metrics import INTERNAL, NONE, SPEC, AutoscalerMetrics, action
 from kcm_cli.controllers.horizontal_pod_autoscaler.metrics_apis import MetricsApis
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan import AutoscalerPlan, needs_metrics, plan, status
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan import AutoscalerPlan, SyncFailed, needs_metrics, plan, status
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.proposals import MetricFailed
 from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Features, History, Selected, Snapshot
 from kcm_cli.controllers.horizontal_pod_autoscaler.targets import ScaleFailed, Targets, TargetScale
 from kcm_cli.engine import writes
@@ -33,16 +34,6 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 5000
 """So many labels of pods are compared before others may run."""
-
-
-class SyncFailed(Exception):
-    """An autoscaler could not be followed, wholly or in part; it is tried again after the sync period."""
-
-    reason = "SyncFailed"
-
-    def __init__(self, text: str, *, by_spec: bool = False) -> None:
-        super().__init__(text)
-        self.by_spec = by_spec
 
 
 class Interval(RetryLimiter):
@@ -95,7 +86,7 @@ class AutoscalerController:
                 self._metrics.desired(hpa.namespace, hpa.name, planned.replicas)
             await self._write(planned)
             if planned.failure is not None:
-                raise SyncFailed(planned.failure.text, by_spec=planned.failure.by_spec)
+                raise planned.failure
         except SyncFailed as failure:
             error = SPEC if failure.by_spec else INTERNAL
             raise
@@ -156,10 +147,13 @@ class AutoscalerController:
     def _count(self, planned: AutoscalerPlan) -> None:
         """The metrics that were looked at."""
         before = planned.hpa.status.current_replicas
-        for one, reading in zip(planned.computed, planned.snapshot.readings, strict=False):
-            error = NONE if one.failed is None else SPEC if one.failed.by_spec else INTERNAL
-            after = before if one.replicas is None else one.replicas
-            self._metrics.computed(action(before, after), error, one.type, reading.seconds)
+        looked = zip(planned.hpa.spec.metrics, planned.proposals, planned.snapshot.readings, strict=False)
+        for spec, found, reading in looked:
+            if isinstance(found, MetricFailed):
+                label, error = NONE, SPEC if found.by_spec else INTERNAL
+            else:
+                label, error = action(before, found.replicas), NONE
+            self._metrics.computed(label, error, spec.type, reading.seconds)
 
     def _remember(self, hpa: HorizontalPodAutoscaler, history: History | None) -> None:
         """Keep what is known of an autoscaler, unless it has gone in the meantime."""

@@ -1,7 +1,7 @@
 """What to do for an autoscaler: ``plan`` decides on its target's size, ``status`` says what came of it."""
 
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan.decide import AutoscalerPlan, Failure, needs_metrics, plan
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.decide import AutoscalerPlan, SyncFailed, needs_metrics, plan
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.proposals import is_valid
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.status import status
 
-__all__ = ["AutoscalerPlan", "Failure", "is_valid", "needs_metrics", "plan", "status"]
+__all__ = ["AutoscalerPlan", "SyncFailed", "is_valid", "needs_metrics", "plan", "status"]

@@ -3,74 +3,65 @@
 upstream: pkg/controller/podautoscaler/horizontal.go#reconcileAutoscaler, computeReplicasForMetrics
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+
+import msgspec
 
 from kcm_cli.api.autoscaling import (
     HORIZONTAL_POD_AUTOSCALERS,
     HorizontalPodAutoscaler,
     HorizontalPodAutoscalerSpec,
+    HorizontalPodAutoscalerStatus,
     Scale,
 )
+from kcm_cli.api.core import Condition
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan import behavior
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.behavior import Bounds
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Scope, Timing, Tolerances
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan.conditions import (
-    ABLE,
-    ACTIVE,
-    LIMITED,
-    SCALED_TO_ZERO,
-    Status,
-    with_condition,
-    with_sizes,
-    without_condition,
-)
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.proposals import MetricFailed, Proposal, Target, propose
 from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Features, History, Snapshot
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import parse
 from kcm_cli.machinery.quantity import parse as parse_quantity
+from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Notice, ref_to
-from kcm_cli.planning.conditions import is_true
+from kcm_cli.planning.conditions import is_true, removed, updated
 
+ABLE, ACTIVE, LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
+SCALED_TO_ZERO = "ScaledToZero"
 _BELOW_MINIMUM = "Current number of replicas below Spec.MinReplicas"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why an autoscaler could not be followed, wholly or in part. by_spec: through its own fault."""
+class SyncFailed(Exception):
+    """An autoscaler could not be followed, wholly or in part; it is tried again after the sync period."""
 
-    text: str
-    by_spec: bool = False
+    reason = "SyncFailed"
 
-
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """One metric that was looked at: its type, and the replicas that it proposes, or why it proposes none."""
-
-    type: str
-    replicas: int | None = None
-    failed: MetricFailed | None = None
+    def __init__(self, text: str, *, by_spec: bool = False) -> None:
+        super().__init__(text)
+        self.by_spec = by_spec
 
 
 @dataclass(frozen=True, slots=True)
 class AutoscalerPlan:
     """The size that the target should have (that which it has: nothing is written), and the reason of a change.
 
-    status: as far as it is known before the size is written; metrics: its current metrics. computed: in the order of
-    the spec. failure: what the sync ends with. settled: the sizes in the status stand, since none could be decided on.
+    status: as far as it is known before the size is written. proposals: what the metrics that were read propose, in
+    the order of the spec. failure: what the sync ends with. settled: no size could be decided on, or be given to the
+    target.
     """
 
     snapshot: Snapshot
     replicas: int
-    status: Status
+    status: HorizontalPodAutoscalerStatus
     history: History | None = None
     reason: str = ""
-    metrics: tuple[Doc, ...] = ()
-    computed: tuple[Computed, ...] = ()
+    proposals: tuple[Proposal | MetricFailed, ...] = ()
     notices: tuple[Notice, ...] = ()
-    failure: Failure | None = None
+    failure: SyncFailed | None = None
     settled: bool = False
 
     @property
@@ -82,13 +73,28 @@ class AutoscalerPlan:
     def hpa(self) -> HorizontalPodAutoscaler:
         return self.snapshot.hpa
 
-    def warned(self, reason: str, message: str) -> "AutoscalerPlan":
+    def with_event(self, type_: str, reason: str, message: str) -> "AutoscalerPlan":
         """With one more Event."""
-        return replace(self, notices=(*self.notices, notice(self.hpa, "Warning", reason, message)))
+        notice = Notice(ref_to(HORIZONTAL_POD_AUTOSCALERS, self.hpa), type_, reason, message)
+        return replace(self, notices=(*self.notices, notice))
 
     def with_condition(self, now: datetime, type_: str, state: str, reason: str, message: str) -> "AutoscalerPlan":
         """With a condition in its status."""
-        return replace(self, status=with_condition(self.status, now, type_, state, reason, message))
+        conditions = updated(self.status.conditions, Condition(type_, state, reason, message, format_time(now)))
+        return replace(self, status=msgspec.structs.replace(self.status, conditions=conditions))
+
+    def without_condition(self, type_: str) -> "AutoscalerPlan":
+        """Without this condition in its status."""
+        conditions = removed(self.status.conditions, type_)
+        return replace(self, status=msgspec.structs.replace(self.status, conditions=conditions))
+
+    def with_sizes(self, desired: int, scaled: datetime | None = None) -> "AutoscalerPlan":
+        """With all of its status but the conditions anew. scaled: when the size was changed, if it was now."""
+        since = self.status.last_scale_time if scaled is None else format_time(scaled)
+        metrics: list[Doc] = [one.status if isinstance(one, Proposal) else {"type": ""} for one in self.proposals]
+        conditions = self.status.conditions
+        status = HorizontalPodAutoscalerStatus(None, since, self.current, desired, metrics or None, conditions)
+        return replace(self, status=status)
 
 
 def plan(snapshot: Snapshot, now: datetime) -> AutoscalerPlan:
@@ -110,9 +116,7 @@ def plan(snapshot: Snapshot, now: datetime) -> AutoscalerPlan:
         return replace(start, replicas=hpa.spec.max_replicas, reason=reason)
     text = "scaling is disabled since the replica count of the target is zero"
     disabled = start.with_condition(now, ACTIVE, "False", "ScalingDisabled", text)
-    if snapshot.features.to_zero:
-        return disabled
-    return replace(disabled, status=without_condition(disabled.status, SCALED_TO_ZERO))
+    return disabled if snapshot.features.to_zero else disabled.without_condition(SCALED_TO_ZERO)
 
 
 def needs_metrics(hpa: HorizontalPodAutoscaler, scale: Scale, features: Features) -> bool:
@@ -127,11 +131,6 @@ def _may_wake(hpa: HorizontalPodAutoscaler, features: Features) -> bool:
     """Whether a target without replicas is ours to scale up again: it was we who took away the last pod."""
     ours = features.to_zero and is_true(hpa.status.conditions, SCALED_TO_ZERO)
     return ours and (minimum(hpa.spec) != 0 or has_outside_metric(hpa.spec))
-
-
-def notice(hpa: HorizontalPodAutoscaler, type_: str, reason: str, message: str) -> Notice:
-    """An Event about an autoscaler."""
-    return Notice(ref_to(HORIZONTAL_POD_AUTOSCALERS, hpa), type_, reason, message)
 
 
 def reference(hpa: HorizontalPodAutoscaler) -> str:
@@ -151,10 +150,12 @@ def has_outside_metric(spec: HorizontalPodAutoscalerSpec) -> bool:
 
 def _unreadable(snapshot: Snapshot, now: datetime) -> AutoscalerPlan:
     hpa, error = snapshot.hpa, snapshot.unreadable
-    failure = Failure(f"failed to query scale subresource for {reference(hpa)}: {error}", snapshot.by_spec)
+    failure = SyncFailed(f"failed to query scale subresource for {reference(hpa)}: {error}", by_spec=snapshot.by_spec)
     text = f"the HPA controller was unable to get the target's current scale: {error}"
     failed = AutoscalerPlan(snapshot, 0, hpa.status, snapshot.history, failure=failure, settled=True)
-    return failed.warned("FailedGetScale", error).with_condition(now, ABLE, "False", "FailedGetScale", text)
+    return failed.with_event("Warning", "FailedGetScale", error).with_condition(
+        now, ABLE, "False", "FailedGetScale", text
+    )
 
 
 def _by_metrics(start: AutoscalerPlan, scale: Scale, now: datetime) -> AutoscalerPlan:
@@ -162,7 +163,9 @@ def _by_metrics(start: AutoscalerPlan, scale: Scale, now: datetime) -> Autoscale
     refused = _unselectable(start, scale.status.selector, now)
     if refused is not None:
         return refused
-    looked, best, failed = _proposals(start, scale, now)
+    looked = _proposals(start, scale, now)
+    best = _highest(one for one in looked.proposals if isinstance(one, Proposal))
+    failed = [one for one in looked.proposals if isinstance(one, MetricFailed)]
     texts = f"({len(failed)} invalid out of {len(start.hpa.spec.metrics)})"
     error = f"invalid metrics {texts}" + (f", first error is: {failed[0]}" if failed else "")
     if best is None or (failed and best.replicas < scale.spec.replicas):
@@ -172,14 +175,14 @@ def _by_metrics(start: AutoscalerPlan, scale: Scale, now: datetime) -> Autoscale
         return _uncomputed(looked, error)
     text = f"the HPA was able to successfully calculate a replica count from {best.metric}"
     looked = looked.with_condition(now, ACTIVE, "True", "ValidMetricFound", text)
-    return replace(_normalized(looked, best, now), failure=Failure(error) if failed else None)
+    return replace(_normalized(looked, best, now), failure=SyncFailed(error) if failed else None)
 
 
 def _unselectable(start: AutoscalerPlan, text: str, now: datetime) -> AutoscalerPlan | None:
     """What follows where the target's selector is bad, or other autoscalers scale these pods too."""
     hpa = start.hpa
     if not text:
-        refused = start.warned("SelectorRequired", "selector is required")
+        refused = start.with_event("Warning", "SelectorRequired", "selector is required")
         missing = "the HPA target's scale is missing a selector"
         return _uncomputed(
             refused.with_condition(now, ACTIVE, "False", "InvalidSelector", missing), "selector is required"
@@ -195,44 +198,41 @@ def _unselectable(start: AutoscalerPlan, text: str, now: datetime) -> Autoscaler
             return None
         reason, listed = "AmbiguousSelector", " ".join(f"{hpa.namespace}/{name}" for name in sorted(others))
         problem = f"pods by selector {text} are controlled by multiple HPAs: [{listed}]"
-    refused = start.warned(reason, problem).with_condition(now, ACTIVE, "False", reason, problem)
+    refused = start.with_event("Warning", reason, problem).with_condition(now, ACTIVE, "False", reason, problem)
     return _uncomputed(refused, problem)
 
 
 def _uncomputed(looked: AutoscalerPlan, error: str) -> AutoscalerPlan:
     """No size could be decided on."""
     prefix = "failed to compute desired number of replicas based on listed metrics for"
-    sizes = with_sizes(looked.status, looked.replicas, looked.status.desired_replicas, list(looked.metrics))
-    failure = Failure(f"{prefix} {reference(looked.hpa)}: {error}")
-    return replace(looked.warned("FailedComputeMetricsReplicas", error), status=sizes, failure=failure, settled=True)
+    failure = SyncFailed(f"{prefix} {reference(looked.hpa)}: {error}")
+    looked = looked.with_event("Warning", "FailedComputeMetricsReplicas", error)
+    return replace(looked.with_sizes(looked.status.desired_replicas), failure=failure, settled=True)
 
 
-def _proposals(
-    start: AutoscalerPlan, scale: Scale, now: datetime
-) -> tuple[AutoscalerPlan, Proposal | None, list[MetricFailed]]:
-    """The highest proposal, and what went wrong with other metrics."""
+def _proposals(start: AutoscalerPlan, scale: Scale, now: datetime) -> AutoscalerPlan:
+    """What each of the metrics proposes."""
     snapshot, config = start.snapshot, start.snapshot.config
     timing = Timing(now, config.cpu_initialization_period_s, config.initial_readiness_delay_s)
     scope = Scope(scale.spec.replicas, snapshot.selected.pods, tolerances(snapshot), timing)
     target = Target(start.hpa.namespace, scope, scale.status.replicas, snapshot.features.pod_level)
-    best: Proposal | None = None
-    failures: list[MetricFailed] = []
-    metrics: list[Doc] = []
-    computed: list[Computed] = []
-    looked = start
+    found: list[Proposal | MetricFailed] = []
     for spec, reading in zip(start.hpa.spec.metrics, snapshot.readings, strict=True):
         try:
-            found = propose(spec, reading, target)
+            found.append(propose(spec, reading, target))
         except MetricFailed as failed:
-            looked = looked.warned(failed.reason, failed.told)
-            failures.append(failed)
-            metrics.append({"type": ""})
-            computed.append(Computed(spec.type, failed=failed))
-        else:
-            metrics.append(found.status)
-            best = found if best is None or best.replicas == 0 or found.replicas > best.replicas else best
-            computed.append(Computed(spec.type, found.replicas))
-    return replace(looked, metrics=tuple(metrics), computed=tuple(computed)), best, failures
+            start = start.with_event("Warning", failed.reason, failed.told)
+            found.append(failed)
+    return replace(start, proposals=tuple(found))
+
+
+def _highest(proposals: Iterable[Proposal]) -> Proposal | None:
+    """The first of the highest; one that is above another of no replicas, whatever it proposes."""
+    best: Proposal | None = None
+    for found in proposals:
+        if best is None or best.replicas == 0 or found.replicas > best.replicas:
+            best = found
+    return best
 
 
 def tolerances(snapshot: Snapshot) -> Tolerances:
