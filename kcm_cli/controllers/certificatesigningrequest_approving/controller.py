@@ -17,7 +17,7 @@ RETRY_S = 0.2
 
 
 class NotAllowed(Exception):
-    """Who asked may not have the certificate, yet: roles may change, so it is tried again."""
+    """The requester is not allowed to have the certificate yet: roles may change, so it is retried."""
 
     reason = "NotAllowed"
 

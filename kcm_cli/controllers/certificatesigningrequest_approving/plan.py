@@ -15,7 +15,7 @@ from kcm_cli.planning.certificate_requests import KUBELET_CLIENT, parse, problem
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """A subresource of requests that who asked may create, and what the approval says."""
+    """A subresource of requests that the requester may create, and the message of the approval."""
 
     subresource: str
     message: str
@@ -47,7 +47,7 @@ def permissions(request: CertificateSigningRequest, asked: x509.CertificateSigni
 
 
 def review(request: CertificateSigningRequest, permission: Permission) -> Doc:
-    """The question whether who asked may create requests of this kind."""
+    """The SubjectAccessReview: whether the requester may create requests of this kind."""
     spec = request.spec
     attributes = {
         "group": "certificates.k8s.io",

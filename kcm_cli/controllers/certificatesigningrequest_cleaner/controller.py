@@ -1,4 +1,4 @@
-"""certificatesigningrequest-cleaner-controller: removes requests for certificates that nobody needs any more.
+"""certificatesigningrequest-cleaner-controller: deletes requests for certificates that are no longer needed.
 
 upstream: pkg/controller/certificates/cleaner
 """

@@ -12,9 +12,9 @@ from kcm_cli.api.certificates import CertificateSigningRequest
 from kcm_cli.machinery.times import parse_time
 
 DECIDED = timedelta(hours=1)
-"""So long after the last change a request that was signed, denied or given up is kept."""
+"""So long after the last change a request that was signed, denied or has failed is kept."""
 UNDECIDED = timedelta(hours=24)
-"""So long a request is kept that nobody has decided on, or signed."""
+"""So long a request is kept that was neither decided on nor signed."""
 
 
 def plan(request: CertificateSigningRequest, now: datetime) -> bool:

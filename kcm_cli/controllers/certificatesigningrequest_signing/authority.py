@@ -151,7 +151,10 @@ _CURVES: Mapping[str, hashes.SHA384 | hashes.SHA512] = {"secp384r1": hashes.SHA3
 
 
 class Authority:
-    """Signs with the CA that its files hold. Raises FormatError, OSError where they hold none at the start."""
+    """Upstream's caProvider: signs with the CA that its files hold.
+
+    Raises FormatError, OSError where they hold none at the start.
+    """
 
     def __init__(self, certificate_file: str, key_file: str) -> None:
         self._files = Path(certificate_file), Path(key_file)

@@ -1,7 +1,6 @@
 """How long a failed daemon pod stays before it is deleted, so that a node that refuses it is not flooded.
 
-Argued as a file of its own: it is the only thing that the controller remembers beyond what the server knows. It is
-pure in that the time is handed in.
+The only thing that the controller remembers beyond what the server knows. Pure, as the time is an argument.
 
 upstream: staging/src/k8s.io/client-go/util/flowcontrol/backoff.go
 """
@@ -19,7 +18,10 @@ class _Entry:
 
 
 class FailedPods:
-    """Delays by key (DaemonSet and node), doubling with each deletion. Times are monotonic seconds."""
+    """Upstream's failedPodsBackoff: delays by key (DaemonSet and node), doubling with each deletion.
+
+    Times are monotonic seconds.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}

@@ -61,11 +61,11 @@ class DisruptionController:
                 raise
 
     async def recheck(self, key: str) -> None:
-        """Evictions that were waited for have come to nothing by now, or have not."""
+        """Evictions that were granted have timed out by now, or the pods were deleted."""
         self._queue.add(key)
 
     async def _read(self, budget: PodDisruptionBudget) -> Snapshot:
-        """What a sync decides on. Raises one of _FAILURES, and tells of it."""
+        """The budget with its pods and their scale. Raises one of _FAILURES, after an Event that reports it."""
         try:
             selector = self._selector(budget)
         except FormatError as error:
@@ -103,7 +103,7 @@ class DisruptionController:
             await writes.update(self._client, Update(POD_DISRUPTION_BUDGETS, budget, changes, "status"))
 
     async def sync_stale(self, key: str) -> float | None:
-        """Take back a DisruptionTarget condition that came to nothing."""
+        """Set a stale DisruptionTarget condition to False."""
         pod = self._pods.store.get(key)
         wait = plan.stale_in_s(pod, self._clock.now()) if pod is not None else None
         if pod is None or wait is None or wait > 0:

@@ -1,6 +1,6 @@
 """endpoints-controller: keeps the Endpoints of each Service with a selector equal to its pods.
 
-Endpoints of a Service that is gone are deleted, also those that were left behind while nobody watched; Endpoints
+Endpoints of a Service that is gone are deleted, also those that were left behind while no manager ran; Endpoints
 that carry a leader's record belong to no Service and stay.
 
 upstream: pkg/controller/endpoint
@@ -63,7 +63,7 @@ class EndpointsController:
         return Snapshot(service, pods, self._endpoints.store.get(key), time, memo)
 
     async def leftovers(self) -> None:
-        """Once, when caches are full: look at all Endpoints, in case their Services went while nobody watched."""
+        """Once, when caches are full: queue all Endpoints, in case their Services were deleted while no manager ran."""
         await until_synced((self._services, self._pods, self._endpoints))
         for endpoints in self._endpoints.store.list():
             if LEADER not in endpoints.annotations:

@@ -31,7 +31,7 @@ from kcm_cli.runtime.workqueue import RetryLimiter
 
 MAX_RETRIES = 15
 MIN_CHANGE_DELAY_S = 1.0
-"""After somebody else changed a slice: wait for more of the kind."""
+"""After another client changed a slice: wait for more of the kind."""
 
 
 class EndpointSliceController:

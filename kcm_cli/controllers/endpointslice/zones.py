@@ -1,6 +1,6 @@
 """How CPUs and hinted endpoints are spread over zones: state between syncs, and the queue that follows the nodes.
 
-A fifth file: the shares of the zones concern all Services at once, and change with nodes, not with Services.
+The shares of the zones concern all Services at once, and change with nodes, not with Services.
 
 upstream: staging/src/k8s.io/endpointslice/topologycache/topologycache.go
 """
@@ -16,7 +16,7 @@ _KEY = "nodes"
 
 
 class Zones:
-    """The zones' shares, and the endpoints by zone of each Service that has topology hints.
+    """Upstream's TopologyCache: the zones' shares, and the endpoints by zone of each Service that has topology hints.
 
     ``services`` takes the Services that a change of nodes leaves with too few endpoints in some zone.
     """

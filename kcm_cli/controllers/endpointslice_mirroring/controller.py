@@ -1,4 +1,4 @@
-"""endpointslice-mirroring-controller: EndpointSlices for Endpoints that somebody else writes.
+"""endpointslice-mirroring-controller: EndpointSlices for Endpoints that other clients write.
 
 Endpoints are mirrored while their Service exists and has no selector, and they do not ask to be left out; as soon
 as that is no longer so, their slices go.

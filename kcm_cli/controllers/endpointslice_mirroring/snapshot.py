@@ -8,7 +8,7 @@ from kcm_cli.api.endpoints import Endpoints
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Endpoints that somebody wrote, and the slices that mirror them."""
+    """Endpoints that another client wrote, and the slices that mirror them."""
 
     endpoints: Endpoints
     slices: tuple[EndpointSlice, ...]

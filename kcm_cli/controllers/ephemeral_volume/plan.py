@@ -12,7 +12,7 @@ SOURCE = "ephemeral_volume"
 
 
 class NotOwner(Exception):
-    """The claim under the name of an ephemeral volume was made for somebody else."""
+    """The claim under the name of an ephemeral volume was made for another pod."""
 
     reason = "NotOwner"
 

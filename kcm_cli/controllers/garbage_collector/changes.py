@@ -65,7 +65,7 @@ Change = Observed | Listed | Deleted | Absent
 
 
 class GraphChanges:
-    """Put from listeners and workers; ``run`` hands each change to ``handle``."""
+    """Upstream's queue graphChanges: put from listeners and workers; ``run`` hands each change to ``handle``."""
 
     def __init__(self, clock: Clock, metrics: QueueMetrics | None, handle: Callable[[Change], Awaitable[None]]) -> None:
         self._clock = clock

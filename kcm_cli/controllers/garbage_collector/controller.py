@@ -64,7 +64,10 @@ ORPHANED_AT_ONCE = 20
 
 
 class GarbageCollector:
-    """Keys are uids of graph nodes. Its kinds are those that discovery names, so ``Monitors`` follows them."""
+    """Keys are uids of graph nodes. Its kinds are those that discovery names, so ``Monitors`` follows them.
+
+    ``_absent`` is upstream's absentOwnerCache.
+    """
 
     def __init__(self, context: ControllerContext) -> None:
         ignored = frozenset(context.config(GarbageCollectorConfig).ignored_resources)

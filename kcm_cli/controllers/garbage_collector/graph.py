@@ -99,7 +99,7 @@ class Effects:
 
 
 class Graph:
-    """All nodes by uid."""
+    """All nodes by uid (upstream's uidToNode)."""
 
     def __init__(self, absent: Recent) -> None:
         self._nodes: dict[str, Node] = {}

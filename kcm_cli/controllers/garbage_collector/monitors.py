@@ -55,7 +55,7 @@ class Outcome(Enum):
 
 
 class Monitors:
-    """One listener per resource; ``refresh`` follows discovery."""
+    """One listener per resource (the monitors of upstream's GraphBuilder); ``refresh`` follows discovery."""
 
     def __init__(
         self, context: ControllerContext, ignored: frozenset[tuple[str, str]], put: Callable[[Change], None]

@@ -64,7 +64,7 @@ class MetricValueList(View, frozen=True, gc=False):
 
 
 class MetricsApis:
-    """The three APIs behind one client."""
+    """The three APIs behind one client (upstream's MetricsClient)."""
 
     def __init__(self, client: Door, clock: Clock) -> None:
         self._client, self._clock = client, clock
@@ -136,8 +136,8 @@ class MetricsApis:
             path, named = await self._address(namespace, target, metric)
             found = await self._custom(version, path, query, named)
             if len(found) != 1:
-                told = f"the custom metrics API server returned {len(found)} results when we asked for exactly one"
-                raise _Unread(told)
+                text = f"the custom metrics API server returned {len(found)} results when we asked for exactly one"
+                raise _Unread(text)
             return from_json(found[0].value).milli_value()
         except (_Unread, FormatError) as error:
             raise Uncomputable(f"unable to fetch metrics from custom metrics API: {error}") from None
@@ -204,7 +204,7 @@ _Query = tuple[tuple[str, str], ...]
 
 
 def refusal(error: ApiError, path: str, named: str) -> str:
-    """The text of a refusal; what was asked for is told by its resource, where the server told nothing."""
+    """The text of a refusal; where the server gave none, the request is named by its resource."""
     if not error.has_cause(UNEXPECTED_RESPONSE):
         return error.message
     return error.message.replace(f"(get {path})", f"(get {named})")

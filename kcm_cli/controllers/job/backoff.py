@@ -22,7 +22,7 @@ _MOST_DOUBLINGS = 10
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Failures since the last success, and when the last of them was."""
+    """Failures since the last success, and when the last of them was (upstream's backoffRecord)."""
 
     failures: int = 0
     last_failure: datetime | None = None

@@ -98,10 +98,10 @@ class JobMetrics:
     def created(self, state: JobState, created: int, failed: int) -> None:
         """Pods created in one sync, by why: for the first time, or in place of others."""
         reason = "new"
-        policy, tells = state.job.spec.pod_replacement_policy, state.snapshot.features.replacement
-        if tells and policy == names.REPLACE_FAILED and state.failed > 0:
+        policy, replaces = state.job.spec.pod_replacement_policy, state.snapshot.features.replacement
+        if replaces and policy == names.REPLACE_FAILED and state.failed > 0:
             reason = "recreate_failed"
-        elif tells and (state.failed > 0 or state.terminating > 0):
+        elif replaces and (state.failed > 0 or state.terminating > 0):
             reason = "recreate_terminating_or_failed"
         if created:
             self._creations.labels(reason, SUCCEEDED).inc(created)

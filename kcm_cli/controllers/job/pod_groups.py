@@ -1,7 +1,7 @@
 """Finds or makes the PodGroup that the pods of a Job are to join (gate WorkloadWithJob).
 
-Guarantees: whatever is unclear (several of them, one that is not the Job's own, one that somebody has changed) leaves
-the Job without a group, never without pods.
+Guarantees: whatever is unclear (several of them, one that is not the Job's own, one that another client has changed)
+leaves the Job without a group, never without pods.
 
 upstream: pkg/controller/job/job_scheduling_manager.go#ensureWorkloadAndPodGroup
 """

@@ -33,7 +33,7 @@ _OF_JOB = "job:"
 
 
 class Orphans:
-    """Keys are ``namespace/name`` of a pod, or ``job:uid`` for all pods of a Job."""
+    """Upstream's orphanQueue. Keys are ``namespace/name`` of a pod, or ``job:uid`` for all pods of a Job."""
 
     def __init__(
         self, queue: WorkQueue, executor: Executor, jobs: Store[Job], pods: Store[Pod], features: Features

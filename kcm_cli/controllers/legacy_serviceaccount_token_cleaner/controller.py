@@ -1,7 +1,7 @@
 """legacy-serviceaccount-token-cleaner-controller: tokens that were made for ServiceAccounts and are of no use go.
 
-Once a day. A token goes only after it has been marked invalid for a whole period in which nobody wanted it. Pods
-are asked of the server, and only in namespaces that have such tokens.
+Once a day. A token goes only after it has been marked invalid for a whole period in which it was not used.
+Pods are listed from the API server, and only in namespaces that have such tokens.
 
 upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go
 """

@@ -1,6 +1,6 @@
 """Which tokens were made for ServiceAccounts, are not used any more, and what happens to them.
 
-One that nobody has used for the whole period is marked invalid; one that has been so for another period goes.
+One that was not used for the whole period is marked invalid; one that has been so for another period is deleted.
 Days are text (2026-01-02), which sorts as it should; what is no day says nothing.
 
 upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go
@@ -47,8 +47,8 @@ def limits(tracking: ConfigMap, now: datetime, period_s: float) -> Limits | None
     """None as long as uses have not been tracked for a whole period. Raises TrackingUnknown."""
     since = (tracking.data or {}).get(SINCE)
     if since is None or not is_date(since):
-        told = "nothing" if since is None else repr(since)
-        raise TrackingUnknown(f"ConfigMap {tracking.key}: data.{SINCE} says {told} where a day (2026-01-02) should be")
+        shown = "nothing" if since is None else repr(since)
+        raise TrackingUnknown(f"ConfigMap {tracking.key}: data.{SINCE} says {shown} where a day (2026-01-02) should be")
     period = timedelta(seconds=period_s)
     first_whole_day = datetime.fromisoformat(since).replace(tzinfo=UTC) + timedelta(days=1)
     return None if now - first_whole_day < period else Limits(now - period)

@@ -21,7 +21,7 @@ def job_name(cron_job: CronJob, time: datetime) -> str:
 
 
 def job_for(cron_job: CronJob, time: datetime) -> Doc:
-    """The document of the Job. Its annotation tells the time in the CronJob's zone."""
+    """The document of the Job. Its annotation has the time in the CronJob's zone."""
     template = job_template_of(cron_job)
     source = template.get("metadata")
     own = source if isinstance(source, dict) else {}

@@ -54,7 +54,7 @@ def history_limit(deployment: Deployment) -> int | None:
 
 
 def without_hash(template: Doc) -> Doc:
-    """The template without the label that tells ReplicaSets apart; shares what it does not change."""
+    """The template without the label pod-template-hash; shares what it does not change."""
     metadata = template.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     if not isinstance(labels, dict) or names.HASH_LABEL not in labels:
@@ -64,7 +64,7 @@ def without_hash(template: Doc) -> Doc:
 
 
 def with_hash(template: Doc, value: str) -> Doc:
-    """The template with the label that tells ReplicaSets apart."""
+    """The template with the label pod-template-hash."""
     metadata = template.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     added = {**(labels if isinstance(labels, dict) else {}), names.HASH_LABEL: value}

@@ -59,7 +59,7 @@ def paused_or_resumed(rollout: Rollout, now: datetime) -> None:
 
 
 def found_new(rollout: Rollout, now: datetime) -> None:
-    """Progress is measured from when a ReplicaSet that somebody else made was first seen."""
+    """Progress is measured from when a ReplicaSet of another client was first seen."""
     if rollout.new is None or rollout.new.new or rollout.new.changes():
         return
     deployment = rollout.snapshot.deployment

@@ -95,7 +95,7 @@ def plan(snapshot: Snapshot, address_type: str) -> SlicePlan:
 def _pack(
     snapshot: Snapshot, address_type: str, own: Iterable[EndpointSlice], wanted: Desired
 ) -> dict[Ports, tuple[Packed, int]]:
-    """Each group of ports packed, with the number of slices it had; groups that nobody wants any more go."""
+    """Each group of ports packed, with the number of slices it had; groups that are no longer wanted go."""
     labels = slice_labels(snapshot.service)
     existing: dict[Ports, list[EndpointSlice]] = {}
     for slice_ in own:

@@ -1,7 +1,7 @@
 """Hints by the annotation service.kubernetes.io/topology-mode: each zone gets endpoints by its share of the CPUs.
 
 Endpoints are meant for their own zone first; zones with more than their share then give some to zones with less.
-Where that cannot be done without overloading a zone, nobody gets hints, and an event says why.
+Where that cannot be done without overloading a zone, no endpoint gets hints, and an Event says why.
 
 upstream: staging/src/k8s.io/endpointslice/topologycache
 """

@@ -33,7 +33,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A number with the reason and message of the condition that tells it."""
+    """A number with the reason and message of the condition that reports it."""
 
     replicas: int
     reason: str

@@ -244,7 +244,7 @@ def requests(pods: Iterable[Pod], resource: str, container: str, *, pod_level: b
 
 
 def _requested(pod: Pod, resource: str, container: str, *, pod_level: bool) -> int:
-    """An amount that cannot be read is as one that is missing: nobody can say what share of it is used."""
+    """An amount that cannot be read is as one that is missing: the share that is used is unknown."""
     try:
         if pod_level and not container and _has_own(pod):
             return _of_pod(pod, resource)

@@ -170,7 +170,7 @@ def _by_metrics(start: AutoscalerPlan, scale: Scale, now: datetime) -> Autoscale
     error = f"invalid metrics {texts}" + (f", first error is: {failed[0]}" if failed else "")
     if best is None or (failed and best.replicas < scale.spec.replicas):
         if failed:
-            text = f"the HPA was unable to compute the replica count: {failed[0].told}"
+            text = f"the HPA was unable to compute the replica count: {failed[0].message}"
             looked = looked.with_condition(now, ACTIVE, "False", failed[0].reason, text)
         return _uncomputed(looked, error)
     text = f"the HPA was able to successfully calculate a replica count from {best.metric}"
@@ -221,7 +221,7 @@ def _proposals(start: AutoscalerPlan, scale: Scale, now: datetime) -> Autoscaler
         try:
             found.append(propose(spec, reading, target))
         except MetricFailed as failed:
-            start = start.with_event("Warning", failed.reason, failed.told)
+            start = start.with_event("Warning", failed.reason, failed.message)
             found.append(failed)
     return replace(start, proposals=tuple(found))
 

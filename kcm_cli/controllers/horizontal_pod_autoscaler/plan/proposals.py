@@ -30,18 +30,18 @@ class Proposal:
 
 
 class MetricFailed(Exception):
-    """A metric proposes nothing: the reason and ``told`` go into an event and a condition, the text is the error's."""
+    """A metric proposes nothing: reason and ``message`` go into an Event and a condition, the text is the error's."""
 
-    def __init__(self, reason: str, told: str, text: str, *, by_spec: bool = False) -> None:
+    def __init__(self, reason: str, message: str, text: str, *, by_spec: bool = False) -> None:
         super().__init__(text)
         self.reason = reason
-        self.told = told
+        self.message = message
         self.by_spec = by_spec
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is scaled: where, its pods, and its size as its status tells it."""
+    """What is scaled: where, its pods, and its size by its status."""
 
     namespace: str
     scope: Scope

@@ -20,7 +20,7 @@ from kcm_cli.planning.pod_template import MAX_NAME, controller_ref
 
 
 def is_gang(job: Job) -> bool:
-    """Whether all pods run at once, each with an index, and nobody else has grouped them."""
+    """Whether all pods run at once, each with an index, and no other client has grouped them."""
     parallelism = spec.parallelism(job)
     together = parallelism > 1 and job.spec.completions == parallelism
     return together and spec.is_indexed(job) and job.spec.template.spec.scheduling_group is None

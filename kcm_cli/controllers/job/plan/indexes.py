@@ -20,7 +20,7 @@ _BEHIND_ALL = 1 << 62
 
 
 class Indexes:
-    """An immutable set of indexes."""
+    """An immutable set of indexes (upstream's orderedIntervals)."""
 
     def __init__(self, intervals: tuple[Interval, ...] = ()) -> None:
         self.intervals = intervals
