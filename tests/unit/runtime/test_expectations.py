@@ -46,3 +46,22 @@ def test_an_owner_that_is_gone_expects_nothing() -> None:
     expectations.expect("a", 0.0, creations=1)
     expectations.forget("a")
     assert expectations.satisfied("a", 0.0)
+
+
+def test_what_is_expected_may_grow_while_a_plan_is_carried_out() -> None:
+    expectations = Expectations()
+    expectations.expect_more("a", 0.0, creations=1)
+    expectations.expect_more("a", 1.0, deletions=("u",))
+    expectations.creation_observed("a")
+    assert not expectations.satisfied("a", 2.0)
+    expectations.deletion_observed("a", "u")
+    assert expectations.satisfied("a", 2.0)
+
+
+def test_what_nobody_expects_may_be_observed() -> None:
+    expectations = Expectations()
+    expectations.creation_observed("a")
+    expectations.deletion_observed("a", "u")
+    expectations.lower("a", 1)
+    expectations.expect("a", 0.0, creations=1)
+    assert not expectations.satisfied("a", 1.0)

@@ -1,6 +1,7 @@
 """Informers against a scripted server: initial sets, resumption, starting over, and objects made again."""
 
 import asyncio
+import itertools
 import json
 import random
 from collections.abc import AsyncIterator, Callable
@@ -11,14 +12,16 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.core import PODS, Pod
+from kcm_cli.api.resource import Undecodable
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
+from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError
 from kcm_cli.runtime.informer import CHUNK, PATIENCE, Informer, InformerOptions
-from kcm_cli.runtime.object_errors import ObjectErrors
+from kcm_cli.runtime.object_errors import MOST, ObjectErrors
 
 JSON = {"content-type": "application/json"}
 HOLD = "hold"
@@ -482,3 +485,45 @@ def test_a_large_set_does_not_hold_the_loop() -> None:
 
 def _none_unknown(informer: Informer[Pod]) -> None:
     assert not informer.store.unknown()
+
+
+def test_what_is_deleted_while_the_initial_set_comes_is_not_in_it() -> None:
+    server = Server([[added("a", 1), added("b", 2), deleted("a", 3), bookmark(5, last=True), HOLD]])
+    assert follow(server).told == ["+ b@2"]
+
+
+def test_watches_that_end_at_once_without_news_are_opened_more_and_more_seldom() -> None:
+    server = Server([[added("a", 1), bookmark(5, last=True)], *([] for _ in range(50))])
+    follow(server, seconds=60)
+    pauses = [after - before for before, after in itertools.pairwise(server.at[1:])]
+    assert 3 < len(pauses) < 20
+    assert pauses[-1] > pauses[0]
+
+
+def test_a_deletion_that_names_no_object_is_not_guessed() -> None:
+    """The watch starts over from where it was."""
+    nameless = event("DELETED", {"kind": "Pod", "metadata": {"labels": 7, "resourceVersion": "6"}})
+    server = Server([[added("a", 1), bookmark(5, last=True), nameless], [deleted("a", 7), HOLD]])
+    assert follow(server).told == ["+ a@1", "- a@7"]
+    assert server.asked[1]["resourceVersion"] == "5"
+
+
+def test_a_list_with_bytes_that_are_no_json_is_read_again_before_it_is_believed() -> None:
+    item = SPOILT[len(b'{"type":"ADDED","object":') : -2]
+    spoilt = page(7, pod("a", 1)).body.replace(b'"items": [', b'"items": [' + item + b", ")
+    server = Server([status(400, "BadRequest")], [Response(200, JSON, spoilt), page(8, pod("a", 1), pod("s", 6))])
+    assert follow(server).told == ["+ a@1", "+ s@6"]
+    assert [asked["verb"] for asked in server.asked][:3] == ["watch", "list", "list"]
+
+
+def test_only_so_many_undecodable_versions_are_remembered() -> None:
+    registry = Registry()
+    errors = ObjectErrors(registry)
+    for number in range(MOST + 1):
+        meta = ObjectMeta(name=f"p{number}", namespace="ns", uid=f"u{number}", resource_version="1")
+        errors.undecodable(PODS, Undecodable(meta, "why"))
+    counted = f'kcm_undecodable_objects_total{{resource="pods"}} {MOST + 1}'.encode()
+    assert counted in registry.expose()
+    again = ObjectMeta(name="p0", namespace="ns", uid="u0", resource_version="1")
+    errors.undecodable(PODS, Undecodable(again, "why"))
+    assert counted not in registry.expose(), "the first was forgotten, and is counted again"

@@ -1,7 +1,9 @@
 import asyncio
 
+import pytest
+
 from kcm_cli.component import virtual
-from kcm_cli.runtime.tasks import Tasks, innermost
+from kcm_cli.runtime.tasks import Stopped, Tasks, innermost, unless
 
 
 def test_the_first_error_of_nested_groups() -> None:
@@ -69,5 +71,53 @@ def test_one_that_does_not_end_is_left_after_a_time() -> None:
         assert not left.done()
         left.cancel()
         await asyncio.wait([left])
+
+    virtual.run(main())
+
+
+def test_work_goes_on_unless_it_is_stopped() -> None:
+    async def main() -> None:
+        async def work() -> int:
+            await asyncio.sleep(5)
+            return 7
+
+        assert await unless(asyncio.Event(), work()) == 7
+
+    virtual.run(main())
+
+
+def test_work_that_is_stopped_is_cancelled_and_has_ended() -> None:
+    async def main() -> None:
+        stop, ended = asyncio.Event(), list[float]()
+
+        async def work() -> None:
+            try:
+                await asyncio.sleep(100)
+            finally:
+                await asyncio.sleep(2)
+                ended.append(asyncio.get_running_loop().time())
+
+        asyncio.get_running_loop().call_later(5, stop.set)
+        started = asyncio.get_running_loop().time()
+        with pytest.raises(Stopped):
+            await unless(stop, work())
+        assert [at - started for at in ended] == [7.0]
+
+    virtual.run(main())
+
+
+def test_the_error_of_work_is_raised_and_that_of_a_task_reported() -> None:
+    async def main() -> None:
+        async def fails() -> None:
+            raise ValueError("x")
+
+        with pytest.raises(ValueError, match="x"):
+            await unless(asyncio.Event(), fails())
+        reported = list[tuple[str, str]]()
+        tasks = Tasks(lambda name, error: reported.append((name, str(error))))
+        tasks.start("one", fails())
+        await asyncio.sleep(1)
+        assert reported == [("one", "x")]
+        await tasks.stop()
 
     virtual.run(main())

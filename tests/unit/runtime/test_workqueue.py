@@ -96,6 +96,21 @@ def test_shut_down_ends_those_who_wait() -> None:
     on_loop(work())
 
 
+def test_without_a_delay_a_key_is_there_at_once_and_after_the_end_never() -> None:
+    async def work() -> None:
+        q = queue()
+        q.add_after("now", 0.0)
+        assert await q.get() == "now"
+        q.add_after("later", 5.0)
+        q.shut_down()
+        q.add_after("late", 1.0)
+        q.add_after("late", 0.0)
+        await asyncio.sleep(10)
+        assert len(q) == 0
+
+    on_loop(work())
+
+
 def test_delays_double_up_to_the_maximum_and_start_anew_when_forgotten() -> None:
     limiter = RetryLimiter(rate=1e9)
     delays = [limiter.when("a", 0.0) for _ in range(20)]

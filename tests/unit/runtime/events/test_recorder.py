@@ -17,6 +17,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, TransportError
 from kcm_cli.runtime.events import EventNames, EventWriter
+from kcm_cli.runtime.events.recorder import QUEUE
 
 POD = EventRef("v1", "Pod", "ns", "web", "u")
 ROLE = EventRef("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:admin", "u")
@@ -152,3 +153,33 @@ def test_names_of_rbac_objects_make_valid_events() -> None:
 def test_long_messages_are_whole() -> None:
     (event,) = played(fine, Notice(POD, "Normal", "R", "x" * 3000)).events.values()
     assert len(event["message"]) == 3000
+
+
+def test_a_flush_waits_for_what_was_queued() -> None:
+    server = Server(fine)
+
+    async def play() -> None:
+        clock = LoopClock()
+        writer = EventWriter(
+            Client(server, limiter=Unlimited(), user_agent="test", clock=clock),
+            EventNames(clock),
+            clock,
+            random.Random(1),
+        )
+        recorder = writer.recorder("c")
+        recorder.emit(NOTICE)
+        task = asyncio.create_task(writer.run())
+        assert server.events == {}
+        await writer.flush()
+        assert len(server.events) == 1
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    virtual.run(play())
+
+
+def test_what_is_too_much_to_queue_is_dropped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        server = played(fine, *[Notice(POD, "Normal", f"R{number}", "m") for number in range(QUEUE + 3)])
+    assert caplog.text.count("too many queued events") == 3
+    assert server.seen != []

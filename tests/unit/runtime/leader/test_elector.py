@@ -15,8 +15,9 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.planning.actions import Notice
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.transport import Request, Response, Stream, Unreachable
+from kcm_cli.rest.transport import Request, Response, Stream, Unreachable, Unreadable
 from kcm_cli.runtime.leader import ElectionConfig, Elector, LeaseLock
+from kcm_cli.runtime.leader.record import Record
 
 STATUS = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
 
@@ -433,5 +434,81 @@ def test_never_two_leaders_whatever_the_network_does(seed: int) -> None:
             assert not task.done()
             task.cancel()
         assert len(reigns) > 5
+
+    virtual.run(main())
+
+
+def test_a_release_leaves_a_lease_alone_that_another_has_taken_meanwhile() -> None:
+    async def main() -> None:
+        server, emitted = LeaseServer(), 1
+        one = elector(server, "one")
+        await one.acquire()
+        assert server.lease is not None
+        server.store({**server.lease, "spec": {**server.lease["spec"], "holderIdentity": "two"}})
+        assert await one.release()
+        assert server.lease["spec"]["holderIdentity"] == "two"
+        assert len(server.events) == emitted, "only that it became leader"
+
+    virtual.run(main())
+
+
+def test_a_lease_that_was_deleted_cannot_be_released() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one = elector(server, "one")
+        await one.acquire()
+        server.lease = None
+        assert not await one.release()
+        assert server.lease is None
+
+    virtual.run(main())
+
+
+def test_a_release_reads_again_where_the_lease_changes_under_it() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one = elector(server, "one")
+        await one.acquire()
+        server.delay_s = 1.0
+
+        async def label() -> None:
+            await asyncio.sleep(1.5)  # between the read and the update
+            assert server.lease is not None
+            metadata = {**server.lease["metadata"], "labels": {"a": "b"}}
+            server.store({**server.lease, "metadata": metadata})
+
+        labelling = asyncio.ensure_future(label())
+        assert await one.release()
+        await labelling
+        assert server.lease is not None
+        assert server.lease["spec"]["holderIdentity"] == ""
+        assert server.lease["metadata"]["labels"] == {"a": "b"}
+
+    virtual.run(main())
+
+
+def lease_lock(server: LeaseServer) -> LeaseLock:
+    client = Client(server.for_user("one"), limiter=Unlimited(), user_agent="t", clock=LoopClock())
+    return LeaseLock(client, "ns", "name", server.events.append)
+
+
+def test_a_lock_updates_only_what_it_has_seen() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        lock = lease_lock(server)
+        assert str(lock) == "ns/name"
+        with pytest.raises(ValueError, match="before it is updated"):
+            await lock.update(Record("one", 15, "", ""))
+        assert server.writes == []
+
+    virtual.run(main())
+
+
+def test_an_answer_about_another_lease_is_no_answer() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        server.store({"metadata": {"name": "other"}, "spec": {"holderIdentity": "two"}})
+        with pytest.raises(Unreadable, match="no Lease named name"):
+            await lease_lock(server).get()
 
     virtual.run(main())

@@ -1,8 +1,10 @@
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
-from kcm_cli.rest.transport import Request, Response, Unreachable
+from kcm_cli.rest.transport import Request, Response, Stream, Unreachable
 from kcm_cli.runtime.leader.fence import Fenced
 
 
@@ -14,11 +16,21 @@ class Sink:
         self.sent.append(request.method)
         return Response(200, {}, b"")
 
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        async def chunks() -> AsyncIterator[bytes]:
+            yield b"chunk"
+
+        yield Stream(200, {}, chunks())
+
+    async def close(self) -> None:
+        self.sent.append("closed")
+
 
 def test_only_reads_pass_a_closed_fence() -> None:
     async def main() -> None:
         sink, open_ = Sink(), [False]
-        fenced = Fenced(sink, lambda: open_[0])  # type: ignore[arg-type]  # send suffices here
+        fenced = Fenced(sink, lambda: open_[0])
         await fenced.send(Request("GET", "/x"))
         for method in ("POST", "PUT", "PATCH", "DELETE"):
             with pytest.raises(Unreachable, match="lease"):
@@ -26,5 +38,17 @@ def test_only_reads_pass_a_closed_fence() -> None:
         open_[0] = True
         await fenced.send(Request("POST", "/x"))
         assert sink.sent == ["GET", "POST"]
+
+    asyncio.run(main())
+
+
+def test_a_watch_goes_on_behind_a_closed_fence_until_it_is_closed() -> None:
+    async def main() -> None:
+        sink = Sink()
+        fenced = Fenced(sink, lambda: False)
+        async with fenced.stream(Request("GET", "/x")) as stream:
+            assert [chunk async for chunk in stream.chunks] == [b"chunk"]
+        await fenced.close()
+        assert sink.sent == ["closed"]
 
     asyncio.run(main())
