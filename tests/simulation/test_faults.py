@@ -97,7 +97,7 @@ def test_the_same_seed_is_the_same_run() -> None:
             found.append(world.server.store.revision)
             found.append([p["metadata"] for p in world.objects("v1/pods")])
 
-        simulate(3, told)
+        simulate(0, told)
         return found
 
     assert ends() == ends()
@@ -107,7 +107,7 @@ def test_a_seed_replays_in_another_process() -> None:
     """The order of sets of texts differs from process to process; nothing may depend on it."""
 
     def told(hash_seed: str) -> str:
-        command = [sys.executable, "-m", "tests.simulation.run", "--seed", "5"]
+        command = [sys.executable, "-m", "tests.simulation.run", "--seed", "0"]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()[0]

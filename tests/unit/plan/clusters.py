@@ -9,9 +9,12 @@ from typing import Any
 from kcm_cli.plan.collect import collect
 from kcm_cli.plan.read_only import ReadOnly
 from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Transport
+from kcm_cli.sandbox.nodes.shape import CAPACITY
+from kcm_cli.sandbox.views import NODES
 from tests.simulation.workload import deployment, job, stateful_set
 from tests.simulation.world import NAMESPACE, World, simulate
 
@@ -65,3 +68,17 @@ async def settle_workloads(world: World) -> None:
 def settled() -> Snapshot:
     """A cluster that has settled, of three nodes."""
     return snapshot_of(settle_workloads)
+
+
+@cache
+def crowded() -> Snapshot:
+    """The same where three dozen pods are all that the nodes take."""
+
+    async def story(world: World) -> None:
+        await world.clock.sleep(5)
+        for name in ("node-1", "node-2", "node-3"):
+            body = {"metadata": {"annotations": {CAPACITY: "pods=12"}}}
+            await world.client.patch(NODES, "", name, body, content_type=MERGE)
+        await settle_workloads(world)
+
+    return snapshot_of(story)

@@ -18,12 +18,9 @@ from kcm_cli.plan import (
     Target,
     plan,
 )
-from kcm_cli.planning.actions import MERGE
-from kcm_cli.sandbox.nodes.shape import CAPACITY
-from kcm_cli.sandbox.views import NODES
 from tests.simulation.workload import deployment
 from tests.simulation.world import NAMESPACE, World
-from tests.unit.plan.clusters import settled, snapshot_of
+from tests.unit.plan.clusters import crowded, settled, snapshot_of
 
 WEB = Target("deploy", "web", NAMESPACE)
 
@@ -74,20 +71,11 @@ def test_a_removed_node_s_pods_are_collected_and_made_again() -> None:
 
 
 def test_more_than_the_nodes_take_stays_pending() -> None:
-    async def story(world: World) -> None:
-        await world.clock.sleep(5)
-        for name in ("node-1", "node-2", "node-3"):
-            body = {"metadata": {"annotations": {CAPACITY: "pods=10"}}}
-            await world.client.patch(NODES, "", name, body, content_type=MERGE)
-        await world.create("apps/v1/deployments", deployment("web", 5))
-        await world.clock.sleep(120)
-
-    small = snapshot_of(story)
-    answer = plan(small, (Scale(WEB, 36),))
+    answer = plan(crowded(), (Scale(WEB, 36),), Options(600))
     (problem,) = [one for one in answer.problems if one.kind == "pending"]
     assert str(problem.about) == "Deployment sim/web"
     assert "Too many pods" in problem.text
-    room = plan(small, (Scale(WEB, 36), AddNode("node-1")))
+    room = plan(crowded(), (Scale(WEB, 36), AddNode("node-1")), Options(600))
     assert [one for one in room.problems if one.kind == "pending"] == []
 
 
@@ -122,9 +110,9 @@ def test_a_pod_of_the_same_name_is_another_one() -> None:
 
 
 def test_labels_narrow_the_whole_answer() -> None:
-    changes = [Scale(WEB, 400), Scale(Target("deploy", "api", NAMESPACE), 300), Drain("node-1")]
-    whole, web = planned(*changes), planned(*changes, selector="app=web")
-    assert {one.about.name for one in whole.problems} == {"web", "api", "db-0"}
+    changes = [Scale(WEB, 40), Scale(Target("deploy", "api", NAMESPACE), 30), Drain("node-1")]
+    whole, web = plan(crowded(), changes, Options(600)), plan(crowded(), changes, Options(600, selector="app=web"))
+    assert {one.about.name.partition("-")[0] for one in whole.problems} == {"web", "api", "db"}
     assert {one.about.name for one in web.problems} == {"web"}
     assert {one.about.name.partition("-")[0] for one in web.timeline} == {"web"}
     assert {one.about.name.partition("-")[0] or one.owner[:14] for one in web.differences} <= {"web", "ReplicaSet/web"}
@@ -139,7 +127,7 @@ def test_labels_narrow_the_whole_answer() -> None:
 
 
 def test_a_namespace_narrows_the_whole_answer() -> None:
-    answer = planned(Scale(WEB, 400), namespace="default")
+    answer = plan(crowded(), [Scale(WEB, 40)], Options(600, namespace="default"))
     assert (answer.problems, answer.timeline, answer.differences, answer.writes) == ((), (), (), ())
     assert answer.totals.pods_created == 0
 

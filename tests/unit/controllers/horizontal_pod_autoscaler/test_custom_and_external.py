@@ -245,7 +245,7 @@ def test_a_metric_that_fails_holds_back_scaling_down_only(play):
             assert await story.replicas() == 3
             adapter.value("namespaces/default/queue", "20")
             await story.load(cpu_total="30m")
-            await world.wait(15)  # one look
+            await world.wait(16)  # one look
             assert await story.replicas() == 6  # the higher one counts
             adapter.value("namespaces/default/queue", "1")
             await world.wait(40)

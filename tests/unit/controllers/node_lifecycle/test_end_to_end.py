@@ -1,8 +1,10 @@
 """The controller's loops in a whole sandbox, on virtual time, while writes fail and zones come."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,6 +25,12 @@ from tests.unit.controllers.faults import Held, Refusing, Rewriting, refusal
 from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
 
 UNREACHABLE = "node.kubernetes.io/unreachable"
+
+
+@pytest.fixture
+def play(play: Callable[..., None]) -> Callable[..., None]:
+    """The nodes renew their Leases as often as kubelets do."""
+    return partial(play, heartbeat_s=10.0)
 
 
 def running(world: World, transport: Transport, **options: Any) -> Any:

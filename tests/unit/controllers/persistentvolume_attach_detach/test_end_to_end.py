@@ -363,7 +363,7 @@ def test_an_attachment_that_nobody_needs_goes_though_no_node_knows_it(play):
             await world.wait(400)  # the node's next report says that nothing is mounted
             assert await world.gone(attachment("a"), ATTACHMENTS)
 
-    play(life)
+    play(life, heartbeat_s=10)
 
 
 def test_an_attachment_that_somebody_deleted_is_made_again(play):

@@ -355,7 +355,7 @@ def test_images_are_pulled_once_and_told_by_the_node(play):
         assert told["names"][0].startswith("registry.example.com/app@sha256:")
         assert any(f"Image size: {told['sizeBytes']} bytes." in message for _, message in await world.events("a"))
 
-    play(run, 1)
+    play(run, 1, heartbeat_s=10)
 
 
 def test_a_container_that_is_added_to_a_pod_runs_beside_the_others(play):
@@ -849,4 +849,4 @@ def test_many_nodes_share_their_heartbeats(play, nodes, interval_s):
         assert agents._interval_s() == interval_s
         agents._agents = {}
 
-    play(run)
+    play(run, heartbeat_s=10)

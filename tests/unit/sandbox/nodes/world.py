@@ -107,18 +107,25 @@ def certificates() -> Certificates:
 def play(certificates: Certificates) -> Callable[..., None]:
     """Run a test's coroutine in a world of its own with some nodes; nothing else is needed.
 
-    ``alone``: there is neither a node nor a scheduler, so that long times cost little.
+    ``alone``: there is neither a node nor a scheduler, so that long times cost little. ``heartbeat_s``: how often nodes
+    renew their Leases, which is half the cost of a minute. Where the node lifecycle controller runs: 10.
     """
 
     def run(
-        test: Callable[[World], Awaitable[None]], nodes: int = 3, *, ranged: bool = True, alone: bool = False
+        test: Callable[[World], Awaitable[None]],
+        nodes: int = 3,
+        *,
+        ranged: bool = True,
+        alone: bool = False,
+        heartbeat_s: float = 300.0,
     ) -> None:
         async def main() -> None:
             clock = LoopClock(EPOCH)
             server = EmbeddedServer(clock, random.Random(1), certificates)
             await server.start()
             client = Client(server.transport(), limiter=Unlimited(), user_agent="test", clock=clock)
-            cluster = Cluster(server.transport(), clock, random.Random(2), ClusterOptions(nodes, ranged=ranged))
+            options = ClusterOptions(nodes, heartbeat_s, ranged)
+            cluster = Cluster(server.transport(), clock, random.Random(2), options)
             task = asyncio.create_task(clock.sleep(inf) if alone else cluster.run())
             await client.create(SERVICE_ACCOUNTS, "default", {"metadata": {"name": "default"}})
             await client.get(NAMESPACES, "", "default")
