@@ -144,7 +144,7 @@ class ServiceAllocator:
         if address is None or not any(_usable(network, address) for network in self._networks()):
             blocks = ",".join(str(network) for network in self._networks())
             reason = _NO_RANGE.format(text, blocks) if held.dry_run else _OTHER_NETWORK
-        elif self._ip_taken(str(address)):
+        elif not held.dry_run and self._ip_taken(str(address)):
             reason = _TAKEN_IP
         if reason:
             detail = f"failed to allocate IP {text}: {reason}"

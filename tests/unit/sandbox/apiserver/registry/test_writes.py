@@ -237,5 +237,9 @@ def test_a_dry_run_of_a_service_says_what_no_service_gets(served: Any) -> None:
         made = await api.json("POST", path, {"metadata": {"name": "s"}, "spec": spec}, status=201, query=query)
         assert made["spec"]["clusterIPs"] == ["10.0.0.0"]
         assert [port["nodePort"] for port in made["spec"]["ports"]] == [32769, 32770]
+        taken = {"clusterIP": "10.0.0.1", "ports": [{"port": 80}]}
+        body = {"metadata": {"name": "s"}, "spec": taken}
+        assert (await api.json("POST", path, body, status=201, query=query))["spec"]["clusterIP"] == "10.0.0.1"
+        assert "provided IP is already allocated" in (await api.json("POST", path, body, status=422))["message"]
 
     served(test)
