@@ -209,9 +209,15 @@ class ProjectedSource(View, frozen=True, gc=False):
     sources: tuple[Projection, ...] = ()
 
 
+class HostPath(View, frozen=True, gc=False):
+    path: str = ""
+    type: str | None = None
+
+
 class SimulatedVolume(Volume, frozen=True, gc=False):
     image: ImageSource | None = None
     empty_dir: Doc | None = None
+    host_path: HostPath | None = None
     config_map: ConfigMapSource | None = None
     secret: SecretSource | None = None
     projected: ProjectedSource | None = None

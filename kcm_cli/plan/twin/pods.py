@@ -91,7 +91,7 @@ class Learned:
 
     # -- Behaviour
 
-    def script(self, pod: SimulatedPod) -> PodScript:
+    def script(self, pod: SimulatedPod, files: frozenset[str] = frozenset()) -> PodScript:
         """What the containers of a pod will do."""
         read = script.read(pod, commands=False)
         own, workload = self._of(pod)

@@ -32,6 +32,7 @@ STATUS_REPORT_S = 300.0
 _MOST_RENEWALS, _LONGEST_HEARTBEAT_S = 100.0, 35.0
 """Of all nodes in a second, where that leaves each one a heartbeat within the 40 s for which its Lease holds."""
 WORKERS = 4
+_MOST_FILES = 5000
 
 
 class Agent:
@@ -51,6 +52,13 @@ class Agent:
         self.leased = False
         self.started = False
         self.cordoned = False
+        self.files: set[str] = set()
+        """What pods have left in its folders."""
+
+    def keep(self, files: frozenset[str]) -> None:
+        """Pods have made these files, of which some thousands find room."""
+        if len(self.files) + len(files) <= _MOST_FILES:
+            self.files |= files
 
     def use(self, network: str) -> None:
         """Give its pods addresses of this network from now on."""

@@ -63,13 +63,15 @@ class Life:
     pending: Pending | None = None
     kills: list[tuple[int, int, str]] = field(default_factory=list)
     """Containers to be killed: index, exit code, reason."""
+    files: frozenset[str] = frozenset()
+    """Those that it found in folders of the node."""
 
 
 class Behaviour(Protocol):
     """How pods behave on their nodes."""
 
-    def script(self, pod: SimulatedPod) -> PodScript:
-        """What its containers will do."""
+    def script(self, pod: SimulatedPod, files: frozenset[str]) -> PodScript:
+        """What its containers will do, which find these files in folders of the node."""
 
     def rests_s(self, pod: SimulatedPod, now: float) -> float:
         """Seconds for which a pod that is not being deleted stays as its status says; infinite: until it is deleted."""
@@ -91,8 +93,8 @@ class Hindering(Protocol):
 class AsAnnotated:
     """Pods behave as their spec and annotations say."""
 
-    def script(self, pod: SimulatedPod) -> PodScript:
-        return script.read(pod)
+    def script(self, pod: SimulatedPod, files: frozenset[str]) -> PodScript:
+        return script.read(pod, files=files)
 
     def rests_s(self, pod: SimulatedPod, now: float) -> float:
         return 0.0
@@ -104,8 +106,8 @@ class Ruled(AsAnnotated):
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
 
-    def script(self, pod: SimulatedPod) -> PodScript:
-        return script.read(pod, annotations=self._rules.annotations(pod))
+    def script(self, pod: SimulatedPod, files: frozenset[str]) -> PodScript:
+        return script.read(pod, annotations=self._rules.annotations(pod), files=files)
 
 
 class Alive(Protocol):
@@ -186,7 +188,7 @@ class Kubelets:
         for key, life in self._lives.items():
             if namespace not in ("", life.pod.namespace):
                 continue
-            new = self.behaviour.script(life.pod)
+            new = self.behaviour.script(life.pod, life.files)
             if new != life.script:
                 state = machine.advance(life.script, life.state, now)
                 life.state, life.script = machine.rewrite(life.script, new, state, now), new
@@ -294,7 +296,7 @@ class Kubelets:
         was, meta = old.metadata, pod.metadata
         adopted = was.owner_references != meta.owner_references
         if adopted or was.annotations != meta.annotations or old.spec != pod.spec:
-            before, life.script = life.script, self.behaviour.script(pod)
+            before, life.script = life.script, self.behaviour.script(pod, life.files)
             state = machine.rewrite(before, life.script, state, now)
         if old.spec is not pod.spec and old.metadata.generation != pod.metadata.generation:
             images = {container.name: container.image for container in containers_of(old)}
@@ -361,7 +363,8 @@ class Kubelets:
 
     async def _accept(self, key: str, pod: SimulatedPod, agent: Agent) -> Life | None:
         """A pod that this kubelet sees for the first time; None if it rejects the pod."""
-        played = self.behaviour.script(pod)
+        files = frozenset(agent.files)
+        played = self.behaviour.script(pod, files)
         now = self._clock.now().timestamp()
         node = self._nodes.store.get(agent.name)
         if pod.status.start_time is None and node is not None:
@@ -372,8 +375,9 @@ class Kubelets:
         state = restore(pod, played, now)
         place = Place(self._address(pod, agent), pod.status.host_ip or agent.host_ip)
         granted = resizing.granted_before(pod)
-        life = Life(pod.uid, agent, pod, played, state, place, pod.status.conditions, granted)
+        life = Life(pod.uid, agent, pod, played, state, place, pod.status.conditions, granted, files=files)
         self._lives[key] = life
+        agent.keep(played.left)
         agent.occupancy.add(key, granted)
         for problem in played.problems:
             self._emit(life, "Warning", "InvalidAnnotation", problem)

@@ -24,6 +24,7 @@ EXIT_CODE, EXIT_REASON, RESTARTS = "exit-code", "exit-reason", "restarts"
 PULL_ERROR = "pull-error"
 FAILING_PROBES = "failing-probes"
 NEVER = "never"
+PAUSE = "pause"
 SHORT_RUN_S = 1.0
 """How long a container runs that is meant to end and does not say when, and a program at least."""
 
@@ -88,10 +89,19 @@ class PodScript:
     deadline_s: float
     grace_s: float
     problems: tuple[str, ...] = ()
+    left: frozenset[str] = frozenset()
+    """The files that its first runs make in folders of the node."""
 
 
-def read(pod: SimulatedPod, *, commands: bool = True, annotations: Mapping[str, str] | None = None) -> PodScript:
-    """The behaviour that a pod asks for. annotations: in the place of its own.
+def read(
+    pod: SimulatedPod,
+    *,
+    commands: bool = True,
+    annotations: Mapping[str, str] | None = None,
+    files: frozenset[str] = frozenset(),
+) -> PodScript:
+    """The behaviour that a pod asks for. annotations: in the place of its own. files: those that pods before it have
+    left in folders of the node (hostPath of type DirectoryOrCreate).
 
     commands: containers do what their commands say, and others end by themselves only where that is expected of the
     pod: it is a Job's, or has a deadline; without it every container that may end does.
@@ -100,7 +110,7 @@ def read(pod: SimulatedPod, *, commands: bool = True, annotations: Mapping[str, 
     spec = pod.spec
     owner = controller_of(pod)
     finite = spec.active_deadline_seconds is not None or (owner is not None and owner.kind == "Job")
-    reader = _Reader(pod, wishes, commands=commands, ends=not commands or finite)
+    reader = _Reader(pod, wishes, commands=commands, ends=not commands or finite, files=files)
     containers = [reader.script(c, _init_role(c), spec.restart_policy) for c in spec.init_containers]
     containers += [reader.script(c, Role.MAIN, spec.restart_policy) for c in spec.containers]
     containers += [reader.script(c, Role.DEBUG, "Never") for c in spec.ephemeral_containers]
@@ -111,6 +121,7 @@ def read(pod: SimulatedPod, *, commands: bool = True, annotations: Mapping[str, 
         math.inf if spec.active_deadline_seconds is None else float(spec.active_deadline_seconds),
         30.0 if grace_s is None else float(grace_s),
         tuple(wishes.problems),
+        frozenset(reader.left),
     )
 
 
@@ -127,11 +138,15 @@ def _probed(run: Run, name: str, probe: Probe) -> Run:
 class _Reader:
     """Reads the containers of one pod. ``ends``: those that are not meant to run for ever end without being asked."""
 
-    def __init__(self, pod: SimulatedPod, wishes: "_Wishes", *, commands: bool, ends: bool) -> None:
+    def __init__(
+        self, pod: SimulatedPod, wishes: "_Wishes", *, commands: bool, ends: bool, files: frozenset[str]
+    ) -> None:
         self._pod = pod
         self._wishes = wishes
         self._commands = commands
         self._ends = ends
+        self._files = files
+        self.left: set[str] = set()
 
     def script(self, container: SimulatedContainer, role: Role, pod_policy: str) -> ContainerScript:
         wishes, name = self._wishes, container.name
@@ -140,7 +155,8 @@ class _Reader:
         restarts = wishes.number(RESTARTS, scope)
         code = wishes.number(EXIT_CODE, scope)
         reason = wishes.text(EXIT_REASON, scope)
-        ends = role is Role.INIT or (restart != "Always" and role is not Role.DEBUG and self._ends)
+        finite = self._ends and restart != "Always" and role is not Role.DEBUG and not _stays(container)
+        ends = role is Role.INIT or finite
         natural_s = 0.0 if role is Role.INIT else SHORT_RUN_S if ends or code is not None else math.inf
         lasts_s = wishes.seconds(RUN_TIME, scope, natural_s)
         if restarts is not None:
@@ -179,12 +195,21 @@ class _Reader:
     def _programmed(
         self, container: SimulatedContainer, role: Role, scope: str, reason: str
     ) -> tuple[int, Run, Run] | None:
-        """The first run and the later ones as the command says: these find what it left in emptyDirs."""
+        """The first run and the later ones as the command says: these find what it left in emptyDirs, and in folders of
+        the node where pods after it find that, too.
+        """
         words, env, scratch = program_of(container, self._pod)
-        first = programs.outcome(words, env, scratch)
+        shared = _folders_of_node(container, self._pod)
+        there = frozenset(
+            f"{mount}{file[len(folder) :]}" for mount, folder in shared.items() for file in _below(folder, self._files)
+        )
+        scratch = (*scratch, *shared)
+        first = programs.outcome(words, env, scratch, there)
         if first is None:
             return None
-        kept = frozenset(path for path in first.files if path.startswith(tuple(f"{folder}/" for folder in scratch)))
+        kept = frozenset(file for folder in scratch for file in _below(folder, first.files))
+        for mount, folder in shared.items():
+            self.left.update(f"{folder}{file[len(mount) :]}" for file in _below(mount, kept))
         later = programs.outcome(words, env, scratch, kept) if kept else first
         runs = [self._run(each, role, scope, reason) for each in (first, later or first)]
         return (0, runs[0], runs[0]) if runs[0] == runs[1] else (1, runs[0], runs[1])
@@ -195,6 +220,14 @@ class _Reader:
         return Run(lasts_s, known.code, reason)
 
 
+def _stays(container: SimulatedContainer) -> bool:
+    """Whether its image is the one of which it is known what it does: nothing, until it is stopped."""
+    if container.command or container.args:
+        return False
+    name = container.image.partition("@")[0].rpartition("/")[2]
+    return name.partition(":")[0] == PAUSE
+
+
 def program_of(
     container: SimulatedContainer, pod: SimulatedPod
 ) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
@@ -203,6 +236,22 @@ def program_of(
     words = tuple(programs.expand(word, env) for word in (*container.command, *container.args))
     volumes = {volume.name for volume in pod.spec.volumes if volume.empty_dir is not None}
     return words, env, tuple(mount.mount_path for mount in container.volume_mounts if mount.name in volumes)
+
+
+def _folders_of_node(container: SimulatedContainer, pod: SimulatedPod) -> dict[str, str]:
+    """Where a container finds folders of the node that have only what pods put there."""
+    folders = {
+        volume.name: volume.host_path.path.rstrip("/")
+        for volume in pod.spec.volumes
+        if volume.host_path is not None and volume.host_path.type == "DirectoryOrCreate"
+    }
+    return {
+        mount.mount_path.rstrip("/"): folders[mount.name] for mount in container.volume_mounts if mount.name in folders
+    }
+
+
+def _below(folder: str, files: frozenset[str]) -> list[str]:
+    return [file for file in files if file.startswith(f"{folder}/")]
 
 
 def _known_env(container: SimulatedContainer, pod: SimulatedPod) -> dict[str, str]:

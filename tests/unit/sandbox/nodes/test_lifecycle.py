@@ -714,14 +714,35 @@ def test_what_a_run_leaves_in_an_emptydir_the_next_one_finds(play):
     play(run, 1)
 
 
+def test_what_a_pod_leaves_in_a_folder_of_its_node_the_next_pod_there_finds(play):
+    async def run(world: World) -> None:
+        script = "if [[ -r /data/x ]]; then exit 0; else touch /data/x; exit 42; fi"
+        spec = command("sh", "-c", script, volumeMounts=[{"name": "data", "mountPath": "/data/"}])
+        folder = {"name": "data", "hostPath": {"path": "/tmp/kept", "type": "DirectoryOrCreate"}}
+        other = {"name": "data", "hostPath": {"path": "/tmp/kep", "type": "DirectoryOrCreate"}}
+        codes = []
+        for name, node, volume in (("a", "1", folder), ("b", "1", folder), ("c", "2", folder), ("d", "1", other)):
+            placed = {"restartPolicy": "Never", "volumes": [volume], "nodeName": f"node-{node}", **spec}
+            await world.pod(name, placed)
+            await world.wait(1)
+            await world.patch(PODS, name, {"metadata": {"annotations": {"sandbox.kcm.dev/stop-time": "1s"}}})
+            await world.wait(2)
+            codes.append((await world.status(name))["containerStatuses"][0]["state"]["terminated"]["exitCode"])
+        assert codes == [42, 0, 42, 42]
+
+    play(run, 2)
+
+
 def test_what_nobody_knows_ends_in_the_pods_of_jobs_only(play):
     async def run(world: World) -> None:
         await world.pod("a", {"restartPolicy": "Never", **command("/agnhost", "pause")})
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
         spec = {"restartPolicy": "Never", **command("/migrate")}
         await world.create(PODS, {"metadata": {"name": "b", "ownerReferences": [owner]}, "spec": spec})
+        spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "registry.k8s.io/pause:3.10"}]}
+        await world.create(PODS, {"metadata": {"name": "c", "ownerReferences": [owner]}, "spec": spec})
         await world.wait(5)
-        assert [(await world.status(name))["phase"] for name in ("a", "b")] == ["Running", "Succeeded"]
+        assert [(await world.status(name))["phase"] for name in "abc"] == ["Running", "Succeeded", "Running"]
 
     play(run, 1)
 
