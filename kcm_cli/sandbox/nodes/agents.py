@@ -17,7 +17,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_micro_time, format_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE, EventRef, Notice
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.rest.errors import AlreadyExists, Conflict, NotFound
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.events import Events
@@ -190,8 +190,12 @@ class Agents:
             stay: list[object] = [taint for taint in node.spec.taints if not _keeps_pods_away(taint)]
             patch["spec"] = {"taints": stay}
             patch["metadata"] = {**metadata, "resourceVersion": node.metadata.resource_version}
-        if patch:
+        if not patch:
+            return
+        try:
             await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE)
+        except Conflict:
+            return  # the node lifecycle controller was quicker, or the informer will tell
 
     async def _report(self, agent: Agent, node: SimulatedNode) -> None:
         resources = shape.capacity(node.annotations)
