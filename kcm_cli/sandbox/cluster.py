@@ -19,7 +19,7 @@ from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes import HEARTBEAT_S
-from kcm_cli.sandbox.nodes.agents import Means
+from kcm_cli.sandbox.nodes.agents import Means, Renewals
 from kcm_cli.sandbox.nodes.nodes import Nodes
 from kcm_cli.sandbox.nodes.rules import Rule
 from kcm_cli.sandbox.scheduler.listers import listers
@@ -37,13 +37,14 @@ class ClusterOptions:
     """How many nodes there are at first, and how often they say that they are well.
 
     ranged: they bring their pod addresses along; otherwise the node-ipam controller has to give them some.
-    rules: of what pods do, beside those of objects.
+    rules: of what pods do, beside those of objects. renewals: of the Leases of very many nodes.
     """
 
     nodes: int = 3
     heartbeat_s: float = HEARTBEAT_S
     ranged: bool = True
     rules: Sequence[Rule] = ()
+    renewals: Renewals | None = None
 
 
 class Cluster:
@@ -61,8 +62,8 @@ class Cluster:
         self._informers = Informers(kubelet, clock, rng, in_process=True)
         names = EventNames(clock, EVENT_OFFSET_NS)
         self.events = Events(kubelet, names, clock)
-        means = Means(kubelet, self.events, clock, rng)
         given = self._options
+        means = Means(kubelet, self.events, clock, rng, given.renewals)
         self.nodes = Nodes(means, self._informers, given.heartbeat_s, ranged=given.ranged, rules=given.rules)
         scheduler = self._client("kube-scheduler")
         driver = self._client("csi-driver")

@@ -165,11 +165,13 @@ class Sandbox:
         """Simulated nodes, their metrics and the scheduler, to be run. ranged: as in ClusterOptions."""
         # imported here: a server without nodes is ready sooner
         from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
+        from kcm_cli.sandbox.heartbeats import Heartbeats
         from kcm_cli.sandbox.usage.api import MetricsApi
 
         self.api.components.running.add("scheduler")
         transport = InProcessTransport(self.api, SIMULATION)
-        options = ClusterOptions(self.options.nodes, self.options.heartbeat_s, ranged, self.options.rules)
+        given, renewals = self.options, Heartbeats(self.store, self.api)
+        options = ClusterOptions(given.nodes, given.heartbeat_s, ranged, given.rules, renewals)
         cluster = Cluster(transport, self.clock, self._random, options)
         annotations = cluster.nodes.rules.annotations
         self.api.inside.annotations = annotations

@@ -10,6 +10,7 @@ upstream: pkg/kubelet/kubelet_node_status.go, staging/src/k8s.io/component-helpe
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from kcm_cli.api.core import Taint
 from kcm_cli.component.clock import Clock
@@ -66,6 +67,13 @@ class Agent:
         self.addresses = Addresses(network, shape.spare_network(self.number))
 
 
+class Renewals(Protocol):
+    """Renews Leases for less than a request costs."""
+
+    def renew(self, node: str, renew_time: str, now: str) -> bool:
+        """Whether it could; times as in ``spec.renewTime`` and as in managedFields."""
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
     """What simulated nodes act with."""
@@ -74,6 +82,8 @@ class Means:
     events: Events
     clock: Clock
     rng: random.Random
+    renewals: Renewals | None = None
+    """Renews the Leases of more nodes than renewals are made in ten seconds, where it is given."""
 
 
 class Agents:
@@ -95,6 +105,7 @@ class Agents:
         self._ranged = ranged
         self._client, self._events = means.client, means.events
         self._clock, self._rng = means.clock, means.rng
+        self._renewals = means.renewals
         self._nodes = nodes
         self._changed = changed
         self._agents: dict[str, Agent] = {}
@@ -218,9 +229,17 @@ class Agents:
         ref = EventRef("", NODES.kind, "", agent.name, agent.name)
         self._events.kubelet(agent.name, Notice(ref, "Normal", reason, message))
 
+    def _renewed(self, name: str, time: str) -> bool:
+        """Whether it did not take a request."""
+        if self._renewals is None or self._interval_s() <= self._heartbeat_s:
+            return False
+        return self._renewals.renew(name, time, format_time(self._clock.now()))
+
     async def _renew(self, agent: Agent, node: SimulatedNode) -> None:
         time = format_micro_time(self._clock.now())
         if agent.leased:
+            if self._renewed(agent.name, time):
+                return
             patch: Doc = {"spec": {"renewTime": time, "holderIdentity": agent.name}}
             try:
                 await self._client.patch(NODE_LEASES, shape.LEASE_NAMESPACE, agent.name, patch, content_type=MERGE)

@@ -1,0 +1,56 @@
+"""Leases of very many nodes, renewed in the store itself: as requests they would be all that an idle sandbox does."""
+
+from typing import Any, cast
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION
+from kcm_cli.sandbox.apiserver.server import ApiServer
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.nodes.shape import LEASE_NAMESPACE
+from kcm_cli.sandbox.views import NODE_LEASES
+
+_LEASES = NODE_LEASES.gvr
+_ADMITTING = tuple(
+    GVR(REGISTRATION, "v1", plural)
+    for plural in (
+        "validatingwebhookconfigurations",
+        "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies",
+        "mutatingadmissionpolicies",
+    )
+)
+
+
+class Heartbeats:
+    """Does what a kubelet's patch of ``spec.renewTime`` does, where nothing else could come of it."""
+
+    def __init__(self, store: Store, api: ApiServer) -> None:
+        self._store = store
+        self._api = api
+
+    def renew(self, node: str, renew_time: str, now: str) -> bool:
+        """Whether the node's Lease has the new time; otherwise it takes a request. ``now``: for its managedFields."""
+        stored = self._store.get(_LEASES, LEASE_NAMESPACE, node)
+        if stored is None or self._seen():
+            return False
+        doc = cast("dict[str, Any]", stored.doc)
+        meta, spec = doc["metadata"], doc["spec"]
+        owners = meta.get("managedFields") or []
+        if spec.get("holderIdentity") != node or not _owned_by_kubelet(owners):
+            return False
+        renewed: Doc = {
+            **doc,
+            "metadata": {**meta, "managedFields": [{**owners[0], "time": now}]},
+            "spec": {**spec, "renewTime": renew_time},
+        }
+        self._store.update(_LEASES, LEASE_NAMESPACE, node, renewed, stored.revision)
+        return True
+
+    def _seen(self) -> bool:
+        """Whether anybody might want to see the request, or have a say in it."""
+        return bool(self._api.interceptors or self._api.faults.all) or any(map(self._store.count, _ADMITTING))
+
+
+def _owned_by_kubelet(owners: list[Doc]) -> bool:
+    return len(owners) == 1 and (owners[0].get("manager"), owners[0].get("operation")) == ("kubelet", "Update")
