@@ -14,22 +14,6 @@ from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.conditions import updated
 from kcm_cli.planning.pods import is_terminal
 
-
-@dataclass(slots=True)
-class Remains:
-    """The content of a namespace after one pass of deletion: by resource (``plural.group``) and by finalizer.
-
-    estimate_s: how long the longest graceful termination may still take.
-    """
-
-    resources: Counter[str] = field(default_factory=Counter)
-    finalizers: Counter[str] = field(default_factory=Counter)
-    discovery_error: str = ""
-    content_errors: list[str] = field(default_factory=list)
-    estimate_s: int = 0
-    pods_only: bool = False
-
-
 FINALIZER_ESTIMATE_S = 15
 """How long finalizers are given before the next look."""
 
@@ -46,6 +30,21 @@ _FINE = {
     REMAINING: ("ContentRemoved", "All content successfully removed"),
     FINALIZERS: ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 }
+
+
+@dataclass(slots=True)
+class Remains:
+    """The content of a namespace after one pass of deletion: by resource (``plural.group``) and by finalizer.
+
+    estimate_s: how long the longest graceful termination may still take.
+    """
+
+    resources: Counter[str] = field(default_factory=Counter)
+    finalizers: Counter[str] = field(default_factory=Counter)
+    discovery_error: str = ""
+    content_errors: list[str] = field(default_factory=list)
+    estimate_s: int = 0
+    pods_only: bool = False
 
 
 class ContentRemains(SyncError):

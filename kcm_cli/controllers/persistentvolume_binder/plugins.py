@@ -22,6 +22,9 @@ HOST_PATH = "kubernetes.io/host-path"
 NFS = "kubernetes.io/nfs"
 _OURS = (HOST_PATH, NFS)
 UNKNOWN = "N/A"
+ROOT = "/tmp/hostpath_pv"  # upstream's place
+_DELETABLE = re.compile(r"/tmp/.+").fullmatch
+"""Not as upstream, where this may stand anywhere in the path."""
 
 
 class NoPlugin(Exception):
@@ -64,11 +67,6 @@ def _by_name(name: str, verb: str) -> str:
     if name in _OURS:
         raise NoPlugin(f"no {verb} volume plugin matched")
     raise NoPlugin(f"no volume plugin matched name: {name}")
-
-
-ROOT = "/tmp/hostpath_pv"  # upstream's place
-_DELETABLE = re.compile(r"/tmp/.+").fullmatch
-"""Not as upstream, where this may stand anywhere in the path."""
 
 
 class HostPaths:

@@ -45,6 +45,9 @@ USUAL: Doc = {
         }
     ],
 }
+log = logging.getLogger(__name__)
+Emit = Callable[[str, str], None]
+"""Called with type and message of each Event about the pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +137,6 @@ def _template(flag: str, path: str) -> _Template:
     metadata = {key: value for key, value in doc["metadata"].items() if key != "generateName"}
     first, *others = doc["spec"]["volumes"]
     return _Template(pod.metadata.namespace, metadata, doc["spec"], first["name"], others)
-
-
-log = logging.getLogger(__name__)
-
-Emit = Callable[[str, str], None]
-"""Called with type and message of each Event about the pod."""
 
 
 class PodEvent(Object, frozen=True, gc=False, kw_only=True):

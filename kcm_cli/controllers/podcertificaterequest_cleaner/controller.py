@@ -12,15 +12,13 @@ from kcm_cli.machinery.times import parse_time
 
 KEPT = timedelta(minutes=15)
 """Signing a pod's certificate takes less, or the kubelet has given it up."""
+PERIOD_S = 300.0
 
 
 def is_over(request: PodCertificateRequest, now: datetime) -> bool:
     """Whether the request can go, signed or not."""
     created = request.metadata.creation_timestamp
     return created is not None and now - parse_time(created) >= KEPT
-
-
-PERIOD_S = 300.0
 
 
 CONTROLLER = Controller(

@@ -35,6 +35,12 @@ from kcm_cli.planning.status import applied_status
 T = TypeVar("T", covariant=True)
 OWNER = "controller"
 """Index of claims by the uid of the object that controls them."""
+CREATE = ""
+"""In place of a name: the claim has to be created."""
+RESERVED: Path = ("status", "reservedFor")
+_ALLOCATION: Path = ("status", "allocation")
+_BASE_MAX = 57
+"""Leaves room for a hyphen and five random characters in a name of 63."""
 
 
 class Known(Protocol[T]):
@@ -66,14 +72,6 @@ class Snapshot:
     def group(self, pod: Pod) -> PodGroup | None:
         """The PodGroup of a pod, if the cache has it."""
         return self.pod_groups.get(group_key(pod)) if self.pod_groups is not None else None
-
-
-CREATE = ""
-"""In place of a name: the claim has to be created."""
-RESERVED: Path = ("status", "reservedFor")
-_ALLOCATION: Path = ("status", "allocation")
-_BASE_MAX = 57
-"""Leaves room for a hyphen and five random characters in a name of 63."""
 
 
 def is_done(pod: Pod) -> bool:

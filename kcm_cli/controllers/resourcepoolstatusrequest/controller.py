@@ -21,6 +21,8 @@ from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch, only
 
 _NAME = "resourcepoolstatusrequest_controller_request"
 _LABELS = ("driver_name",)
+RETRIES = 5
+CLEANING_S = 600.0
 
 
 class RequestMetrics:
@@ -45,10 +47,6 @@ class RequestMetrics:
         if failed:
             self._errors.labels(driver).inc()
         self._duration.labels(driver).observe(took_s)
-
-
-RETRIES = 5
-CLEANING_S = 600.0
 
 
 class PoolStatusController:

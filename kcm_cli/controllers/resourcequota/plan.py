@@ -24,22 +24,6 @@ from kcm_cli.planning.quota.scopes import NOWHERE, Profile
 
 GroupResource = tuple[str, str]
 """A kind by its group and plural."""
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """Gates that decide what counts: DRAExtendedResource, PodLevelResources, InPlacePodVerticalScaling (what a node
-    has still given to a pod), RecoverVolumeExpansionFailure (what a claim has still been given),
-    VolumeAttributesClass.
-    """
-
-    extended_resources: bool = True
-    pod_level_resources: bool = True
-    given_to_pods: bool = True
-    given_to_claims: bool = True
-    attributes_class: bool = True
-
-
 COUNT = "count/"
 POD_KIND: GroupResource = ("", "pods")
 CLAIMS_KIND: GroupResource = ("", "persistentvolumeclaims")
@@ -60,6 +44,20 @@ _IGNORED = frozenset(
 )
 """Kinds that quotas never limit: those that are not stored, and Events."""
 _RESOURCE_LISTS = frozenset({"requests", "limits", "overhead", "allocatedResources"})
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Gates that decide what counts: DRAExtendedResource, PodLevelResources, InPlacePodVerticalScaling (what a node
+    has still given to a pod), RecoverVolumeExpansionFailure (what a claim has still been given),
+    VolumeAttributesClass.
+    """
+
+    extended_resources: bool = True
+    pod_level_resources: bool = True
+    given_to_pods: bool = True
+    given_to_claims: bool = True
+    attributes_class: bool = True
 
 
 def covers(kind: GroupResource, name: str, classes: DeviceClasses) -> bool:

@@ -34,6 +34,7 @@ from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
 
 _LABELS = ("statefulset_namespace", "statefulset_name", "pod_management_policy")
 _POLICIES = ("OrderedReady", "Parallel")
+ALWAYS = ("replicas", "availableReplicas")
 
 
 class StatefulSetMetrics:
@@ -63,9 +64,6 @@ class StatefulSetMetrics:
         for policy in _POLICIES:
             self._allowed.remove(namespace, name, policy)
             self._down.remove(namespace, name, policy)
-
-
-ALWAYS = ("replicas", "availableReplicas")
 
 
 class StatefulSetController:
