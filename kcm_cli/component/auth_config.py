@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kcm_cli.component.kinds import BOOL, DURATION, STRING, STRINGS
-from kcm_cli.component.options import option
+from kcm_cli.component.kinds import BOOL, STRING, STRINGS
+from kcm_cli.component.options import duration, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,9 @@ class AuthenticationConfig:
         flag="authentication-skip-lookup",
         help="Do not look up in the cluster what is not configured here, such as the client CA.",
     )
-    token_cache_ttl_s: float = option(
-        DURATION,
+    token_cache_ttl_s: float = duration(
         10.0,
         flag="authentication-token-webhook-cache-ttl",
-        unit="s",
         help="How long the answer to a token review is kept.",
     )
     tolerate_lookup_failure: bool = option(
@@ -109,18 +107,14 @@ class AuthorizationConfig:
             "path that is not always allowed is forbidden."
         ),
     )
-    authorized_cache_ttl_s: float = option(
-        DURATION,
+    authorized_cache_ttl_s: float = duration(
         10.0,
         flag="authorization-webhook-cache-authorized-ttl",
-        unit="s",
         help="How long an allowing answer is kept.",
     )
-    unauthorized_cache_ttl_s: float = option(
-        DURATION,
+    unauthorized_cache_ttl_s: float = duration(
         10.0,
         flag="authorization-webhook-cache-unauthorized-ttl",
-        unit="s",
         help="How long a refusing answer is kept.",
     )
     always_allow_paths: tuple[str, ...] = option(

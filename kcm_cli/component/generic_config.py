@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kcm_cli.component.client_config import ClientConnectionConfig
-from kcm_cli.component.kinds import BOOL, DURATION, INT32, IP, MULTIMAP, STRING, STRINGS
+from kcm_cli.component.kinds import BOOL, INT32, IP, MULTIMAP, STRING, STRINGS
 from kcm_cli.component.leader_config import LeaderElectionConfig, LeaderMigrationConfig
-from kcm_cli.component.options import group, option
+from kcm_cli.component.options import duration, group, option
 from kcm_cli.component.version import BINARY, FLOOR
 
 
@@ -57,21 +57,17 @@ class GenericConfig:
 
     port: int = option(INT32, 0, key="Port", help="Without effect: plain HTTP is no longer served.")
     address: str = option(IP, "0.0.0.0", key="Address", help="Without effect: plain HTTP is no longer served.")
-    min_resync_period_s: float = option(
-        DURATION,
+    min_resync_period_s: float = duration(
         12 * 3600.0,
         flag="min-resync-period",
         key="MinResyncPeriod",
-        unit="s",
         help="Informers hand all objects to their handlers again after a random time of one to two such periods.",
     )
     client_connection: ClientConnectionConfig = group(ClientConnectionConfig, key="ClientConnection")
-    controller_start_interval_s: float = option(
-        DURATION,
+    controller_start_interval_s: float = duration(
         0.0,
         flag="controller-start-interval",
         key="ControllerStartInterval",
-        unit="s",
         help="How long to wait between the starts of two controllers.",
     )
     leader_election: LeaderElectionConfig = group(LeaderElectionConfig, key="LeaderElection")
@@ -157,20 +153,16 @@ class KubeCloudSharedConfig:
         deprecated="it has no effect and will be removed.",
         help="Without effect.",
     )
-    route_reconciliation_period_s: float = option(
-        DURATION,
+    route_reconciliation_period_s: float = duration(
         10.0,
         flag="route-reconciliation-period",
         key="RouteReconciliationPeriod",
-        unit="s",
         help="How often the cloud's routes to nodes are compared; cloud controller managers only.",
     )
-    node_monitor_period_s: float = option(
-        DURATION,
+    node_monitor_period_s: float = duration(
         5.0,
         flag="node-monitor-period",
         key="NodeMonitorPeriod",
-        unit="s",
         help="How often the nodes' health is looked at.",
     )
     cluster_name: str = option(
@@ -209,12 +201,10 @@ class KubeCloudSharedConfig:
         key="ConfigureCloudRoutes",
         help="Make the cloud route the nodes' ranges; cloud controller managers only.",
     )
-    node_sync_period_s: float = option(
-        DURATION,
+    node_sync_period_s: float = duration(
         0.0,
         flag="node-sync-period",
         key="NodeSyncPeriod",
-        unit="s",
         deprecated="it has no effect and will be removed.",
         help="Without effect.",
     )
@@ -242,11 +232,9 @@ class ManagerConfig:
 
     SECTION: ClassVar[str] = "Generic"
 
-    shutdown_timeout_s: float = option(
-        DURATION,
+    shutdown_timeout_s: float = duration(
         10.0,
         flag="controller-shutdown-timeout",
-        unit="s",
         help="How long controllers may take to end before the process does; 0 for as long as they like.",
     )
     emulated_versions: tuple[str, ...] = option(

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kcm_cli.component.kinds import BOOL, CONTROLLER_LEADERS, DURATION, STRING
-from kcm_cli.component.options import option
+from kcm_cli.component.kinds import BOOL, CONTROLLER_LEADERS, STRING
+from kcm_cli.component.options import duration, option
 
 JITTER_FACTOR = 1.2
 """A candidate waits between one and 2.2 retry periods, so the deadline must leave room for more than one."""
@@ -28,31 +28,25 @@ class LeaderElectionConfig:
         key="leaderElect",
         help="Take part in leader election before starting controllers; needed where several managers run.",
     )
-    lease_duration_s: float = option(
-        DURATION,
+    lease_duration_s: float = duration(
         15.0,
         flag="leader-elect-lease-duration",
         key="leaseDuration",
-        unit="s",
         help=(
             "How long others wait after the last renewal they saw before they take over: the longest time without "
             "a leader after one has died."
         ),
     )
-    renew_deadline_s: float = option(
-        DURATION,
+    renew_deadline_s: float = duration(
         10.0,
         flag="leader-elect-renew-deadline",
         key="renewDeadline",
-        unit="s",
         help="How long the leader tries to renew before it gives up. Less than the lease duration.",
     )
-    retry_period_s: float = option(
-        DURATION,
+    retry_period_s: float = duration(
         2.0,
         flag="leader-elect-retry-period",
         key="retryPeriod",
-        unit="s",
         help="How long to wait between two attempts to acquire or renew.",
     )
     resource_lock: str = option(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from kcm_cli.component.kinds import INT32, Kind
+from kcm_cli.component.kinds import DURATION, INT32, Kind
 
 T = TypeVar("T")
 G = TypeVar("G", bound="Group")
@@ -72,6 +72,11 @@ def option(kind: Kind, default: T, **words: Any) -> T:
     """A field with an option; the words are Option's fields."""
     declared = Option(kind, default, **words)
     return dataclasses.field(default=default, metadata={_OPTION: declared})
+
+
+def duration(default_s: float, **words: Any) -> float:
+    """A field of seconds; the words are Option's fields."""
+    return option(DURATION, default_s, unit="s", **words)
 
 
 def concurrency(objects: str, default: int, flag: str, key: str, **bounds: int) -> int:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kcm_cli.component.kinds import DURATION, STRING
-from kcm_cli.component.options import option
+from kcm_cli.component.kinds import STRING
+from kcm_cli.component.options import duration, option
 
 
 def _cert_file(flag: str, key: str, signer: str) -> str:
@@ -61,12 +61,10 @@ class CSRSigningConfig:
     )
     legacy_unknown_cert_file: str = _cert_file("legacy-unknown", "LegacyUnknown", "legacy-unknown")
     legacy_unknown_key_file: str = _key_file("legacy-unknown", "LegacyUnknown", "legacy-unknown")
-    duration_s: float = option(
-        DURATION,
+    duration_s: float = duration(
         8760 * 3600.0,
         flag="cluster-signing-duration",
         key="ClusterSigningDuration",
-        unit="s",
         help=("How long a certificate is valid at most; a request may ask for less with spec.expirationSeconds."),
     )
 

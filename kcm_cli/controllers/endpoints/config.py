@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from kcm_cli.component.kinds import DURATION
-from kcm_cli.component.options import concurrency, option
+from kcm_cli.component.options import concurrency, duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,12 +10,10 @@ class EndpointsConfig:
     """Options of the endpoints controller."""
 
     concurrent_syncs: int = concurrency("Services", 5, flag="concurrent-endpoint-syncs", key="ConcurrentEndpointSyncs")
-    updates_batch_period_s: float = option(
-        DURATION,
+    updates_batch_period_s: float = duration(
         0.0,
         flag="endpoint-updates-batch-period",
         key="EndpointUpdatesBatchPeriod",
-        unit="s",
         help=(
             "How long changes of pods are gathered before the Endpoints are written: fewer writes, later "
             "changes. 0 writes at once."

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from kcm_cli.component.kinds import DURATION, INT32
-from kcm_cli.component.options import concurrency, option
+from kcm_cli.component.kinds import INT32
+from kcm_cli.component.options import concurrency, duration, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,10 @@ class EndpointSliceConfig:
             "How many endpoints one EndpointSlice holds at most. Larger slices are fewer, but each change sends more."
         ),
     )
-    updates_batch_period_s: float = option(
-        DURATION,
+    updates_batch_period_s: float = duration(
         0.0,
         flag="endpointslice-updates-batch-period",
         key="EndpointUpdatesBatchPeriod",
-        unit="s",
         help=(
             "How long changes of pods are gathered before the EndpointSlices are written: fewer writes, "
             "later changes. 0 writes at once."

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from kcm_cli.component.kinds import DURATION, INT32
-from kcm_cli.component.options import concurrency, option
+from kcm_cli.component.kinds import INT32
+from kcm_cli.component.options import concurrency, duration, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,10 @@ class EndpointSliceMirroringConfig:
         maximum=1000,
         help="How many endpoints of one subset are mirrored into EndpointSlices; the rest is left out.",
     )
-    updates_batch_period_s: float = option(
-        DURATION,
+    updates_batch_period_s: float = duration(
         0.0,
         flag="mirroring-endpointslice-updates-batch-period",
         key="MirroringEndpointUpdatesBatchPeriod",
-        unit="s",
         help=(
             "How long changes of Endpoints are gathered before the mirrored EndpointSlices are written. 0 "
             "writes at once."

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from kcm_cli.component.kinds import DURATION, FLOAT32, INT32
-from kcm_cli.component.options import option
+from kcm_cli.component.kinds import FLOAT32, INT32
+from kcm_cli.component.options import duration, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,30 +29,24 @@ class NodeLifecycleConfig:
         unit="nodes/s",
         help="The same for a zone that is itself unhealthy; taken as 0 in a cluster that is not large.",
     )
-    startup_grace_period_s: float = option(
-        DURATION,
+    startup_grace_period_s: float = duration(
         60.0,
         flag="node-startup-grace-period",
         key="NodeStartupGracePeriod",
-        unit="s",
         help="How long a new node may be silent before it counts as unhealthy.",
     )
-    monitor_grace_period_s: float = option(
-        DURATION,
+    monitor_grace_period_s: float = duration(
         50.0,
         flag="node-monitor-grace-period",
         key="NodeMonitorGracePeriod",
-        unit="s",
         help=(
             "How long a running node may be silent before it counts as unhealthy: several times the period "
             "in which the kubelet reports."
         ),
     )
-    pod_eviction_timeout_s: float = option(
-        DURATION,
+    pod_eviction_timeout_s: float = duration(
         0.0,
         key="PodEvictionTimeout",
-        unit="s",
         help="Without effect; pods are evicted by taints.",
     )
     large_cluster_size_threshold: int = option(

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kcm_cli.component.kinds import BOOL, DURATION
-from kcm_cli.component.options import option
+from kcm_cli.component.kinds import BOOL
+from kcm_cli.component.options import duration, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,10 @@ class AttachDetachConfig:
             "when they are not."
         ),
     )
-    reconciler_sync_period_s: float = option(
-        DURATION,
+    reconciler_sync_period_s: float = duration(
         60.0,
         flag="attach-detach-reconcile-sync-period",
         key="ReconcilerSyncLoopPeriod",
-        unit="s",
         help=(
             "How often what is attached is compared with what nodes report. At least one second; a long "
             "period lets pods wait on stale state."

@@ -2,20 +2,18 @@
 
 from dataclasses import dataclass
 
-from kcm_cli.component.kinds import BOOL, DURATION, INT32, STRING
-from kcm_cli.component.options import option
+from kcm_cli.component.kinds import BOOL, INT32, STRING
+from kcm_cli.component.options import duration, option
 
 
 @dataclass(frozen=True, slots=True)
 class PersistentVolumeBinderConfig:
     """Options of the persistentvolume-binder controller."""
 
-    sync_period_s: float = option(
-        DURATION,
+    sync_period_s: float = duration(
         15.0,
         flag="pvclaimbinder-sync-period",
         key="PVClaimBinderSyncPeriod",
-        unit="s",
         help="How often all volumes and claims are looked at again, changed or not.",
     )
     enable_host_path_provisioning: bool = option(

@@ -2,20 +2,17 @@
 
 from dataclasses import dataclass
 
-from kcm_cli.component.kinds import DURATION
-from kcm_cli.component.options import concurrency, option
+from kcm_cli.component.options import concurrency, duration
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceQuotaConfig:
     """Options of the resourcequota controller."""
 
-    sync_period_s: float = option(
-        DURATION,
+    sync_period_s: float = duration(
         300.0,
         flag="resource-quota-sync-period",
         key="ResourceQuotaSyncPeriod",
-        unit="s",
         help="How often the use of every quota is counted anew.",
     )
     concurrent_syncs: int = concurrency(
