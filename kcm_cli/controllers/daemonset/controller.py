@@ -12,7 +12,7 @@ from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, DaemonSet, Daemo
 from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.controllers.daemonset.backoff import FailedPods
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
-from kcm_cli.controllers.daemonset.history import Historian, History
+from kcm_cli.controllers.daemonset.history import History, RevisionHistory
 from kcm_cli.controllers.daemonset.placements import Placements
 from kcm_cli.controllers.daemonset.plan import differs, plan, status
 from kcm_cli.controllers.daemonset.plan.history import surplus
@@ -61,7 +61,7 @@ class DaemonSetController:
         self._nodes = context.cache(NODES)
         self._revisions = context.cache(CONTROLLER_REVISIONS)
         self._skips = stale_sync_skips(context.metrics, "daemonset", "DaemonSet")
-        self._historian = Historian(self._client, self._executor, Revisions(self._client, self._revisions))
+        self._history = RevisionHistory(self._client, self._executor, Revisions(self._client, self._revisions))
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
         self._pods.store.add_index(NODE, by_node)
 
@@ -77,7 +77,7 @@ class DaemonSetController:
         if daemon_set.deleting:
             return None  # what became of its revisions cannot be known
         pods = await self._claim(daemon_set, selector)
-        history = await self._historian.of(daemon_set, selector, pods)
+        history = await self._history.of(daemon_set, selector, pods)
         snapshot = self._read(daemon_set, pods, history.hash)
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
         error = await self._act(snapshot, history, pods) if may_plan else None
@@ -159,7 +159,7 @@ class DaemonSetController:
         for failure in outcome.failed:
             if not namespace_terminating(failure.error):
                 return failure.error
-        await self._historian.prune(surplus(daemon_set, history.old, pods))
+        await self._history.prune(surplus(daemon_set, history.old, pods))
         return None
 
     async def _report(

@@ -1,6 +1,7 @@
-"""Brings the revisions of DaemonSets into being: adopts, labels, creates, numbers, merges and deletes them.
+"""The writes to a DaemonSet's revisions: adopts, labels, creates, numbers, merges and deletes them.
 
-A file of its own, since each of these is a conversation with the server whose answers decide what comes next.
+Apart from the plan, since the API server's answer to each of these decides what comes next: the hash of the current
+revision is part of the snapshot.
 
 upstream: pkg/controller/daemon/update.go#constructHistory
 """
@@ -37,8 +38,8 @@ class History:
     old: tuple[ControllerRevision, ...]
 
 
-class Historian:
-    """The revisions of all DaemonSets."""
+class RevisionHistory:
+    """The ControllerRevisions of all DaemonSets."""
 
     def __init__(self, client: Door, executor: Executor, revisions: Revisions) -> None:
         self._client = client
@@ -46,7 +47,7 @@ class Historian:
         self._revisions = revisions
 
     async def of(self, daemon_set: DaemonSet, selector: Selector, pods: Sequence[Pod]) -> History:
-        """The history; the revision of the template is made, numbered and freed of doubles, where need be."""
+        """The history; the revision of the template is created, numbered and deduplicated where necessary."""
         revisions = [await self._labelled(daemon_set, found) for found in await self._claim(daemon_set, selector)]
         found = rules.sort_out(daemon_set, revisions)
         if not found.current:

@@ -1,7 +1,7 @@
 """Remembers what each DaemonSet means for each node, and asks again only where one of them has changed.
 
-A file of its own, since it is state: with 500 nodes a sync would otherwise judge every node several times, and a
-heartbeat is a new version of a node that means nothing here.
+State between syncs: with 500 nodes a sync would otherwise evaluate every node several times, and a heartbeat is a new
+version of a node that changes nothing here.
 """
 
 from collections.abc import Iterable, Mapping

@@ -13,13 +13,13 @@ from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointSlice
 from kcm_cli.api.endpoints import ENDPOINTS, Endpoints
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
 from kcm_cli.controllers.endpointslice_mirroring.metrics import MirroringMetrics
-from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, mirrorable, plan, removal, stages
+from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, mirrorable, plan, removal
 from kcm_cli.controllers.endpointslice_mirroring.snapshot import Snapshot
 from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, slices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key
 from kcm_cli.planning.actions import Plan
-from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, filed_under
+from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, filed_under, writes_of
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.runtime.workqueue import RetryLimiter
 
@@ -73,7 +73,7 @@ class MirroringController:
         self._metrics.planned(key, planned)
         for slice_ in planned.changes.unchanged:
             self.tracker.follow(slice_)
-        failure = await self._writes.run(key, Plan(stages(snapshot.endpoints, planned.changes)))
+        failure = await self._writes.run(key, Plan(writes_of(snapshot.endpoints, ENDPOINTS.kind, planned.changes)))
         if failure is not None and not namespace_terminating(failure.error):
             raise SliceSyncError([failure.text(f"Endpoints {key}")]) from failure.error
 

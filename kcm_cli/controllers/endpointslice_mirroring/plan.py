@@ -19,19 +19,15 @@ from kcm_cli.api.discovery import (
 )
 from kcm_cli.api.endpoints import ENDPOINTS, EndpointAddress, Endpoints, EndpointSubset
 from kcm_cli.controllers.endpointslice_mirroring.snapshot import Snapshot
-from kcm_cli.planning.actions import Mode, Notice, Stage, ref_to
-from kcm_cli.planning.actions import stages as with_actions
+from kcm_cli.planning.actions import Notice, Stage, ref_to, stages
 from kcm_cli.planning.endpoints.addresses import parse
 from kcm_cli.planning.endpoints.ports import Ports, ordered_slice_ports
 from kcm_cli.planning.endpoints.slices import (
     Changes,
     Draft,
     Identity,
-    creation,
     deletion,
     identity,
-    owner_reference,
-    replacement,
     same_beyond_identity,
     without,
 )
@@ -206,18 +202,6 @@ def _notices(snapshot: Snapshot, wanted: Desired) -> tuple[Notice, ...]:
     return tuple(notices)
 
 
-def stages(endpoints: Endpoints, changes: Changes) -> tuple[Stage, ...]:
-    """The writes, one after the other. Endpoints being deleted get no new slices."""
-    owner = owner_reference(endpoints, ENDPOINTS.kind)
-    drafts = [] if endpoints.deleting else changes.create
-    creates = tuple(creation(owner, endpoints.namespace, endpoints.name, draft) for draft in drafts)
-    return with_actions(
-        Stage(creates, Mode.SEQUENTIAL),
-        Stage(tuple(replacement(owner, draft) for draft in changes.update), Mode.SEQUENTIAL),
-        Stage(tuple(deletion(slice_) for slice_ in changes.delete), Mode.SEQUENTIAL),
-    )
-
-
 def removal(slices: Iterable[EndpointSlice]) -> tuple[Stage, ...]:
     """Delete all of these, whichever of them fail."""
-    return with_actions(Stage(tuple(deletion(slice_) for slice_ in slices)))
+    return stages(Stage(tuple(deletion(slice_) for slice_ in slices)))

@@ -11,7 +11,7 @@ import msgspec
 from kcm_cli.api.discovery import ENDPOINT_SLICES, MANAGED_BY, Endpoint, EndpointSlice
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
-from kcm_cli.planning.actions import Create, Delete, Path, Update, Value
+from kcm_cli.planning.actions import Create, Delete, Mode, Path, Stage, Update, Value, stages
 from kcm_cli.planning.endpoints.ports import Ports
 
 Identity = tuple[tuple[str, ...], str, str, str]
@@ -87,6 +87,18 @@ class Changes:
             self.delete = [other for other in self.delete if other is not slice_]
             draft.existing, draft.recycled = slice_, True
             self.update.append(draft)
+
+
+def writes_of(owner: Object, kind: str, changes: Changes) -> tuple[Stage, ...]:
+    """The writes, one after the other: creations, updates, deletions. An owner that is being deleted gets no new
+    slices, which its collection would have to chase."""
+    reference = owner_reference(owner, kind)
+    drafts = [] if owner.deleting else changes.create
+    return stages(
+        Stage(tuple(creation(reference, owner.namespace, owner.name, draft) for draft in drafts), Mode.SEQUENTIAL),
+        Stage(tuple(replacement(reference, draft) for draft in changes.update), Mode.SEQUENTIAL),
+        Stage(tuple(deletion(slice_) for slice_ in changes.delete), Mode.SEQUENTIAL),
+    )
 
 
 def creation(owner: Doc, namespace: str, name: str, draft: Draft) -> Create:

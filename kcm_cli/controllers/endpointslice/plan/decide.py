@@ -13,18 +13,9 @@ from kcm_cli.controllers.endpointslice.plan.desired import Desired, desired, sli
 from kcm_cli.controllers.endpointslice.plan.distribution import distribute, distribution, remove_hints
 from kcm_cli.controllers.endpointslice.plan.packing import Packed, Shape, pack
 from kcm_cli.controllers.endpointslice.snapshot import Snapshot
-from kcm_cli.planning.actions import Mode, Notice, Stage, ref_to
-from kcm_cli.planning.actions import stages as with_actions
+from kcm_cli.planning.actions import Notice, Stage, ref_to
 from kcm_cli.planning.endpoints.ports import Ports, ordered_slice_ports
-from kcm_cli.planning.endpoints.slices import (
-    Changes,
-    Draft,
-    creation,
-    deletion,
-    owned_by,
-    owner_reference,
-    replacement,
-)
+from kcm_cli.planning.endpoints.slices import Changes, Draft, owned_by, writes_of
 from kcm_cli.planning.endpoints.trigger_time import annotated
 
 
@@ -156,16 +147,7 @@ def _notice(snapshot: Snapshot, address_type: str, type_: str, reason: str, text
 
 
 def stages(snapshot: Snapshot, changes: Changes) -> tuple[Stage, ...]:
-    """The writes, one after the other: creations, updates, deletions. A Service being deleted gets no new slices,
-    which its collection would have to chase."""
-    service = snapshot.service
-    owner = owner_reference(service, SERVICES.kind)
+    """The writes, with the time of the change that triggered them."""
     for draft in (*changes.create, *changes.update):
         draft.annotations = annotated(draft.annotations, snapshot.trigger_time)
-    drafts = [] if service.deleting else changes.create
-    creates = tuple(creation(owner, service.namespace, service.name, draft) for draft in drafts)
-    return with_actions(
-        Stage(creates, Mode.SEQUENTIAL),
-        Stage(tuple(replacement(owner, draft) for draft in changes.update), Mode.SEQUENTIAL),
-        Stage(tuple(deletion(slice_) for slice_ in changes.delete), Mode.SEQUENTIAL),
-    )
+    return writes_of(snapshot.service, SERVICES.kind, changes)

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from kcm_cli.api.discovery import EndpointSlice
 from kcm_cli.api.endpoints import ENDPOINTS, Endpoints
-from kcm_cli.controllers.endpointslice_mirroring.plan import MirrorPlan, mirrorable, plan, stages
+from kcm_cli.controllers.endpointslice_mirroring.plan import MirrorPlan, mirrorable, plan
 from kcm_cli.controllers.endpointslice_mirroring.snapshot import Snapshot
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Action
+from kcm_cli.planning.endpoints.slices import writes_of
 from tests.unit.controllers.endpointslice.making import apply, verbs
 
 HTTP = {"name": "http", "port": 80, "protocol": "TCP"}
@@ -33,7 +34,9 @@ def subset(*ips: str, ports: Any = (HTTP,), unready: Any = ()) -> dict[str, Any]
 
 def decided(subject: Endpoints, slices: Any = (), limit: int = 1000) -> tuple[MirrorPlan, list[Action]]:
     decision = plan(Snapshot(subject, tuple(slices), limit))
-    return decision, [action for stage in stages(subject, decision.changes) for action in stage.actions]
+    return decision, [
+        action for stage in writes_of(subject, ENDPOINTS.kind, decision.changes) for action in stage.actions
+    ]
 
 
 def settled(subject: Endpoints, slices: Any = (), limit: int = 1000) -> list[EndpointSlice]:
