@@ -49,6 +49,8 @@ REFUSED = {
     "empty lines": ([b"\r\n" * 32768] * 17, b"431 Request Header Fields Too Large"),
     "no host": ([b"GET /healthz HTTP/1.1\r\n\r\n"], b"400 Bad Request: missing required Host header"),
     "no HTTP": ([b"hello\r\n\r\n"], b"400 Bad Request"),
+    "lone newlines": ([b"GET /healthz HTTP/1.1\r\nHost: a\nX: y\n\n"], b"400 Bad Request"),
+    "a folded header": ([HEAD + b"X: y\r\n z\r\n\r\n"], b"400 Bad Request"),
     "two lengths": ([HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n"], b"400 Bad Request"),
 }
 

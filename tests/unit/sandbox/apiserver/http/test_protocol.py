@@ -170,12 +170,19 @@ def test_a_head_that_comes_in_parts_is_read() -> None:
     run(talk)
 
 
-def test_a_head_whose_last_line_ends_in_a_lone_newline_is_read() -> None:
+LONE = (b"GET / HTTP/1.1\nhost: a\r\n\r\n", HEAD + b"a: b\n\r\n", HEAD + b"\n", HEAD + b"a: b\nc: d\n\n")
+
+
+@pytest.mark.parametrize("head", [*LONE, HEAD + b"a: b\r\n c\r\n\r\n"], ids=[*("lone newlines",) * len(LONE), "folded"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_lines_that_end_otherwise_are_refused_at_once(head: bytes, whole: bool) -> None:
+    """net/http takes them; nobody waits for more."""
+
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        for part in (HEAD, b"a: b", b"\n\r", b"\n"):
+        for part in [head] if whole else [head[at : at + 1] for at in range(len(head))]:
             writer.write(part)
-            await asyncio.sleep(0.01)
-        assert (await answer(reader))[0] in (200, 400)  # whether the parser takes it: nobody waits for more
+            await asyncio.sleep(0 if whole else 0.001)
+        assert (await answer(reader))[0] == 400
 
     run(talk)
 
