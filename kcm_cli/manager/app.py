@@ -82,17 +82,17 @@ async def _process(config: Config) -> int:
     for task in left:
         task.cancel()
     if left and (await asyncio.wait(left, timeout=_END_S))[1]:
-        exit_now("tasks do not end")  # the loop would wait for them
+        exit_now("tasks do not end", code)  # the loop would wait for them
     return code
 
 
-def exit_now(why: str) -> None:
-    """End the process at once with exit code 1; nothing is cleaned up but the log."""
+def exit_now(why: str, code: int = 1) -> None:
+    """End the process at once; nothing is cleaned up but the log."""
     log.error("Exiting at once", extra={"fields": {"err": why}})
     for handler in logging.getLogger().handlers:
         with contextlib.suppress(OSError, ValueError):
             handler.flush()
-    os._exit(1)
+    os._exit(code)
 
 
 def _report(error: BaseException) -> int:

@@ -8,6 +8,7 @@ upstream: cmd/kube-controller-manager/app/controllermanager.go#BuildControllers,
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.runtime.events import EventNames, EventWriter, ObjectRecorder
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.object_errors import ObjectErrors
-from kcm_cli.runtime.tasks import Tasks
+from kcm_cli.runtime.tasks import Stopped, Tasks, unless
 
 log = logging.getLogger(__name__)
 
@@ -72,17 +73,18 @@ class RunContext:
 
 async def run_controllers(run: RunContext, stop: asyncio.Event) -> None:
     """Run the chosen controllers until ``stop``. Raises StartError, and the error of a controller that crashed."""
-    crashed: list[BaseException] = []
+    crashed, crash = list[BaseException](), asyncio.Event()
 
     def failed(name: str, error: BaseException) -> None:
         log.error("Task ended unexpectedly", extra={"fields": {"task": name, "err": str(error)}}, exc_info=error)
         crashed.append(error)
-        stop.set()
+        crash.set()
 
     tasks = Tasks(failed)
     try:
         await _Start(run, tasks).all()
-        await stop.wait()
+        with contextlib.suppress(Stopped):
+            await unless(stop, crash.wait())
     finally:
         await tasks.stop()
     if crashed:

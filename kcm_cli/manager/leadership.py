@@ -45,7 +45,8 @@ class Election:
         )
         lock = LeaseLock(shared.client, self._config.namespace, name, shared.recorder.emit)
         self._elector = Elector(self._config, lock, shared.clock, shared.rng, shared.registry)
-        self._tasks = Tasks(lambda task, error: shared.lost(f"{task}: {error}"))
+        self._tasks = Tasks(self._failed)
+        self._given_up = False
 
     async def acquire(self) -> None:
         """Wait until this process leads, and keep the lease from then on."""
@@ -71,8 +72,15 @@ class Election:
         self._shared.lost(await self._elector.hold(self._alive))
 
     async def _release(self, within_s: float) -> bool:
+        self._given_up = True
         await self._tasks.stop()
         return await self._elector.release(within_s)
+
+    def _failed(self, task: str, error: BaseException) -> None:
+        if self._given_up:
+            log.error("Failed while the lease is released", extra={"fields": {"err": str(error)}}, exc_info=error)
+        else:
+            self._shared.lost(f"{task}: {error}")
 
     def _alive(self) -> bool:
         stalled_s = self._shared.monitor.stalled_s(self._shared.clock.monotonic())

@@ -110,12 +110,21 @@ class Manager:
         return self._show
 
     async def run(self) -> None:
-        """Live until stopped. Raises what made it impossible to go on."""
+        """Live until stopped. Raises what made it impossible to go on.
+
+        What fails after the stop has been asked for is logged, and fails nothing more: upstream exits with 0 then, too,
+        unless its controllers do not end.
+        """
         check(self._config)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        with contextlib.suppress(Stopped):  # before the election
+        try:
             async with self._control_thread(), self._serving(), self._monitored():
                 await self._lead()
+        except Stopped:
+            pass  # before the election
+        except Exception as error:  # of whatever kind, it is raised or logged
+            if not self._ignores("manager", innermost(error)):
+                raise
         if self._failure is not None:
             raise self._failure
 
@@ -126,9 +135,11 @@ class Manager:
         try:
             yield
         finally:
-            for client in self._thread_clients:
-                await self._thread.call(client.close())
-            await self._thread.stop()
+            try:
+                for client in self._thread_clients:
+                    await self._thread.call(client.close())
+            finally:
+                await self._thread.stop()
 
     @asynccontextmanager
     async def _serving(self) -> AsyncIterator[None]:
@@ -341,13 +352,26 @@ class Manager:
     def _lost(self, why: str) -> None:
         """The lease was lost. Called on the control thread."""
         self._abandon(why)
-        self._loop.call_soon_threadsafe(self._failed, "leader election", RunError(f"leaderelection lost: {why}"))
+        self._loop.call_soon_threadsafe(self._fail, RunError(f"leaderelection lost: {why}"))
 
     def _failed(self, task: str, error: BaseException) -> None:
         """A part that has to run has ended."""
+        error = innermost(error)
+        if not self._ignores(task, error):
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
         if self._failure is None:
-            self._failure = innermost(error)
+            self._failure = error
         self._stop.set()
+
+    def _ignores(self, task: str, error: BaseException) -> bool:
+        """Whether an error matters no more, since this ends because it was asked to; it is logged."""
+        if isinstance(error, ShutdownTimeout) or self._failure is not None or not self._stop.is_set():
+            return False
+        fields = {"task": task, "err": " ".join(str(error).split())}
+        log.error("Failed while stopping", extra={"fields": fields}, exc_info=error)
+        return True
 
 
 async def unless_done(stop: asyncio.Event, work: "asyncio.Task[None]") -> None:

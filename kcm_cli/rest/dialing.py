@@ -5,9 +5,11 @@ upstream: staging/src/k8s.io/client-go/transport
 """
 
 import asyncio
+import contextlib
 import ipaddress
 import socket
 import ssl
+import threading
 from collections.abc import Sequence
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -46,6 +48,7 @@ class Dialer:
         self._server = urlsplit(access.server)
         self._proxy = urlsplit(access.proxy) if access.proxy else None
         self._name = access.server_name or self._server.hostname or ""
+        self._lookups: dict[tuple[str, int], asyncio.Future[Sequence[aiohappyeyeballs.AddrInfoType]]] = {}
 
     async def dial(self, context: ssl.SSLContext | None) -> Connection:
         """Raises OSError (ssl.SSLError and socket.gaierror are such) or ProxyRefused."""
@@ -79,10 +82,12 @@ class Dialer:
         from python_socks import ProxyConnectionError, ProxyError, ProxyType
         from python_socks.async_.asyncio import Proxy
 
+        port = proxy.port or 1080
+        found = await self._resolved(proxy.hostname or "", port)
         socks = Proxy(
             ProxyType.SOCKS5,
-            proxy.hostname or "",
-            proxy.port or 1080,
+            str(found[0][4][0]),
+            port,
             username=unquote(proxy.username) if proxy.username else None,
             password=unquote(proxy.password or "") if proxy.username else None,
             rdns=True,
@@ -118,12 +123,41 @@ class Dialer:
         return connection
 
     async def _resolved(self, host: str, port: int) -> Sequence[aiohappyeyeballs.AddrInfoType]:
-        started = self._clock.monotonic()
-        try:
-            return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        finally:
+        """Raises OSError. One lookup of a name at a time, however many wait for it: it may take minutes."""
+        lookup = self._lookups.get((host, port))
+        if lookup is None:
+            lookup = self._lookups[host, port] = self._look_up(host, port)
+        return await asyncio.shield(lookup)
+
+    def _look_up(self, host: str, port: int) -> "asyncio.Future[Sequence[aiohappyeyeballs.AddrInfoType]]":
+        """On a thread that may be left behind: a process would wait for those of the loop's executor at its end."""
+        loop, started = asyncio.get_running_loop(), self._clock.monotonic()
+        lookup: asyncio.Future[Sequence[aiohappyeyeballs.AddrInfoType]] = loop.create_future()
+
+        def ended(found: Sequence[aiohappyeyeballs.AddrInfoType], error: OSError | None) -> None:
+            del self._lookups[host, port]
             if not _is_address(host):
                 self._metrics.resolved(host, self._clock.monotonic() - started)
+            if error is None:
+                lookup.set_result(found)
+            else:
+                lookup.set_exception(error)
+                lookup.exception()  # perhaps nobody waits for it any more
+
+        def ask() -> None:
+            found: Sequence[aiohappyeyeballs.AddrInfoType] = ()
+            error: OSError | None = None
+            try:
+                found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            except OSError as failure:
+                error = failure
+            except UnicodeError as failure:  # a label is empty, or too long
+                error = socket.gaierror(socket.EAI_NONAME, f"{host} is no name of a host: {failure}")
+            with contextlib.suppress(RuntimeError):  # the loop has been closed
+                loop.call_soon_threadsafe(ended, found, error)
+
+        threading.Thread(target=ask, name=f"lookup of {host}", daemon=True).start()
+        return lookup
 
 
 def _is_address(host: str) -> bool:

@@ -19,12 +19,12 @@ class Stopped(Exception):
 
 
 async def unless(stop: asyncio.Event, work: Coroutine[object, object, T]) -> T:
-    """The result of the work; Stopped, with the work cancelled, if the event is set first."""
+    """The result of the work; Stopped, with the work cancelled, if the event is set first or when the work fails."""
     task = asyncio.ensure_future(work)
     waiter = asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait((task, waiter), return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
+        if not task.done() or (stop.is_set() and (task.cancelled() or task.exception() is not None)):
             raise Stopped
         return await task
     finally:

@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+import socket
 import ssl
+import threading
 from contextlib import asynccontextmanager
 
 import pytest
 
 from kcm_cli.api.core import PODS
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.rest import dialing
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
@@ -692,6 +695,45 @@ def test_headers_without_end_are_not_collected(run, serving, authority, part, pl
             server.answer = endless
             with pytest.raises(ConnectionLost, match="the headers of the answer are longer than"):
                 await made.send(POST)
+
+    run(main())
+
+
+def test_a_name_is_looked_up_once_for_all_who_wait_and_holds_nobody_up(run, authority, monkeypatch):
+    """A lookup may take minutes; the process does not wait for it at its end."""
+    asked, answer = [], threading.Event()
+
+    def mute(host, port, *_, **__):
+        asked.append(threading.current_thread())
+        answer.wait(10)
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    async def main():
+        monkeypatch.setattr(dialing.socket, "getaddrinfo", mute)
+        files = TLSFiles(ca_file=authority.path)
+        made = Session(Access("https://api.nowhere.example", files), LoopClock())
+        tasks = [asyncio.create_task(made.send(GET)) for _ in range(20)]
+        await asyncio.sleep(0.05)
+        tasks[0].cancel()
+        await asyncio.wait(tasks[:1])
+        answer.set()
+        for task in tasks[1:]:
+            with pytest.raises(Unreachable, match="(?i)temporary failure"):
+                await task
+        await made.close()
+        assert [thread.daemon for thread in asked] == [True]
+
+    run(main())
+    answer.clear()
+    asked.clear()
+
+
+def test_a_name_that_is_none_is_no_crash(run, authority):
+    async def main():
+        made = Session(Access(f"https://{'a' * 70}.example", TLSFiles(ca_file=authority.path)), LoopClock())
+        with pytest.raises(Unreachable, match="is no name of a host"):
+            await made.send(GET)
+        await made.close()
 
     run(main())
 

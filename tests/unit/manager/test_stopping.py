@@ -1,0 +1,214 @@
+"""A manager that was asked to stop ends with 0, and gives its lease up, whatever fails on the way."""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from kcm_cli.engine.worker import Worker
+from kcm_cli.manager import lifecycle
+from kcm_cli.manager.config import load
+from kcm_cli.manager.config_controllers import known_of
+from kcm_cli.manager.connections import Connections
+from kcm_cli.manager.controller_map import CONTROLLERS
+from kcm_cli.manager.leadership import Election
+from kcm_cli.manager.lifecycle import Manager, Place, ShutdownTimeout
+from kcm_cli.manager.loop_thread import LoopThread
+from kcm_cli.manager.server.server import Delegates, Server
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import InternalError
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import ConnectionLost
+from kcm_cli.runtime.events import EventWriter
+from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.leader import Elector, LeaseLock
+from kcm_cli.runtime.loop_monitor import LoopMonitor
+from kcm_cli.runtime.tasks import innermost
+from tests.unit.sandbox.nodes.world import World, resource
+
+LEASES = resource("leases", "coordination.k8s.io")
+FLAGS = ("--secure-port=0", "--controllers=ttl-controller", "--leader-elect-resource-name=kcm")
+LED_S, MOST_S = 9.3, 25.0
+ERRORS = (
+    RuntimeError("closed"),
+    OSError("reset"),
+    ConnectionLost("lost"),
+    InternalError(500, "x", "y"),
+    ValueError("x"),
+)
+
+
+class SameLoop(LoopThread):
+    """The control thread's part on the loop of the test, whose time is virtual."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._running: set[asyncio.Task[Any]] = set()
+
+    def start(self) -> None: ...
+
+    def submit(self, work: Coroutine[object, object, Any]) -> "Future[Any]":
+        task, future = self._task(work), Future[Any]()
+
+        def ended(task: asyncio.Task[Any]) -> None:
+            if task.cancelled():
+                future.cancel()
+            elif (error := task.exception()) is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(task.result())
+
+        task.add_done_callback(ended)
+        return future
+
+    async def call(self, work: Coroutine[object, object, Any]) -> Any:
+        return await self._task(work)
+
+    async def stop(self) -> None:
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running, timeout=3)
+
+    def _task(self, work: Coroutine[object, object, Any]) -> asyncio.Task[Any]:
+        task = self._loop.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+
+class Life:
+    """A manager with its lease, on a world of its own."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.world, self.stop = world, asyncio.Event()
+        clients = Clients(world)
+
+        async def connect(*_: object) -> Connections:
+            return Connections(clients, clients, (world.server.transport(),))
+
+        async def election_client(*_: object) -> Client:
+            return clients.client("election")
+
+        async def delegates(*_: object) -> Delegates:
+            return Delegates()
+
+        for name, made in (("connect", connect), ("election_client", election_client), ("delegates", delegates)):
+            monkeypatch.setattr(lifecycle, name, made)
+        monkeypatch.setattr(lifecycle, "check", lambda config: None)
+        monkeypatch.setattr(lifecycle, "LoopThread", SameLoop)
+        config = load(list(FLAGS), known_of(CONTROLLERS))
+        place = Place(real_time=False)
+        self.abandoned: list[str] = []
+        self.manager = Manager(config, self.stop, self.abandoned.append, world.clock, random.Random(1), place)
+
+    async def holder(self) -> str:
+        spec = (await self.world.get(LEASES, "kcm", "kube-system"))["spec"]
+        return str(spec.get("holderIdentity") or "")
+
+
+class Clients:
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def client(self, name: str) -> Client:
+        return Client(self._world.server.transport(), limiter=Unlimited(), user_agent=name, clock=self._world.clock)
+
+    discovery_client = client
+
+
+def _raises(owner: type, name: str, error: Exception, since: asyncio.Event, *, after: bool) -> Callable[..., Any]:
+    """The method, which fails from the stop on: instead of what it does, or after it."""
+    original = getattr(owner, name)
+
+    async def method(*words: Any, **named: Any) -> Any:
+        if since.is_set() and not after:
+            raise error
+        try:
+            return await original(*words, **named)
+        finally:
+            if since.is_set():
+                raise error
+
+    return method
+
+
+PARTS: dict[str, tuple[type, str, bool]] = {
+    "the server's stop": (Server, "stop", False),
+    "the server": (Server, "serve", True),
+    "the Events that are left": (EventWriter, "flush", False),
+    "the writer of Events": (EventWriter, "run", True),
+    "a client's close": (Client, "close", True),
+    "the connections' close": (Connections, "close", True),
+    "the control thread's end": (SameLoop, "stop", True),
+    "a renewal": (Elector, "hold", True),
+    "the release": (Election, "release", True),
+    "the lease's read": (LeaseLock, "get", False),
+    "the lease's write": (LeaseLock, "update", False),
+    "a worker": (Worker, "run", True),
+    "a cache": (Informer, "run", True),
+    "the loop's monitor": (LoopMonitor, "run", True),
+}
+KEEPS_LEASE = ("the lease's read", "the lease's write")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_fails_while_a_manager_stops_fails_nothing_else(
+    play: Any, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name, after = PARTS[part]
+
+    async def life(world: World) -> None:
+        for error in ERRORS:
+            with pytest.MonkeyPatch.context() as patch:
+                one = Life(world, patch)
+                patch.setattr(owner, name, _raises(owner, name, error, one.stop, after=after))
+                running = asyncio.ensure_future(one.manager.run())
+                await world.wait(LED_S)
+                assert await one.holder()
+                assert not running.done()
+                one.stop.set()
+                async with asyncio.timeout(MOST_S):
+                    await running
+                assert one.abandoned == []
+                assert part in KEEPS_LEASE or not await one.holder()
+
+    play(life, alone=True)
+
+
+def test_what_fails_before_is_told(play: Any) -> None:
+    async def life(world: World) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            one, broken = Life(world, patch), asyncio.Event()
+            patch.setattr(Worker, "run", _raises(Worker, "run", RuntimeError("a bug"), broken, after=False))
+            broken.set()
+            with pytest.raises(ExceptionGroup) as caught:
+                await one.manager.run()
+            assert str(innermost(caught.value)) == "a bug"
+            assert not await one.holder()
+
+    play(life, alone=True)
+
+
+def test_controllers_that_do_not_end_are_told_and_the_lease_is_kept(play: Any) -> None:
+    async def goes_on(self: Worker) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(60)
+
+    async def life(world: World) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            one = Life(world, patch)
+            patch.setattr(Worker, "run", goes_on)
+            running = asyncio.ensure_future(one.manager.run())
+            await world.wait(LED_S)
+            one.stop.set()
+            with pytest.raises(ShutdownTimeout):
+                await running
+            assert await one.holder()
+
+    play(life, alone=True)
