@@ -47,6 +47,8 @@ from kcm_cli.rest.transport import Request, RequestError, Response
 
 MESSAGE_LIMIT = 16 * 1024
 FOREIGN_LIMIT = 256
+MOST_RETRY_AFTER_S = 60.0
+"""A server that asks for more is asked again after this: a controller that slept for a year would not be noticed."""
 NAMESPACE_TERMINATING = "NamespaceTerminating"
 UNEXPECTED_RESPONSE = "UnexpectedServerResponse"
 
@@ -290,15 +292,16 @@ def from_response(response: Response, request: Request | None = None) -> ApiErro
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds of a Retry-After header; None where there is none or it is a date, as client-go reads it."""
+    """Seconds of a Retry-After header, MOST_RETRY_AFTER_S at most; None where there is none or it is a date, as
+    client-go reads it."""
     text = headers.get("retry-after", "")
-    return float(text) if text.isascii() and text.isdigit() else None
+    return min(float(text), MOST_RETRY_AFTER_S) if text.isascii() and text.isdigit() else None
 
 
 def _from_status(status: Status, code: int, retry_after_s: float | None) -> ApiError:
     details = status.details
     if details is not None and details.retry_after_seconds > 0:
-        retry_after_s = float(details.retry_after_seconds)
+        retry_after_s = float(min(details.retry_after_seconds, MOST_RETRY_AFTER_S))
     code = status.code or code
     kind = _BY_REASON.get(status.reason) or _class_of(code)
     message = bounded(status.message, MESSAGE_LIMIT)

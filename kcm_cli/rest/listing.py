@@ -55,6 +55,21 @@ def read_page(body: bytes, kind: str = "") -> Page:
     return page
 
 
+class Pages:
+    """The continue tokens of one list. A server that gives one again would be asked for ever."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def next(self, page: Page) -> str:
+        """The token of the page after this one, empty after the last. Raises Unreadable."""
+        token = page.next_page
+        if token in self._seen:
+            raise Unreadable("the answer cannot be read: the list goes round in circles")
+        self._seen.add(token)
+        return token
+
+
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[T]):
     """Objects, and the version at which they were so; ``unknown``: those that cannot be decoded."""
@@ -111,7 +126,7 @@ async def list_readable(
     }
     items: list[T] = []
     unknown: list[Undecodable] = []
-    token = ""
+    token, pages = "", Pages()
     while True:
         try:
             body = await client.list_page(resource, namespace, limit=PAGE, continue_=token, **selection)
@@ -130,7 +145,7 @@ async def list_readable(
                 raise _unreadable(resource, obj)
             else:
                 unknown.append(obj)
-        token = page.next_page
+        token = pages.next(page)
         if not token:
             return Listed(items, page.resource_version, unknown)
         await asyncio.sleep(0)

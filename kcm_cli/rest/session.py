@@ -70,10 +70,10 @@ class Session:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        """Raises TransportError on entry and while iterating."""
+        """Raises TransportError on entry and while iterating. The request's time is that until its answer begins."""
         what = self._what(request)
         try:
-            async with asyncio.timeout(request.timeout_s):
+            async with asyncio.timeout(request.timeout_s or REQUEST_TIMEOUT_S):
                 connection, incoming = await self._opened(request)
         except ASKING as error:
             raise broken(what, error) from error

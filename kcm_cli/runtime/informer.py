@@ -20,7 +20,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -34,8 +34,8 @@ from kcm_cli.component.metrics.informers import HANDLING_BUCKETS
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.listing import Page, read_page
-from kcm_cli.rest.transport import RequestError, Unreadable
+from kcm_cli.rest.listing import Page, Pages, read_page
+from kcm_cli.rest.transport import RequestError, TimedOut, Unreadable
 from kcm_cli.runtime.backoff import Backoff, BackoffPolicy
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.progress import Progress
@@ -53,6 +53,8 @@ SHORT_WATCH_S = 1.0
 """A watch that ends sooner than this, and empty, is followed by a pause."""
 WATCH_S, LONG_WATCH_S = 300.0, 86_400.0
 """A watch is opened anew after that, or up to twice that."""
+LATE_S = 60.0
+"""A watch that the server has not ended so long after its time is dead, though its connection is open."""
 log = logging.getLogger(__name__)
 
 _TOO_LARGE = "ResourceVersionTooLarge"
@@ -231,7 +233,8 @@ class Informer(Generic[T]):
 
     async def _fill_by_watch(self) -> None:
         found: _Found[T] = {}
-        async with aclosing(self._events(WATCH_LIST)) as events:
+        timeout_s = self._watch_s()
+        async with _limited(timeout_s + LATE_S), aclosing(self._events(WATCH_LIST, timeout_s)) as events:
             async for event in events:
                 if isinstance(event, Bookmark):
                     if event.last:
@@ -244,7 +247,7 @@ class Informer(Generic[T]):
 
     async def _fill_by_list(self) -> None:
         found: _Found[T] = {}
-        token, version = "", ""
+        token, version, pages = "", "", Pages()
         while True:
             page = await self._page(token)
             for index, item in enumerate(page.items):
@@ -254,10 +257,10 @@ class Informer(Generic[T]):
                 found[_key(obj)] = obj
                 if index % PAGE == PAGE - 1:
                     await asyncio.sleep(0)
-            version, token = page.resource_version, page.next_page
+            version, token = page.resource_version, pages.next(page)
             if not token:
                 break
-        await self._replace(found, version)
+        await self._replace(found, version or "0")  # a watch from there begins with what there is
 
     async def _page(self, token: str) -> Page:
         scope = self.scope
@@ -309,7 +312,8 @@ class Informer(Generic[T]):
         started, before = self._clock.monotonic(), self.last_version
         marks = () if self._in_process else (("allowWatchBookmarks", "true"),)
         query = (("resourceVersion", self.last_version), *marks)
-        async with aclosing(self._events(query)) as events:
+        timeout_s = self._watch_s()
+        async with _limited(timeout_s + LATE_S), aclosing(self._events(query, timeout_s)) as events:
             await self._apply(events)
         if self.last_version == before and self._clock.monotonic() - started < SHORT_WATCH_S:
             await self._clock.sleep(self._backoff.next_s(self._clock.monotonic()))
@@ -342,7 +346,11 @@ class Informer(Generic[T]):
         else:
             self._put(obj)
 
-    async def _events(self, query: tuple[tuple[str, str], ...]) -> AsyncGenerator[_Event[T], None]:
+    def _watch_s(self) -> int:
+        """After which time the server is to end a watch."""
+        return int((LONG_WATCH_S if self._in_process else WATCH_S) * (1 + self._rng.random()))
+
+    async def _events(self, query: tuple[tuple[str, str], ...], timeout_s: int) -> AsyncGenerator[_Event[T], None]:
         """The events of one watch, until the server ends it. Yields to the loop after each chunk of PAGE."""
         scope = self.scope
         decoder = EventDecoder(
@@ -351,7 +359,6 @@ class Informer(Generic[T]):
             lenient=self._spoilt >= PATIENCE,
             odd=partial(self._object_errors.odd, self.resource),
         )
-        timeout_s = int((LONG_WATCH_S if self._in_process else WATCH_S) * (1 + self._rng.random()))
         count = 0
         async with self._client.watch(
             self.resource,
@@ -439,6 +446,16 @@ class Informer(Generic[T]):
             listener(*objects)
         except Exception as error:  # noqa: BLE001  # a bug of its controller, which goes on without this change
             self._object_errors.listener_failed(self.resource, objects[-1].key, error)
+
+
+@asynccontextmanager
+async def _limited(seconds: float) -> AsyncIterator[None]:
+    """Raises TimedOut when the time is over."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise TimedOut("the watch was not ended in its time") from error
 
 
 def _key(obj: Object | Undecodable) -> str:

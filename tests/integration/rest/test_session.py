@@ -12,6 +12,7 @@ import pytest
 from kcm_cli.api.core import PODS
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest import dialing
+from kcm_cli.rest import session as session_module
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
@@ -734,6 +735,24 @@ def test_a_name_that_is_none_is_no_crash(run, authority):
         with pytest.raises(Unreachable, match="is no name of a host"):
             await made.send(GET)
         await made.close()
+
+    run(main())
+
+
+def test_a_watch_whose_answer_does_not_begin_is_given_up(run, serving, authority, monkeypatch):
+    async def mute(asked, writer):
+        await asyncio.sleep(2)
+
+    async def main():
+        monkeypatch.setattr(session_module, "REQUEST_TIMEOUT_S", 0.2)
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            server.answer = mute
+            with pytest.raises(TimedOut):
+                async with made.stream(GET):
+                    pass
 
     run(main())
 

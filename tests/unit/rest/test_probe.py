@@ -8,7 +8,7 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.errors import Expired
 from kcm_cli.rest.listing import PAGE, list_all
 from kcm_cli.rest.probe import NotHealthy, wait_until_healthy
-from kcm_cli.rest.transport import Unreachable, Untrusted
+from kcm_cli.rest.transport import Unreachable, Unreadable, Untrusted
 
 
 def test_waits_until_healthy(script, answer, failure):
@@ -45,6 +45,12 @@ def test_an_expired_token_makes_one_list_of_it(script, answer, failure):
 def test_a_first_page_that_expires_is_an_error(script, failure):
     with pytest.raises(Expired):
         virtual.run(list_all(script(failure(410, "Expired")).client(), PODS))
+
+
+def test_a_list_that_goes_round_in_circles_is_unreadable(script, answer):
+    pages = [answer(200, pods(name, token=token)) for name, token in (("a", "x"), ("b", "y"), ("a", "x"))]
+    with pytest.raises(Unreadable, match="goes round in circles"):
+        virtual.run(list_all(script(*pages).client(), PODS))
 
 
 def test_an_empty_list_may_have_null_items(script, answer):

@@ -103,3 +103,14 @@ def test_a_long_status_message_is_kept_for_events_but_not_without_end():
 def test_every_class_of_the_tree_is_reached():
     reached = {kind for _, _, kind in STATUS_CLASSES}
     assert reached == set(errors.ApiError.__subclasses__())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("3", 3.0), ("31536000", 60.0), ("9" * 400, 60.0), ("-1", None), ("1.5", None), ("", None), ("\u0663", None),
+     ("Fri, 01 Jan 2027 00:00:00 GMT", None)],
+)  # fmt: skip
+def test_nobody_is_made_to_wait_for_long(text: str, expected: float | None) -> None:
+    assert errors.retry_after({"retry-after": text}) == expected
+    body = b'{"kind":"Status","status":"Failure","code":429,"details":{"retryAfterSeconds":31536000}}'
+    assert errors.from_response(Response(429, {}, body)).retry_after_s == 60.0

@@ -20,7 +20,7 @@ from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError
-from kcm_cli.runtime.informer import CHUNK, PATIENCE, Informer, InformerOptions
+from kcm_cli.runtime.informer import CHUNK, LATE_S, PATIENCE, WATCH_S, Informer, InformerOptions
 from kcm_cli.runtime.object_errors import MOST, ObjectErrors
 
 JSON = {"content-type": "application/json"}
@@ -230,8 +230,8 @@ def test_a_server_that_is_there_again_and_forgot_is_asked_at_once() -> None:
     first = [added("a", 1), bookmark(5, last=True), TransportError("cut")]
     server = Server([first, *[TransportError("refused")] * 8, [expired()], [bookmark(9, last=True), HOLD]])
     assert follow(server, 600).told == ["+ a@1", "- a@1"]
-    assert server.at[-2] - server.at[-3] > 29
-    assert server.at[-1] - server.at[-2] < 5
+    assert server.at[9] - server.at[8] > 29
+    assert server.at[10] - server.at[9] < 5
 
 
 def test_a_busy_server_is_asked_for_the_same_again() -> None:
@@ -373,6 +373,34 @@ def test_a_list_with_objects_of_another_kind_is_asked_for_again_and_then_lived_w
     seen = follow(server)
     assert (seen.told, seen.synced, seen.version) == (["+ a@1"], True, "7")
     assert [asked["verb"] for asked in server.asked].count("list") == PATIENCE + 1
+
+
+def test_a_list_that_goes_round_in_circles_is_given_up() -> None:
+    circle = [page(7, pod("a", 1), next_page=token) for token in ("x", "y", "x", "y")]
+    server = Server([status(422, "Invalid"), [HOLD]], [*circle[:3], page(8, pod("a", 1))])
+    seen = follow(server)
+    assert (seen.told, seen.version) == (["+ a@1"], "8")
+    assert [asked["verb"] for asked in server.asked] == ["watch", *["list"] * 4, "watch"]
+
+
+def test_a_list_without_a_version_is_followed_from_what_there_is() -> None:
+    """It is not listed again and again."""
+    unversioned = Response(200, JSON, json.dumps({"kind": "PodList", "items": [pod("a", 1)]}).encode())
+    server = Server([status(422, "Invalid"), [modified("a", 4), HOLD]], [unversioned])
+    seen = follow(server)
+    assert (seen.told, seen.synced) == (["+ a@1", "~ a@4"], True)
+    assert server.asked[-1]["resourceVersion"] == "0"
+    assert len(server.asked) == 3
+
+
+def test_a_watch_that_nobody_ends_is_given_up_after_its_time() -> None:
+    server = Server([[added("a", 1), bookmark(5, last=True), HOLD], [modified("a", 6), HOLD]])
+    seen = follow(server, seconds=2 * WATCH_S + LATE_S + 30)
+    assert seen.told == ["+ a@1", "~ a@6"]
+    first, second = server.asked
+    assert second["resourceVersion"] == "5"
+    waited_s = server.at[1] - server.at[0]
+    assert int(first["timeoutSeconds"]) + LATE_S <= waited_s <= int(first["timeoutSeconds"]) + LATE_S + 30
 
 
 def test_a_listener_that_fails_for_one_object_costs_no_other_anything() -> None:
