@@ -1,42 +1,61 @@
 """kcm's own controllers under perturbation: every write of every controller, each time with one thing gone wrong.
 
 python -m tests.simulation.perturb                    all points of all stories (make perturb)
-python -m tests.simulation.perturb --sample 50        so many of them, chosen by --seed
+python -m tests.simulation.perturb --sample 50        so many of each story, chosen by --seed
 python -m tests.simulation.perturb --replay 'ID'      one, told step by step
 
 What goes wrong at a write:
 before    the manager dies before it is sent, and another starts
 after     the manager dies after it was carried out
 lost      it is carried out, and its answer does not come
-conflict  it is refused with 409 (where it names a version)
-stale     what the manager sees stands still from before it on, for 15 s
-old       the manager dies after it, and the next one starts with what was there before
+refused   it is answered 500, without effect
+conflict  somebody else changes the object just before it (where it names a version)
+second    what the manager sees stands still from before it on, for a second
+minute    the same for a minute
+old       the manager dies after it, and the next one starts with what was there before, for a minute
 """
 
 import argparse
 import asyncio
 import logging
+import os
 import random
+import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.engine.door import Send, Write
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import PartialObject
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import ConnectionLost, Response
 from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
-from kcm_cli.testing.perturb.states import UNCOMPARED, State, counts_above, differences, masked, name_of, state_of
-from tests.simulation.stories import STORIES
+from kcm_cli.sandbox.cluster import ClusterOptions
+from kcm_cli.testing.perturb.states import State, counts_above, differences, masked, name_of, state_of
+from tests.simulation.stories import EXPLAINED, STORIES
+from tests.simulation.stories.kit import Story
 from tests.simulation.world import NAMESPACE, World, simulate
+from tests.unit.controllers.certificatesigningrequest_signing.conftest import write_ca
 
-KINDS = ("before", "after", "lost", "conflict", "stale", "old")
-BLIND_S, LIMIT_S, QUIET_S = 15.0, 1800.0, 600.0
+KINDS = ("before", "after", "lost", "refused", "conflict", "second", "minute", "old")
+BLIND_S = {"second": 1.0, "minute": 60.0, "old": 60.0}
+START_S, STEP_S, BETWEEN_S, LIMIT_S, QUIET_S = 5.0, 120.0, 15.0, 1800.0, 600.0
+TIMES, MORE = 2, 4
+"""Nothing is written more than twice as often as without and four times, nor tried in vain for ever."""
+_TOUCHED = "perturb.kcm.dev/touched"
 _LEFT_OUT = ("events", "leases")
-Story = Callable[[World], Awaitable[None]]
+_UNCOMPARED = frozenset({"events", "leases", "podmetrics", "ipaddresses"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +90,13 @@ class Run:
 
     spots: list[Spot] = field(default_factory=list)
     conflicting: set[Spot] = field(default_factory=set)
+    early: int = 0
+    """So many of the spots are of the manager's start."""
     states: list[State] = field(default_factory=list)
+    written: Counter[str] = field(default_factory=Counter)
     late: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    """While all should be quiet."""
     made: Counter[str] = field(default_factory=Counter)
     told: list[str] = field(default_factory=list)
     fired: bool = False
@@ -81,36 +105,58 @@ class Run:
 class Play:
     """One run of a story on a world."""
 
-    def __init__(self, world: World, point: Point | None, reference: Run | None) -> None:
+    def __init__(self, world: World, story: Story, point: Point | None, reference: Run | None) -> None:
         self.run = Run()
         self._world = world
+        self._story = story
         self._point = point
         self._reference = reference
         self._counts: Counter[tuple[str, str, str, str]] = Counter()
         self._quiet = False
-        self._manager: asyncio.Task[None] | None = None
+        self._managers: list[asyncio.Task[None]] = []
         self._base = snapshots.take(world.server.store)
 
-    async def play(self, steps: Sequence[Story]) -> list[str]:
+    async def play(self) -> list[str]:
         """What is wrong at the end."""
         world = self._world
+        for step in self._story.before:
+            await step(world)
+        self._base = snapshots.take(world.server.store)
         world.server.store.observers.append(self._observe)
-        self._manager = world.manager(interceptor=self._intercept)
-        await world.clock.sleep(5)
-        for step in steps:
+        self._start()
+        await world.clock.sleep(START_S)
+        self.run.early = len(self.run.spots)
+        for step in self._story.steps:
             await step(world)
             if wrong := await self._settled():
                 return wrong
+        if self._point is not None:
+            await world.clock.sleep(BLIND_S.get(self._point.kind, 0.0))
         self._quiet = True
         await world.clock.sleep(QUIET_S)
         self.run.states.append(self._state())
-        self._manager.cancel()
+        running = self._managers[-1]
+        if running.done():
+            return [f"the manager has ended: {running.exception()!r}"]
+        running.cancel()
         return [] if self._reference is None else list(self._wrong(self._reference))
+
+    def _start(self) -> None:
+        story = self._story
+        self._managers.append(
+            self._world.manager(
+                only=tuple(story.only),
+                interceptor=self._intercept,
+                through=story.through,
+                flags=tuple(flag.format(files=files()) for flag in story.flags),
+                served=story.served,
+            )
+        )
 
     async def _settled(self) -> list[str]:
         """Wait until the cluster is as in the reference, or, there, for a while; what differs at last."""
         if self._reference is None:
-            await self._world.clock.sleep(120)
+            await self._world.clock.sleep(STEP_S)
             self.run.states.append(self._state())
             return []
         wanted, waited = self._reference.states[len(self.run.states)], 0.0
@@ -120,22 +166,29 @@ class Play:
             waited += 5
             await self._world.clock.sleep(5)
         self.run.states.append(self._state())
-        await self._world.clock.sleep(BLIND_S)
+        await self._world.clock.sleep(BETWEEN_S)
         return []
 
     def _state(self) -> State:
-        return state_of(self._world.server.store, self._base, NAMESPACE)
+        state = state_of(self._world.server.store, self._base, NAMESPACE, uncompared=_UNCOMPARED)
+        return {key: [_placeless(one) for one in several] for key, several in state.items()}
 
     def _wrong(self, reference: Run) -> Iterator[str]:
         yield from differences(reference.states[-1], self.run.states[-1])
         for key, count, once in counts_above(reference.late, self.run.late):
             yield f"{count} times {key} in ten minutes with nothing to do, and {once} without"
+        for key, count, once in counts_above(reference.refused, self.run.refused):
+            if count > once + MORE:
+                yield f"{count} times {key} refused in ten minutes with nothing to do, and {once} without"
         for key, count, once in counts_above(reference.made, self.run.made):
             yield f"{key} was made {count} times, and {once} without"
+        for key, count, once in counts_above(reference.written, self.run.written):
+            if count > TIMES * once + MORE:
+                yield f"{count} times {key}, and {once} without"
 
     def _observe(self, gvr: Any, event: Any) -> None:
         name = name_of(event.stored.doc, event.stored.namespace, NAMESPACE)
-        if event.type == "ADDED" and "*" not in name and gvr.plural not in UNCOMPARED:
+        if event.type == "ADDED" and "*" not in name and gvr.plural not in _UNCOMPARED:
             self.run.made[f"{gvr.plural} {name}"] += 1
 
     async def _intercept(self, write: Write, send: Send) -> Response:
@@ -146,23 +199,38 @@ class Play:
         spot = Spot(*key, self._counts[key])
         self.run.told.append(f"{self._world.clock.monotonic():8.2f} {spot}")
         self.run.spots.append(spot)
-        if write.verb in ("update", "patch") and b'"resourceVersion"' in write.request.body:
+        if write.verb != "create" and b'"resourceVersion"' in write.request.body:
             self.run.conflicting.add(spot)
-        if self._quiet:
-            self.run.late[f"{spot.controller} {spot.verb} {spot.resource} {spot.name}"] += 1
         point = self._point
         if point is None or self.run.fired or point.spot != spot:
-            return await send(write.request)
+            return await self._counted(spot, write, send)
         self.run.fired = True
         self.run.told.append(f"         {point.kind}")
         return await self._spoiled(point.kind, write, send)
 
+    async def _counted(self, spot: Spot, write: Write, send: Send) -> Response:
+        """Send a write, and count it if it has changed something."""
+        before = self._world.server.store.revision
+        answer = await send(write.request)
+        if answer.status < 400:
+            doc: Any = codec.decode_doc(answer.body)
+            version = (doc.get("metadata") or {}).get("resourceVersion") or "0"
+            changed = spot.verb == "delete" or int(version) > before
+            self.run.written[_told(spot)] += changed
+            self.run.late[_told(spot)] += self._quiet and changed
+        else:
+            self.run.refused[_told(spot)] += self._quiet
+        return answer
+
     async def _spoiled(self, kind: str, write: Write, send: Send) -> Response:
         before = self._world.server.store.revision
+        if kind == "refused":
+            return _REFUSAL
         if kind == "conflict":
-            return Response(409, {"content-type": "application/json"}, codec.encode(_CONFLICT))
-        if kind == "stale":
-            self._stale(before)
+            await self._touch(write)
+            return await send(write.request)
+        if kind in ("second", "minute"):
+            self._stale(kind, before)
             return await send(write.request)
         if kind != "before":
             await send(write.request)
@@ -173,15 +241,22 @@ class Play:
         raise AssertionError
 
     def _replace(self, seen: int) -> None:
-        assert self._manager is not None
-        self._manager.cancel()
-        self._manager = self._world.manager(interceptor=self._intercept)
+        self._managers[-1].cancel()
+        self._start()
         if seen:
-            self._stale(seen)
+            self._stale("old", seen)
 
-    def _stale(self, revision: int) -> None:
-        fault = Fault("stale", user_agent="kcm/*", revision=revision, for_s=BLIND_S)
+    def _stale(self, kind: str, revision: int) -> None:
+        fault = Fault("stale", user_agent="kcm/*", revision=revision, for_s=BLIND_S[kind])
         self._world.server.api.faults.add(fault)
+
+    async def _touch(self, write: Write) -> None:
+        """Change the object that is written, so that it has another version."""
+        version = write.request.path.split("/")[2 if not write.group else 3]
+        gvr = GVR(write.group, version, write.resource.partition("/")[0])
+        resource = Resource(gvr, "", PartialObject, bool(write.namespace))
+        body: Doc = {"metadata": {"annotations": {_TOUCHED: "yes"}}}
+        await self._world.client.patch(resource, write.namespace, write.name, body, content_type=MERGE)
 
     def _name(self, write: Write) -> str:
         if write.verb == "create" and not write.name:
@@ -194,37 +269,75 @@ class Play:
         return name_of(doc, write.namespace, NAMESPACE)
 
 
-_CONFLICT = {
-    "kind": "Status",
-    "apiVersion": "v1",
-    "metadata": {},
-    "status": "Failure",
-    "message": "the object has been modified; please apply your changes to the latest version and try again",
-    "reason": "Conflict",
-    "code": 409,
-}
+def _told(spot: Spot) -> str:
+    return f"{spot.controller} {spot.verb} {spot.resource} {spot.name}"
+
+
+_FAILURE: Doc = {"kind": "Status", "status": "Failure", "message": "on purpose", "reason": "InternalError", "code": 500}
+_REFUSAL = Response(500, {"content-type": "application/json"}, codec.encode(_FAILURE))
+
+
+def _placeless(doc: Any) -> Any:
+    """Endpoints without where they are, in an order that does not depend on that; nothing that was touched."""
+    if isinstance(doc, list):
+        return [_placeless(one) for one in doc]
+    if not isinstance(doc, dict):
+        return doc
+    doc = {key: _placeless(one) for key, one in doc.items() if key != _TOUCHED}
+    if doc.get("annotations") == {}:
+        del doc["annotations"]
+    doc = {key: one for key, one in doc.items() if key not in ("addresses", "notReadyAddresses")} | {
+        key: len(doc[key]) for key in ("addresses", "notReadyAddresses") if isinstance(doc.get(key), list)
+    }
+    doc = {key: {"kind": one.get("kind")} if key == "targetRef" else one for key, one in doc.items()}
+    for key in ("endpoints", "subsets"):
+        if isinstance(doc.get(key), list):
+            doc[key] = sorted(doc[key], key=codec.encode_sorted)
+    return doc
+
+
+@cache
+def _folder() -> "TemporaryDirectory[str]":
+    folder = TemporaryDirectory()
+    write_ca(Path(folder.name))
+    return folder
+
+
+def files() -> str:
+    """Where ``ca.crt`` and ``ca.key`` are."""
+    return _folder().name
 
 
 def play(story: str, point: Point | None = None, reference: Run | None = None, seed: int = 1) -> tuple[Run, list[str]]:
     """Run a story; what the run was like, and what was wrong."""
 
+    told = STORIES[story]
+
     async def whole(world: World) -> tuple[Run, list[str]]:
-        one = Play(world, point, reference)
-        wrong = await one.play(STORIES[story])
+        one = Play(world, told, point, reference)
+        wrong = await one.play()
         return one.run, wrong
 
-    return simulate(seed, whole)
+    return simulate(seed, whole, ClusterOptions(told.nodes))
 
 
 def reference_of(story: str) -> Run:
-    """What runs with different chance have in common."""
+    """What runs with different chance have in common. Raises ValueError where a controller writes nothing."""
     first, second = (play(story, seed=seed)[0] for seed in (1, 2))
-    shared = set(second.spots)
+    missing = {f"{name}-controller" for name in STORIES[story].about} - {spot.controller for spot in first.spots}
+    if missing:
+        raise ValueError(f"{story}: nothing is written by {', '.join(sorted(missing))}")
+    present = {key.partition(" ")[0].partition(".")[0] for state in first.states for key in state}
+    empty = {spot for spot in first.spots if spot.verb == "deletecollection" and spot.resource not in present}
+    shared = set(second.spots) - empty  # kinds of which there is nothing are emptied all alike
+    early = 0 if STORIES[story].start else first.early
     return Run(
-        spots=[spot for spot in first.spots if spot in shared],
+        spots=[spot for spot in first.spots[early:] if spot in shared],
         conflicting=first.conflicting,
         states=[masked(*pair) for pair in zip(first.states, second.states, strict=True)],
+        written=first.written | second.written,
         late=first.late | second.late,
+        refused=first.refused | second.refused,
         made=first.made | second.made,
     )
 
@@ -235,33 +348,83 @@ def points_of(story: str, reference: Run) -> list[Point]:
     return [point for point in found if point.kind != "conflict" or point.spot in reference.conflicting]
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a story.
+
+    found: for each point that was not stood, its name and what was wrong. explained: those of them that
+    ``stories.EXPLAINED`` has. told: what a replay did.
+    """
+
+    story: str
+    points: int
+    idle: int
+    found: Sequence[str]
+    explained: Sequence[str]
+    told: Sequence[str]
+    cpu_s: float
+
+
+def explained_of(point: str, wrong: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """What was wrong and is a finding, and what is as it has to be."""
+    known = [line for line in wrong if any(re.fullmatch(*pair) for pair in _explanations(point, line))]
+    return [line for line in wrong if line not in known], [f"{point}: {line}" for line in known]
+
+
+def _explanations(point: str, line: str) -> Iterator[tuple[str, str]]:
+    return ((one.wrong, line) for one in EXPLAINED if re.fullmatch(one.point, point))
+
+
+def perturbed(story: str, sample: int, seed: int, replay: str) -> Outcome:
+    """Run a story at its points, or at some of them."""
+    logging.disable(logging.CRITICAL)
+    began = time.process_time()
+    reference = reference_of(story)
+    points = points_of(story, reference)
+    if replay:
+        points = [point for point in points if str(point) == replay]
+    elif sample:
+        points = random.Random(f"{seed}/{story}").sample(points, min(sample, len(points)))
+    idle = 0
+    found: list[str] = []
+    explained: list[str] = []
+    told: list[str] = []
+    for point in points:
+        run, wrong = play(story, point, reference)
+        idle += not run.fired
+        wrong, known = explained_of(str(point), wrong)
+        explained += known
+        if wrong:
+            found.append("\n  ".join([str(point), *wrong[:10]]))
+        told += run.told if replay else ()
+    return Outcome(story, len(points), idle, found, explained, told, time.process_time() - began)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--story", choices=STORIES, action="append")
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--replay", default="")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
-    logging.disable(logging.CRITICAL)
-    if args.replay:
-        args.story = [args.replay.partition("/")[0]]
-    references = {story: reference_of(story) for story in args.story or STORIES}
-    points = [point for story, reference in references.items() for point in points_of(story, reference)]
-    if args.replay:
-        points = [point for point in points if str(point) == args.replay]
-    elif args.sample:
-        points = random.Random(args.seed).sample(points, min(args.sample, len(points)))
-    began, found, idle = time.monotonic(), 0, 0
-    for point in points:
-        run, wrong = play(point.story, point, references[point.story])
-        idle += not run.fired
-        if wrong:
-            found += 1
-            print(f"{point}\n  " + "\n  ".join(wrong[:10]), flush=True)
-        if args.replay:
-            print("\n".join(run.told))
-    took = time.monotonic() - began
-    print(f"{len(points)} points, {found} not stood, {idle} did not come up, {took:.0f} s")
+    stories = [args.replay.partition("/")[0]] if args.replay else args.story or list(STORIES)
+    points = found = explained = idle = 0
+    cpu_s = 0.0
+    with ProcessPoolExecutor(args.jobs) as pool:
+        waiting = [pool.submit(perturbed, story, args.sample, args.seed, args.replay) for story in stories]
+        for one in as_completed(waiting):
+            outcome = one.result()
+            points, found = points + outcome.points, found + len(outcome.found)
+            idle, cpu_s = idle + outcome.idle, cpu_s + outcome.cpu_s
+            explained += len(outcome.explained)
+            counted = (
+                f"{outcome.points:5} points  {len(outcome.found):3} not stood  {len(outcome.explained):3} explained"
+            )
+            print(f"{outcome.story:24}{counted}  {outcome.cpu_s:5.0f} s of CPU", flush=True)
+            for line in (*outcome.found, *outcome.told):
+                print(line, flush=True)
+    print(f"{points} points, {found} not stood, {explained} explained, {idle} did not come up, {cpu_s:.0f} s of CPU")
     return 1 if found else 0
 
 

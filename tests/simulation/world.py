@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from kcm_cli.api.resource import GVR
+from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.surroundings import DEFAULTS
@@ -22,6 +22,7 @@ from kcm_cli.component.virtual import run
 from kcm_cli.engine.context import Common
 from kcm_cli.engine.door import Interceptor
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import CONTROLLERS
@@ -46,8 +47,8 @@ def _certificates() -> Certificates:
 
 
 @cache
-def _config() -> Config:
-    return load([], known_of(CONTROLLERS))
+def _config(flags: tuple[str, ...]) -> Config:
+    return load(flags, known_of(CONTROLLERS))
 
 
 class _Clients:
@@ -64,12 +65,12 @@ class _Clients:
 class World:
     """The cluster of one run. ``start`` first."""
 
-    def __init__(self, seed: int, nodes: int = 3) -> None:
+    def __init__(self, seed: int, options: ClusterOptions = ClusterOptions()) -> None:  # noqa: B008 - it is frozen
         self.rng = random.Random(seed)
         self.clock = LoopClock(EPOCH)
         self.server = EmbeddedServer(self.clock, random.Random(seed + 1), _certificates())
         self.client = Client(self.server.transport(), limiter=Unlimited(), user_agent="sim", clock=self.clock)
-        self._cluster = Cluster(self.server.transport(), self.clock, random.Random(seed + 2), ClusterOptions(nodes))
+        self._cluster = Cluster(self.server.transport(), self.clock, random.Random(seed + 2), options)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -91,21 +92,24 @@ class World:
         interceptor: Interceptor | None = None,
         through: Callable[[Transport], Transport] = lambda transport: transport,
         metrics: Registry | None = None,
+        flags: tuple[str, ...] = (),
+        served: frozenset[str] = frozenset(),
     ) -> "asyncio.Task[None]":
         """Start a manager that sees these faults; cancel the task to kill it, as SIGKILL does.
 
-        ``only``: the aliases of the controllers to run, if not all (long times are cheap without periodic ones).
+        ``only``: names or aliases of the controllers to run, if not all (long times are cheap without periodic ones).
         ``interceptor``: stands between its controllers' writes and the server. ``through``: what stands between it and
-        the server. ``metrics``: where it counts.
+        the server. ``metrics``: where it counts. ``flags``: of its command line, but for --controllers. ``served``: API
+        resources as group/version/plural, for those controllers that ask whether there are theirs.
         """
         rng = random.Random(self.rng.random())
         self.server.api.faults.clear()
         for fault in faults:
             self.server.api.faults.add(replace(fault, user_agent="kcm/*", seed=rng.getrandbits(32)))
         clients = _Clients(through(self.server.transport()), self.clock)
-        config = _config()
-        names = {d.name for d in CONTROLLERS if not only or d.alias in only}
-        chosen = choose(CONTROLLERS, names, config.gates, frozenset())
+        config = _config(flags)
+        names = {d.name for d in CONTROLLERS if not only or {d.name, d.alias} & {*only}}
+        chosen = choose(CONTROLLERS, names, config.gates, served)
         context = RunContext(
             chosen=chosen,
             clients=clients,
@@ -116,6 +120,7 @@ class World:
                 gates=config.gates,
                 metrics=metrics or Registry(),
                 configs=config.by_type() | {type(default): default for default in DEFAULTS},
+                served=served,
             ),
             interceptor=interceptor,
         )
@@ -123,8 +128,10 @@ class World:
 
     # -- what a user does
 
-    async def create(self, path: str, doc: Doc) -> None:
-        await self.client.create(_resource(path), NAMESPACE if "namespaces" not in path else "", doc)
+    async def create(self, path: str, doc: Doc, namespace: str = NAMESPACE) -> None:
+        """Create an object of a resource; an empty namespace stands for the whole cluster."""
+        namespace = "" if "namespaces" in path else namespace
+        await self.client.create(_resource(path, namespaced=bool(namespace)), namespace, doc)
 
     def objects(self, path: str) -> list[Doc]:
         """The objects of a resource (``apps/v1/deployments``) as the store has them."""
@@ -139,19 +146,19 @@ def _gvr(path: str) -> GVR:
     return GVR("/".join(group), version, plural)
 
 
-def _resource(path: str):  # type: ignore[no-untyped-def]  # any resource by its path, documents in and out
-    from kcm_cli.api.resource import Resource
-    from kcm_cli.machinery.meta import PartialObject
-
-    gvr = _gvr(path)
-    return Resource(gvr, "", PartialObject, gvr.plural != "namespaces")
+def _resource(path: str, *, namespaced: bool) -> Resource[PartialObject]:
+    return Resource(_gvr(path), "", PartialObject, namespaced)
 
 
-def simulate(seed: int, story: Callable[[World], Awaitable[T]]) -> T:
+def simulate(
+    seed: int,
+    story: Callable[[World], Awaitable[T]],
+    options: ClusterOptions = ClusterOptions(),  # noqa: B008 - it is frozen
+) -> T:
     """Run a story on a fresh world, on virtual time; what it returns."""
 
     async def whole() -> T:
-        world = World(seed)
+        world = World(seed, options)
         await world.start()
         try:
             return await story(world)

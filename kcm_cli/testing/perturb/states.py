@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from kcm_cli.machinery import codec
@@ -48,11 +48,14 @@ GONE = "(gone)"
 _ANY = object()
 
 
-def state_of(store: Store, base: Snapshot, namespace: str) -> State:
-    """What has changed since a snapshot. namespace: of the test, whose name differs from run to run."""
+def state_of(store: Store, base: Snapshot, namespace: str, *, uncompared: Collection[str] = UNCOMPARED) -> State:
+    """What has changed since a snapshot. namespace: of the test, whose name differs from run to run.
+
+    uncompared: resources that are left out.
+    """
     found: State = defaultdict(list)
     for gvr in {*store.sizes(), *base.objects}:
-        if gvr.plural in UNCOMPARED:
+        if gvr.plural in uncompared:
             continue
         before = base.objects.get(gvr, {})
         resource = f"{gvr.plural}.{gvr.group}" if gvr.group else gvr.plural

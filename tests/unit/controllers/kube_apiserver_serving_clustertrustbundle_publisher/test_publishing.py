@@ -1,9 +1,6 @@
 """The bundle of the API servers' CA; and the controller in a whole sandbox, on virtual time."""
 
 import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,10 +11,10 @@ from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.kube_apiserver_serving_clustertrustbundle_publisher.plan import SIGNER, bundle_name, plan
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Create, Delete, Update
-from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from tests.unit.controllers.alpha import make, serve_selectable
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.root_ca import CA
+from tests.unit.controllers.trust_bundles import OURS, THEIRS, Renaming
 from tests.unit.sandbox.nodes.world import World
 
 NAME = "kube-apiserver-serving-clustertrustbundle-publisher-controller"
@@ -49,30 +46,6 @@ def test_the_name_tells_the_content() -> None:
 def test_what_is_written(found: list[ClusterTrustBundle], kinds: list[type]) -> None:
     stages = plan(CLUSTER_TRUST_BUNDLES, found, "ca").stages
     assert [type(action) for stage in stages for action in stage.actions] == kinds
-
-
-OURS, THEIRS = "kubernetes.io:kube-apiserver-serving:", "kubernetes.io.kube-apiserver-serving."
-
-
-class Renaming:
-    """Custom resources stand for the bundles, and their names cannot have colons: there they have dots."""
-
-    def __init__(self, inner: Transport) -> None:
-        self._inner = inner
-
-    async def send(self, request: Request) -> Response:
-        path, body = request.path.replace(OURS, THEIRS), request.body.replace(OURS.encode(), THEIRS.encode())
-        answer = await self._inner.send(replace(request, path=path, body=body))
-        return replace(answer, body=answer.body.replace(THEIRS.encode(), OURS.encode()))
-
-    @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        async with self._inner.stream(request) as stream:
-            chunks = (chunk.replace(THEIRS.encode(), OURS.encode()) async for chunk in stream.chunks)
-            yield Stream(stream.status, stream.headers, chunks)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 @pytest.mark.parametrize("kind", [CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLES_ALPHA], ids=["beta", "alpha"])

@@ -1,0 +1,46 @@
+"""What people do, kind by kind, for the controllers to follow.
+
+A controller that writes is in ``about`` of a story; those that are in none are named here, with the reason.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tests.simulation.stories import cluster, devices, identity, nodes, services, storage, workloads
+from tests.simulation.stories.kit import Story
+
+STORIES: Mapping[str, Story] = {
+    **nodes.STORIES,
+    **workloads.STORIES,
+    **services.STORIES,
+    **storage.STORIES,
+    **identity.STORIES,
+    **devices.STORIES,
+    **cluster.STORIES,
+}
+UNTOLD = {"selinux-warning-controller": "writes nothing but Events"}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What differs from the run without, and has to. point, wrong: patterns of the point and of what is told."""
+
+    point: str
+    wrong: str
+    why: str
+
+
+EXPLAINED = (
+    Explanation(
+        "[^/]*/(minute|old)@.*",
+        r"\d+ times (node-lifecycle|taint-eviction)-controller .*",
+        "for a minute no heartbeat is seen, so nodes count as silent, with upstream as well; it is taken back",
+    ),
+    Explanation(
+        "referenced-token/before@serviceaccount-token-controller:update:serviceaccounts:robot#1",
+        r"serviceaccounts robot: secrets is \[\{'name': 't'\}\], and was not set",
+        "the reference to a deleted token is taken away on its deletion only, with upstream as well: at a start nobody "
+        "can tell it from one to a Secret that is still to come",
+    ),
+)
+"""What ``make perturb`` finds and leaves, with the reason."""

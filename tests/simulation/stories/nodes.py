@@ -1,0 +1,96 @@
+"""Nodes that come, fail and go, and their pods."""
+
+from kcm_cli.sandbox.nodes import commands
+from tests.simulation.stories.kit import (
+    NODES,
+    PODS,
+    Step,
+    Story,
+    created,
+    gone,
+    made,
+    patched,
+    pod_spec,
+    together,
+    wait,
+)
+from tests.simulation.stories.workloads import DEPLOYMENTS
+from tests.simulation.workload import deployment
+from tests.simulation.world import World
+
+
+def fails(name: str) -> Step:
+    async def step(world: World) -> None:
+        await commands.fail(world.client, name)
+
+    return step
+
+
+def recovers(name: str) -> Step:
+    async def step(world: World) -> None:
+        await commands.recover(world.client, name)
+
+    return step
+
+
+def goes(name: str) -> Step:
+    async def step(world: World) -> None:
+        await commands.remove(world.client, name)
+
+    return step
+
+
+def tainted(*keys: str) -> Step:
+    return patched(NODES, "node-1", {"spec": {"taints": [{"key": key, "effect": "NoExecute"} for key in keys]}})
+
+
+def tolerating(key: str, seconds: int) -> dict[str, object]:
+    return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+
+
+RANGED = ("--allocate-node-cidrs=true", "--cluster-cidr=10.0.0.0/22")
+
+STORIES = {
+    "start": Story(
+        about=("clusterrole-aggregation", "root-ca-certificate-publisher", "serviceaccount", "service-cidr", "ttl"),
+        nodes=2,
+        steps=(),
+        flags=("--root-ca-file={files}/ca.crt",),
+        start=True,
+    ),
+    "failing-node": Story(
+        about=("node-lifecycle", "taint-eviction", "replicaset"),
+        nodes=2,
+        steps=(
+            created(DEPLOYMENTS, deployment("web", 2)),
+            together(fails("node-1"), wait(420)),
+            recovers("node-1"),
+        ),
+    ),
+    "lost-node": Story(
+        about=("pod-garbage-collector", "replicaset", "ttl"),
+        nodes=2,
+        steps=(created(DEPLOYMENTS, deployment("web", 3)), goes("node-2")),
+    ),
+    "tainted-node": Story(
+        about=("taint-eviction",),
+        nodes=1,
+        steps=(
+            made(PODS, "stays", spec=pod_spec(tolerations=[{"operator": "Exists"}])),
+            made(PODS, "leaves", spec=pod_spec(tolerations=[tolerating("a", 60)])),
+            tainted("a"),
+            made(PODS, "later", spec=pod_spec(nodeName="node-1", tolerations=[tolerating("a", 60)])),
+            tainted(),
+        ),
+    ),
+    "node-addresses": Story(
+        about=("node-ipam", "ttl"),
+        flags=RANGED,
+        steps=(
+            made(NODES, "a"),
+            made(NODES, "b"),
+            gone(NODES, "a"),
+            made(NODES, "c"),
+        ),
+    ),
+}
