@@ -130,6 +130,7 @@ class FollowingLoop(asyncio.SelectorEventLoop):
     def __init__(self, time: Time) -> None:
         self._shared = time
         self._holds = 0
+        self._forsaken = False
         self.wall_zero: datetime | None = None
         """What the cluster's wall clock showed when the loop's time was 0."""
         self._waiter = _Selector()
@@ -171,9 +172,22 @@ class FollowingLoop(asyncio.SelectorEventLoop):
     def _release(self, _: object) -> None:
         self._holds -= 1
 
+    async def create_connection(self, *args: Any, **options: Any) -> Any:  # type: ignore[override]  # typeshed has overloads
+        self._check()
+        return await super().create_connection(*args, **options)
+
+    async def sock_connect(self, sock: Any, address: Any) -> None:
+        self._check()
+        await super().sock_connect(sock, address)
+
+    def _check(self) -> None:
+        if self._forsaken:
+            raise ConnectionRefusedError("this operator was killed")
+
     def forsake(self) -> None:
-        """Time is moved without this loop from now on: what ends on it has real time for that. Called from another
-        thread."""
+        """Time is moved without this loop from now on: what ends on it has real time for that, and connects to nothing.
+        Called from another thread."""
+        self._forsaken = True
         self._shared.leave(self)
         alone = Time()
         alone.offset_s = self._shared.offset_s

@@ -241,15 +241,15 @@ class HostedSandbox:
     def new_identity(self, name: str, groups: Iterable[str], *, namespace: str = "") -> Identity:
         """A user whose token can be taken away and renewed; see ``add_user``."""
         self._check()
-        path, user = self._folder / f"user-{next(self._numbers)}.kubeconfig", User(name, groups=tuple(groups))
+        user = User(name, groups=tuple(groups))
 
-        def write() -> str:
-            token = secrets.token_urlsafe(24)
+        def write() -> tuple[str, str]:
+            path, token = self._folder / f"user-{next(self._numbers)}.kubeconfig", secrets.token_urlsafe(24)
             self.run(lambda: self._sandbox.api.authenticator.add_token(token, user))
             self._sandbox.write_user_kubeconfig(path, name, token, namespace)
-            return token
+            return str(path), token
 
-        return Identity(self, str(path), write)
+        return Identity(self, write)
 
     # -- operators
 

@@ -4,7 +4,8 @@ An operator is one of
     async def main(kubeconfig)          runs on a loop of its own that lives in the cluster's time
     def main(kubeconfig, stop)          runs on a thread, in real time; ``stop`` is a threading.Event
     ["./operator", "--flag"]            runs as a process, in real time; KUBECONFIG names its kubeconfig
-Each start has credentials of its own. ``kill`` takes them first, so that nothing is written by what is dying.
+Each start has a kubeconfig and credentials of its own. ``kill`` takes them first, so that nothing is written by what is
+dying, and what is dying does not find those of the next start.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ Program = Callable[[str], Awaitable[object]] | Callable[[str, threading.Event], 
 """See the module."""
 READ_AT_IMPORT = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.kube_config")
 """Modules that look at KUBECONFIG once and for all."""
-STOP_S, KILL_S = 10.0, 1.0
+STOP_S, KILL_S = 10.0, 0.1
 """How long one that is asked to end may take; one that was killed reaches nothing anyway."""
 
 
@@ -130,17 +131,19 @@ class Operator:
 
 
 class Identity:
-    """A user whose bearer token can be taken away and renewed; the kubeconfig stays where it is."""
+    """A user whose bearer token can be taken away and renewed.
 
-    def __init__(self, sandbox: "HostedSandbox", kubeconfig: str, write: Callable[[], str]) -> None:
+    write: makes a token and a kubeconfig with it; the path, and the token.
+    """
+
+    def __init__(self, sandbox: "HostedSandbox", write: Callable[[], tuple[str, str]]) -> None:
         self._sandbox = sandbox
         self._write = write
-        self._token = ""
-        self.kubeconfig = kubeconfig
+        self._token = self.kubeconfig = ""
 
     def renew(self) -> None:
-        """Have a new token, and write it into the kubeconfig."""
-        self._token = self._write()
+        """Have a new token in a kubeconfig of its own."""
+        self.kubeconfig, self._token = self._write()
 
     def cut_off(self) -> None:
         """Break the connections of the token, and all that come."""

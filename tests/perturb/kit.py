@@ -98,3 +98,22 @@ def ends(user: User) -> None:
 
 def adds_another(user: User) -> None:
     user.wants("api", text="c")
+
+
+def shares(user: User) -> None:
+    user.core.create_namespaced_config_map(SPACE, config_map("shared", a="1"))
+
+
+def shares_more(user: User) -> None:
+    user.core.patch_namespaced_config_map("shared", SPACE, {"data": {"b": "2"}})
+
+
+def keeps(user: User) -> None:
+    """Something temporary, which has not expired."""
+    body = config_map("job", expired="no")
+    body["metadata"]["labels"] = {"temporary": "yes"}
+    user.core.create_namespaced_config_map(SPACE, body)
+
+
+def gives_up(user: User) -> None:
+    user.core.patch_namespaced_config_map("job", SPACE, {"data": {"expired": "yes"}})

@@ -6,21 +6,20 @@ from typing import Any
 import kopf
 import kubernetes
 
-from tests.perturb.kit import GROUP, PLURAL, SPACE, Case, adds_another, changes, config_map, core, starts
+from tests.perturb.kit import GROUP, PLURAL, SPACE, Case, adds_another, changes, config_map, core, ends, starts
 
 Exists = kubernetes.client.ApiException
 KIND = (GROUP, "v1", PLURAL)
 
 
-def program(register: Callable[[Any, Any, bool], None]) -> Callable[[bool], Any]:
-    """``register(registry, client, buggy)`` declares the handlers."""
+def program(register: Callable[..., Any]) -> Callable[[bool], Any]:
+    """``register(registry, client, buggy)`` declares the handlers, and may return settings."""
 
     def make(buggy: bool) -> Any:
         async def main(kubeconfig: str) -> None:
             registry, client = kopf.OperatorRegistry(), core(kubeconfig)
             kopf.on.login(registry=registry)(lambda **words: kopf.login_with_kubeconfig(**words))
-            register(registry, client, buggy)
-            settings = kopf.OperatorSettings()
+            settings = register(registry, client, buggy) or kopf.OperatorSettings()
             settings.posting.enabled = False
             await kopf.operator(registry=registry, settings=settings, standalone=True, namespaces=[SPACE])
 
@@ -159,6 +158,41 @@ def replaces(registry, client, buggy):
             create_once(client, config_map(name, text=spec["text"]))
 
 
+@program
+def owner_later(registry, client, buggy):
+    @kopf.on.create(*KIND, registry=registry)
+    def create(name, uid, **_):
+        try:
+            client.create_namespaced_config_map(SPACE, config_map(name, k="v"))
+        except kubernetes.client.ApiException as error:
+            if error.status != 409:
+                raise
+            if buggy:
+                return
+        owner = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "name": name, "uid": uid}
+        client.patch_namespaced_config_map(name, SPACE, {"metadata": {"ownerReferences": [owner]}})
+
+
+@program
+def finalizes(registry, client, buggy):
+    """kopf (1.45) sends the patch with its finalizer again where the answer was lost. The second one is refused, and
+    then it waits for a change, which has come already. Where it does not retry by itself, it looks at the change."""
+
+    @kopf.on.create(*KIND, registry=registry)
+    @kopf.on.resume(*KIND, registry=registry)
+    def create(name, **_):
+        create_once(client, config_map(name, k="v"))
+
+    @kopf.on.delete(*KIND, registry=registry)
+    def delete(name, **_):
+        delete_once(client, name)
+
+    settings = kopf.OperatorSettings()
+    if not buggy:
+        settings.networking.error_backoffs = ()
+    return settings
+
+
 CASES = (
     Case(
         "generated-names", "kopf", "a retried create makes another object with a generated name", generated, (starts,)
@@ -175,4 +209,6 @@ CASES = (
         replaces,
         (starts, changes),
     ),
+    Case("owner-later", "kopf", "what exists is taken to have its owner", owner_later, (starts,)),
+    Case("finalizer-lost", "kopf", "kopf's own retries of the finalizer's patch", finalizes, (starts, ends)),
 )

@@ -11,7 +11,7 @@ from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import ConfigMap
 from lightkube.types import PatchType
 
-from tests.perturb.kit import GROUP, PLURAL, SPACE, Case, changes, ends, starts
+from tests.perturb.kit import GROUP, PLURAL, SPACE, Case, changes, ends, shares, shares_more, starts
 
 Widget = create_namespaced_resource(GROUP, "v1", "Widget", PLURAL)
 FAILED = (ApiError, httpx2.HTTPError)
@@ -202,6 +202,86 @@ async def follows_each_change(client, buggy):
         seen[name] = text
 
 
+@program
+async def renames(client, buggy):
+    """The child is named by the text; the one of the text before goes."""
+    before: dict[str, str] = {}
+    async for kind, widget in states(client):
+        if kind in ("SYNCED", "DELETED"):
+            continue
+        name, text = widget.metadata.name, widget.spec["text"]
+        await create_once(client, child(f"{name}-{text}"))
+        former = [f"{name}-{before[name]}"] if name in before else []
+        if not buggy:
+            former = [found.metadata.name async for found in client.list(ConfigMap, labels={"of": "widgets"})]
+        for one in former:
+            if one.startswith(f"{name}-") and one != f"{name}-{text}":
+                await delete_once(client, one)
+        before[name] = text
+
+
+@program
+async def observes_first(client, buggy):
+    """The status tells which text was seen, to do nothing twice."""
+    async for kind, widget in states(client):
+        if kind in ("SYNCED", "DELETED") or (widget.status or {}).get("seen") == widget.spec["text"]:
+            continue
+        name, text = widget.metadata.name, widget.spec["text"]
+        for step in ("seen", "done") if buggy else ("done", "seen"):
+            if step == "seen":
+                await client.patch(Widget.Status, name, {"status": {"seen": text}}, patch_type=MERGE)
+            else:
+                await client.apply(child(name, text=text), force=True)
+
+
+@program
+async def drops_versions(client, buggy):
+    """Notes the texts in a ConfigMap in which others note something, too. What is in it is known from a watch."""
+    known: list[ConfigMap] = []
+
+    async def follow():
+        while True:
+            try:
+                async for _, found in client.watch(ConfigMap, fields={"metadata.name": "shared"}, server_timeout=3600):
+                    known[:] = [found]
+            except FAILED:
+                await asyncio.sleep(1)
+
+    following = asyncio.ensure_future(follow())
+    try:
+        async for kind, widget in states(client):
+            while kind not in ("SYNCED", "DELETED"):
+                while not known:
+                    await asyncio.sleep(0.1)
+                shared = ConfigMap.from_dict(known[0].to_dict())
+                if shared.data.get(widget.metadata.name) == widget.spec["text"]:
+                    break
+                shared.data[widget.metadata.name] = widget.spec["text"]
+                if buggy:
+                    shared.metadata.resourceVersion = None
+                try:
+                    known[:] = [await client.replace(shared)]
+                except ApiError as error:
+                    if error.status.code != 409:
+                        raise
+                    known[:] = [await client.get(ConfigMap, "shared")]
+    finally:
+        following.cancel()
+
+
+@program
+async def forgets_timers(client, buggy):
+    """A widget is over after 20 seconds."""
+    async for kind, widget in states(client):
+        phase = (widget.status or {}).get("phase") if kind not in ("SYNCED", "DELETED") else "none"
+        if phase in ("none", "Over") or (buggy and phase == "Running"):
+            continue
+        name = widget.metadata.name
+        await client.patch(Widget.Status, name, {"status": {"phase": "Running"}}, patch_type=MERGE)
+        await asyncio.sleep(20)
+        await client.patch(Widget.Status, name, {"status": {"phase": "Over"}}, patch_type=MERGE)
+
+
 CASES = (
     Case("only-added", "lightkube", "what was there before the watch is not handled", only_added, (starts,)),
     Case("remembers-too-early", "lightkube", "done before the writes have passed", remembers_too_early(), (starts,)),
@@ -210,4 +290,14 @@ CASES = (
     Case("counts-from-memory", "lightkube", "children are counted in memory only", counts_from_memory, (starts,)),
     Case("finalizer-first", "lightkube", "the finalizer goes before the cleaning", finalizer_first, (starts, ends)),
     Case("misses-changes", "lightkube", "changes while it was away are lost", follows_each_change, (starts, changes)),
+    Case("renames", "lightkube", "knows from memory what it made before", renames, (starts, changes)),
+    Case("observes-first", "lightkube", "the status says seen before it is done", observes_first, (starts, changes)),
+    Case(
+        "drops-versions",
+        "lightkube",
+        "replaces what it has not seen",
+        drops_versions,
+        (shares, starts, shares_more, changes),
+    ),
+    Case("forgets-timers", "lightkube", "a restart loses what is due later", forgets_timers, (starts,)),
 )

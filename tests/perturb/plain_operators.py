@@ -7,7 +7,21 @@ from typing import Any
 import kubernetes
 import urllib3
 
-from tests.perturb.kit import GROUP, PLURAL, SPACE, Case, Tree, adds_another, changes, config_map, core, ends, starts
+from tests.perturb.kit import (
+    GROUP,
+    PLURAL,
+    SPACE,
+    Case,
+    Tree,
+    adds_another,
+    changes,
+    config_map,
+    core,
+    ends,
+    gives_up,
+    keeps,
+    starts,
+)
 
 Refused = kubernetes.client.ApiException
 FAILED = (Refused, urllib3.exceptions.HTTPError, OSError)
@@ -174,6 +188,65 @@ def believes_its_cache(cluster: Cluster, buggy: bool) -> None:
         cluster.create_once(body)
 
 
+@program
+def deletes_by_name(cluster: Cluster, buggy: bool) -> None:
+    """What has expired is deleted a while later."""
+
+    def look(found: Any) -> None:
+        if found.data["expired"] == "yes" and not cluster.stop.wait(0.3):
+            conditions = None if buggy else {"uid": found.metadata.uid}
+            body = kubernetes.client.V1DeleteOptions(preconditions=conditions)
+            try:
+                cluster.core.delete_namespaced_config_map(found.metadata.name, SPACE, body=body)
+            except Refused as error:
+                if error.status not in (404, 409):
+                    raise
+
+    chosen = {"label_selector": "temporary=yes"}
+    listed = cluster.core.list_namespaced_config_map(SPACE, resource_version="0", **chosen)
+    for found in listed.items:
+        look(found)
+    stream = kubernetes.watch.Watch()
+    options = {"resource_version": listed.metadata.resource_version, "timeout_seconds": 3600}
+    options["_request_timeout"] = (5, 60)
+    for event in stream.stream(cluster.core.list_namespaced_config_map, SPACE, **chosen, **options):
+        if event["type"] in ("ADDED", "MODIFIED"):
+            look(event["object"])
+
+
+@program
+def trusts_its_cache(cluster: Cluster, buggy: bool) -> None:
+    for kind, widget in each(cluster):
+        if kind == "DELETED":
+            continue
+        how = {"resource_version": "0"} if buggy else {}
+        chosen = f"widget={name_of(widget)}"
+        if not cluster.core.list_namespaced_config_map(SPACE, label_selector=chosen, **how).items:
+            metadata = {"generateName": f"{name_of(widget)}-", "labels": {"widget": name_of(widget)}}
+            cluster.core.create_namespaced_config_map(SPACE, {"metadata": metadata})
+
+
+@program
+def counts_twice(cluster: Cluster, buggy: bool) -> None:
+    """The status counts the changes of the text."""
+    for kind, widget in each(cluster):
+        seen = widget["metadata"].get("generation")
+        for attempt in range(3 if kind != "DELETED" else 0):
+            try:
+                known = cluster.custom.get_namespaced_custom_object(GROUP, "v1", SPACE, PLURAL, name_of(widget))
+                status = known.get("status") or {}
+                if status.get("seen") == seen and not (buggy and attempt):
+                    break
+                known["status"] = {"seen": seen, "changes": status.get("changes", 0) + 1}
+                args = GROUP, "v1", SPACE, PLURAL, name_of(widget), known
+                cluster.custom.replace_namespaced_custom_object_status(*args)
+            except Refused:
+                raise
+            except FAILED:
+                continue
+            break
+
+
 CASES = (
     Case("stops-watching", "kubernetes", "does not list anew after 410", stops_watching, (starts, changes)),
     Case("retries-creation", "kubernetes", "retries a creation with a generated name", retries_creation, (starts,)),
@@ -181,4 +254,13 @@ CASES = (
     Case("adds-up-again", "kubernetes", "a restart adds up again", adds_up, (starts, adds_another)),
     Case("forgets-the-second", "kubernetes", "deletes first what it finds the rest by", leaks, (starts, ends)),
     Case("believes-its-cache", "kubernetes", "deletes by an old list", believes_its_cache, (starts, adds_another)),
+    Case(
+        "deletes-by-name",
+        "kubernetes",
+        "deletes what has taken the name",
+        deletes_by_name,
+        (keeps, gives_up, keeps),
+    ),
+    Case("trusts-its-cache", "kubernetes", "looks into a cache before it creates", trusts_its_cache, (starts,)),
+    Case("counts-twice", "kubernetes", "adds one again after a lost answer", counts_twice, (starts, changes)),
 )

@@ -1,8 +1,11 @@
 """Perturbation finds bugs, and no others; the whole set is run by ``python -m tests.perturb.run``."""
 
+import asyncio
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb.campaign import perturb
 from kcm_cli.testing.perturb.points import Point, Spot, kinds_of, point_of, points_of
 from kcm_cli.testing.perturb.states import differences, masked
+from kcm_cli.testing.perturb.trial import Trial
 from tests.perturb.kit import OPTIONS
 from tests.perturb.run import CASES
 
@@ -30,6 +34,76 @@ def test_a_bug_is_found_and_told_and_its_mending_stands(sandbox: Sandbox, name: 
     assert perturb(sandbox, CASES[name].scenario(False), only=[found[0].point]) == []
 
 
+PROCESS = """
+import base64, http.client, json, os, ssl, sys, urllib.parse, yaml
+
+config = yaml.safe_load(open(os.environ["KUBECONFIG"]))
+cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+ca = base64.b64decode(cluster["certificate-authority-data"]).decode()
+address = urllib.parse.urlsplit(cluster["server"]).netloc
+path = "/api/v1/namespaces/default/configmaps"
+
+def ask(method, path, body=None):
+    connection = http.client.HTTPSConnection(address, context=ssl.create_default_context(cadata=ca))
+    headers = {"Authorization": "Bearer " + user["token"], "Content-Type": "application/json"}
+    connection.request(method, path, body and json.dumps(body), headers)
+    return connection.getresponse()
+
+for line in ask("GET", path + "?watch=1&labelSelector=copy%3Dyes"):
+    if json.loads(line)["type"] == "ADDED":
+        ask("POST", path, {"metadata": {"generateName" if "buggy" in sys.argv else "name": "copy-of-a"}}).read()
+"""
+
+
+def test_a_command_is_killed_and_started_anew(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A process makes another copy after its crash, and one with the bug mended does not."""
+    (tmp_path / "copying.py").write_text(PROCESS)
+    command = [sys.executable, str(tmp_path / "copying.py")]
+
+    def scenario(*words: str) -> Callable[[Trial], None]:
+        def play(trial: Trial) -> None:
+            trial.operator([*command, *words])
+            metadata = {"name": "a", "labels": {"copy": "yes"}}
+            trial.sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+            trial.settle()
+
+        return play
+
+    (found,) = perturb(sandbox, scenario("buggy"), kinds=("crash",))
+    assert str(found.point) == "crash@create:configmaps:default/copy-of-a*#1"
+    assert "there are 2, not 1" in found.story
+    assert perturb(sandbox, scenario(), only=[point_of("crash@create:configmaps:default/copy-of-a#1")]) == []
+
+
+def test_what_was_killed_does_not_find_the_credentials_of_the_next_start(sandbox: Sandbox) -> None:
+    """Its loop goes on while it ends, as kopf's does, which logs in again where it is refused."""
+    told: list[str] = []
+    released, done = threading.Event(), threading.Event()
+
+    async def main(kubeconfig: str) -> None:
+        told.append(kubeconfig)
+        try:
+            await asyncio.sleep(1e6)
+        finally:
+            await asyncio.to_thread(released.wait)
+            try:
+                transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, *address)
+                transport.close()
+            except OSError as error:
+                told.append(type(error).__name__)
+            done.set()
+
+    host, _, port = sandbox.url.removeprefix("https://").rpartition(":")
+    address = host, int(port)
+    with sandbox.operator(main) as operator:
+        operator.restart()
+        released.set()
+        assert done.wait(10)
+        first, second, *refused = told
+        assert first != second == operator.kubeconfig
+        assert refused == ["ConnectionRefusedError"]
+
+
 def test_points_are_read_as_they_are_written() -> None:
     point = Point("crash", Spot("update", "widgets.example.com/status", "ns/web-*", 2))
     assert point_of(str(point)) == point
@@ -37,7 +111,7 @@ def test_points_are_read_as_they_are_written() -> None:
     for wrong in ("", "crash", "crash@a:b#1", "burn@a:b:c#1", "crash@a:b:c#x"):
         with pytest.raises(ValueError, match="is no point"):
             point_of(wrong)
-    assert kinds_of("") == ("crash", "lost", "conflict", "stale", "missed")
+    assert kinds_of("") == ("crash", "lost", "conflict", "stale", "older", "missed")
     assert kinds_of("lost,crash") == ("lost", "crash")
     with pytest.raises(ValueError, match="choose from crash"):
         kinds_of("lost,found")
@@ -46,7 +120,7 @@ def test_points_are_read_as_they_are_written() -> None:
 def test_of_many_points_those_are_taken_that_lie_evenly_among_them() -> None:
     spots = [Spot("create", "pods", str(number), 1) for number in range(10)]
     assert [one.spot.name for one in points_of(spots, [], [], ("crash",), 5)] == ["0", "2", "4", "6", "8"]
-    assert len(points_of(spots, spots[:1], spots[:2], kinds_of(""), 0)) == 10 + 10 + 1 + 12 + 2
+    assert len(points_of(spots, spots[:1], spots[:2], kinds_of(""), 0)) == 10 + 10 + 1 + 12 + 10 + 2
 
 
 def test_what_differs_in_the_references_stands_for_anything() -> None:

@@ -13,6 +13,7 @@ conflict  somebody else changes the object just before it (where it names a vers
 second    what the manager sees stands still from before it on, for a second
 minute    the same for a minute
 old       the manager dies after it, and the next one starts with what was there before, for a minute
+older     the same with what was there before the step
 """
 
 import argparse
@@ -48,12 +49,13 @@ from tests.simulation.stories.kit import Story
 from tests.simulation.world import NAMESPACE, World, simulate
 from tests.unit.controllers.certificatesigningrequest_signing.conftest import write_ca
 
-KINDS = ("before", "after", "lost", "refused", "conflict", "second", "minute", "old")
-BLIND_S = {"second": 1.0, "minute": 60.0, "old": 60.0}
+KINDS = ("before", "after", "lost", "refused", "conflict", "second", "minute", "old", "older")
+BLIND_S = {"second": 1.0, "minute": 60.0, "old": 60.0, "older": 60.0}
 START_S, STEP_S, BETWEEN_S, LIMIT_S, QUIET_S = 5.0, 120.0, 15.0, 1800.0, 600.0
 TIMES, MORE = 2, 4
 """Nothing is written more than twice as often as without and four times, nor tried in vain for ever."""
 _TOUCHED = "perturb.kcm.dev/touched"
+_ANY_WILL_DO = frozenset({_TOUCHED, "podCIDR", "podCIDRs"})
 _LEFT_OUT = ("events", "leases")
 _UNCOMPARED = frozenset({"events", "leases", "podmetrics", "ipaddresses"})
 
@@ -113,6 +115,7 @@ class Play:
         self._reference = reference
         self._counts: Counter[tuple[str, str, str, str]] = Counter()
         self._quiet = False
+        self._settled_at = 0
         self._managers: list[asyncio.Task[None]] = []
         self._base = snapshots.take(world.server.store)
 
@@ -123,15 +126,16 @@ class Play:
             await step(world)
         self._base = snapshots.take(world.server.store)
         world.server.store.observers.append(self._observe)
+        self._settled_at = world.server.store.revision
         self._start()
         await world.clock.sleep(START_S)
         self.run.early = len(self.run.spots)
         for step in self._story.steps:
+            self._settled_at = world.server.store.revision
             await step(world)
             if wrong := await self._settled():
                 return wrong
-        if self._point is not None:
-            await world.clock.sleep(BLIND_S.get(self._point.kind, 0.0))
+        await world.clock.sleep(STEP_S)
         self._quiet = True
         await world.clock.sleep(QUIET_S)
         self.run.states.append(self._state())
@@ -174,6 +178,7 @@ class Play:
         return {key: [_placeless(one) for one in several] for key, several in state.items()}
 
     def _wrong(self, reference: Run) -> Iterator[str]:
+        yield from self._story.check(self._world)
         yield from differences(reference.states[-1], self.run.states[-1])
         for key, count, once in counts_above(reference.late, self.run.late):
             yield f"{count} times {key} in ten minutes with nothing to do, and {once} without"
@@ -236,15 +241,16 @@ class Play:
             await send(write.request)
         if kind == "lost":
             raise ConnectionLost(f"{write.request.method} {write.request.path}: no answer")
-        asyncio.get_running_loop().call_soon(self._replace, before if kind == "old" else 0)
+        seen = {"old": before, "older": self._settled_at}.get(kind, 0)
+        asyncio.get_running_loop().call_soon(self._replace, kind, seen)
         await asyncio.Event().wait()  # until the manager has died
         raise AssertionError
 
-    def _replace(self, seen: int) -> None:
+    def _replace(self, kind: str, seen: int) -> None:
         self._managers[-1].cancel()
         self._start()
         if seen:
-            self._stale("old", seen)
+            self._stale(kind, seen)
 
     def _stale(self, kind: str, revision: int) -> None:
         fault = Fault("stale", user_agent="kcm/*", revision=revision, for_s=BLIND_S[kind])
@@ -283,7 +289,7 @@ def _placeless(doc: Any) -> Any:
         return [_placeless(one) for one in doc]
     if not isinstance(doc, dict):
         return doc
-    doc = {key: _placeless(one) for key, one in doc.items() if key != _TOUCHED}
+    doc = {key: _placeless(one) for key, one in doc.items() if key not in _ANY_WILL_DO}
     if doc.get("annotations") == {}:
         del doc["annotations"]
     doc = {key: one for key, one in doc.items() if key not in ("addresses", "notReadyAddresses")} | {

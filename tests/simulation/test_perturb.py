@@ -2,18 +2,21 @@
 
 import pytest
 
-from tests.simulation.perturb import KINDS, Point, play, points_of, reference_of
+from kcm_cli.manager.controller_map import CONTROLLERS
+from tests.simulation.perturb import KINDS, Point, Run, explained_of, play, points_of, reference_of
+from tests.simulation.stories import STORIES, UNTOLD
 
 STORY = "replicationcontroller"
+CHEAP = ("tokens", "roles", "pod-groups", "mirrored-endpoints")
 
 
 @pytest.fixture(scope="module")
-def reference():
+def reference() -> Run:
     return reference_of(STORY)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_controller_stands(kind: str, reference) -> None:
+def test_a_controller_stands(kind: str, reference: Run) -> None:
     """The first creation of a pod, or the first update, with one thing gone wrong."""
     verb = "update" if kind == "conflict" else "create"
     points = [point for point in points_of(STORY, reference) if point.kind == kind and point.spot.verb == verb]
@@ -22,8 +25,31 @@ def test_a_controller_stands(kind: str, reference) -> None:
     assert (run.fired, wrong) == (True, []), point
 
 
-def test_what_goes_wrong_is_seen(reference) -> None:
-    """A write that never comes is told: the same, with the controllers away for good."""
+@pytest.mark.parametrize("story", CHEAP)
+def test_of_other_stories_each_kind_once(story: str) -> None:
+    """Their writes in turn, each with another thing gone wrong."""
+    found = reference_of(story)
+    points = points_of(story, found)
+    for number, kind in enumerate(KINDS):
+        several = [point for point in points if point.kind == kind]
+        if several:
+            point = several[number % len(several)]
+            run, wrong = play(story, point, found)
+            assert (run.fired, explained_of(str(point), wrong)[0]) == (True, []), point
+
+
+def test_each_controller_that_writes_is_in_a_story() -> None:
+    """``reference_of`` sees to it that they write in theirs."""
+    told = {f"{name}-controller" for story in STORIES.values() for name in story.about}
+    names = {descriptor.name for descriptor in CONTROLLERS if not descriptor.cloud_only}
+    assert names - told == UNTOLD.keys()
+    assert told <= names
+
+
+def test_what_goes_wrong_is_seen(reference: Run) -> None:
+    """A manager that dies for good after its first pod leaves one out, and that is told."""
     spot = next(one for one in reference.spots if one.verb == "create" and one.resource == "pods")
     run, _ = play(STORY, Point(STORY, "after", spot), reference)
     assert sum(line.strip() == "after" for line in run.told) == 1
+    short = Run(states=[{**state, "pods rc-*": state["pods rc-*"][:1]} for state in reference.states])
+    assert "pods rc-*: there are 2, not 1" in play(STORY, None, short)[1]

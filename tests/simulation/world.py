@@ -133,10 +133,10 @@ class World:
         namespace = "" if "namespaces" in path else namespace
         await self.client.create(_resource(path, namespaced=bool(namespace)), namespace, doc)
 
-    def objects(self, path: str) -> list[Doc]:
+    def objects(self, path: str, namespace: str = NAMESPACE) -> list[Doc]:
         """The objects of a resource (``apps/v1/deployments``) as the store has them."""
         found: list[Doc] = []
-        for stored in self.server.store.list(_gvr(path), NAMESPACE):
+        for stored in self.server.store.list(_gvr(path), namespace):
             found.append(stored.doc)
         return found
 

@@ -71,7 +71,7 @@ class NodeLifecycleController:
         self._steady: dict[str, Steady] = {}
         self._zones: dict[str, ZoneState] = {}
         self._queues: dict[str, ZoneQueue] = {}
-        self._retry: set[str] = set()
+        self._marked: set[str] = set()
         self.taint_eviction: Runnable | None = None
         if not context.gates.enabled("SeparateTaintEvictionController"):
             log.info("Running TaintEvictionController as part of NodeLifecyleController")
@@ -94,7 +94,7 @@ class NodeLifecycleController:
     def _forget(self, node: Node) -> None:
         self._health.pop(node.name, None)
         self._steady.pop(node.name, None)
-        self._retry.discard(node.name)
+        self._marked.discard(node.name)
         for queue in self._queues.values():
             queue.remove(node.name)
 
@@ -268,16 +268,22 @@ class NodeLifecycleController:
     # -- pods of silent nodes
 
     async def _pods_follow(self, node: Node, ready: Condition, before: Condition | None) -> None:
-        """Once a node stops being ready for us (not by its own word), its pods are not ready either."""
-        was_ready = before is not None and before.status == "True"
-        lost = was_ready and ready.status != "True"
+        """The pods of a silent node (one that does not say itself that it is not ready) are not ready either.
+
+        Also those of one that was silent already when this manager started: the last one may have died before its pods
+        were marked. Upstream marks them on the change of the node only.
+        """
+        if ready.status == "True":
+            self._marked.discard(node.name)
+            return
+        lost = before is not None and before.status == "True"
         if lost:
             message = f"Node {node.name} status is now: NodeNotReady"
             self._recorder.emit(plan.about(node, "NodeNotReady", message))
-        if lost or (node.name in self._retry and not was_ready):
-            self._retry.add(node.name)
+        if lost or (ready.status == "Unknown" and node.name not in self._marked):
+            self._marked.discard(node.name)
             await self._mark(self._pods.store.by_index(NODE, node.name))
-        self._retry.discard(node.name)
+            self._marked.add(node.name)
 
     async def sync_pod(self, key: str) -> None:
         """A pod that was just bound to a node that is not ready is not ready."""

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-KINDS = ("crash", "lost", "conflict", "stale", "missed")
+KINDS = ("crash", "lost", "conflict", "stale", "older", "missed")
 _TOLD = {
     "crash": "crashed after {}",
     "lost": "lost the answer to {}",
     "conflict": "was refused {} with a conflict",
     "stale": "saw nothing from {} on for a while",
+    "older": "crashed after {}, and was started anew on a server that had seen nothing since the step before",
     "missed": "missed {} and all that followed, then had to list anew",
 }
 _OLD = "crashed after {}, and was started anew on a server that had not seen that yet"
@@ -74,7 +75,7 @@ def points_of(
     writes: of the operator; conflicting: those of them that a conflict can meet; seen: changes that its watches show.
     """
     sources = {"crash": list(writes), "conflict": list(conflicting), "stale": list(seen)}
-    sources |= {"lost": sources["crash"], "missed": sources["stale"]}
+    sources |= {"lost": sources["crash"], "older": sources["crash"], "missed": sources["stale"]}
     sources["stale"] = [*sources["stale"], *sources["crash"]]
     found = [Point(kind, spot) for kind in kinds for spot in sources[kind]]
     if most <= 0 or len(found) <= most:

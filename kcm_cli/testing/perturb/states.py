@@ -86,13 +86,20 @@ def plain(value: Any, namespace: str) -> Any:
     if isinstance(value, dict):
         if "generateName" in value and "name" in value:
             value = {**value, "name": "*"}
-        return {key: plain(one, namespace) for key, one in value.items() if key not in _DROPPED}
+        return {key: _in_order(key, plain(one, namespace)) for key, one in value.items() if key not in _DROPPED}
     if isinstance(value, list):
         return [plain(one, namespace) for one in value]
     if isinstance(value, str):
         text = value.replace(namespace, "NAMESPACE") if namespace else value
         return _RANDOM.sub("UID", _TIME.sub("TIME", text))
     return value
+
+
+def _in_order(key: str, value: Any) -> Any:
+    """Conditions by their types: their order tells only which came first."""
+    if key != "conditions" or not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        return value
+    return sorted(value, key=lambda one: str(one.get("type")))
 
 
 def masked(first: State, second: State) -> State:

@@ -120,6 +120,7 @@ class Trial:
         self._polls = False
         self._timers: list[asyncio.TimerHandle] = []
         self._store = sandbox.running.store
+        self._settled = 0
         sandbox.run(self._attach)
 
     # -- for the scenario
@@ -127,18 +128,23 @@ class Trial:
     def operator(
         self, program: Program, *, user: str = "operator", groups: Sequence[str] = ("system:masters",)
     ) -> Operator:
-        """Start the operator under test. Call it once for each operator; their users need different names."""
+        """Start the operator under test. Call it once for each operator; their users need different names.
+
+        Raises OperatorError where it ends at once, OSError for a command that cannot be run.
+        """
         one = self.sandbox.operator(program, user=user, groups=groups)
         self._users.add(user)
         one.start()
         self._operators.append(one)
-        self._await_watch(user)
+        self._await_watch(one)
         return one
 
-    def _await_watch(self, user: str) -> None:
-        """Let it get ready: it has a watch open, or has had some time for that."""
+    def _await_watch(self, one: Operator) -> None:
+        """Let it get ready: it has a watch open, or has had some time for that. Raises OperatorError."""
+        user = one.user
         deadline = time.monotonic() + _START_S
         while time.monotonic() < deadline and not self.sandbox.run(lambda: self._watches(user)):
+            one.check()
             if self._polls and time.monotonic() > deadline - _START_S + _POLLS_S:
                 return
             if self._virtual:
@@ -162,7 +168,7 @@ class Trial:
         """
         if self._reference is None:
             self._rest()
-            self.record.checkpoints.append(self._state())
+            self._checkpoint()
             return
         index = len(self.record.checkpoints)
         wanted = self._reference.checkpoints[min(index, len(self._reference.checkpoints) - 1)]
@@ -171,7 +177,11 @@ class Trial:
             if passed >= self._limit_s:
                 raise Perturbed(self.story([f"it was not as it should be after {self._told(passed)}:", *wrong]))
             passed += self._step(passed)
+        self._checkpoint()
+
+    def _checkpoint(self) -> None:
         self.record.checkpoints.append(self._state())
+        self._settled = self.sandbox.run(lambda: self._store.revision)
 
     def finish(self) -> None:
         """Judge the run. Raises Perturbed."""
@@ -290,6 +300,7 @@ class Trial:
     # -- on the sandbox's thread
 
     def _attach(self) -> None:
+        self._settled = self._store.revision
         self.sandbox.running.api.interceptors.append(self._intercept)
         self._store.observers.append(self._observe)
 
@@ -330,13 +341,14 @@ class Trial:
             self._arrived[spot.verb, spot.resource, spot.name] -= 1
             raise
         self._answered(asked, spot, answer)
-        if kind in ("crash", "lost", "stale"):
+        if kind in ("crash", "lost", "stale", "older"):
             self.fired = True
             self._story[-1] += f", PERTURBED ({kind})"
             if kind != "lost":
                 self._crash(asked.user.name)
-            if kind == "stale":
-                fault = Fault("stale", user=asked.user.name, revision=before, for_s=BLIND_S)
+            if kind in ("stale", "older"):
+                seen = before if kind == "stale" else self._settled
+                fault = Fault("stale", user=asked.user.name, revision=seen, for_s=BLIND_S)
                 self.sandbox.running.api.faults.add(fault)
             raise Dropped(effect=True)
         return answer

@@ -32,7 +32,7 @@ class Explanation:
 
 EXPLAINED = (
     Explanation(
-        "[^/]*/(minute|old)@.*",
+        "[^/]*/(minute|old|older)@.*",
         r"\d+ times (node-lifecycle|taint-eviction)-controller .*",
         "for a minute no heartbeat is seen, so nodes count as silent, with upstream as well; it is taken back",
     ),

@@ -21,7 +21,8 @@ class Story:
     about: the controllers that have to write something in it. steps: each is followed by a wait until all is settled.
     before: done before the first manager starts. only: the controllers that run, by name; all if empty (long times are
     cheap without those that do something every second). flags, through, served: see ``World.manager``. start: what goes
-    wrong at the start of the manager counts, too; it is the same in all stories.
+    wrong at the start of the manager counts, too; it is the same in all stories. check: what is wrong at the end beside
+    what differs.
     """
 
     about: Sequence[str]
@@ -33,6 +34,7 @@ class Story:
     served: frozenset[str] = frozenset()
     through: Callable[[Transport], Transport] = lambda transport: transport
     start: bool = False
+    check: Callable[[World], Sequence[str]] = lambda world: ()
 
 
 def kind(path: str, *, namespaced: bool = True) -> Resource[PartialObject]:

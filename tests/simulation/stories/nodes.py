@@ -1,5 +1,8 @@
 """Nodes that come, fail and go, and their pods."""
 
+from collections import Counter
+from collections.abc import Sequence
+
 from kcm_cli.sandbox.nodes import commands
 from tests.simulation.stories.kit import (
     NODES,
@@ -48,6 +51,12 @@ def tolerating(key: str, seconds: int) -> dict[str, object]:
     return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
 
 
+def shared_ranges(world: World) -> Sequence[str]:
+    """Ranges of addresses that two nodes have, and nodes without one: which one a node has does not matter."""
+    given = Counter(str(dict(doc)["spec"].get("podCIDR", "none")) for doc in world.objects("v1/nodes", ""))
+    return [f"{cidr} is the range of {count} nodes" for cidr, count in given.items() if count > 1]
+
+
 RANGED = ("--allocate-node-cidrs=true", "--cluster-cidr=10.0.0.0/22")
 
 STORIES = {
@@ -86,6 +95,7 @@ STORIES = {
     "node-addresses": Story(
         about=("node-ipam", "ttl"),
         flags=RANGED,
+        check=shared_ranges,
         steps=(
             made(NODES, "a"),
             made(NODES, "b"),

@@ -210,6 +210,25 @@ def test_pods_of_a_silent_node_are_not_ready_even_if_it_cannot_be_tainted(play):
     play(life)
 
 
+def test_pods_of_a_silent_node_are_not_ready_even_if_the_manager_dies_before_it_says_so(play):
+    async def life(world: World) -> None:
+        await world.pod("p", {"nodeName": "node-1", "terminationGracePeriodSeconds": 1})
+        await world.wait(10)
+        forbidden = Refusing(world.server.transport(), lambda request: request.path.endswith("/pods/p/status"))
+        async with running(world, forbidden):
+            await commands.fail(world.client, "node-1")
+            while not forbidden.refused:
+                await world.wait(1)
+        ready = [c for c in (await world.get(NODES, "node-1"))["status"]["conditions"] if c["type"] == "Ready"]
+        assert [c["status"] for c in ready] == ["Unknown"]
+        assert (await world.condition("p", "Ready"))["status"] == "True"
+        async with running(world, world.server.transport()):
+            await world.wait(10)
+            assert (await world.condition("p", "Ready"))["status"] == "False"
+
+    play(life)
+
+
 def test_what_is_said_of_a_pod_meanwhile_is_not_written_over(play):
     """The cache lags behind: the pod was given another status. It is marked once the cache has caught up."""
 
