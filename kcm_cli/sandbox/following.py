@@ -172,7 +172,7 @@ class FollowingLoop(asyncio.SelectorEventLoop):
     def _release(self, _: object) -> None:
         self._holds -= 1
 
-    async def create_connection(self, *args: Any, **options: Any) -> Any:  # type: ignore[override]  # typeshed has overloads
+    async def create_connection(self, *args: Any, **options: Any) -> Any:
         self._check()
         return await super().create_connection(*args, **options)
 

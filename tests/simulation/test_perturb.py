@@ -7,7 +7,7 @@ from tests.simulation.perturb import KINDS, Point, Run, explained_of, play, poin
 from tests.simulation.stories import STORIES, UNTOLD
 
 STORY = "replicationcontroller"
-CHEAP = ("tokens", "roles", "pod-groups", "mirrored-endpoints")
+CHEAP = ("tokens", "mirrored-endpoints")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -141,13 +141,13 @@ class Trial:
 
     def _await_watch(self, one: Operator) -> None:
         """Let it get ready: it has a watch open, or has had some time for that. Raises OperatorError."""
-        user = one.user
         deadline = time.monotonic() + _START_S
-        while time.monotonic() < deadline and not self.sandbox.run(lambda: self._watches(user)):
+        self._polls = False
+        while time.monotonic() < deadline and not self.sandbox.run(lambda: self._watches(one.user)):
             one.check()
             if self._polls and time.monotonic() > deadline - _START_S + _POLLS_S:
                 return
-            if self._virtual:
+            if one.virtual:
                 self.sandbox.advance(0.1)
             time.sleep(_REAL_STEP_S / 10)
 
@@ -448,6 +448,9 @@ class Trial:
             try:
                 one.restart()
                 self._story.append("(it was started anew)")
+                if not one.virtual:  # the cluster's time goes on faster, and would be past what it is to see
+                    with suppress(OperatorError):
+                        self._await_watch(one)
             finally:
                 self.sandbox.loop.call_soon_threadsafe(holding.close)
 

@@ -37,6 +37,12 @@ EXPLAINED = (
         "for a minute no heartbeat is seen, so nodes count as silent, with upstream as well; it is taken back",
     ),
     Explanation(
+        "[^/]*/(before|after|old|older)@.*",
+        r"endpoint.*: metadata\.annotations.* .*last-change-trigger-time.*",
+        "what triggered the last change is remembered by the manager, with upstream as well: the next one starts with "
+        "the creation of the Service",
+    ),
+    Explanation(
         "referenced-token/before@serviceaccount-token-controller:update:serviceaccounts:robot#1",
         r"serviceaccounts robot: secrets is \[\{'name': 't'\}\], and was not set",
         "the reference to a deleted token is taken away on its deletion only, with upstream as well: at a start nobody "
