@@ -43,6 +43,12 @@ EXPLAINED = (
         "the creation of the Service",
     ),
     Explanation(
+        r"(broken-device|claims-of-devices)/.*@resourceclaim-controller:update:resourceclaims(/status)?:.*",
+        r"resourceclaims\.resource\.k8s\.io .*: metadata\.finalizers is .*delete-protection.*, and was not set",
+        "the finalizer of a claim that was freed before the manager died stays until the claim is deleted or allocated "
+        "again, with upstream as well: one without an allocation may be one that the scheduler is about to allocate",
+    ),
+    Explanation(
         "referenced-token/before@serviceaccount-token-controller:update:serviceaccounts:robot#1",
         r"serviceaccounts robot: secrets is \[\{'name': 't'\}\], and was not set",
         "the reference to a deleted token is taken away on its deletion only, with upstream as well: at a start nobody "
