@@ -141,3 +141,37 @@ def test_a_range_that_is_none_holds_nothing_and_costs_others_nothing(text: str) 
     odd = one("odd", text, "10.9.0.0/16")
     assert plan.networks_of(odd) == (ipaddress.ip_network("10.9.0.0/16"),)
     assert set(plan.overlapping(WIDE, [odd, WIDE, OTHER])) >= {"odd"}
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+EARLY, LATE = "2025-12-31T23:59:55Z", "2025-12-31T23:59:50Z"
+"""A deletion within the grace period, and one before it."""
+
+
+def leaving(since: str, *, held: bool = True) -> ServiceCIDR:
+    finalizers = (plan.FINALIZER,) if held else ()
+    meta = ObjectMeta(name="r", uid="u", deletion_timestamp=since, finalizers=finalizers)
+    return ServiceCIDR(metadata=meta, spec=ServiceCIDRSpec(cidrs=("192.168.0.0/24",)))
+
+
+def test_a_range_is_protected_and_ready() -> None:
+    assert plan.plan(OTHER, [OTHER], [], NOW) == plan.Plan(plan.protection(OTHER), plan.READY)
+
+
+@pytest.mark.parametrize(
+    ("current", "objects", "expected"),
+    [
+        pytest.param(leaving(EARLY), [ip("192.168.0.9")], "blocked", id="an address needs it"),
+        pytest.param(leaving(EARLY), [], "waits", id="within the grace period"),
+        pytest.param(leaving(LATE), [], "released", id="after it"),
+        pytest.param(leaving(LATE, held=False), [], "nothing", id="without the finalizer"),
+    ],
+)
+def test_a_range_that_is_deleted(current: ServiceCIDR, objects: list[IPAddress], expected: str) -> None:
+    plans = {
+        "blocked": plan.Plan(condition=plan.BLOCKED, orphan=ipaddress.ip_address("192.168.0.9")),
+        "waits": plan.Plan(wait_s=5.0),
+        "released": plan.Plan(plan.release(current), releases=True),
+        "nothing": plan.Plan(),
+    }
+    assert plan.plan(current, [current], objects, NOW) == plans[expected]
