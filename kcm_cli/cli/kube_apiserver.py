@@ -1,4 +1,4 @@
-"""``kube-apiserver`` of the folder that ``kcm sandbox assets`` makes: a sandbox, told by kube-apiserver's flags.
+"""``kube-apiserver`` of the folder that ``kcm sandbox assets`` makes: a sandbox, configured by kube-apiserver's flags.
 
 envtest starts it, asks /healthz every 100 ms, and ends it with SIGTERM. Nodes and controllers follow once requests are
 answered. The sandbox's own flags are in the variable KCM_SANDBOX_FLAGS.

@@ -69,7 +69,7 @@ tls-curve-preferences tls-min-version v vmodule watch-cache:b watch-cache-sizes 
 allow-metric-labels-manifest show-hidden-metrics-for-version default-watch-cache-size
 emulation-forward-compatible:b runtime-config-emulation-forward-compatible:b
 """
-"""How etcd, caches, queues, logs and other servers are used: there are none here, or nobody can tell the difference."""
+"""How etcd, caches, queues, logs and other servers are used: there are none here, or clients see no difference."""
 WITHOUT_EFFECT = """
 audit-log-path audit-policy-file audit-webhook-config-file cors-allowed-origins debug-socket-path
 default-not-ready-toleration-seconds default-unreachable-toleration-seconds enable-bootstrap-token-auth:b

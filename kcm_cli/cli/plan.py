@@ -79,10 +79,10 @@ def _snapshot(command: Command, progress: "_Progress") -> Snapshot:
     path = _kubeconfig(command.kubeconfig)
     namespace = command.options.namespace
 
-    def told(kind: str, count: int) -> None:
+    def taken(kind: str, count: int) -> None:
         progress(f"reading {kind}: {count}")
 
-    return asyncio.run(take(path, include=command.include, namespace=namespace, progress=told))
+    return asyncio.run(take(path, include=command.include, namespace=namespace, progress=taken))
 
 
 def _save(snapshot: Snapshot, path: str) -> None:
@@ -108,15 +108,10 @@ def _print(answer: Answer, output: str) -> None:
 
 def _kubeconfig(given: str) -> str:
     """The file to go by; empty for a pod's own service account, where there is none."""
-    if given:
-        return given
-    named = [name for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
-    there = [name for name in named if Path(name).is_file()]
-    choosing = [name for name in there if kubeconfig.chooses(Path(name))]
-    usual = str(Path.home() / ".kube" / "config")
-    if named or Path(usual).is_file() or "KUBERNETES_SERVICE_HOST" not in os.environ:
-        return next(iter((*choosing, *there, *named)), usual)
-    return ""
+    if given or os.environ.get("KUBECONFIG", "").strip(os.pathsep):
+        return given or kubeconfig.usual()
+    usual = kubeconfig.usual()
+    return "" if "KUBERNETES_SERVICE_HOST" in os.environ and not Path(usual).is_file() else usual
 
 
 class _Progress:

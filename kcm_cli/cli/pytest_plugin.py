@@ -134,7 +134,7 @@ def kcm_start(pytestconfig: pytest.Config) -> Iterator[Starter]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that has failed tells what is in its cluster."""
+    """The report of a failed test lists what is in its cluster."""
     report = yield
     if report.failed and call.when != "teardown":
         fixtures: dict[str, Any] = getattr(item, "funcargs", {})

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a sandbox until it is told to end; the exit code."""
+    """Run a sandbox until a signal ends it; the exit code."""
     if list(arguments[:1]) == ["nodes"]:
         from kcm_cli.cli import sandbox_nodes  # imported here: a sandbox needs no session to start
 

@@ -1,4 +1,4 @@
-"""The manager of a sandbox: told by flags where its cluster is, and run on the sandbox's loop."""
+"""The manager of a sandbox: it finds its cluster by flags, and runs on the sandbox's loop."""
 
 import asyncio
 import socket
@@ -49,7 +49,7 @@ class SandboxManager:
         return await self._run(stop, lambda: None, Place(host=Host(simulated_nodes=True)))
 
     async def accompany(self, stop: asyncio.Event, ready: Callable[[], object]) -> int:
-        """The same where logging is somebody else's and time may be moved. ``ready``: called when all controllers run.
+        """The same where the caller sets up logging and time may be moved. ``ready``: called when all controllers run.
 
         No socket is between the controllers and their sandbox, for what is on its way there takes real time.
         """

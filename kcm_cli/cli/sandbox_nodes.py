@@ -1,11 +1,9 @@
 """``kcm sandbox nodes``: add, remove, fail and recover the simulated nodes of a running sandbox."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from kcm_cli.cli import usage
 from kcm_cli.cli.manager import fail
@@ -101,7 +99,7 @@ def _problems(order: Order, given: Mapping[str, object]) -> Iterator[str]:
 
 async def _run(order: Order) -> int:
     clock = LoopClock()
-    found = await access.load(path=_kubeconfig(order.kubeconfig), master="", clock=clock)
+    found = await access.load(path=order.kubeconfig or kubeconfig.usual(), master="", clock=clock)
     transport = Authorized(Session(found, clock), found.credentials)
     agent = f"kcm/{GIT_VERSION} (linux/amd64) kubernetes/sandbox-nodes"
     client = Client(transport, limiter=Unlimited(), user_agent=agent, clock=clock)
@@ -124,13 +122,3 @@ async def _carry_out(client: Client, order: Order) -> None:
     for name in order.names:
         await change(client, name)
         sys.stdout.write(f"node/{name} {done}\n")
-
-
-def _kubeconfig(given: str) -> str:
-    """Of several files in KUBECONFIG the one that chooses the context, as for kubectl."""
-    if given:
-        return given
-    named = [name for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
-    there = [name for name in named if Path(name).is_file()]
-    choosing = [name for name in there if kubeconfig.chooses(Path(name))]
-    return next(iter((*choosing, *there, *named)), str(Path.home() / ".kube" / "config"))

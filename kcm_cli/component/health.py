@@ -1,6 +1,6 @@
 """Named health checks, and the text that /healthz answers.
 
-A check is a function that tells what is wrong, or None. It may be called from the server's thread while the
+A check is a function that returns what is wrong, or None. It may be called from the server's thread while the
 controllers run on theirs: it must read plain attributes only, and return at once.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go, controller-manager/pkg/healthz
@@ -16,11 +16,11 @@ from kcm_cli.machinery.quoting import quote
 log = logging.getLogger(__name__)
 
 Check = Callable[[], str | None]
-"""Tells what is wrong, or None."""
+"""Returns what is wrong, or None."""
 
 
 Warnings = Callable[[], list[str]]
-"""Tells what is odd, a line each; it is shown, and fails nothing."""
+"""Returns warnings, a line each; they are listed and fail no check."""
 
 
 def always_healthy() -> str | None:

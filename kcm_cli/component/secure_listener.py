@@ -148,7 +148,7 @@ class _Connection(TlsProtocol):
         self._slot.on_refusal(abort, abort)
 
     def received(self, data: bytes) -> None:
-        if not self._slot.refused:  # else it is read to be able to tell why, and not looked at
+        if not self._slot.refused:  # else it is read only to answer why
             super().received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:

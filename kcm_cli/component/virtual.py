@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class _NoWaitSelector(selectors.SelectSelector):
-    """Never blocks; tells the loop how long it would have waited."""
+    """Never blocks; reports to the loop how long it would have waited."""
 
     def __init__(self, skipped: Callable[[float], None]) -> None:
         super().__init__()

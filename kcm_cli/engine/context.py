@@ -67,7 +67,7 @@ class ControllerContext:
     """Everything one controller may use.
 
     ``client`` is the door to the API server; ``recorder_for`` makes recorders for other sources of Events.
-    ``start_informers`` starts informers that were asked for after the start. ``queues`` are the controller's, in the
+    ``start_informers`` starts informers that were requested after the start. ``queues`` are the controller's, in the
     order in which it declares them; ``scopes`` those of the kinds that it declares; ``expectations`` those that its
     executor raises and the kinds that it owns fulfil.
     """

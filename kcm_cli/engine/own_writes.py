@@ -8,7 +8,7 @@ caches show them:
 - a deletion: the cache must show that the object is being deleted, or no longer have it;
 - an update or patch that leaves an object which is being deleted without finalizers deletes it: the cache must no
   longer have it (the answer is of the version before);
-- a write to an object that is gone: the cache must no longer have it;
+- a write to an object that is deleted: the cache must no longer have it;
 - a write whose answer was lost, and a creation whose name is taken by what the cache does not show: what the server
   has is looked up first, and then waited for.
 
@@ -85,7 +85,7 @@ class _Unseen:
 
     versions: dict[AnyInformer, int] = field(default_factory=dict)
     ends: dict[tuple[str, bool], AnyInformer] = field(default_factory=dict)
-    """By uid, and whether the object must be gone altogether."""
+    """By uid, and whether the cache must no longer have the object at all."""
     lost: dict[_Lost, None] = field(default_factory=dict)
     waiting: list[Queue] = field(default_factory=list)
     cancel: Callable[[], None] | None = None

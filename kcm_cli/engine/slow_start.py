@@ -1,4 +1,4 @@
-"""Slow start: a server that refuses one creation is not asked for a thousand.
+"""Slow start: a server that refuses one creation is not sent a thousand.
 
 upstream: pkg/controller/replicaset/replica_set.go#slowStartBatch
 """

@@ -101,7 +101,7 @@ def _in_year_zero(text: str) -> datetime:
 
 
 def _looks_plain(text: str) -> bool:
-    """The form of nearly all times, ``2026-01-02T03:04:05Z``; tells it from all else that the library reads."""
+    """The form of nearly all times, ``2026-01-02T03:04:05Z``; distinguishes it from all else that the library reads."""
     return len(text) == 20 and text[7] == "-" and text[10::3] == "T::Z"
 
 

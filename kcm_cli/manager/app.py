@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.component.loops import run_process
-from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.errors import RunError
@@ -42,10 +41,10 @@ async def manage(
 ) -> int:
     """Run a manager on this loop until ``stop``; the exit code. What is wrong is one line of the log.
 
-    ``abandon`` is called with a reason, on another thread, when this process has to stop acting at once; ``watched``
-    with what the manager shows of itself, before it runs.
+    ``abandon`` is called with a reason, on another thread, when this process must not write any more; ``watched``
+    with the manager's metrics and health checks, before it runs.
     """
-    log.info("Starting", extra={"fields": {"version": GIT_VERSION}})
+    log.info("Starting", extra={"fields": {"version": config.git_version}})
     try:
         rng = random.Random(os.urandom(16))
         manager = Manager(config, stop, abandon, clock or LoopClock(), rng, place or Place())
@@ -54,7 +53,7 @@ async def manage(
         await manager.run()
     except BaseExceptionGroup as group:
         return _report(innermost(group))
-    except Exception as error:  # noqa: BLE001  # the last one to say what happened before the process ends
+    except Exception as error:  # noqa: BLE001  # the last place to log it before the process ends
         return _report(error)
     return 0
 
@@ -68,14 +67,14 @@ def run(config: Config) -> int:
 async def _process(config: Config) -> int:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
-    def asked_to_stop() -> None:
+    def on_signal() -> None:
         if stop.is_set():
             exit_now("asked to terminate twice")
         log.info("Requested to terminate. Exiting.")
         stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, asked_to_stop)
+        loop.add_signal_handler(number, on_signal)
     on_quit()
     code = await manage(config, stop, abandon=lambda why: exit_now(f"leaderelection lost: {why}"))
     left = asyncio.all_tasks() - {asyncio.current_task()}

@@ -1,4 +1,4 @@
-"""This process's LeaseCandidate: makes it known to the API server as one that may lead (CoordinatedLeaderElection).
+"""This process's LeaseCandidate: registers it with the API server as one that may lead (CoordinatedLeaderElection).
 
 Expected flow: the object is created once its cache is synced, renewed every five minutes, and renewed at once when the
 API server pings it (pingTime after renewTime), which is what it does before an election.

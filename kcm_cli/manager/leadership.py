@@ -1,4 +1,4 @@
-"""Leading, seen from both threads: the election runs on the control thread, the controllers ask whether it goes on.
+"""Elections across two threads: they run on the control thread, the controllers' requests check that they still hold.
 
 Losing a lease ends the process at once (``lost``): the controllers' loop may be the very thing that hangs.
 """
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def new_identity(rng: random.Random) -> str:
-    """``HOST_UUID``: another one for each process, so that two on one host do not take each other for themselves."""
+    """``HOST_UUID``: unique to each process, also of two on one host."""
     return f"{socket.gethostname()}_{uuid.UUID(int=rng.getrandbits(128), version=4)}"
 
 

@@ -59,7 +59,7 @@ RELEASE_GATE = "ControllerManagerReleaseLeaderElectionLockOnExit"
 
 
 class ShutdownTimeout(RunError):
-    """Controllers were told to stop and did not."""
+    """Controllers did not end in the time that they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +146,10 @@ class Manager:
         """Port 10257. It is bound, and its certificates are loaded, before an API server is contacted."""
         with contextlib.closing(self._server()) as server:
             reviews = delegates(self._config, self._clock, self._show.rest)
-            asked = await unless(self._stop, self._thread.call(reviews))
-            self._thread_clients += [one for one in (asked.authentication, asked.authorization) if one is not None]
-            serving = self._on_thread(server.serve(asked, self._rng))
+            reviewers = await unless(self._stop, self._thread.call(reviews))
+            clients = (reviewers.authentication, reviewers.authorization)
+            self._thread_clients += [client for client in clients if client is not None]
+            serving = self._on_thread(server.serve(reviewers, self._rng))
             try:
                 yield
             finally:

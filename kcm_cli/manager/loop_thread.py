@@ -1,4 +1,4 @@
-"""A thread with an event loop of its own, on which coroutines of another loop's tasks are run and waited for.
+"""A thread with its own event loop, on which coroutines of another loop's tasks are run and waited for.
 
 The server and the leader election live there: whatever the controllers' loop does, they are served.
 """
@@ -18,8 +18,8 @@ class LoopThread:
     """Started once, stopped once."""
 
     def __init__(self, name: str) -> None:
-        self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._loop: asyncio.AbstractEventLoop
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -27,7 +27,8 @@ class LoopThread:
         return self._loop
 
     def start(self) -> None:
-        """Run the loop."""
+        """Run a new loop."""
+        self._loop = asyncio.new_event_loop()
         self._thread.start()
 
     def submit(self, work: Coroutine[object, object, T]) -> "Future[T]":

@@ -1,4 +1,4 @@
-"""Tells systemd how the service is doing (Type=notify). Does nothing without a listener.
+"""Reports the state of the service to systemd (Type=notify). Does nothing without a listener.
 
 Source: sd_notify(3)
 """

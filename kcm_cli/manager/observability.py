@@ -1,4 +1,4 @@
-"""Everything that the manager shows of itself, registered in one place: metrics, health, pages, profiles."""
+"""Metrics, health checks, pages and profiles of a manager, registered in one place."""
 
 import asyncio
 import platform

@@ -1,4 +1,4 @@
-"""What the manager shows of its controllers: a health check and a metric each, and their caches.
+"""Health checks and metrics of controllers and their caches.
 
 upstream: staging/src/k8s.io/component-base/metrics/prometheus/controllers, cmd/kube-controller-manager/app
 """
@@ -14,7 +14,7 @@ MANAGER = "kube-controller-manager"
 
 
 _SHOWN = {"node-ipam-controller": "nodeipam"}
-"""What upstream shows in ``running_managed_controllers``: those that a cloud controller manager may run, too."""
+"""The controllers in ``running_managed_controllers``, by label: those that a cloud controller manager may run, too."""
 
 
 class RunningControllers:

@@ -53,7 +53,7 @@ def choose(
     gates: Gates,
     served: frozenset[str],
 ) -> tuple[Descriptor, ...]:
-    """The descriptors to run, and a log line for each of the others. ``selected``: the names that are asked for."""
+    """The descriptors to run, and a log line for each of the others. ``selected``: names, by --controllers."""
     chosen: list[Descriptor] = []
     for descriptor in descriptors:
         fields: dict[str, object] = {"controller": descriptor.name}

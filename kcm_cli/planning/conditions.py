@@ -2,7 +2,7 @@
 
 Two ways of setting them are in use. Controllers of workloads move what changes to the end and look only at status
 and reason (``moved``); newer ones and kubelets change it where it stands (``updated``). Both keep the transition
-time while the status stays. What is not changed is returned as it came, so ``is`` tells whether to write.
+time while the status stays. What is not changed is returned as it came: ``is`` shows whether to write.
 
 upstream: pkg/controller/deployment/util/deployment_util.go#SetDeploymentCondition,
 apimachinery pkg/api/meta/conditions.go#SetStatusCondition

@@ -1,4 +1,4 @@
-"""Whether a Job is over: asked by every controller that looks at Jobs.
+"""Whether a Job is finished, for every controller that looks at Jobs.
 
 upstream: pkg/controller/job/util/utils.go
 """

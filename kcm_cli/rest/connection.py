@@ -150,7 +150,7 @@ class Connection(asyncio.Protocol):
         self._whole, self._bodiless, self._until_close = whole, bodiless, False
         try:
             self._transport.write(data)
-        except RuntimeError as error:  # uvloop's, of one that is closed and has not told yet
+        except RuntimeError as error:  # uvloop's, of one that is closed and has not reported it yet
             self._incoming = None
             self.close()
             raise Lost(answered=False) from error

@@ -329,8 +329,7 @@ def _generic(code: int, text: str) -> tuple[str, str]:
     if code in _GENERIC:
         return _GENERIC[code]
     if code >= 500:
-        told = f"an error on the server ({quote(text)}) has prevented the request from succeeding"
-        return "InternalError", told
+        return "InternalError", f"an error on the server ({quote(text)}) has prevented the request from succeeding"
     return "", f"the server responded with the status code {code} but did not return more information"
 
 

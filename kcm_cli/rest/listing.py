@@ -90,8 +90,7 @@ async def list_all(
 ) -> Listed[T]:
     """All objects that match, PAGE at a time. Raises RequestError.
 
-    An object that cannot be decoded makes the answer Unreadable: nobody may conclude from a part that the rest is
-    absent.
+    An object that cannot be decoded makes the answer Unreadable: the rest of a partial list is not absent.
     """
     found = await list_readable(
         client,

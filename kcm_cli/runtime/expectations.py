@@ -1,4 +1,4 @@
-"""What a controller has asked for and not yet seen in its cache.
+"""Creations and deletions that a controller has sent and not yet seen in its cache.
 
 A key whose expectations are not fulfilled must not plan creations or deletions: its cache is older than its own
 writes. Unfulfilled expectations expire after five minutes, so that a lost event cannot stop a controller.

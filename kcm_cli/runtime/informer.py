@@ -85,7 +85,7 @@ class Listener(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which objects of a resource an informer follows, and whether only their metadata is asked for."""
+    """Which objects of a resource an informer follows, and whether only their metadata is requested."""
 
     namespace: str = ""
     label_selector: str = ""

@@ -19,7 +19,7 @@ T = TypeVar("T", bound=Object)
 class Informers:
     """Hands out informers while controllers are built, and runs those that were requested.
 
-    An informer asked for after ``start`` is started by the next ``start``.
+    An informer requested after ``start`` is started by the next ``start``.
     """
 
     def __init__(

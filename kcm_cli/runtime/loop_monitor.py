@@ -1,7 +1,7 @@
-"""Tells whether an event loop still turns, and how late it is.
+"""Whether an event loop still turns, and its lag.
 
-A task on the loop looks at the clock every PERIOD_S; how much later than asked it runs is the loop's lag. Another
-thread may ask for how long the loop has not turned.
+A task on the loop looks at the clock every PERIOD_S; how much later than requested it runs is the loop's lag.
+Another thread may read for how long the loop has not turned.
 
 Two loops share one interpreter lock, and CPython hands it over unfairly: a thread that gives it up for a moment at
 every system call takes it again before a waiting thread has woken up, and the waiting thread's request for it starts
@@ -35,7 +35,7 @@ class LoopMonitor:
         yields_to: "LoopMonitor | None" = None,
         real_time: bool = False,
     ) -> None:
-        """``registry``: where the lag is shown, if it is.
+        """``registry``: where the lag is exported, if it is.
 
         ``real_time``: standstills are measured in real time, for a clock that is not the same on all threads.
         """

@@ -1,7 +1,7 @@
-"""How far a cache has come, and who waits for it to get there.
+"""The resource version that a cache has reached, and who waits for it.
 
 Resource versions of one resource grow with every write, so that a cache at version N shows every write up to N. A
-version that is no number says nothing, and nothing is waited for. Costs an event two assignments while nobody waits.
+version that is no number cannot be compared, and is not waited for. Without waiters an event costs two assignments.
 
 upstream: staging/src/k8s.io/client-go/tools/cache#Store.LastStoreSyncResourceVersion
 """

@@ -64,7 +64,7 @@ class _RawEvent(msgspec.Struct, frozen=True, gc=False):
 class EventDecoder(Generic[T]):
     """Decodes the events of one watch.
 
-    ``odd`` is told of events that are passed over: of types that nobody knows, and with objects of another kind, which
+    ``odd`` is called for events that are skipped: of unknown types, and with objects of another kind, which
     say nothing about one of this kind. ``lenient``: an object with bytes that are no UTF-8 is taken for one that cannot
     be decoded; otherwise the answer is taken for spoilt on its way, and is Unreadable.
     """
@@ -113,7 +113,7 @@ class EventDecoder(Generic[T]):
                 try:
                     event = codec.decode(line, self._typed)
                 except codec.DecodeError:
-                    pass  # the slow way tells what it is
+                    pass  # the slow way finds out what it is
                 else:
                     known = event.type in CHANGES and event.object.metadata.name
                     if known and (

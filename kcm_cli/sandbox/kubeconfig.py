@@ -56,6 +56,15 @@ def chooses(path: Path) -> bool:
         return False
 
 
+def usual() -> str:
+    """The path of the kubeconfig to use: of several files in KUBECONFIG the one that sets the current context, as for
+    kubectl; without them ~/.kube/config."""
+    named = [name for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
+    there = [name for name in named if Path(name).is_file()]
+    choosing = [name for name in there if chooses(Path(name))]
+    return next(iter((*choosing, *there, *named)), str(Path.home() / ".kube" / "config"))
+
+
 def joined(there: Doc, ours: Doc) -> Doc:
     """What is there with our entries in the place of those of their names. Raises ValueError."""
     result = {**ours, **there, "current-context": ours["current-context"]}

@@ -23,11 +23,11 @@ HANDLING_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 _HANDLING = Description(
     "informer_processing_latency_seconds",
     "histogram",
-    "Seconds that it takes to put a change into the cache and tell all who listen.",
+    "Seconds that it takes to put a change into the cache and notify the listeners.",
     _LABELS,
 )
 _VERSION = Description(
-    "informer_store_resource_version", "gauge", "The resource version that the cache has come to.", _LABELS
+    "informer_store_resource_version", "gauge", "The resource version that the cache has reached.", _LABELS
 )
 
 
@@ -36,7 +36,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class CacheState:
-    """One cache: what it holds, the resource version that it has come to, and how long changes took it."""
+    """One cache: what it holds, the resource version that it has reached, and how long changes took."""
 
     group: str
     version: str
@@ -46,7 +46,7 @@ class CacheState:
 
 
 States = Callable[[], Iterable[CacheState]]
-"""Tells the present state of some caches; called on the server's thread."""
+"""The present state of some caches; called on the server's thread."""
 
 
 class InformerCollector:

@@ -1,6 +1,6 @@
 """The workqueue_* metrics: one object per queue, updated by the queue, read by a scrape.
 
-Times are the queue's (seconds, monotonic), so that they are virtual on virtual time; ``monotonic`` tells a
+Times are the queue's (seconds, monotonic), so that they are virtual on virtual time; ``monotonic`` reads a
 scrape the present. The two gauges about unfinished work are computed when scraped, not twice a second as
 upstream does.
 
@@ -57,7 +57,7 @@ _WORKED = Description(
 
 
 class WorkqueueMetrics:
-    """What one queue counts; the queue tells it of every step, with its depth after the step and the time."""
+    """Metrics of one queue, which reports every step with its depth after the step and the time."""
 
     __slots__ = ("_monotonic", "_started", "_waiting", "adds", "depth", "name", "retries", "waited", "worked")
 

@@ -79,17 +79,17 @@ class Checked:
 
 
 def check(text: str, node: Node, environment: Environment) -> Checked:
-    """Raises CelTypeError that tells of everything that is wrong."""
+    """Raises CelTypeError with everything that is wrong."""
     checker = Checker(environment)
     checker.check(node)
     types = {key: checker.bindings.resolved(kind, final=True) for key, kind in checker.types.items()}
     problems = checker.errors or list(bad_literals(node, types))
     if problems:
         found = sorted(problems, key=lambda each: each[0])[:_MAX_ERRORS]
-        told = [located(text, offset, message) for offset, message in found]
+        lines = [located(text, offset, message) for offset, message in found]
         if len(problems) > _MAX_ERRORS:
-            told.append(f"{len(problems) - _MAX_ERRORS} more errors were truncated")
-        raise CelTypeError("\n".join(told))
+            lines.append(f"{len(problems) - _MAX_ERRORS} more errors were truncated")
+        raise CelTypeError("\n".join(lines))
     return Checked(types[id(node)], types)
 
 
@@ -284,8 +284,7 @@ class Checker:
             given = self._element(value, optional=optional)
             wanted = self._known_field(offset, fields, name)
             if not self.bindings.accepts(wanted, given):
-                told = f"expected type of field '{name}' is '{wanted}' but provided type is '{given}'"
-                self.wrong(offset, told)
+                self.wrong(offset, f"expected type of field '{name}' is '{wanted}' but provided type is '{given}'")
         return Type(node.type_name)
 
     def _no_struct(self, node: StructNode) -> Type:

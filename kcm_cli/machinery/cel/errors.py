@@ -1,4 +1,4 @@
-"""What is wrong with the text of an expression, as clients are told: the message, the line, and where in it.
+"""Errors of an expression as clients see them: the message, the line, and the place in it.
 
 CelProblem
 ├── CelSyntaxError   the text is no expression

@@ -47,7 +47,7 @@ _ESCAPED = {"__underscores__": "__", "__dot__": ".", "__dash__": "-", "__slash__
 
 def compile_node(node: Node, meter: Meter) -> Run:
     """The closure of a node. Running it raises CelError, or OverLimit. What it costs is added to the meter, beside
-    what ``meter.fixed`` tells.
+    what ``meter.fixed`` reports.
     """
     match node:
         case Constant(value=value):

@@ -57,7 +57,7 @@ class Token:
 
 
 def tokens(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
-    """All tokens and an ``end``; the offsets of what is none, and what is told of it. Raises CelSyntaxError."""
+    """All tokens and an ``end``; the offsets of what is none, with the error. Raises CelSyntaxError."""
     found: list[Token] = []
     problems: list[tuple[int, str]] = []
     position = 0

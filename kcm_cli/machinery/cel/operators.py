@@ -262,7 +262,7 @@ def optional_index(where: Value, key: Value) -> Optional:
 
 
 def shown(value: Value) -> str:
-    """A key as errors tell it."""
+    """A key as errors print it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

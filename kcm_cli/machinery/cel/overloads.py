@@ -46,7 +46,7 @@ def takes(function: Function, count: int) -> bool:
 
 
 def failing(function: Callable[..., Value], error: type[Exception]) -> Function:
-    """The function, with its own errors told as CEL's."""
+    """The function, with its own errors raised as CEL's."""
 
     def run(*args: Value) -> Value:
         try:

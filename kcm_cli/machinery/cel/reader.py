@@ -1,4 +1,4 @@
-"""The tokens of an expression as its parser takes them, and what it tells of those that do not fit.
+"""The tokens of an expression as its parser takes them, and the errors about those that do not fit.
 
 upstream: antlr4 DefaultErrorStrategy
 """
@@ -17,8 +17,8 @@ _GOES_ON = frozenset(("<", "<=", ">", ">=", "==", "!=", "in", "+", "-", "*", "/"
 
 
 class Reader:
-    """A place in the text. Like the original's, it goes on after a sign too much or too few, and keeps what is to be
-    told of it.
+    """A place in the text. Like cel-go's, it goes on after a missing or superfluous token, and keeps
+    the errors.
     """
 
     def __init__(self, text: str) -> None:
@@ -39,7 +39,7 @@ class Reader:
             raise self._failure()
 
     def note(self, offset: int, message: str) -> None:
-        """Tell it in the end, and go on."""
+        """Keep the error, and go on."""
         self._problems.append((offset, message))
 
     @property

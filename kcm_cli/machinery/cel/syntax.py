@@ -1,4 +1,4 @@
-"""The nodes of a CEL expression. ``offset``: where a node stands in the text, as errors tell it."""
+"""The nodes of a CEL expression. ``offset``: where a node stands in the text, for errors."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

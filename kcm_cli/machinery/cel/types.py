@@ -24,7 +24,7 @@ class Type:
     variable: bool = False
 
     def __str__(self) -> str:
-        """As errors tell it."""
+        """As errors print it."""
         name = _SHOWN.get(self.name, self.name)
         return f"{name}({', '.join(map(str, self.params))})" if self.params else name
 

@@ -57,7 +57,7 @@ def _parsed(der: bytes) -> x509.Certificate:
 
 
 class Authenticator:
-    """Tells who sent a request."""
+    """Authenticates requests."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Authenticator:
 
 
 def user_in_headers(headers: Headers, names: ProxyHeaders) -> User | None:
-    """The user whom a trusted proxy names; None if it names nobody."""
+    """The user whom a trusted proxy names; None if it names none."""
     name = _first(headers, names.names)
     if not name:
         return None

@@ -42,7 +42,7 @@ class Authorizer:
         self._known: dict[bytes, tuple[float, Decision]] = {}
 
     async def decide(self, user: User, verb: str, path: str) -> Decision:
-        """The decision. Raises ReviewError if nobody can make it."""
+        """The decision. Raises ReviewError if the API server does not answer."""
         if PRIVILEGED in user.groups or path in self._open:
             return _ALLOWED
         if self._reviewer is None:

@@ -81,7 +81,7 @@ class Guard:
 
 
 class NoCache:
-    """Tells caches to keep nothing."""
+    """Sets Cache-Control: no caching."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -42,7 +42,7 @@ class ReviewMetrics:
         """``kind``: authn or authz."""
         prefix = f"apiserver_delegated_{kind}_request"
         return cls(
-            registry.counter(f"{prefix}_total", f"How many {what} were asked for, by answer.", labels=("code",)),
+            registry.counter(f"{prefix}_total", f"Requests for {what}, by answer.", labels=("code",)),
             registry.histogram(
                 f"{prefix}_duration_seconds", f"Seconds that {what} took, by answer.", _DELEGATED, labels=("code",)
             ),

@@ -35,11 +35,11 @@ _JITTER = 0.2
 
 
 class ReviewError(Exception):
-    """The API server could not be asked; the text is the last reason."""
+    """The API server gave no answer; the text is the last reason."""
 
 
 class Reviewer:
-    """Posts reviews of one kind with a client of its own. Times out after TIMEOUT_S, retries included."""
+    """Posts reviews of one kind with a separate client. Times out after TIMEOUT_S, retries included."""
 
     def __init__(
         self, client: Client, reviews: GVR, kind: str, metrics: ReviewMetrics, clock: Clock, rng: random.Random

@@ -1,7 +1,7 @@
 """Whom the server trusts: the CA of clients, the CA of proxies, and the headers in which proxies name users.
 
 Each part comes from a file, or from the ConfigMap in which the API server publishes its own. ``Trust`` always holds a
-whole state; replacing it tells the listeners.
+whole state; replacing it notifies the listeners.
 """
 
 from collections.abc import Callable, Mapping

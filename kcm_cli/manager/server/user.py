@@ -9,7 +9,7 @@ UNAUTHENTICATED = "system:unauthenticated"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """An identity, as a certificate, a proxy's headers or a token review tell it."""
+    """An identity, from a certificate, a proxy's headers or a token review."""
 
     name: str
     uid: str = ""

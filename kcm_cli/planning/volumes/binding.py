@@ -173,7 +173,7 @@ def claim_provisioner(claim: PersistentVolumeClaim, provisioner: str) -> Changes
 
 
 def without_node(claim: PersistentVolumeClaim) -> Changes:
-    """The scheduler is asked to choose again; nothing where it has not chosen."""
+    """Lets the scheduler choose again; nothing where it has not chosen."""
     return _annotations(claim, {key: value for key, value in claim.annotations.items() if key != SELECTED_NODE})
 
 

@@ -1,7 +1,7 @@
 """Volumes that pods describe themselves, of kinds that CSI drivers have taken over: what their drivers attach.
 
 Such a volume has no PersistentVolume; the one that it would have is written into its VolumeAttachment. Migration is
-complete for all of these kinds: whether a node's CSINode names them is not asked any more.
+complete for all of these kinds: whether a node's CSINode names them is no longer checked.
 
 upstream: staging/src/k8s.io/csi-translation-lib/plugins#TranslateInTreeInlineVolumeToCSI
 """

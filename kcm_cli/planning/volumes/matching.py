@@ -53,7 +53,7 @@ def has_access_modes(volume: PersistentVolume, claim: PersistentVolumeClaim) -> 
 
 
 def suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """What holds for any volume that is given to a claim without having been asked for by name."""
+    """What holds for any volume that is bound to a claim which does not name it."""
     return (
         not volume.deleting
         and same_mode(volume, claim)

@@ -34,7 +34,7 @@ def volume_annotations(annotations: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _annotations(annotations: Mapping[str, str], provisioner: str | None) -> Mapping[str, str]:
-    """Says to which driver the provisioner's work has gone, and nothing where it has not."""
+    """The driver to which the provisioner has been migrated; empty where it has not been."""
     if provisioner is None:
         return annotations
     driver = DRIVERS.get(provisioner)

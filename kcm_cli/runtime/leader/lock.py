@@ -44,7 +44,7 @@ class _Lease(Object, frozen=True, gc=False, kw_only=True):
 
 
 class LeaseLock:
-    """A Lease on an API server, through a client of its own. ``emit``: queues an Event."""
+    """A Lease on an API server, through a separate client. ``emit``: queues an Event."""
 
     def __init__(self, client: Client, namespace: str, name: str, emit: Callable[[Notice], None]) -> None:
         self._client = client

@@ -1,6 +1,7 @@
 """What one part of a manager does where another one fails."""
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ import pytest
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.manager import lifecycle
+from kcm_cli.manager.app import manage
 from kcm_cli.manager.config import load
 from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import CONTROLLERS
@@ -48,11 +50,21 @@ def test_the_migration_lock_is_kept_until_its_controllers_have_ended(monkeypatch
     async def main() -> None:
         stop = asyncio.Event()
         manager = Manager(config, stop, lambda why: None, LoopClock(), random.Random(1), Place(real_time=False))
-        try:
-            await manager._lead()
-        finally:
-            manager._thread.loop.close()
+        await manager._lead()
         assert done == ["main lease", "controllers", "migration lease"]
         assert isinstance(manager._failure, RunError)
 
     virtual.run(main())
+
+
+def test_the_version_that_the_flag_sets_is_the_one_that_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    flags = ["--version=v1.36.0-custom", "--kubeconfig=/nowhere"]
+
+    async def main() -> int:
+        config = load(flags, known_of(CONTROLLERS))
+        return await manage(config, asyncio.Event(), abandon=lambda why: None)
+
+    with caplog.at_level(logging.INFO):
+        assert virtual.run(main()) == 1
+    (started,) = [record for record in caplog.records if record.getMessage() == "Starting"]
+    assert vars(started)["fields"] == {"version": "v1.36.0-custom"}
