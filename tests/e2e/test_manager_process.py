@@ -87,16 +87,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield Cluster(url, folder / "kc")
 
 
+def starter(cluster: Cluster, processes: Processes, folder: Path) -> Callable[..., Manager]:
+    """Starts managers of a cluster, with their logs in a folder."""
+
+    def make(*flags: str, kubeconfig: Path | None = None, **options: Any) -> Manager:
+        port, log = free_port(), folder / f"log{len(processes.running)}"
+        words = [f"--kubeconfig={kubeconfig or cluster.kubeconfig}", f"--secure-port={port}", *QUICK, *flags]
+        return Manager(processes.start(*KCM, *words, log=log, **options), port, log)
+
+    return make
+
+
 @pytest.fixture
 def start(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[..., Manager]]:
     with Processes() as processes:
-
-        def make(*flags: str, kubeconfig: Path | None = None, **options: Any) -> Manager:
-            port, log = free_port(), tmp_path / f"log{len(processes.running)}"
-            words = [f"--kubeconfig={kubeconfig or cluster.kubeconfig}", f"--secure-port={port}", *QUICK, *flags]
-            return Manager(processes.start(*KCM, *words, log=log, **options), port, log)
-
-        yield make
+        yield starter(cluster, processes, tmp_path)
 
 
 def test_sigterm_ends_in_order_and_gives_the_lease_back(cluster: Cluster, start: Callable[..., Manager]) -> None:
@@ -287,29 +292,30 @@ def test_errors_are_json_lines_where_the_log_is(
         assert last["msg"] == "command failed" and last["err"]
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (other_ca, "certificate"),
-        (bad_token, "401"),
-        (lambda document: document.update({"current-context": "none"}), "none"),
-    ],
-    ids=["wrong CA", "expired token", "no such context"],
-)
-def test_a_kubeconfig_that_does_not_work_is_one_clear_line(
-    cluster: Cluster, start: Callable[..., Manager], tmp_path: Path, change: Callable[[dict], None], words: str
-) -> None:
-    manager = start("--leader-elect=false", kubeconfig=with_changes(cluster, tmp_path / "kc", change))
-    assert manager.process.wait(20) == 1
-    assert_one_error(manager, words)
+USELESS = {
+    "wrong CA": (other_ca, "certificate"),
+    "expired token": (bad_token, "401"),
+    "nothing listens": (nowhere, "cannot be reached"),
+    "no such context": (lambda document: document.update({"current-context": "none"}), "none"),
+}
 
 
-def test_without_election_no_api_server_is_one_clear_line_and_no_endless_wait(
-    cluster: Cluster, start: Callable[..., Manager], tmp_path: Path
+@pytest.fixture(scope="module")
+def useless(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Manager]]:
+    """Managers whose kubeconfig does not work. They wait for the API server side by side, ten seconds each."""
+    folder = tmp_path_factory.mktemp("useless")
+    with Processes() as processes:
+        make = starter(cluster, processes, folder)
+        configs = {name: with_changes(cluster, folder / name, change) for name, (change, _) in USELESS.items()}
+        yield {name: make("--leader-elect=false", kubeconfig=config) for name, config in configs.items()}
+
+
+@pytest.mark.parametrize("name", USELESS)
+def test_a_kubeconfig_that_does_not_work_is_one_clear_line_and_no_endless_wait(
+    useless: dict[str, Manager], name: str
 ) -> None:
-    manager = start("--leader-elect=false", kubeconfig=with_changes(cluster, tmp_path / "kc", nowhere))
-    assert manager.process.wait(60) == 1
-    assert_one_error(manager, "cannot be reached")
+    assert useless[name].process.wait(60) == 1
+    assert_one_error(useless[name], USELESS[name][1])
 
 
 def test_an_unreadable_kubeconfig(start: Callable[..., Manager], tmp_path: Path) -> None:
