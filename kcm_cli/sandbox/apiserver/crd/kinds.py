@@ -78,14 +78,22 @@ class CustomVersion:
         own: Shape,
         storage: Shape,
         shapes: Mapping[str, Shape],
-        strategy: Strategy,
+        strategy: Callable[[], Strategy],
         webhook: Webhook | None = None,
     ) -> None:
-        self.strategy = strategy
+        """strategy: makes it when the first object is written, for most kinds of a large install never are."""
+        self._make_strategy = strategy
+        self._strategy: Strategy | None = None
         self._webhook = webhook
         self._own = own
         self._storage = storage
         self._shapes = shapes
+
+    @property
+    def strategy(self) -> Strategy:
+        if self._strategy is None:
+            self._strategy = self._make_strategy()
+        return self._strategy
 
     @property
     def target(self) -> Target:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.codec import Doc
@@ -82,10 +83,8 @@ class CustomResources:
         served: list[Served] = []
         for version in definition.served:
             own = shapes[version.name]
-            facts = Kind(
-                own.target, definition.namespaced, own.schema, version.status, version.scale, rules_of(own.schema)
-            )
-            kinds[own.target] = CustomVersion(own, shapes[definition.storage], shapes, strategy_of(facts), webhook)
+            strategy = partial(_strategy, definition, version, own)
+            kinds[own.target] = CustomVersion(own, shapes[definition.storage], shapes, strategy, webhook)
             served.append(_served(definition, version))
         return served, kinds
 
@@ -155,6 +154,11 @@ class CustomResources:
         """The schema that is published for a kind."""
         found = self._kinds.get(target)
         return None if found is None else published.schema_of(found.schema, target, old=old)
+
+
+def _strategy(definition: Definition, version: VersionFacts, own: Shape) -> Strategy:
+    rules = rules_of(own.schema)
+    return strategy_of(Kind(own.target, definition.namespaced, own.schema, version.status, version.scale, rules))
 
 
 def _served(definition: Definition, version: VersionFacts) -> Served:

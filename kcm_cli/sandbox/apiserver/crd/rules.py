@@ -75,8 +75,8 @@ class RuleSet:
 
     def __init__(self, schema: Structural) -> None:
         self._schema = schema
-        self._converts = _converts(schema)
         self._rules = [_compiled(raw, schema) for raw in schema.raw.get(_RULES) or ()]
+        self._converts = bool(self._rules) and _converts(schema)
         self._items = _rules_of(schema.items)
         self._values = _rules_of(schema.values)
         self._properties = {name: found for name, sub in schema.properties.items() if (found := _rules_of(sub))}
