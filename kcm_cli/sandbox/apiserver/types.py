@@ -1,6 +1,6 @@
 """The words that the parts of the API server share: a resource, a user, the attributes of a request, an error."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,6 +91,10 @@ class FieldError:
     type: str
     field: str
     message: str
+
+
+Errors = Iterable[FieldError]
+"""What a rule gives, in upstream's order: a list, or a generator that is read once."""
 
 
 class ApiError(Exception):

@@ -208,8 +208,8 @@ def _restored(original: Tree, present: bool, answered: object) -> Doc:
 
 def _field_errors(field: str, value: dict[str, str]) -> list[FieldError]:
     if field == "labels":
-        return validate_labels(value, "metadata.labels")
-    return validate_annotations(value, "metadata.annotation")
+        return [*validate_labels(value, "metadata.labels")]
+    return [*validate_annotations(value, "metadata.annotation")]
 
 
 def _go_type(value: object) -> str:

@@ -136,7 +136,7 @@ class _Writes:
 
     def check_create(self, doc: Tree) -> list[FieldError]:
         self._check_type(doc)
-        found = validate_plain_meta(doc["metadata"], self._kind.namespaced, subdomain)
+        found = [*validate_plain_meta(doc["metadata"], self._kind.namespaced, subdomain)]
         found += self._checker.check(doc).below("")
         found += self._scale_spec(doc) + self._scale_status(doc)
         found += self._embedded(doc)
@@ -146,7 +146,7 @@ class _Writes:
 
     def check_update(self, new: Tree, old: Tree) -> list[FieldError]:
         self._check_type(new)
-        found = validate_plain_meta_update(new["metadata"], old["metadata"])
+        found = [*validate_plain_meta_update(new["metadata"], old["metadata"])]
         found += self._checker.check(new, old).below("")
         found += self._scale_spec(new) + self._scale_status(new)
         found += self._embedded(new)
@@ -154,7 +154,7 @@ class _Writes:
 
     def check_status(self, new: Tree, old: Tree) -> list[FieldError]:
         self._check_type(new)
-        found = validate_plain_meta_update(new["metadata"], old["metadata"])
+        found = [*validate_plain_meta_update(new["metadata"], old["metadata"])]
         if "status" in new and self._status_checker is not None:
             found += self._status_checker.check(new["status"], old.get("status", ABSENT)).below("status")
         found += self._scale_status(new)

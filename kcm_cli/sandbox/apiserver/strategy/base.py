@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from kcm_cli.sandbox.apiserver.types import ANONYMOUS, FieldError, Tree, User
+from kcm_cli.sandbox.apiserver.types import ANONYMOUS, Errors, FieldError, Tree, User
 from kcm_cli.sandbox.apiserver.validation.metadata import path_segment, validate_common_update, validate_plain_meta
 
 
@@ -34,8 +34,8 @@ NO_CONTEXT = Context()
 Change = Callable[[Tree], None]
 Stamp = Callable[[Tree, Tree | None, Context], None]
 Carry = Callable[[Tree, Tree], None]
-Check = Callable[[Tree], list[FieldError]]
-CheckUpdate = Callable[[Tree, Tree], list[FieldError]]
+Check = Callable[[Tree], Errors]
+CheckUpdate = Callable[[Tree, Tree], Errors]
 Warn = Callable[[Tree, Tree | None], list[str]]
 GracePeriod = Callable[[Tree, int | None], int]
 Propagation = Literal["Background", "Orphan"]
@@ -53,12 +53,12 @@ def stamp_nothing(new: Tree, old: Tree | None, context: Context) -> None:
     """Nothing of the request goes into the object."""
 
 
-def no_errors(doc: Tree) -> list[FieldError]:
+def no_errors(doc: Tree) -> Errors:
     """Accept anything."""
     return []
 
 
-def no_update_errors(new: Tree, old: Tree) -> list[FieldError]:
+def no_update_errors(new: Tree, old: Tree) -> Errors:
     """Accept any change."""
     return []
 
@@ -122,16 +122,16 @@ class Strategy:
 
     def validate_create(self, doc: Tree) -> list[FieldError]:
         """What is wrong with a new object."""
-        found = self.check_create(doc)
-        return found or validate_plain_meta(doc["metadata"], self.namespaced, path_segment)
+        found = [*self.check_create(doc)]
+        return found or [*validate_plain_meta(doc["metadata"], self.namespaced, path_segment)]
 
     def validate_update(self, new: Tree, old: Tree) -> list[FieldError]:
         """What is wrong with a change; errors that two layers find appear twice, as upstream reports them."""
-        return validate_common_update(new, old, self.namespaced) + self.check_update(new, old)
+        return [*validate_common_update(new, old, self.namespaced), *self.check_update(new, old)]
 
     def validate_status(self, new: Tree, old: Tree) -> list[FieldError]:
         """What is wrong with a change of the status."""
-        return validate_common_update(new, old, self.namespaced) + self.check_status(new, old)
+        return [*validate_common_update(new, old, self.namespaced), *self.check_status(new, old)]
 
     def warnings(self, new: Tree, old: Tree | None = None) -> list[str]:
         """What to tell the client beside success. ``old`` is None on creation."""

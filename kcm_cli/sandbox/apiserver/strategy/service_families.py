@@ -75,7 +75,7 @@ def init_families(spec: Tree, known: Tree | None, configured: tuple[str, ...]) -
         return []
     if spec.get("ipFamilyPolicy") is None:
         spec["ipFamilyPolicy"] = _default_policy(spec, known)
-    if found := validate_cluster_ips(spec, (known or {}).get("clusterIPs") or ()):
+    if found := [*validate_cluster_ips(spec, (known or {}).get("clusterIPs") or ())]:
         return found
     found = [] if known is None else _reductions(spec, known)
     found += _single(spec)

@@ -14,7 +14,7 @@ from kcm_cli.machinery.addresses import Network as Network
 from kcm_cli.machinery.addresses import parse_cidr as parse_cidr
 from kcm_cli.machinery.addresses import parse_ip as parse_ip
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.types import FieldError
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError
 from kcm_cli.sandbox.apiserver.validation import errors
 
 _NOT_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
@@ -50,7 +50,7 @@ def legacy_ip(value: str, path: str, known: Sequence[str] = ()) -> list[FieldErr
 
 def strict_ip(value: str, path: str) -> list[FieldError]:
     """An address in its canonical form."""
-    found = legacy_ip(value, path)
+    found = [*legacy_ip(value, path)]
     if found:
         return found
     canonical = str(parse_ip(value))
@@ -77,24 +77,20 @@ def legacy_cidr(value: str, path: str, known: Sequence[str] = ()) -> list[FieldE
     return []
 
 
-def endpoint_ip(value: str, path: str) -> list[FieldError]:
+def endpoint_ip(value: str, path: str) -> Errors:
     """An address that traffic can be sent to."""
     address = plain(parse_ip(value))
     if address is None:
-        return [errors.invalid(path, value, "must be a valid IP address")]
-    found: list[FieldError] = []
+        yield errors.invalid(path, value, "must be a valid IP address")
+        return
     if address.is_unspecified:
-        found.append(errors.invalid(path, value, f"may not be unspecified ({value})"))
+        yield errors.invalid(path, value, f"may not be unspecified ({value})")
     if address.is_loopback:
-        detail = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
-        found.append(errors.invalid(path, value, detail))
+        yield errors.invalid(path, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
     if address.is_link_local:
-        detail = "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
-        found.append(errors.invalid(path, value, detail))
+        yield errors.invalid(path, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
     if _link_local_multicast(address):
-        detail = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
-        found.append(errors.invalid(path, value, detail))
-    return found
+        yield errors.invalid(path, value, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
 
 
 def _link_local_multicast(address: Address) -> bool:

@@ -6,7 +6,7 @@ Source: apimachinery pkg/apis/meta/v1/validation/validation.go#ValidateCondition
 import re
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels
 
 _STATUSES = ("False", "True", "Unknown")
@@ -20,38 +20,33 @@ _RULE = (
 _EXAMPLES = ("my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB")
 
 
-def validate_conditions(conditions: list[Tree], path: str) -> list[FieldError]:
+def validate_conditions(conditions: list[Tree], path: str) -> Errors:
     """One condition per type, each complete."""
-    found: list[FieldError] = []
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         kind = condition.get("type", "")
         if kind in seen:
-            found.append(errors.duplicate(f"{path}[{index}].type", kind))
+            yield errors.duplicate(f"{path}[{index}].type", kind)
         seen.add(kind)
-        found += _condition(condition, kind, f"{path}[{index}]")
-    return found
+        yield from _condition(condition, kind, f"{path}[{index}]")
 
 
-def _condition(condition: Tree, kind: str, path: str) -> list[FieldError]:
-    found = labels.validate_key(kind, f"{path}.type")
+def _condition(condition: Tree, kind: str, path: str) -> Errors:
+    yield from labels.validate_key(kind, f"{path}.type")
     status, reason = condition.get("status", ""), condition.get("reason", "")
     if status not in _STATUSES:
-        found.append(errors.not_supported(f"{path}.status", status, _STATUSES))
+        yield errors.not_supported(f"{path}.status", status, _STATUSES)
     generation = condition.get("observedGeneration", 0)
     if generation < 0:
-        detail = "must be greater than or equal to zero"
-        found.append(errors.invalid(f"{path}.observedGeneration", generation, detail))
+        yield errors.invalid(f"{path}.observedGeneration", generation, "must be greater than or equal to zero")
     if not condition.get("lastTransitionTime"):
-        found.append(errors.required(f"{path}.lastTransitionTime"))
+        yield errors.required(f"{path}.lastTransitionTime")
     if not reason:
-        found.append(errors.required(f"{path}.reason"))
+        yield errors.required(f"{path}.reason")
     else:
         if not _reason(reason):
-            detail = names.regex_message(_RULE, _REASON, *_EXAMPLES)
-            found.append(errors.invalid(f"{path}.reason", reason, detail))
+            yield errors.invalid(f"{path}.reason", reason, names.regex_message(_RULE, _REASON, *_EXAMPLES))
         if len(reason) > _REASON_MAX:
-            found.append(errors.too_long(f"{path}.reason", _REASON_MAX))
+            yield errors.too_long(f"{path}.reason", _REASON_MAX)
     if len(condition.get("message", "").encode()) > _MESSAGE_MAX:
-        found.append(errors.too_long(f"{path}.message", _MESSAGE_MAX))
-    return found
+        yield errors.too_long(f"{path}.message", _MESSAGE_MAX)

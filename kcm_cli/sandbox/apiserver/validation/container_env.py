@@ -7,7 +7,7 @@ import re
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import from_json
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, file_paths, metadata
 
 ENV_FIELDS = (
@@ -41,43 +41,39 @@ _SOURCES = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or
 _subscript = re.compile(r"(.+?)\['(.*)'\]", re.DOTALL).fullmatch
 
 
-def validate_env(variables: list[Tree], path: str) -> list[FieldError]:
+def validate_env(variables: list[Tree], path: str) -> Errors:
     """Variables one by one."""
-    found: list[FieldError] = []
     for index, variable in enumerate(variables):
         name = variable.get("name", "")
         if not name:
-            found.append(errors.required(f"{path}[{index}].name"))
+            yield errors.required(f"{path}[{index}].name")
         elif not (name.isascii() and name.isidentifier()):
-            found += errors.invalid_each(f"{path}[{index}].name", name, names.relaxed_env_var_name(name))
+            yield from errors.invalid_each(f"{path}[{index}].name", name, names.relaxed_env_var_name(name))
         source = variable.get("valueFrom")
         if source is not None:
-            found += _source(variable, source, f"{path}[{index}].valueFrom")
-    return found
+            yield from _source(variable, source, f"{path}[{index}].valueFrom")
 
 
-def _source(variable: Tree, source: Tree, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _source(variable: Tree, source: Tree, path: str) -> Errors:
     count = 0
     for kind, check in _CHECKS.items():
         reference = source.get(kind)
         if reference is not None:
             count += 1
-            found += check(reference, f"{path}.{kind}")
+            yield from check(reference, f"{path}.{kind}")
     if not count:
-        found.append(errors.invalid(path, "", f"must specify one of: {_SOURCES}"))
+        yield errors.invalid(path, "", f"must specify one of: {_SOURCES}")
     elif variable.get("value"):
-        found.append(errors.invalid(path, "", "may not be specified when `value` is not empty"))
+        yield errors.invalid(path, "", "may not be specified when `value` is not empty")
     elif count > 1:
-        found.append(errors.invalid(path, "", "may not have more than one field specified at a time"))
-    return found
+        yield errors.invalid(path, "", "may not have more than one field specified at a time")
 
 
-def _env_field(reference: Tree, path: str) -> list[FieldError]:
+def _env_field(reference: Tree, path: str) -> Errors:
     return field_selector(reference, ENV_FIELDS, path)
 
 
-def field_selector(reference: Tree, allowed: tuple[str, ...], path: str) -> list[FieldError]:
+def field_selector(reference: Tree, allowed: tuple[str, ...], path: str) -> Errors:
     """A field of the pod, or one label or annotation of it."""
     version, field = reference.get("apiVersion", ""), reference.get("fieldPath", "")
     if not version:
@@ -104,37 +100,35 @@ def _unconvertible(version: str, field: str, base: str, *, subscripted: bool) ->
     return "" if subscripted or field in _FIELDS else f"field label not supported: {field}"
 
 
-def _subscripted(base: str, key: str, path: str) -> list[FieldError]:
+def _subscripted(base: str, key: str, path: str) -> Errors:
     lowered = key.lower() if base == "metadata.annotations" else key
     return errors.invalid_each(path, lowered, names.qualified_name(lowered))
 
 
-def _env_resource(reference: Tree, path: str) -> list[FieldError]:
+def _env_resource(reference: Tree, path: str) -> Errors:
     return resource_selector(reference, path, volume=False)
 
 
-def resource_selector(reference: Tree, path: str, *, volume: bool) -> list[FieldError]:
+def resource_selector(reference: Tree, path: str, *, volume: bool) -> Errors:
     """A container's limit or request."""
     resource = reference.get("resource", "")
-    found: list[FieldError] = []
     if volume and not reference.get("containerName"):
-        found.append(errors.required(f"{path}.containerName"))
+        yield errors.required(f"{path}.containerName")
     elif not resource:
-        found.append(errors.required(f"{path}.resource"))
+        yield errors.required(f"{path}.resource")
     elif resource not in _RESOURCES and not resource.startswith(_HUGE):
-        found.append(errors.not_supported(f"{path}.resource", resource, _RESOURCES))
-    return found + _divisor(resource, str(reference.get("divisor", "0")), f"{path}.divisor")
+        yield errors.not_supported(f"{path}.resource", resource, _RESOURCES)
+    yield from _divisor(resource, str(reference.get("divisor", "0")), f"{path}.divisor")
 
 
-def _divisor(resource: str, divisor: str, path: str) -> list[FieldError]:
+def _divisor(resource: str, divisor: str, path: str) -> Errors:
     if not from_json(divisor):
         return []
     kind = resource.partition(".")[2]
     if kind == "cpu":
         if divisor in ("1m", "1"):
             return []
-        detail = "only divisor's values 1m and 1 are supported with the cpu resource"
-        return [errors.invalid(path, resource, detail)]
+        return [errors.invalid(path, resource, "only divisor's values 1m and 1 are supported with the cpu resource")]
     what = {"memory": "memory", "ephemeral-storage": "local ephemeral storage"}.get(kind, "")
     if resource.startswith(_HUGE):
         what = "hugepages"
@@ -143,28 +137,29 @@ def _divisor(resource: str, divisor: str, path: str) -> list[FieldError]:
     return [errors.invalid(path, resource, f"only divisor's values {_SIZES} are supported with the {what} resource")]
 
 
-def _key_reference(reference: Tree, path: str) -> list[FieldError]:
+def _key_reference(reference: Tree, path: str) -> Errors:
     name, key = reference.get("name", ""), reference.get("key", "")
-    found = errors.invalid_each(f"{path}.name", name, names.dns1123_subdomain(name))
+    yield from errors.invalid_each(f"{path}.name", name, names.dns1123_subdomain(name))
     if not key:
-        return [*found, errors.required(f"{path}.key")]
-    return found + errors.invalid_each(f"{path}.key", key, names.config_map_key(key))
+        yield errors.required(f"{path}.key")
+        return
+    yield from errors.invalid_each(f"{path}.key", key, names.config_map_key(key))
 
 
-def _file_reference(reference: Tree, path: str) -> list[FieldError]:
+def _file_reference(reference: Tree, path: str) -> Errors:
     key, volume, target = reference.get("key", ""), reference.get("volumeName", ""), reference.get("path", "")
-    found: list[FieldError] = []
     if key:
-        found += errors.invalid_each(f"{path}.key", key, names.relaxed_env_var_name(key))
+        yield from errors.invalid_each(f"{path}.key", key, names.relaxed_env_var_name(key))
     else:
-        found.append(errors.required(f"{path}.key"))
+        yield errors.required(f"{path}.key")
     if volume:
-        found += errors.invalid_each(f"{path}.volumeName", volume, names.dns1123_label(volume))
+        yield from errors.invalid_each(f"{path}.volumeName", volume, names.dns1123_label(volume))
     else:
-        found.append(errors.required(f"{path}.volumeName"))
+        yield errors.required(f"{path}.volumeName")
     if not target:
-        return [*found, errors.required(f"{path}.path")]
-    return found + file_paths.no_backsteps(target, f"{path}.path")
+        yield errors.required(f"{path}.path")
+        return
+    yield from file_paths.no_backsteps(target, f"{path}.path")
 
 
 _CHECKS = {
@@ -176,24 +171,22 @@ _CHECKS = {
 }
 
 
-def validate_env_from(sources: list[Tree], path: str) -> list[FieldError]:
+def validate_env_from(sources: list[Tree], path: str) -> Errors:
     """Whole ConfigMaps and Secrets."""
-    found: list[FieldError] = []
     for index, source in enumerate(sources):
         place = f"{path}[{index}]"
         if prefix := source.get("prefix"):
-            found += errors.invalid_each(f"{place}.prefix", prefix, names.relaxed_env_var_name(prefix))
+            yield from errors.invalid_each(f"{place}.prefix", prefix, names.relaxed_env_var_name(prefix))
         kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
         for kind in kinds:
-            found += _whole(source[kind], f"{place}.{kind}")
+            yield from _whole(source[kind], f"{place}.{kind}")
         if not kinds:
-            found.append(errors.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
+            yield errors.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
         elif len(kinds) > 1:
-            found.append(errors.invalid(path, "", "may not have more than one field specified at a time"))
-    return found
+            yield errors.invalid(path, "", "may not have more than one field specified at a time")
 
 
-def _whole(reference: Tree, path: str) -> list[FieldError]:
+def _whole(reference: Tree, path: str) -> Errors:
     name = reference.get("name", "")
     if not name:
         return [errors.required(f"{path}.name")]

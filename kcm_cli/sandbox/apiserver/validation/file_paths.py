@@ -3,7 +3,7 @@
 Source: pkg/apis/core/validation/validation.go#validateLocalDescendingPath, #ValidateLocalNonReservedPath.
 """
 
-from kcm_cli.sandbox.apiserver.types import FieldError
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError
 from kcm_cli.sandbox.apiserver.validation import errors
 
 MODE = "must be a number between 0 and 0777 (octal), both inclusive"
@@ -16,21 +16,21 @@ def no_backsteps(target: str, path: str) -> list[FieldError]:
     return []
 
 
-def descending(target: str, path: str) -> list[FieldError]:
+def descending(target: str, path: str) -> Errors:
     """Relative, and only downwards."""
-    found = [errors.invalid(path, target, "must be a relative path")] if target.startswith("/") else []
-    return found + no_backsteps(target, path)
+    if target.startswith("/"):
+        yield errors.invalid(path, target, "must be a relative path")
+    yield from no_backsteps(target, path)
 
 
-def not_reserved(target: str, path: str) -> list[FieldError]:
+def not_reserved(target: str, path: str) -> Errors:
     """Downwards, and no name that begins with two dots."""
-    found = descending(target, path)
+    yield from descending(target, path)
     if target.startswith("..") and not target.startswith("../"):
-        found.append(errors.invalid(path, target, "must not start with '..'"))
-    return found
+        yield errors.invalid(path, target, "must not start with '..'")
 
 
-def mode(value: int | None, path: str) -> list[FieldError]:
+def mode(value: int | None, path: str) -> Errors:
     """The permission bits of a file."""
     if value is None or 0 <= value <= 0o777:
         return []

@@ -12,7 +12,7 @@ from functools import lru_cache
 from kcm_cli.machinery import labels as machinery_labels
 from kcm_cli.machinery import names
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 ANNOTATIONS_LIMIT = 256 * 1024
@@ -38,7 +38,7 @@ def value_messages(value: str) -> tuple[str, ...]:
     return tuple(names.label_value(value))
 
 
-def validate_key(key: str, path: str) -> list[FieldError]:
+def validate_key(key: str, path: str) -> Errors:
     """A label key, or another qualified name."""
     return errors.invalid_each(path, key, key_messages(key))
 
@@ -47,43 +47,40 @@ _http_path = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+").fullmatch
 _HTTP_PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+"
 
 
-def domain_prefixed_path(value: str, path: str) -> list[FieldError]:
+def domain_prefixed_path(value: str, path: str) -> Errors:
     """A name like ``acme.io/foo``."""
     if not value:
-        return [errors.required(path)]
+        yield errors.required(path)
+        return
     host, slash, rest = value.partition("/")
     if not (host and slash and rest):
-        return [errors.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    found = errors.invalid_each(path, host, names.dns1123_subdomain(host))
+        yield errors.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')
+        return
+    yield from errors.invalid_each(path, host, names.dns1123_subdomain(host))
     if not _http_path(rest):
-        found.append(errors.invalid(path, rest, names.regex_message("Invalid path", _HTTP_PATH)))
-    return found
+        yield errors.invalid(path, rest, names.regex_message("Invalid path", _HTTP_PATH))
 
 
-def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldError]:
+def validate_labels(labels: Mapping[str, str] | None, path: str) -> Errors:
     """Keys and values of a set of labels."""
-    found: list[FieldError] = []
     for key, value in (labels or {}).items():
         if messages := key_messages(key):
-            found += errors.invalid_each(path, key, messages)
+            yield from errors.invalid_each(path, key, messages)
         if messages := value_messages(value):
-            found += errors.invalid_each(path, value, messages)
-    return found
+            yield from errors.invalid_each(path, value, messages)
 
 
-def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
+def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> Errors:
     """Keys, in any case, and the size of all together."""
     if not annotations:
-        return []
-    found: list[FieldError] = []
+        return
     size = 0
     for key, value in annotations.items():
         size += len(key) + len(value)
         if messages := key_messages(key.lower()):
-            found += errors.invalid_each(path, key, messages)
+            yield from errors.invalid_each(path, key, messages)
     if size > ANNOTATIONS_LIMIT // 4 and _size(annotations) > ANNOTATIONS_LIMIT:
-        found.append(errors.too_long(path, ANNOTATIONS_LIMIT))
-    return found
+        yield errors.too_long(path, ANNOTATIONS_LIMIT)
 
 
 def _size(annotations: Mapping[str, str]) -> int:
@@ -92,41 +89,35 @@ def _size(annotations: Mapping[str, str]) -> int:
 
 def validate_selector(
     selector: Tree | None, path: str, *, lenient_values: bool = False, lenient_operators: bool = False
-) -> list[FieldError]:
+) -> Errors:
     """A LabelSelector. ``lenient_values`` lets through values that an older object already has."""
     if not selector:
-        return []
-    found = validate_labels(selector.get("matchLabels"), f"{path}.matchLabels")
+        return
+    yield from validate_labels(selector.get("matchLabels"), f"{path}.matchLabels")
     for index, requirement in enumerate(selector.get("matchExpressions") or ()):
-        found += _validate_requirement(
+        yield from _validate_requirement(
             requirement,
             f"{path}.matchExpressions[{index}]",
             lenient_values=lenient_values,
             lenient_operators=lenient_operators,
         )
-    return found
 
 
-def _validate_requirement(
-    requirement: Tree, path: str, *, lenient_values: bool, lenient_operators: bool
-) -> list[FieldError]:
-    found: list[FieldError] = []
+def _validate_requirement(requirement: Tree, path: str, *, lenient_values: bool, lenient_operators: bool) -> Errors:
     operator, values = requirement.get("operator", ""), requirement.get("values") or ()
     if operator in ("In", "NotIn"):
         if not values:
-            detail = "must be specified when `operator` is 'In' or 'NotIn'"
-            found.append(errors.required(f"{path}.values", detail))
+            yield errors.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
     elif operator in ("Exists", "DoesNotExist"):
         if values:
             detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            found.append(errors.forbidden(f"{path}.values", detail))
+            yield errors.forbidden(f"{path}.values", detail)
     elif not lenient_operators:
-        found.append(errors.invalid(f"{path}.operator", operator, "not a valid selector operator"))
-    found += validate_key(requirement.get("key", ""), f"{path}.key")
+        yield errors.invalid(f"{path}.operator", operator, "not a valid selector operator")
+    yield from validate_key(requirement.get("key", ""), f"{path}.key")
     if not lenient_values:
         for index, value in enumerate(values):
-            found += errors.invalid_each(f"{path}.values[{index}]", value, value_messages(value))
-    return found
+            yield from errors.invalid_each(f"{path}.values[{index}]", value, value_messages(value))
 
 
 def has_invalid_value(selector: Tree | None) -> bool:

@@ -6,7 +6,7 @@ Source: apimachinery pkg/api/validation/objectmeta.go; apiserver pkg/registry/re
 from collections.abc import Callable
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 from kcm_cli.sandbox.apiserver.validation.labels import key_messages, validate_annotations, validate_labels
 
@@ -39,77 +39,73 @@ def path_segment(name: str, prefix: bool = False) -> list[str]:
     return names.path_segment_prefix(name) if prefix else names.path_segment(name)
 
 
-def validate_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str = "metadata") -> list[FieldError]:
+def validate_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str = "metadata") -> Errors:
     """Metadata by itself, of a kind of the server's core packages: it knows the standard finalizers."""
-    return validate_plain_meta(meta, namespaced, rule, path) + _core_finalizers(meta, path)
+    return [*validate_plain_meta(meta, namespaced, rule, path), *_core_finalizers(meta, path)]
 
 
-def _core_finalizers(meta: Tree, path: str) -> list[FieldError]:
+def _core_finalizers(meta: Tree, path: str) -> Errors:
     detail = "name is neither a standard finalizer name nor is it fully qualified"
-    return [
+    yield from (
         errors.invalid(f"{path}.finalizers[{index}]", name, detail)
         for index, name in enumerate(meta.get("finalizers") or ())
         if "/" not in name and name not in STANDARD_FINALIZERS
-    ]
+    )
 
 
-def validate_plain_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str = "metadata") -> list[FieldError]:
+def validate_plain_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str = "metadata") -> Errors:
     """Metadata of any kind."""
-    found: list[FieldError] = []
     if generate := meta.get("generateName"):
-        found += errors.invalid_each(f"{path}.generateName", generate, rule(generate, True))
+        yield from errors.invalid_each(f"{path}.generateName", generate, rule(generate, True))
     if name := meta.get("name"):
         if messages := rule(name, False):
-            found += errors.invalid_each(f"{path}.name", name, messages)
+            yield from errors.invalid_each(f"{path}.name", name, messages)
     else:
-        found.append(errors.required(f"{path}.name", "name or generateName is required"))
-    return found + validate_rest(meta, namespaced, path)
+        yield errors.required(f"{path}.name", "name or generateName is required")
+    yield from validate_rest(meta, namespaced, path)
 
 
-def validate_rest(meta: Tree, namespaced: bool, path: str = "metadata") -> list[FieldError]:
+def validate_rest(meta: Tree, namespaced: bool, path: str = "metadata") -> Errors:
     """Metadata but for the names."""
-    found = _namespace(meta, namespaced, path)
+    yield from _namespace(meta, namespaced, path)
     if meta.get("generation", 0) < 0:
-        found.append(errors.invalid(f"{path}.generation", meta["generation"], errors.NEGATIVE))
+        yield errors.invalid(f"{path}.generation", meta["generation"], errors.NEGATIVE)
     if labels := meta.get("labels"):
-        found += validate_labels(labels, f"{path}.labels")
+        yield from validate_labels(labels, f"{path}.labels")
     if annotations := meta.get("annotations"):
-        found += validate_annotations(annotations, f"{path}.annotations")
+        yield from validate_annotations(annotations, f"{path}.annotations")
     if references := meta.get("ownerReferences"):
-        found += validate_owners(references, f"{path}.ownerReferences")
+        yield from validate_owners(references, f"{path}.ownerReferences")
     if finalizers := meta.get("finalizers"):
-        found += _finalizers(finalizers, f"{path}.finalizers")
-    return found + _managers(meta, path)
+        yield from _finalizers(finalizers, f"{path}.finalizers")
+    yield from _managers(meta, path)
 
 
-def _managers(meta: Tree, path: str) -> list[FieldError]:
+def _managers(meta: Tree, path: str) -> Errors:
     entries = enumerate(meta.get("managedFields") or ())
     return [error for index, entry in entries for error in _manager(entry, f"{path}.managedFields[{index}]")]
 
 
-def _manager(entry: Tree, path: str) -> list[FieldError]:
+def _manager(entry: Tree, path: str) -> Errors:
     """The names of an entry of managedFields."""
-    found = manager_errors(entry.get("manager") or "", f"{path}.manager")
+    yield from manager_errors(entry.get("manager") or "", f"{path}.manager")
     if len((entry.get("subresource") or "").encode()) > _SUBRESOURCE_LENGTH:
-        found.append(errors.too_long(f"{path}.subresource", _SUBRESOURCE_LENGTH))
-    return found
+        yield errors.too_long(f"{path}.subresource", _SUBRESOURCE_LENGTH)
 
 
-def manager_errors(manager: str, path: str) -> list[FieldError]:
+def manager_errors(manager: str, path: str) -> Errors:
     """What is wrong with the name of a field manager."""
-    found = []
     if len(manager.encode()) > MANAGER_LENGTH:
-        found.append(errors.too_long(path, MANAGER_LENGTH))
+        yield errors.too_long(path, MANAGER_LENGTH)
     position = 0
     for letter in manager:
         if not letter.isprintable():
             text = f"invalid character U+{ord(letter):04X} (at position {position})"
-            found.append(errors.invalid(path, manager, text))
+            yield errors.invalid(path, manager, text)
         position += len(letter.encode())
-    return found
 
 
-def _namespace(meta: Tree, namespaced: bool, path: str) -> list[FieldError]:
+def _namespace(meta: Tree, namespaced: bool, path: str) -> Errors:
     namespace = meta.get("namespace", "")
     if not namespaced:
         return [errors.forbidden(f"{path}.namespace", "not allowed on this type")] if namespace else []
@@ -124,12 +120,11 @@ def _namespace_messages(namespace: str) -> tuple[str, ...]:
     return tuple(names.dns1123_label(namespace))
 
 
-def validate_owners(references: list[Tree], path: str) -> list[FieldError]:
+def validate_owners(references: list[Tree], path: str) -> Errors:
     """Owner references: complete, no Event among them, one controller at most."""
-    found: list[FieldError] = []
     first = ""
     for ref in references:
-        found += _owner(ref, path)
+        yield from _owner(ref, path)
         if ref.get("controller"):
             current = f"{ref.get('kind', '')}/{ref.get('name', '')}"
             if first:
@@ -137,24 +132,20 @@ def validate_owners(references: list[Tree], path: str) -> list[FieldError]:
                     "Only one reference can have Controller set to true. "
                     f'Found "true" in references for {first} and {current}'
                 )
-                found.append(errors.invalid(path, [shown_owner(item) for item in references], detail))
+                yield errors.invalid(path, [shown_owner(item) for item in references], detail)
             else:
                 first = current
-    return found
 
 
-def _owner(ref: Tree, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _owner(ref: Tree, path: str) -> Errors:
     version, kind = ref.get("apiVersion", ""), ref.get("kind", "")
     if not version.rpartition("/")[2] or version.count("/") > 1:
-        found.append(errors.invalid(f"{path}.apiVersion", version, "version must not be empty"))
+        yield errors.invalid(f"{path}.apiVersion", version, "version must not be empty")
     for field in ("kind", "name", "uid"):
         if not ref.get(field):
-            found.append(errors.invalid(f"{path}.{field}", "", "must not be empty"))
+            yield errors.invalid(f"{path}.{field}", "", "must not be empty")
     if version == "v1" and kind == "Event":
-        detail = "/v1, Kind=Event is disallowed from being an owner"
-        found.append(errors.invalid(path, shown_owner(ref), detail))
-    return found
+        yield errors.invalid(path, shown_owner(ref), "/v1, Kind=Event is disallowed from being an owner")
 
 
 def go_field(name: str) -> str:
@@ -170,54 +161,50 @@ def shown_owner(ref: Tree) -> Tree:
     return {field: result[field] for field in _REFERENCE_FIELDS if field in result}
 
 
-def _finalizers(finalizers: list[str], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _finalizers(finalizers: list[str], path: str) -> Errors:
     for name in finalizers:
-        found += errors.invalid_each(path, name, key_messages(name))
+        yield from errors.invalid_each(path, name, key_messages(name))
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
-        detail = "finalizer orphan and foregroundDeletion cannot be both set"
-        found.append(errors.invalid(path, finalizers, detail))
-    return found
+        yield errors.invalid(path, finalizers, "finalizer orphan and foregroundDeletion cannot be both set")
 
 
-def validate_meta_update(new: Tree, old: Tree, path: str = "metadata") -> list[FieldError]:
+def validate_meta_update(new: Tree, old: Tree, path: str = "metadata") -> Errors:
     """What an update may do to metadata, of a kind of the server's core packages."""
-    return validate_plain_meta_update(new, old, path) + _core_finalizers(new, path)
+    return [*validate_plain_meta_update(new, old, path), *_core_finalizers(new, path)]
 
 
-def validate_plain_meta_update(new: Tree, old: Tree, path: str = "metadata") -> list[FieldError]:
+def validate_plain_meta_update(new: Tree, old: Tree, path: str = "metadata") -> Errors:
     """What an update may do to metadata of any kind."""
-    found: list[FieldError] = []
     if old.get("deletionTimestamp"):
-        found += _new_finalizers(new, old, path)
+        yield from _new_finalizers(new, old, path)
     if not new.get("resourceVersion"):
-        found.append(errors.invalid(f"{path}.resourceVersion", "", "must be specified for an update"))
+        yield errors.invalid(f"{path}.resourceVersion", "", "must be specified for an update")
     if new.get("generation", 0) < old.get("generation", 0):
-        found.append(errors.invalid(f"{path}.generation", new.get("generation", 0), "must not be decremented"))
+        yield errors.invalid(f"{path}.generation", new.get("generation", 0), "must not be decremented")
     for field in _IMMUTABLE:
         value = new.get(field)
         if value != old.get(field):
             absent = None if field.startswith("deletion") or field == "creationTimestamp" else ""
-            found.append(errors.invalid(f"{path}.{field}", absent if value is None else value, errors.IMMUTABLE))
+            yield errors.invalid(f"{path}.{field}", absent if value is None else value, errors.IMMUTABLE)
     if new.get("labels") != old.get("labels"):
-        found += validate_labels(new.get("labels"), f"{path}.labels")
+        yield from validate_labels(new.get("labels"), f"{path}.labels")
     if new.get("annotations") != old.get("annotations"):
-        found += validate_annotations(new.get("annotations"), f"{path}.annotations")
+        yield from validate_annotations(new.get("annotations"), f"{path}.annotations")
     if new.get("ownerReferences") != old.get("ownerReferences"):
-        found += validate_owners(new.get("ownerReferences") or [], f"{path}.ownerReferences")
-    return found + _managers(new, path)
+        yield from validate_owners(new.get("ownerReferences") or [], f"{path}.ownerReferences")
+    yield from _managers(new, path)
 
 
-def _new_finalizers(new: Tree, old: Tree, path: str) -> list[FieldError]:
+def _new_finalizers(new: Tree, old: Tree, path: str) -> Errors:
     added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
     if not added:
-        return []
+        return
     shown = "[]string{" + ", ".join(errors.show(name) for name in added) + "}"
     detail = f"no new finalizers can be added if the object is being deleted, found new finalizers {shown}"
-    return [errors.forbidden(f"{path}.finalizers", detail)]
+    yield errors.forbidden(f"{path}.finalizers", detail)
 
 
-def validate_common_update(new: Tree, old: Tree, namespaced: bool) -> list[FieldError]:
+def validate_common_update(new: Tree, old: Tree, namespaced: bool) -> Errors:
     """What every kind's update is checked for before its own rules."""
     meta = new["metadata"]
-    return validate_plain_meta(meta, namespaced, path_segment) + validate_plain_meta_update(meta, old["metadata"])
+    return [*validate_plain_meta(meta, namespaced, path_segment), *validate_plain_meta_update(meta, old["metadata"])]

@@ -6,7 +6,7 @@ Source: pkg/apis/core/validation/validation.go#ValidatePersistentVolumeSpec, pkg
 import posixpath
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import (
     errors,
     file_paths,
@@ -31,28 +31,28 @@ _CSI_SECRETS = (
 _ISCSI_FORM = "must be valid format"
 
 
-def validate_modes(spec: Tree, path: str) -> list[FieldError]:
+def validate_modes(spec: Tree, path: str) -> Errors:
     modes = spec.get("accessModes") or []
-    found = [] if modes else [errors.required(f"{path}.accessModes")]
-    return found + persistent_claim.access_modes(modes, f"{path}.accessModes")
+    if not modes:
+        yield errors.required(f"{path}.accessModes")
+    yield from persistent_claim.access_modes(modes, f"{path}.accessModes")
 
 
-def validate_sources(spec: Tree, name: str, path: str, *, has_affinity: bool) -> list[FieldError]:
-    found: list[FieldError] = []
+def validate_sources(spec: Tree, name: str, path: str, *, has_affinity: bool) -> Errors:
     first = ""
     for kind in SOURCE_ORDER:
         source = spec.get(kind)
         if source is None:
             continue
         if first and kind != "flexVolume":
-            found.append(errors.forbidden(f"{path}.{_SECOND_PATHS.get(kind, kind)}", _SECOND))
+            yield errors.forbidden(f"{path}.{_SECOND_PATHS.get(kind, kind)}", _SECOND)
             continue
         first = first or kind
-        found += _source(kind, source, name, f"{path}.{_FIRST_PATHS.get(kind, kind)}")
+        yield from _source(kind, source, name, f"{path}.{_FIRST_PATHS.get(kind, kind)}")
         if kind == "local" and not has_affinity:
-            found.append(errors.required(f"{path}.nodeAffinity", "Local volume requires node affinity"))
+            yield errors.required(f"{path}.nodeAffinity", "Local volume requires node affinity")
     if not first:
-        found.append(errors.required(path, "must specify a volume type"))
+        yield errors.required(path, "must specify a volume type")
     target = (spec.get("hostPath") or {}).get("path")
     if (
         target
@@ -60,42 +60,45 @@ def validate_sources(spec: Tree, name: str, path: str, *, has_affinity: bool) ->
         and spec.get("persistentVolumeReclaimPolicy") == "Recycle"
     ):
         detail = "may not be 'recycle' for a hostPath mount of '/'"
-        found.append(errors.forbidden(f"{path}.persistentVolumeReclaimPolicy", detail))
-    return found
+        yield errors.forbidden(f"{path}.persistentVolumeReclaimPolicy", detail)
 
 
-def _source(kind: str, source: Tree, name: str, path: str) -> list[FieldError]:
+def _source(kind: str, source: Tree, name: str, path: str) -> Errors:
     match kind:
         case "glusterfs":
-            return volume_sources.COMMON[kind](source, path) + _endpoints_namespace(source, path)
+            yield from volume_sources.COMMON[kind](source, path)
+            yield from _endpoints_namespace(source, path)
         case "iscsi":
-            return _iscsi(source, name, path)
+            yield from _iscsi(source, name, path)
         case "azureFile":
-            found = volume_sources.COMMON[kind](source, path)
+            yield from volume_sources.COMMON[kind](source, path)
             empty = source.get("secretNamespace") == ""
-            return [*found, errors.required(f"{path}.secretNamespace")] if empty else found
+            if empty:
+                yield errors.required(f"{path}.secretNamespace")
         case "local":
             target = source.get("path", "")
-            return file_paths.no_backsteps(target, f"{path}.path") if target else [errors.required(f"{path}.path")]
+            if target:
+                yield from file_paths.no_backsteps(target, f"{path}.path")
+            else:
+                yield errors.required(f"{path}.path")
         case "csi":
-            return _csi(source, path)
+            yield from _csi(source, path)
         case _:
-            return (volume_sources.PERSISTENT.get(kind) or volume_sources.COMMON[kind])(source, path)
+            yield from (volume_sources.PERSISTENT.get(kind) or volume_sources.COMMON[kind])(source, path)
 
 
-def _endpoints_namespace(source: Tree, path: str) -> list[FieldError]:
+def _endpoints_namespace(source: Tree, path: str) -> Errors:
     namespace = source.get("endpointsNamespace")
     if namespace is None:
         return []
     place = f"{path}.endpointsNamespace"
     if namespace == "":
-        detail = "if the endpointnamespace is set, it must be a valid namespace name"
-        return [errors.invalid(place, namespace, detail)]
+        return [errors.invalid(place, namespace, "if the endpointnamespace is set, it must be a valid namespace name")]
     return errors.invalid_each(place, namespace, names.dns1123_label(namespace))
 
 
-def _iscsi(source: Tree, name: str, path: str) -> list[FieldError]:
-    found = volume_sources.iscsi(source, path, _ISCSI_FORM, named_secret=True)
+def _iscsi(source: Tree, name: str, path: str) -> Errors:
+    found = [*volume_sources.iscsi(source, path, _ISCSI_FORM, named_secret=True)]
     portal = source.get("targetPortal", "")
     if source.get("initiatorName") is not None and len(f"{name}:{portal}") > volume_sources.PORTAL_MAX:
         error = errors.invalid(f"{path}.targetportal", portal, volume_sources.PORTAL_TOO_LONG)
@@ -103,36 +106,32 @@ def _iscsi(source: Tree, name: str, path: str) -> list[FieldError]:
     return found
 
 
-def _csi(source: Tree, path: str) -> list[FieldError]:
-    found = volume_sources.csi_driver_name(source.get("driver", ""), f"{path}.driver")
+def _csi(source: Tree, path: str) -> Errors:
+    yield from volume_sources.csi_driver_name(source.get("driver", ""), f"{path}.driver")
     if not source.get("volumeHandle"):
-        found.append(errors.required(f"{path}.volumeHandle"))
+        yield errors.required(f"{path}.volumeHandle")
     for field in _CSI_SECRETS:
         reference = source.get(field)
         if reference is not None:
-            found += _secret(reference, f"{path}.{field}")
-    return found
+            yield from _secret(reference, f"{path}.{field}")
 
 
-def _secret(reference: Tree, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _secret(reference: Tree, path: str) -> Errors:
     for field, rule in (("name", names.dns1123_subdomain), ("namespace", names.dns1123_label)):
         value = reference.get(field, "")
         if value:
-            found += errors.invalid_each(f"{path}.{field}", value, rule(value))
+            yield from errors.invalid_each(f"{path}.{field}", value, rule(value))
         else:
-            found.append(errors.required(f"{path}.{field}"))
-    return found
+            yield errors.required(f"{path}.{field}")
 
 
-def validate_attributes_class(spec: Tree, path: str) -> list[FieldError]:
+def validate_attributes_class(spec: Tree, path: str) -> Errors:
     name = spec.get("volumeAttributesClassName")
     if name is None:
-        return []
+        return
     place = f"{path}.volumeAttributesClassName"
-    found = [] if name else [errors.required(place, "an empty string is disallowed")]
-    found += persistent_claim.class_name(name, place)
+    if not name:
+        yield errors.required(place, "an empty string is disallowed")
+    yield from persistent_claim.class_name(name, place)
     if spec.get("csi") is None:
-        detail = "has to be specified when using volumeAttributesClassName"
-        found.append(errors.required(f"{path}.csi", detail))
-    return found
+        yield errors.required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")

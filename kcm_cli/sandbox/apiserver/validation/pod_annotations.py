@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, file_paths
 from kcm_cli.sandbox.apiserver.validation.scheduling import validate_tolerations
 from kcm_cli.sandbox.apiserver.validation.windows import containers_of
@@ -26,40 +26,37 @@ _cost = re.compile(r"-\d+|0|[1-9]\d*").fullmatch
 _COST_LIMIT = 2**31
 
 
-def validate_annotations(annotations: Mapping[str, str], spec: Tree, path: str) -> list[FieldError]:
+def validate_annotations(annotations: Mapping[str, str], spec: Tree, path: str) -> Errors:
     """Annotations that mean something to the server."""
-    found: list[FieldError] = []
     if MIRROR in annotations and not spec.get("nodeName"):
         detail = "must set spec.nodeName if mirror pod annotation is set"
-        found.append(errors.invalid(f"{path}[{MIRROR}]", annotations[MIRROR], detail))
+        yield errors.invalid(f"{path}[{MIRROR}]", annotations[MIRROR], detail)
     if tolerations := annotations.get(_TOLERATIONS):
-        found += _tolerations(tolerations, path)
+        yield from _tolerations(tolerations, path)
     cost = annotations.get(_COST)
     if cost is not None and not (_cost(cost) and -_COST_LIMIT <= int(cost) < _COST_LIMIT):
-        found.append(errors.invalid(f"{path}[{_COST}]", cost, "must be a 32bit integer"))
+        yield errors.invalid(f"{path}[{_COST}]", cost, "must be a 32bit integer")
     if _SECCOMP_POD in annotations:
-        found += _seccomp(annotations[_SECCOMP_POD], f"{path}.{_SECCOMP_POD}")
+        yield from _seccomp(annotations[_SECCOMP_POD], f"{path}.{_SECCOMP_POD}")
     for key in sorted(annotations):
         if key.startswith(_SECCOMP):
-            found += _seccomp(annotations[key], f"{path}.{key}")
+            yield from _seccomp(annotations[key], f"{path}.{key}")
     for key in sorted(annotations):
         if key.startswith(APP_ARMOR):
-            found += _app_armor(key, annotations[key], spec, path)
-    return found
+            yield from _app_armor(key, annotations[key], spec, path)
 
 
-def _tolerations(text: str, path: str) -> list[FieldError]:
+def _tolerations(text: str, path: str) -> Errors:
     try:
         items = json.loads(text)
     except ValueError as error:
         return [errors.invalid(path, _TOLERATIONS, str(error))]
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        detail = "json: cannot unmarshal into Go value of type []core.Toleration"
-        return [errors.invalid(path, _TOLERATIONS, detail)]
+        return [errors.invalid(path, _TOLERATIONS, "json: cannot unmarshal into Go value of type []core.Toleration")]
     return validate_tolerations(items, f"{path}.{_TOLERATIONS}")
 
 
-def _seccomp(profile: str, path: str) -> list[FieldError]:
+def _seccomp(profile: str, path: str) -> Errors:
     if profile in (*_SECCOMP_RUNTIME, "unconfined"):
         return []
     if profile.startswith(_LOCAL):
@@ -67,49 +64,44 @@ def _seccomp(profile: str, path: str) -> list[FieldError]:
     return [errors.invalid(path, profile, "must be a valid seccomp profile")]
 
 
-def _app_armor(key: str, profile: str, spec: Tree, path: str) -> list[FieldError]:
+def _app_armor(key: str, profile: str, spec: Tree, path: str) -> Errors:
     name = key.removeprefix(APP_ARMOR)
-    found: list[FieldError] = []
     if all(container.get("name") != name for container, _ in containers_of(spec, "")):
-        found.append(errors.invalid(f"{path}[{key}]", name, "container not found"))
+        yield errors.invalid(f"{path}[{key}]", name, "container not found")
     if profile not in ("", "runtime/default", "unconfined") and not profile.startswith(_LOCAL):
-        detail = f"invalid AppArmor profile name: {quote(profile)}"
-        found.append(errors.invalid(f"{path}[{key}]", profile, detail))
-    return found
+        yield errors.invalid(f"{path}[{key}]", profile, f"invalid AppArmor profile name: {quote(profile)}")
 
 
-def validate_match(annotations: Mapping[str, str], spec: Tree, path: str) -> list[FieldError]:
+def validate_match(annotations: Mapping[str, str], spec: Tree, path: str) -> Errors:
     """Where an annotation and a field say the same thing, they agree."""
     if not any("seccomp" in key or "apparmor" in key for key in annotations):
-        return []
-    found: list[FieldError] = []
+        return
     context = spec.get("securityContext") or {}
     if _SECCOMP_POD in annotations:
         place = f"{path}.securityContext.seccompProfile"
-        found += _seccomp_match(annotations[_SECCOMP_POD], context.get("seccompProfile"), place)
+        yield from _seccomp_match(annotations[_SECCOMP_POD], context.get("seccompProfile"), place)
     everything = list(containers_of(spec, path))
     for container, place in everything:
         annotation = annotations.get(_SECCOMP + container.get("name", ""))
         profile = (container.get("securityContext") or {}).get("seccompProfile")
         if annotation is not None:
-            found += _seccomp_match(annotation, profile, f"{place}.securityContext.seccompProfile")
+            yield from _seccomp_match(annotation, profile, f"{place}.securityContext.seccompProfile")
     if (spec.get("os") or {}).get("name") == "windows":
-        return found
+        return
     for container, place in everything:
         annotation = annotations.get(APP_ARMOR + container.get("name", ""))
         own = (container.get("securityContext") or {}).get("appArmorProfile")
         profile = context.get("appArmorProfile") if own is None else own
         if annotation is not None:
             place = f"{place}.securityContext.appArmorProfile"
-            found += _match(annotation, profile, ("runtime/default",), "apparmor", place)
-    return found
+            yield from _match(annotation, profile, ("runtime/default",), "apparmor", place)
 
 
-def _seccomp_match(annotation: str, profile: Tree | None, path: str) -> list[FieldError]:
+def _seccomp_match(annotation: str, profile: Tree | None, path: str) -> Errors:
     return _match(annotation, profile, _SECCOMP_RUNTIME, "seccomp", path)
 
 
-def _match(annotation: str, profile: Tree | None, runtime: tuple[str, ...], what: str, path: str) -> list[FieldError]:
+def _match(annotation: str, profile: Tree | None, runtime: tuple[str, ...], what: str, path: str) -> Errors:
     other = [errors.forbidden(f"{path}.type", f"{what} type in annotation and field must match")]
     match (profile or {}).get("type"):
         case "Unconfined":
@@ -121,7 +113,6 @@ def _match(annotation: str, profile: Tree | None, runtime: tuple[str, ...], what
                 return other
             if annotation.removeprefix(_LOCAL) == (profile or {}).get("localhostProfile"):
                 return []
-            detail = f"{what} profile in annotation and field must match"
-            return [errors.forbidden(f"{path}.localhostProfile", detail)]
+            return [errors.forbidden(f"{path}.localhostProfile", f"{what} profile in annotation and field must match")]
         case _:
             return []

@@ -6,7 +6,7 @@ Source: pkg/apis/core/validation/validation.go#ValidatePodSpec.
 from collections.abc import Callable, Mapping
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import (
     containers,
     errors,
@@ -27,34 +27,34 @@ _PREEMPTIONS = ("PreemptLowerPriority", "Never")
 _DEADLINE_MAX = 2**31 - 1
 _NO_USERNS = "when `hostUsers` is false"
 
-Check = Callable[[Tree, str], list[FieldError]]
+Check = Callable[[Tree, str], Errors]
 
 
-def validate_pod_spec(spec: Tree, path: str, meta: Tree | None = None, known: Tree | None = None) -> list[FieldError]:
+def validate_pod_spec(spec: Tree, path: str, meta: Tree | None = None, known: Tree | None = None) -> Errors:
     """A spec, defaults filled in. ``meta`` belongs to a pod; a template has none. ``known``: the older spec."""
-    found: list[FieldError] = []
     if spec.get("terminationGracePeriodSeconds") is None:
-        found.append(errors.required(f"{path}.terminationGracePeriodSeconds"))
-    found += _containers(spec, path, meta)
+        yield errors.required(f"{path}.terminationGracePeriodSeconds")
+    yield from _containers(spec, path, meta)
     restart, dns = spec.get("restartPolicy", ""), spec.get("dnsPolicy", "")
     if spec.get("resources") is not None:
-        found += pod_level.validate_resources(spec, f"{path}.resources")
+        yield from pod_level.validate_resources(spec, f"{path}.resources")
     if spec.get("hostNetwork"):
-        found += pod_network.validate_host_ports(spec, path, is_pod=meta is not None)
+        yield from pod_network.validate_host_ports(spec, path, is_pod=meta is not None)
     if restart not in _RESTARTS:
-        found.append(errors.unchosen(restart, _RESTARTS, f"{path}.restartPolicy"))
+        yield errors.unchosen(restart, _RESTARTS, f"{path}.restartPolicy")
     if dns not in pod_network.DNS_POLICIES:
-        found.append(errors.unchosen(dns, pod_network.DNS_POLICIES, f"{path}.dnsPolicy"))
+        yield errors.unchosen(dns, pod_network.DNS_POLICIES, f"{path}.dnsPolicy")
     has_policy = ((known or {}).get("securityContext") or {}).get("seLinuxChangePolicy") is not None
     for field, check in _CHECKS_WITH_POLICY if has_policy else _CHECKS:
         if spec.get(field):
-            found += check(spec, f"{path}.{field}")
+            yield from check(spec, f"{path}.{field}")
     if dns == "None" and spec.get("dnsConfig") is None:
-        found += pod_network.validate_dns(spec, f"{path}.dnsConfig")
-    return found + _whole(spec, path) + _names(spec, path)
+        yield from pod_network.validate_dns(spec, f"{path}.dnsConfig")
+    yield from _whole(spec, path)
+    yield from _names(spec, path)
 
 
-def _containers(spec: Tree, path: str, meta: Tree | None) -> list[FieldError]:
+def _containers(spec: Tree, path: str, meta: Tree | None) -> Errors:
     found: list[FieldError] = []
     volumes: Mapping[str, Tree] = {}
     if items := spec.get("volumes"):
@@ -82,26 +82,24 @@ def _containers(spec: Tree, path: str, meta: Tree | None) -> list[FieldError]:
     return found
 
 
-def _claims(claims: list[Tree], meta: Tree | None, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _claims(claims: list[Tree], meta: Tree | None, path: str) -> Errors:
     seen: set[str] = set()
     mirror = MIRROR in ((meta or {}).get("annotations") or ())
     for index, claim in enumerate(claims):
         if mirror:
-            found.append(errors.forbidden("[]", "static pods do not support resource claims"))
+            yield errors.forbidden("[]", "static pods do not support resource claims")
             continue
-        found += _claim(claim, seen, f"{path}[{index}]")
-    return found
+        yield from _claim(claim, seen, f"{path}[{index}]")
 
 
-def _claim(claim: Tree, seen: set[str], path: str) -> list[FieldError]:
-    name, found = claim.get("name", ""), list[FieldError]()
+def _claim(claim: Tree, seen: set[str], path: str) -> Errors:
+    name = claim.get("name", "")
     if not name:
-        found.append(errors.required(f"{path}.name"))
+        yield errors.required(f"{path}.name")
     elif name in seen:
-        found.append(errors.duplicate(f"{path}.name", name))
+        yield errors.duplicate(f"{path}.name", name)
     else:
-        found += errors.invalid_each(f"{path}.name", name, names.dns1123_label(name))
+        yield from errors.invalid_each(f"{path}.name", name, names.dns1123_label(name))
         seen.add(name)
     fields = ("resourceClaimName", "resourceClaimTemplateName")
     given = [field for field in fields if claim.get(field) is not None]
@@ -110,47 +108,44 @@ def _claim(claim: Tree, seen: set[str], path: str) -> list[FieldError]:
         detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
         if given:
             detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-        found.append(errors.invalid(path, shown, detail))
+        yield errors.invalid(path, shown, detail)
     for field in given:
-        found += errors.invalid_each(f"{path}.{field}", claim[field], names.dns1123_subdomain(claim[field]))
-    return found
+        yield from errors.invalid_each(f"{path}.{field}", claim[field], names.dns1123_subdomain(claim[field]))
 
 
-def _node_selector(spec: Tree, path: str) -> list[FieldError]:
+def _node_selector(spec: Tree, path: str) -> Errors:
     return labels.validate_labels(spec["nodeSelector"], path)
 
 
-def _security(spec: Tree, path: str) -> list[FieldError]:
+def _security(spec: Tree, path: str) -> Errors:
     return security.validate_pod(spec["securityContext"], spec, path)
 
 
-def _security_with_policy(spec: Tree, path: str) -> list[FieldError]:
+def _security_with_policy(spec: Tree, path: str) -> Errors:
     return security.validate_pod(spec["securityContext"], spec, path, mount_option=True)
 
 
-def _shared_processes(spec: Tree, path: str) -> list[FieldError]:
+def _shared_processes(spec: Tree, path: str) -> Errors:
     if not spec.get("hostPID"):
         return []
     place = path.replace(".shareProcessNamespace", ".securityContext.shareProcessNamespace")
     return [errors.invalid(place, True, "ShareProcessNamespace and HostPID cannot both be enabled")]
 
 
-def _affinity(spec: Tree, path: str) -> list[FieldError]:
+def _affinity(spec: Tree, path: str) -> Errors:
     return scheduling.validate_affinity(spec["affinity"], path)
 
 
-def _readiness_gates(spec: Tree, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _readiness_gates(spec: Tree, path: str) -> Errors:
     for index, gate in enumerate(spec["readinessGates"]):
-        found += labels.validate_key(gate.get("conditionType", ""), f"{path}[{index}].conditionType")
-    return found
+        yield from labels.validate_key(gate.get("conditionType", ""), f"{path}[{index}].conditionType")
 
 
-def _gates(spec: Tree, path: str) -> list[FieldError]:
+def _gates(spec: Tree, path: str) -> Errors:
     return scheduling.validate_gates(spec["schedulingGates"], path)
 
 
-def _spreading(spec: Tree, path: str) -> list[FieldError]:
+def _spreading(spec: Tree, path: str) -> Errors:
     return scheduling.validate_spreading(spec["topologySpreadConstraints"], path)
 
 
@@ -167,31 +162,29 @@ _CHECKS: tuple[tuple[str, Check], ...] = (
 _CHECKS_WITH_POLICY = tuple((field, _security_with_policy if check is _security else check) for field, check in _CHECKS)
 
 
-def _whole(spec: Tree, path: str) -> list[FieldError]:
+def _whole(spec: Tree, path: str) -> Errors:
     """What concerns the pod and its containers at once."""
-    found = windows.validate_host_process(spec, path)
+    yield from windows.validate_host_process(spec, path)
     if spec.get("hostUsers") is False:
         for field, place in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
             if spec.get(field):
-                found.append(errors.forbidden(f"{path}.{place}", _NO_USERNS))
+                yield errors.forbidden(f"{path}.{place}", _NO_USERNS)
         for container, place in windows.containers_of(spec, path):
             if container.get("volumeDevices"):
-                found.append(errors.forbidden(f"{place}.volumeDevices", _NO_USERNS))
+                yield errors.forbidden(f"{place}.volumeDevices", _NO_USERNS)
     if spec.get("hostnameOverride") is not None:
-        found += pod_network.validate_hostname_override(spec, path)
-    return found
+        yield from pod_network.validate_hostname_override(spec, path)
 
 
-def _names(spec: Tree, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _names(spec: Tree, path: str) -> Errors:
     for field, check in _LATER:
         if spec.get(field) is not None:
-            found += check(spec, f"{path}.{field}")
-    return found + _file_keys(spec, path)
+            yield from check(spec, f"{path}.{field}")
+    yield from _file_keys(spec, path)
 
 
 def _subdomain(field: str, *, optional: bool = True) -> Check:
-    def check(spec: Tree, path: str) -> list[FieldError]:
+    def check(spec: Tree, path: str) -> Errors:
         value = spec[field]
         if not value and optional:
             return []
@@ -203,38 +196,38 @@ def _subdomain(field: str, *, optional: bool = True) -> Check:
 
 
 def _label(field: str) -> Check:
-    def check(spec: Tree, path: str) -> list[FieldError]:
+    def check(spec: Tree, path: str) -> Errors:
         value = spec[field]
         return errors.invalid_each(path, value, names.dns1123_label(value)) if value else []
 
     return check
 
 
-def _deadline(spec: Tree, path: str) -> list[FieldError]:
+def _deadline(spec: Tree, path: str) -> Errors:
     value = spec["activeDeadlineSeconds"]
     if 1 <= value <= _DEADLINE_MAX:
         return []
     return [errors.invalid(path, value, names.range_message(1, _DEADLINE_MAX))]
 
 
-def _tolerations(spec: Tree, path: str) -> list[FieldError]:
+def _tolerations(spec: Tree, path: str) -> Errors:
     return scheduling.validate_tolerations(spec["tolerations"], path)
 
 
-def _aliases(spec: Tree, path: str) -> list[FieldError]:
+def _aliases(spec: Tree, path: str) -> Errors:
     return pod_network.validate_aliases(spec["hostAliases"], path)
 
 
-def _preemption(spec: Tree, path: str) -> list[FieldError]:
+def _preemption(spec: Tree, path: str) -> Errors:
     value = spec["preemptionPolicy"]
     return [] if value in _PREEMPTIONS else [errors.unchosen(value, _PREEMPTIONS, path)]
 
 
-def _overhead(spec: Tree, path: str) -> list[FieldError]:
+def _overhead(spec: Tree, path: str) -> Errors:
     return quantities.validate_container({"limits": spec["overhead"]}, (), path)
 
 
-def _os(spec: Tree, path: str) -> list[FieldError]:
+def _os(spec: Tree, path: str) -> Errors:
     return windows.validate_os(spec, path.removesuffix(".os"))
 
 
@@ -254,9 +247,8 @@ _LATER: tuple[tuple[str, Check], ...] = (
 )
 
 
-def _file_keys(spec: Tree, path: str) -> list[FieldError]:
+def _file_keys(spec: Tree, path: str) -> Errors:
     """Variables that come from files come from files of the pod's own."""
-    found: list[FieldError] = []
     for container, place in windows.containers_of(spec, path):
         for index, variable in enumerate(container.get("env") or ()):
             reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
@@ -266,8 +258,6 @@ def _file_keys(spec: Tree, path: str) -> list[FieldError]:
             where = f"{place}.env[{index}].valueFrom.fileKeyRef.volumeName"
             sources = [item for item in spec.get("volumes") or () if item.get("name", "") == name]
             if not sources:
-                found.append(errors.not_found(where, name))
+                yield errors.not_found(where, name)
             elif sources[-1].get("emptyDir") is None:
-                detail = "referenced volume must be of type emptyDir"
-                found.append(errors.invalid(where, name, detail))
-    return found
+                yield errors.invalid(where, name, "referenced volume must be of type emptyDir")

@@ -4,7 +4,7 @@ Source: pkg/apis/core/validation/validation.go#ValidatePodTemplateSpec; pkg/apis
 """
 
 from kcm_cli.machinery.labels import Selector
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, pod_annotations
 from kcm_cli.sandbox.apiserver.validation.labels import validate_annotations, validate_labels
 from kcm_cli.sandbox.apiserver.validation.pod_spec import validate_pod_spec
@@ -12,26 +12,24 @@ from kcm_cli.sandbox.apiserver.validation.pod_spec import validate_pod_spec
 NO_MATCH = "`selector` does not match template `labels`"
 
 
-def validate_template(template: Tree, path: str, known: Tree | None = None) -> list[FieldError]:
+def validate_template(template: Tree, path: str, known: Tree | None = None) -> Errors:
     """Labels, annotations and the pod's spec. The template that an older object has already is good."""
     if template == known:
-        return []
+        return
     meta, spec = template.get("metadata") or {}, template.get("spec") or {}
-    found = validate_labels(meta.get("labels"), f"{path}.labels")
+    yield from validate_labels(meta.get("labels"), f"{path}.labels")
     annotations = meta.get("annotations") or {}
     if annotations:
-        found += validate_annotations(annotations, f"{path}.annotations")
-        found += pod_annotations.validate_annotations(annotations, spec, f"{path}.annotations")
-    found += validate_pod_spec(spec, f"{path}.spec", known=(known or {}).get("spec"))
+        yield from validate_annotations(annotations, f"{path}.annotations")
+        yield from pod_annotations.validate_annotations(annotations, spec, f"{path}.annotations")
+    yield from validate_pod_spec(spec, f"{path}.spec", known=(known or {}).get("spec"))
     if annotations:
-        found += pod_annotations.validate_match(annotations, spec, f"{path}.spec")
+        yield from pod_annotations.validate_match(annotations, spec, f"{path}.spec")
     if spec.get("ephemeralContainers"):
-        detail = "ephemeral containers not allowed in pod template"
-        found.append(errors.forbidden(f"{path}.spec.ephemeralContainers", detail))
-    return found
+        yield errors.forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template")
 
 
-def validate_match(template: Tree, selector: Selector, path: str) -> list[FieldError]:
+def validate_match(template: Tree, selector: Selector, path: str) -> Errors:
     """The selector of a workload selects the pods of its own template."""
     labels = (template.get("metadata") or {}).get("labels")
     if selector.matches(labels or {}):
@@ -39,13 +37,11 @@ def validate_match(template: Tree, selector: Selector, path: str) -> list[FieldE
     return [errors.invalid(f"{path}.metadata.labels", errors.sorted_map(labels), NO_MATCH)]
 
 
-def validate_long_running(template: Tree, path: str, kind: str) -> list[FieldError]:
+def validate_long_running(template: Tree, path: str, kind: str) -> Errors:
     """What only pods that run to an end may have."""
     spec = template.get("spec") or {}
-    found: list[FieldError] = []
     if spec.get("restartPolicy") != "Always":
-        found.append(errors.not_supported(f"{path}.spec.restartPolicy", spec.get("restartPolicy", ""), ["Always"]))
+        yield errors.not_supported(f"{path}.spec.restartPolicy", spec.get("restartPolicy", ""), ["Always"])
     if spec.get("activeDeadlineSeconds") is not None:
         detail = f"activeDeadlineSeconds in {kind} is not Supported"
-        found.append(errors.forbidden(f"{path}.spec.activeDeadlineSeconds", detail))
-    return found
+        yield errors.forbidden(f"{path}.spec.activeDeadlineSeconds", detail)

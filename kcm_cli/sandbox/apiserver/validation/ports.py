@@ -4,42 +4,40 @@ Source: pkg/apis/core/validation/validation.go#ValidatePortNumOrName, #validateE
 """
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 
 
-def number(value: int, path: str) -> list[FieldError]:
+def number(value: int, path: str) -> Errors:
     """A number from 1 to 65535."""
     return [] if 1 <= value <= 65535 else errors.invalid_each(path, value, names.port_number(value))
 
 
-def number_or_name(value: int | str, path: str) -> list[FieldError]:
+def number_or_name(value: int | str, path: str) -> Errors:
     """A number, or the name of a container's port."""
     if isinstance(value, str):
         return errors.invalid_each(path, value, names.port_name(value))
     return number(value, path)
 
 
-def protocol(value: str | None, path: str) -> list[FieldError]:
+def protocol(value: str | None, path: str) -> Errors:
     """One of the three."""
     if value in PROTOCOLS:
         return []
     return [errors.not_supported(path, value, PROTOCOLS)] if value else [errors.required(path)]
 
 
-def endpoint_protocols(port: Tree, path: str) -> list[FieldError]:
+def endpoint_protocols(port: Tree, path: str) -> Errors:
     """The protocol of an endpoint's port, and that of its application."""
     transport, application = port.get("protocol"), port.get("appProtocol")
-    found: list[FieldError] = []
     if transport is None:
-        found.append(errors.required(f"{path}.protocol"))
+        yield errors.required(f"{path}.protocol")
     elif transport not in PROTOCOLS:
-        found.append(errors.not_supported(f"{path}.protocol", transport, PROTOCOLS))
+        yield errors.not_supported(f"{path}.protocol", transport, PROTOCOLS)
     if application is not None:
-        found += labels.validate_key(application, f"{path}.appProtocol")
-    return found
+        yield from labels.validate_key(application, f"{path}.appProtocol")
 
 
 def needs_health_check(spec: Tree) -> bool:

@@ -4,7 +4,7 @@ Source: pkg/apis/core/validation/validation.go#validateProbe, #validateHandler, 
 """
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, numbers, ports
 
 _COUNTERS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
@@ -21,53 +21,52 @@ _LINUX_SIGNALS = sorted(
 _SIGNALS = {"windows": ["SIGKILL", "SIGTERM"], "linux": _LINUX_SIGNALS}
 
 
-def validate_probes(container: Tree, grace_s: int | None, path: str) -> list[FieldError]:
+def validate_probes(container: Tree, grace_s: int | None, path: str) -> Errors:
     """The three probes of a container."""
-    found: list[FieldError] = []
     if (probe := container.get("livenessProbe")) is not None:
-        found += _probe(probe, grace_s, f"{path}.livenessProbe") + _once(probe, f"{path}.livenessProbe")
+        yield from _probe(probe, grace_s, f"{path}.livenessProbe")
+        yield from _once(probe, f"{path}.livenessProbe")
     if (probe := container.get("readinessProbe")) is not None:
-        found += _probe(probe, grace_s, f"{path}.readinessProbe")
+        yield from _probe(probe, grace_s, f"{path}.readinessProbe")
         grace = probe.get("terminationGracePeriodSeconds")
         if grace is not None:
             place = f"{path}.readinessProbe.terminationGracePeriodSeconds"
-            found.append(errors.invalid(place, grace, "must not be set for readinessProbes"))
+            yield errors.invalid(place, grace, "must not be set for readinessProbes")
     if (probe := container.get("startupProbe")) is not None:
-        found += _probe(probe, grace_s, f"{path}.startupProbe") + _once(probe, f"{path}.startupProbe")
-    return found
+        yield from _probe(probe, grace_s, f"{path}.startupProbe")
+        yield from _once(probe, f"{path}.startupProbe")
 
 
-def _once(probe: Tree, path: str) -> list[FieldError]:
+def _once(probe: Tree, path: str) -> Errors:
     threshold = probe.get("successThreshold", 0)
     return [] if threshold == 1 else [errors.invalid(f"{path}.successThreshold", threshold, "must be 1")]
 
 
-def _probe(probe: Tree, grace_s: int | None, path: str) -> list[FieldError]:
-    found = _handler(probe, grace_s, path)
-    found += numbers.non_negative(probe, _COUNTERS, path)
+def _probe(probe: Tree, grace_s: int | None, path: str) -> Errors:
+    yield from _handler(probe, grace_s, path)
+    yield from numbers.non_negative(probe, _COUNTERS, path)
     grace = probe.get("terminationGracePeriodSeconds")
     if grace is not None and grace <= 0:
         place = f"{path}.terminationGracePeriodSeconds"
-        found.append(errors.invalid(place, grace, errors.NOT_POSITIVE))
-    return found
+        yield errors.invalid(place, grace, errors.NOT_POSITIVE)
 
 
-def _handler(handler: Tree, grace_s: int | None, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _handler(handler: Tree, grace_s: int | None, path: str) -> Errors:
     first = True
     for kind in _HANDLERS:
         action = handler.get(kind)
         if action is None:
             continue
         if first:
-            found += _action(kind, action, grace_s, f"{path}.{kind}")
+            yield from _action(kind, action, grace_s, f"{path}.{kind}")
             first = False
         else:
-            found.append(errors.forbidden(f"{path}.{kind}", "may not specify more than 1 handler type"))
-    return found if not first else [errors.required(path, "must specify a handler type")]
+            yield errors.forbidden(f"{path}.{kind}", "may not specify more than 1 handler type")
+    if first:
+        yield errors.required(path, "must specify a handler type")
 
 
-def _action(kind: str, action: Tree, grace_s: int | None, path: str) -> list[FieldError]:
+def _action(kind: str, action: Tree, grace_s: int | None, path: str) -> Errors:
     match kind:
         case "exec":
             return [] if action.get("command") else [errors.required(f"{path}.command")]
@@ -81,39 +80,37 @@ def _action(kind: str, action: Tree, grace_s: int | None, path: str) -> list[Fie
             return _sleep(action.get("seconds", 0), grace_s, path)
 
 
-def _sleep(seconds: int, grace_s: int | None, path: str) -> list[FieldError]:
+def _sleep(seconds: int, grace_s: int | None, path: str) -> Errors:
     if grace_s is None or 0 <= seconds <= grace_s:
         return []
     detail = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_s})"
     return [errors.invalid(path, seconds, detail)]
 
 
-def _http_get(action: Tree, path: str) -> list[FieldError]:
-    found = [] if action.get("path") else [errors.required(f"{path}.path")]
-    found += ports.number_or_name(action.get("port", 0), f"{path}.port")
+def _http_get(action: Tree, path: str) -> Errors:
+    if not action.get("path"):
+        yield errors.required(f"{path}.path")
+    yield from ports.number_or_name(action.get("port", 0), f"{path}.port")
     scheme = action.get("scheme", "")
     if scheme not in ("HTTP", "HTTPS"):
-        found.append(errors.not_supported(f"{path}.scheme", scheme, ["HTTP", "HTTPS"]))
+        yield errors.not_supported(f"{path}.scheme", scheme, ["HTTP", "HTTPS"])
     for header in action.get("httpHeaders") or ():
         name = header.get("name", "")
-        found += errors.invalid_each(f"{path}.httpHeaders", name, names.http_header_name(name))
-    return found
+        yield from errors.invalid_each(f"{path}.httpHeaders", name, names.http_header_name(name))
 
 
-def validate_lifecycle(lifecycle: Tree, grace_s: int | None, os: str | None, path: str) -> list[FieldError]:
+def validate_lifecycle(lifecycle: Tree, grace_s: int | None, os: str | None, path: str) -> Errors:
     """Hooks and the stop signal."""
-    found: list[FieldError] = []
     for hook in ("postStart", "preStop"):
         handler = lifecycle.get(hook)
         if handler is not None:
-            found += _handler(handler, grace_s, f"{path}.{hook}")
+            yield from _handler(handler, grace_s, f"{path}.{hook}")
     signal = lifecycle.get("stopSignal")
     if signal is not None:
-        found += _stop_signal(signal, os, f"{path}.stopSignal")
-    return found
+        yield from _stop_signal(signal, os, f"{path}.stopSignal")
 
 
-def _stop_signal(signal: str, os: str | None, path: str) -> list[FieldError]:
+def _stop_signal(signal: str, os: str | None, path: str) -> Errors:
     if os is None:
         return [errors.forbidden(path, "may not be set for containers with empty `spec.os.name`")]
     known = _SIGNALS.get(os)

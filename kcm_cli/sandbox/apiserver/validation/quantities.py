@@ -10,7 +10,7 @@ from functools import lru_cache
 from kcm_cli.machinery import names
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quantity import ZERO, Quantity, from_json
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 HUGE = "hugepages-"
@@ -94,12 +94,12 @@ def amount(name: str, value: str, path: str) -> list[FieldError]:
     return found
 
 
-def positive(value: str, path: str) -> list[FieldError]:
+def positive(value: str, path: str) -> Errors:
     """Above zero."""
     return [] if from_json(value).sign > 0 else [errors.invalid(path, value, NOT_POSITIVE)]
 
 
-def non_negative(value: str, path: str) -> list[FieldError]:
+def non_negative(value: str, path: str) -> Errors:
     """Zero or more."""
     return [] if from_json(value).sign >= 0 else [errors.invalid(path, value, errors.NEGATIVE)]
 
@@ -113,12 +113,12 @@ def _huge_amount(name: str, value: Quantity) -> bool:
     return page > ZERO and not page.milli_value() % 1000 and not value.value() % page.value()
 
 
-def validate_container(resources: Tree, claims: Collection[str], path: str) -> list[FieldError]:
+def validate_container(resources: Tree, claims: Collection[str], path: str) -> Errors:
     """Limits, requests and claims of a container."""
     return _requirements(resources, container_name, claims, path)
 
 
-def validate_pod_level(resources: Tree, path: str) -> list[FieldError]:
+def validate_pod_level(resources: Tree, path: str) -> Errors:
     """Limits and requests of a whole pod."""
     return _requirements(resources, _pod_name, (), path)
 
@@ -131,7 +131,7 @@ def _pod_name(name: str) -> tuple[str, ...]:
     return ("\0",)
 
 
-def _named(name: str, rule: NameRule, path: str) -> list[FieldError]:
+def _named(name: str, rule: NameRule, path: str) -> Errors:
     messages = rule(name)
     if messages == ("\0",):
         return [errors.not_supported(path, name, ["cpu", "hugepages-", "memory"])]
@@ -149,31 +149,29 @@ def _covered(name: str, request: str, limit: str | None) -> bool:
     return not _within(name, request, limit, "")
 
 
-def _requirements(resources: Tree, rule: NameRule, claims: Collection[str], path: str) -> list[FieldError]:
+def _requirements(resources: Tree, rule: NameRule, claims: Collection[str], path: str) -> Errors:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    found: list[FieldError] = []
     for name, value in sorted(limits.items()):
         if not _fine(name, value, rule):
-            found += _one(name, value, rule, f"{path}.limits[{name}]")
+            yield from _one(name, value, rule, f"{path}.limits[{name}]")
     for name, value in sorted(requests.items()):
         if not _fine(name, value, rule):
-            found += _one(name, value, rule, f"{path}.requests[{name}]")
+            yield from _one(name, value, rule, f"{path}.requests[{name}]")
         if not _covered(name, value, limits.get(name)):
-            found += _within(name, value, limits.get(name), path)
+            yield from _within(name, value, limits.get(name), path)
     mentioned = limits.keys() | requests.keys()
     if mentioned.isdisjoint(COMPUTE) and any(is_huge(name) for name in mentioned):
-        found.append(errors.forbidden(path, "HugePages require cpu or memory"))
+        yield errors.forbidden(path, "HugePages require cpu or memory")
     if used := resources.get("claims"):
-        found += _claims(used, claims, f"{path}.claims")
-    return found
+        yield from _claims(used, claims, f"{path}.claims")
 
 
-def _one(name: str, value: str, rule: NameRule, path: str) -> list[FieldError]:
-    found = _named(name, rule, path) if rule(name) else []
-    found += amount(name, value, path)
+def _one(name: str, value: str, rule: NameRule, path: str) -> Errors:
+    if rule(name):
+        yield from _named(name, rule, path)
+    yield from amount(name, value, path)
     if is_huge(name) and not _huge_amount(name, from_json(value)):
-        found.append(errors.invalid(path, value, f"{value} is not positive integer multiple of {name}"))
-    return found
+        yield errors.invalid(path, value, f"{value} is not positive integer multiple of {name}")
 
 
 def _within(name: str, request: str, limit: str | None, path: str) -> list[FieldError]:
@@ -193,34 +191,31 @@ def _within(name: str, request: str, limit: str | None, path: str) -> list[Field
     return [errors.invalid(f"{path}.requests", request, detail)]
 
 
-def _claims(used: list[Tree], known: Collection[str], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _claims(used: list[Tree], known: Collection[str], path: str) -> Errors:
     seen: set[str] = set()
     for index, claim in enumerate(used):
         name, place = claim.get("name", ""), f"{path}[{index}]"
         if not name:
-            found.append(errors.required(place))
+            yield errors.required(place)
             continue
-        found += _claim_uses(name, claim.get("request", ""), seen, place)
+        yield from _claim_uses(name, claim.get("request", ""), seen, place)
         if name not in known:
             rest = f": {', '.join(sorted(known))}" if known else " which is empty"
             error = errors.not_found(place, name)
             detail = f"must be one of the names in pod.spec.resourceClaims{rest}"
-            found.append(FieldError(error.type, error.field, f"{error.message}: {detail}"))
-    return found
+            yield FieldError(error.type, error.field, f"{error.message}: {detail}")
 
 
-def _claim_uses(name: str, request: str, seen: set[str], path: str) -> list[FieldError]:
+def _claim_uses(name: str, request: str, seen: set[str], path: str) -> Errors:
     if name in seen:
-        return [errors.duplicate(path, name)]
-    found: list[FieldError] = []
+        yield errors.duplicate(path, name)
+        return
     key = name
     if request:
-        found += errors.invalid_each(f"{path}.request", request, names.dns1123_label(request))
+        yield from errors.invalid_each(f"{path}.request", request, names.dns1123_label(request))
         key = f"{name}/{request}"
     if key in seen:
-        found.append(errors.duplicate(path, key))
+        yield errors.duplicate(path, key)
     elif not request:
-        found += [errors.duplicate(path, name) for other in sorted(seen) if other.startswith(f"{name}/")]
+        yield from (errors.duplicate(path, name) for other in sorted(seen) if other.startswith(f"{name}/"))
     seen.add(key)
-    return found

@@ -3,7 +3,7 @@
 Source: pkg/apis/apps/validation/validation.go, pkg/apis/core/validation/validation.go.
 """
 
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, numbers
 
 _RS_COUNTERS = (
@@ -20,14 +20,14 @@ def template_of(spec: Tree | None) -> Tree | None:
     return None if spec is None else spec.get("template")
 
 
-def validate_replica_status(status: Tree) -> list[FieldError]:
-    found = numbers.non_negative(status, _RS_COUNTERS, "status")
+def validate_replica_status(status: Tree) -> Errors:
+    yield from numbers.non_negative(status, _RS_COUNTERS, "status")
     bounded = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-    found += numbers.not_above(status, bounded, "replicas", "status")
-    return found + validate_available_within_ready(status)
+    yield from numbers.not_above(status, bounded, "replicas", "status")
+    yield from validate_available_within_ready(status)
 
 
-def validate_available_within_ready(status: Tree) -> list[FieldError]:
+def validate_available_within_ready(status: Tree) -> Errors:
     available = status.get("availableReplicas", 0)
     if available <= status.get("readyReplicas", 0):
         return []

@@ -6,7 +6,7 @@ Source: pkg/apis/core/validation/validation.go#ValidateSecurityContext, #validat
 import re
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, file_paths, windows
 from kcm_cli.sandbox.apiserver.validation.go_print import internal
 
@@ -25,67 +25,61 @@ _CHOICES = (
 )
 
 
-def user_or_group(value: int, path: str) -> list[FieldError]:
+def user_or_group(value: int, path: str) -> Errors:
     """A user or group ID."""
     if 0 <= value <= _MAX_ID:
         return []
     return [errors.invalid(path, value, names.range_message(0, _MAX_ID))]
 
 
-def validate_container(context: Tree, path: str, *, host_users: bool) -> list[FieldError]:
+def validate_container(context: Tree, path: str, *, host_users: bool) -> Errors:
     """A container's security context."""
-    found: list[FieldError] = []
     for field in ("runAsUser", "runAsGroup"):
         value = context.get(field)
         if value is not None:
-            found += user_or_group(value, f"{path}.{field}")
+            yield from user_or_group(value, f"{path}.{field}")
     mount = context.get("procMount")
     if mount is not None:
         if mount not in ("Default", "Unmasked"):
-            found.append(errors.not_supported(f"{path}.procMount", mount, ["Default", "Unmasked"]))
+            yield errors.not_supported(f"{path}.procMount", mount, ["Default", "Unmasked"])
         if host_users and mount == "Unmasked":
-            detail = "`hostUsers` must be false to use `Unmasked`"
-            found.append(errors.invalid(f"{path}.procMount", mount, detail))
-    found += _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
+            yield errors.invalid(f"{path}.procMount", mount, "`hostUsers` must be false to use `Unmasked`")
+    yield from _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
     if context.get("allowPrivilegeEscalation") is False:
-        found += _escalation(context, path)
-    found += windows.validate_options(context.get("windowsOptions"), f"{path}.windowsOptions")
-    return found + app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+        yield from _escalation(context, path)
+    yield from windows.validate_options(context.get("windowsOptions"), f"{path}.windowsOptions")
+    yield from app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
 
 
-def _escalation(context: Tree, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _escalation(context: Tree, path: str) -> Errors:
     prefix = "cannot set `allowPrivilegeEscalation` to false and"
     shown = None
     if context.get("privileged"):
         shown = internal("v1.SecurityContext", context)
-        found.append(errors.invalid(path, shown, f"{prefix} `privileged` to true"))
+        yield errors.invalid(path, shown, f"{prefix} `privileged` to true")
     for capability in (context.get("capabilities") or {}).get("add") or ():
         if capability == "CAP_SYS_ADMIN":
             shown = shown or internal("v1.SecurityContext", context)
-            found.append(errors.invalid(path, shown, f"{prefix} `capabilities.Add` CAP_SYS_ADMIN"))
-    return found
+            yield errors.invalid(path, shown, f"{prefix} `capabilities.Add` CAP_SYS_ADMIN")
 
 
-def _seccomp(profile: Tree | None, path: str) -> list[FieldError]:
+def _seccomp(profile: Tree | None, path: str) -> Errors:
     if profile is None:
-        return []
+        return
     kind, local = profile.get("type", ""), profile.get("localhostProfile")
-    found: list[FieldError] = []
     if not kind:
-        found.append(errors.required(f"{path}.type", "type is required when seccompProfile is set"))
+        yield errors.required(f"{path}.type", "type is required when seccompProfile is set")
     elif kind not in _PROFILES:
-        found.append(errors.not_supported(f"{path}.type", kind, _PROFILES))
+        yield errors.not_supported(f"{path}.type", kind, _PROFILES)
     if kind == "Localhost":
         if local is None:
-            detail = "must be set when seccomp type is Localhost"
-            return [*found, errors.required(f"{path}.localhostProfile", detail)]
-        return found + file_paths.descending(local, f"{path}.localhostProfile")
+            yield errors.required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost")
+            return
+        yield from file_paths.descending(local, f"{path}.localhostProfile")
+        return
     if local is not None:
         shown = {"Type": kind, "LocalhostProfile": local}
-        detail = "can only be set when seccomp type is Localhost"
-        found.append(errors.invalid(f"{path}.localhostProfile", shown, detail))
-    return found
+        yield errors.invalid(f"{path}.localhostProfile", shown, "can only be set when seccomp type is Localhost")
 
 
 def app_armor(profile: Tree | None, path: str) -> list[FieldError]:
@@ -119,27 +113,27 @@ def _local_app_armor(local: str | None, path: str) -> list[FieldError]:
     return found
 
 
-def validate_pod(context: Tree, spec: Tree, path: str, *, mount_option: bool = False) -> list[FieldError]:
+def validate_pod(context: Tree, spec: Tree, path: str, *, mount_option: bool = False) -> Errors:
     """A pod's security context. The gate SELinuxMount is off, so that mount_option needs an object that has a policy
     already.
     """
-    found: list[FieldError] = []
     for field in ("fsGroup", "runAsUser", "runAsGroup"):
         value = context.get(field)
         if value is not None:
-            found += user_or_group(value, f"{path}.{field}")
+            yield from user_or_group(value, f"{path}.{field}")
     for index, group in enumerate(context.get("supplementalGroups") or ()):
-        found += user_or_group(group, f"{path}.supplementalGroups[{index}]")
+        yield from user_or_group(group, f"{path}.supplementalGroups[{index}]")
     if sysctls := context.get("sysctls"):
-        found += _sysctls(sysctls, spec, f"{path}.sysctls")
-    found += _choice(context, 0, path)
-    found += _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
-    found += windows.validate_options(context.get("windowsOptions"), f"{path}.windowsOptions")
-    found += app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
-    return found + _choice(context, 1, path) + _choice(context, 3 if mount_option else 2, path)
+        yield from _sysctls(sysctls, spec, f"{path}.sysctls")
+    yield from _choice(context, 0, path)
+    yield from _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
+    yield from windows.validate_options(context.get("windowsOptions"), f"{path}.windowsOptions")
+    yield from app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+    yield from _choice(context, 1, path)
+    yield from _choice(context, 3 if mount_option else 2, path)
 
 
-def _choice(context: Tree, index: int, path: str) -> list[FieldError]:
+def _choice(context: Tree, index: int, path: str) -> Errors:
     field, choices = _CHOICES[index]
     value = context.get(field)
     if value is None or value in choices:
@@ -147,24 +141,21 @@ def _choice(context: Tree, index: int, path: str) -> list[FieldError]:
     return [errors.not_supported(f"{path}.{field}", value, choices)]
 
 
-def _sysctls(sysctls: list[Tree], spec: Tree, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _sysctls(sysctls: list[Tree], spec: Tree, path: str) -> Errors:
     seen: set[str] = set()
     for index, item in enumerate(sysctls):
         name, place = item.get("name", ""), f"{path}[{index}].name"
         if not name:
-            found.append(errors.required(place))
+            yield errors.required(place)
         elif len(name) > _SYSCTL_MAX or not _sysctl(name):
-            detail = f"must have at most {_SYSCTL_MAX} characters and match regex ^{_SYSCTL}$"
-            found.append(errors.invalid(place, name, detail))
+            yield errors.invalid(place, name, f"must have at most {_SYSCTL_MAX} characters and match regex ^{_SYSCTL}$")
         elif name in seen:
-            found.append(errors.duplicate(place, name))
-        found += _host_sysctl(name.replace("/", "."), name, spec, place)
+            yield errors.duplicate(place, name)
+        yield from _host_sysctl(name.replace("/", "."), name, spec, place)
         seen.add(name)
-    return found
 
 
-def _host_sysctl(dotted: str, name: str, spec: Tree, path: str) -> list[FieldError]:
+def _host_sysctl(dotted: str, name: str, spec: Tree, path: str) -> Errors:
     if spec.get("hostNetwork") and dotted.startswith("net."):
         return [errors.invalid(path, name, "may not be specified when 'hostNetwork' is true")]
     if spec.get("hostIPC") and (dotted.startswith(_IPC_SYSCTLS) or dotted == "kernel.sem"):

@@ -5,7 +5,7 @@ Source: pkg/apis/core/validation/validation.go#ValidateServiceClusterIPsRelatedF
 
 from collections.abc import Sequence
 
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors
 
 FAMILIES = ("IPv4", "IPv6")
@@ -17,63 +17,58 @@ def is_headless(spec: Tree) -> bool:
     return spec.get("clusterIPs") == ["None"]
 
 
-def validate_cluster_ips(spec: Tree, known: Sequence[str]) -> list[FieldError]:
+def validate_cluster_ips(spec: Tree, known: Sequence[str]) -> Errors:
     """``clusterIP``, ``clusterIPs``, ``ipFamilies`` and ``ipFamilyPolicy`` fit together."""
     if spec.get("type") == "ExternalName":
-        return []
-    found = _singular(spec) + _families(spec)
+        return
+    yield from _singular(spec)
+    yield from _families(spec)
     values = spec.get("clusterIPs") or []
     broken: list[FieldError] = []
     for index, value in enumerate(values):
         if index == 0 and value == "None":
             if len(values) > 1:
-                detail = "'None' must be the first and only value"
-                broken.append(errors.invalid("spec.clusterIPs", values, detail))
+                broken.append(errors.invalid("spec.clusterIPs", values, "'None' must be the first and only value"))
         else:
             broken += addresses.legacy_ip(value, f"spec.clusterIPs[{index}]", known)
-    found += broken
+    yield from broken
     if len(values) > 2:
-        found.append(errors.invalid("spec.clusterIPs", values, "may only hold up to 2 values"))
-    return found if broken else found + _match(spec, values)
+        yield errors.invalid("spec.clusterIPs", values, "may only hold up to 2 values")
+    if not broken:
+        yield from _match(spec, values)
 
 
-def _singular(spec: Tree) -> list[FieldError]:
+def _singular(spec: Tree) -> Errors:
     value, values = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
     if value and not values:
         return [errors.required("spec.clusterIPs")]
     if value and values[0] != value:
         return [errors.invalid("spec.clusterIPs", values, "first value must match `clusterIP`")]
     if not value and values:
-        detail = "must be empty when `clusterIP` is not specified"
-        return [errors.invalid("spec.clusterIPs", values, detail)]
+        return [errors.invalid("spec.clusterIPs", values, "must be empty when `clusterIP` is not specified")]
     return []
 
 
-def _families(spec: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def _families(spec: Tree) -> Errors:
     seen: set[str] = set()
     for index, family in enumerate(spec.get("ipFamilies") or ()):
         if family not in FAMILIES:
-            found.append(errors.not_supported(f"spec.ipFamilies[{index}]", family, FAMILIES))
+            yield errors.not_supported(f"spec.ipFamilies[{index}]", family, FAMILIES)
         if family in seen:
-            found.append(errors.duplicate(f"spec.ipFamilies[{index}]", family))
+            yield errors.duplicate(f"spec.ipFamilies[{index}]", family)
         seen.add(family)
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in POLICIES:
-        found.append(errors.not_supported("spec.ipFamilyPolicy", policy, POLICIES))
-    return found
+        yield errors.not_supported("spec.ipFamilyPolicy", policy, POLICIES)
 
 
-def _match(spec: Tree, values: list[str]) -> list[FieldError]:
-    found: list[FieldError] = []
+def _match(spec: Tree, values: list[str]) -> Errors:
     six = [addresses.is_ipv6(value) for value in values]
     if len(values) > 1 and not (True in six and False in six):
-        detail = "may specify no more than one IP for each IP family"
-        found.append(errors.invalid("spec.clusterIPs", values, detail))
+        yield errors.invalid("spec.clusterIPs", values, "may specify no more than one IP for each IP family")
     if is_headless(spec):
-        return found
+        return
     for index, (value, family) in enumerate(zip(values, spec.get("ipFamilies") or (), strict=False)):
         if family in FAMILIES and six[index] != (family == "IPv6"):
             detail = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
-            found.append(errors.invalid(f"spec.clusterIPs[{index}]", value, detail))
-    return found
+            yield errors.invalid(f"spec.clusterIPs[{index}]", value, detail)

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, file_paths
 
-Check = Callable[[Tree, str], list[FieldError]]
+Check = Callable[[Tree, str], Errors]
 
 HOST_PATH_TYPES = (
     "",
@@ -44,120 +44,110 @@ _QUOBYTE = "must be a host:port pair or multiple pairs separated by commas"
 
 
 def _required(*fields: str) -> Check:
-    def check(source: Tree, path: str) -> list[FieldError]:
+    def check(source: Tree, path: str) -> Errors:
         return [errors.required(f"{path}.{field}") for field in fields if not source.get(field)]
 
     return check
 
 
-def _host_path(source: Tree, path: str) -> list[FieldError]:
+def _host_path(source: Tree, path: str) -> Errors:
     target = source.get("path", "")
     if not target:
-        return [errors.required(f"{path}.path")]
-    found = file_paths.no_backsteps(target, f"{path}.path")
+        yield errors.required(f"{path}.path")
+        return
+    yield from file_paths.no_backsteps(target, f"{path}.path")
     kind = source.get("type")
     if kind is not None and kind not in HOST_PATH_TYPES:
-        found.append(errors.not_supported(f"{path}.type", kind, HOST_PATH_TYPES))
-    return found
+        yield errors.not_supported(f"{path}.type", kind, HOST_PATH_TYPES)
 
 
-def _git_repo(source: Tree, path: str) -> list[FieldError]:
-    found = [] if source.get("repository") else [errors.required(f"{path}.repository")]
-    return found + file_paths.descending(source.get("directory", ""), f"{path}.directory")
+def _git_repo(source: Tree, path: str) -> Errors:
+    if not source.get("repository"):
+        yield errors.required(f"{path}.repository")
+    yield from file_paths.descending(source.get("directory", ""), f"{path}.directory")
 
 
 def _disk(name: str) -> Check:
-    def check(source: Tree, path: str) -> list[FieldError]:
-        found = [] if source.get(name) else [errors.required(f"{path}.{name}")]
+    def check(source: Tree, path: str) -> Errors:
+        if not source.get(name):
+            yield errors.required(f"{path}.{name}")
         partition = source.get("partition", 0)
         if not 0 <= partition <= 255:
-            found.append(errors.invalid(f"{path}.partition", partition, _PARTITION))
-        return found
+            yield errors.invalid(f"{path}.partition", partition, _PARTITION)
 
     return check
 
 
-def _nfs(source: Tree, path: str) -> list[FieldError]:
-    found = _required("server", "path")(source, path)
+def _nfs(source: Tree, path: str) -> Errors:
+    yield from _required("server", "path")(source, path)
     if not source.get("path", "").startswith("/"):
-        found.append(errors.invalid(f"{path}.path", source.get("path", ""), "must be an absolute path"))
-    return found
+        yield errors.invalid(f"{path}.path", source.get("path", ""), "must be an absolute path")
 
 
-def _fc(source: Tree, path: str) -> list[FieldError]:
+def _fc(source: Tree, path: str) -> Errors:
     wwns, wwids, lun = source.get("targetWWNs"), source.get("wwids"), source.get("lun")
-    found: list[FieldError] = []
     if not wwns and not wwids:
-        detail = "must specify either targetWWNs or wwids, but not both"
-        found.append(errors.required(f"{path}.targetWWNs", detail))
+        yield errors.required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both")
     if wwns and wwids:
-        detail = "targetWWNs and wwids can not be specified simultaneously"
-        found.append(errors.invalid(f"{path}.targetWWNs", wwns, detail))
+        yield errors.invalid(f"{path}.targetWWNs", wwns, "targetWWNs and wwids can not be specified simultaneously")
     if wwns and lun is None:
-        found.append(errors.required(f"{path}.lun", "lun is required if targetWWNs is specified"))
+        yield errors.required(f"{path}.lun", "lun is required if targetWWNs is specified")
     elif wwns and not 0 <= (lun or 0) <= 255:
-        found.append(errors.invalid(f"{path}.lun", lun, names.range_message(0, 255)))
-    return found
+        yield errors.invalid(f"{path}.lun", lun, names.range_message(0, 255))
 
 
-def _quobyte(source: Tree, path: str) -> list[FieldError]:
+def _quobyte(source: Tree, path: str) -> Errors:
     registry = source.get("registry", "")
-    found: list[FieldError] = []
     if not registry:
-        found.append(errors.required(f"{path}.registry", _QUOBYTE))
+        yield errors.required(f"{path}.registry", _QUOBYTE)
     elif len(source.get("tenant", "")) >= 65:
-        detail = "must be a UUID and may not exceed a length of 64 characters"
-        found.append(errors.required(f"{path}.tenant", detail))
+        yield errors.required(f"{path}.tenant", "must be a UUID and may not exceed a length of 64 characters")
     else:
         pairs = registry.split(",")
         wrong = [pair for pair in pairs if not re.fullmatch(r"(\[[^\]]*\]|[^:\[\]]*):[^:]*", pair)]
-        found += [errors.invalid(f"{path}.registry", registry, _QUOBYTE) for _ in wrong]
-    return found if source.get("volume") else [*found, errors.required(f"{path}.volume")]
+        yield from (errors.invalid(f"{path}.registry", registry, _QUOBYTE) for _ in wrong)
+    if not source.get("volume"):
+        yield errors.required(f"{path}.volume")
 
 
-def _flocker(source: Tree, path: str) -> list[FieldError]:
+def _flocker(source: Tree, path: str) -> Errors:
     name, uuid = source.get("datasetName", ""), source.get("datasetUUID", "")
-    found: list[FieldError] = []
     if not name and not uuid:
-        found.append(errors.required(path, "one of datasetName and datasetUUID is required"))
+        yield errors.required(path, "one of datasetName and datasetUUID is required")
     if name and uuid:
-        detail = "datasetName and datasetUUID can not be specified simultaneously"
-        found.append(errors.invalid(path, "resource", detail))
+        yield errors.invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously")
     if "/" in name:
-        found.append(errors.invalid(f"{path}.datasetName", name, "must not contain '/'"))
-    return found
+        yield errors.invalid(f"{path}.datasetName", name, "must not contain '/'")
 
 
-def _flex(source: Tree, path: str) -> list[FieldError]:
-    found = [] if source.get("driver") else [errors.required(f"{path}.driver")]
+def _flex(source: Tree, path: str) -> Errors:
+    if not source.get("driver"):
+        yield errors.required(f"{path}.driver")
     for key in source.get("options") or ():
         namespace = "." + key.partition("/")[0].lower()
         if namespace.endswith((".kubernetes.io", ".k8s.io")):
-            detail = "kubernetes.io and k8s.io namespaces are reserved"
-            found.append(errors.invalid(f"{path}.options[{key}]", key, detail))
-    return found
+            yield errors.invalid(f"{path}.options[{key}]", key, "kubernetes.io and k8s.io namespaces are reserved")
 
 
-def _azure_disk(source: Tree, path: str) -> list[FieldError]:
-    found = _required("diskName", "diskURI")(source, path)
+def _azure_disk(source: Tree, path: str) -> Errors:
+    yield from _required("diskName", "diskURI")(source, path)
     caching, kind, uri = source.get("cachingMode"), source.get("kind"), source.get("diskURI", "")
     if caching is not None and caching not in _CACHING:
-        found.append(errors.not_supported(f"{path}.cachingMode", caching, _CACHING))
+        yield errors.not_supported(f"{path}.cachingMode", caching, _CACHING)
     if kind is None:
-        return found
+        return
     if kind not in _DISKS:
-        found.append(errors.not_supported(f"{path}.kind", kind, _DISKS))
+        yield errors.not_supported(f"{path}.kind", kind, _DISKS)
     if kind == "Managed" and not uri.startswith("/subscriptions/"):
-        found.append(errors.not_supported(f"{path}.diskURI", uri, [_MANAGED]))
+        yield errors.not_supported(f"{path}.diskURI", uri, [_MANAGED])
     if kind != "Managed" and not uri.startswith("https://"):
-        found.append(errors.not_supported(f"{path}.diskURI", uri, [_BLOB]))
-    return found
+        yield errors.not_supported(f"{path}.diskURI", uri, [_BLOB])
 
 
 def secret_reference(field: str, *, namespaced: bool) -> Check:
     """A reference to a secret that, if it is there, is complete."""
 
-    def check(source: Tree, path: str) -> list[FieldError]:
+    def check(source: Tree, path: str) -> Errors:
         reference = source.get(field)
         if reference is None:
             return []
@@ -168,26 +158,27 @@ def secret_reference(field: str, *, namespaced: bool) -> Check:
 
 
 def _all(*checks: Check) -> Check:
-    def check(source: Tree, path: str) -> list[FieldError]:
+    def check(source: Tree, path: str) -> Errors:
         return [error for one in checks for error in one(source, path)]
 
     return check
 
 
 def _storage_os(*, namespaced: bool) -> Check:
-    def check(source: Tree, path: str) -> list[FieldError]:
+    def check(source: Tree, path: str) -> Errors:
         name, namespace = source.get("volumeName", ""), source.get("volumeNamespace", "")
-        found = [] if name else [errors.required(f"{path}.volumeName")]
+        if not name:
+            yield errors.required(f"{path}.volumeName")
         if name:
-            found += errors.invalid_each(f"{path}.volumeName", name, names.dns1123_label(name))
+            yield from errors.invalid_each(f"{path}.volumeName", name, names.dns1123_label(name))
         if namespace:
-            found += errors.invalid_each(f"{path}.volumeNamespace", namespace, names.dns1123_label(namespace))
-        return found + secret_reference("secretRef", namespaced=namespaced)(source, path)
+            yield from errors.invalid_each(f"{path}.volumeNamespace", namespace, names.dns1123_label(namespace))
+        yield from secret_reference("secretRef", namespaced=namespaced)(source, path)
 
     return check
 
 
-def iscsi_name(value: str, path: str, form: str) -> list[FieldError]:
+def iscsi_name(value: str, path: str, form: str) -> Errors:
     """An iSCSI name; ``form`` is what is said of one that begins with none of the known prefixes."""
     pattern = _IQN.get(value[:3])
     if pattern is None:
@@ -195,30 +186,35 @@ def iscsi_name(value: str, path: str, form: str) -> list[FieldError]:
     return [] if pattern(value) else [errors.invalid(path, value, "must be valid format")]
 
 
-def iscsi(source: Tree, path: str, form: str = _ISCSI_FORM, *, named_secret: bool = False) -> list[FieldError]:
+def iscsi(source: Tree, path: str, form: str = _ISCSI_FORM, *, named_secret: bool = False) -> Errors:
     """An iSCSI target."""
-    found = [] if source.get("targetPortal") else [errors.required(f"{path}.targetPortal")]
+    if not source.get("targetPortal"):
+        yield errors.required(f"{path}.targetPortal")
     name, lun = source.get("iqn", ""), source.get("lun", 0)
-    found += iscsi_name(name, f"{path}.iqn", form) if name else [errors.required(f"{path}.iqn")]
+    if name:
+        yield from iscsi_name(name, f"{path}.iqn", form)
+    else:
+        yield errors.required(f"{path}.iqn")
     if not 0 <= lun <= 255:
-        found.append(errors.invalid(f"{path}.lun", lun, names.range_message(0, 255)))
+        yield errors.invalid(f"{path}.lun", lun, names.range_message(0, 255))
     chap = source.get("chapAuthDiscovery") or source.get("chapAuthSession")
     if chap and source.get("secretRef") is None:
-        found.append(errors.required(f"{path}.secretRef"))
+        yield errors.required(f"{path}.secretRef")
     if named_secret:
-        found += secret_reference("secretRef", namespaced=False)(source, path)
+        yield from secret_reference("secretRef", namespaced=False)(source, path)
     initiator = source.get("initiatorName")
     if initiator is not None:
-        found += iscsi_name(initiator, f"{path}.initiatorname", form)
-    return found
+        yield from iscsi_name(initiator, f"{path}.initiatorname", form)
 
 
-def csi_driver_name(name: str, path: str) -> list[FieldError]:
+def csi_driver_name(name: str, path: str) -> Errors:
     """The name of a CSI driver."""
     if not name:
-        return [errors.required(path)]
-    found = [errors.too_long(path, 63)] if len(name.encode()) > 63 else []
-    return found + errors.invalid_each(path, name, names.dns1123_subdomain(name.lower()))
+        yield errors.required(path)
+        return
+    if len(name.encode()) > 63:
+        yield errors.too_long(path, 63)
+    yield from errors.invalid_each(path, name, names.dns1123_subdomain(name.lower()))
 
 
 COMMON: Mapping[str, Check] = {

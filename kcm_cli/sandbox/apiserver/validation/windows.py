@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 _SPEC_MAX_KIB = 64
@@ -60,25 +60,22 @@ def containers_of(spec: Tree, path: str) -> Iterator[tuple[Tree, str]]:
             yield container, f"{path}.{kind}[{index}]"
 
 
-def validate_options(options: Tree | None, path: str) -> list[FieldError]:
+def validate_options(options: Tree | None, path: str) -> Errors:
     """The Windows options of a security context."""
     if options is None:
-        return []
-    found: list[FieldError] = []
+        return
     name = options.get("gmsaCredentialSpecName")
     if name is not None:
-        found += errors.invalid_each(f"{path}.gmsaCredentialSpecName", name, names.dns1123_subdomain(name))
+        yield from errors.invalid_each(f"{path}.gmsaCredentialSpecName", name, names.dns1123_subdomain(name))
     spec = options.get("gmsaCredentialSpec")
     if spec == "":
-        detail = "gmsaCredentialSpec cannot be an empty string"
-        found.append(errors.invalid(f"{path}.gmsaCredentialSpec", spec, detail))
+        yield errors.invalid(f"{path}.gmsaCredentialSpec", spec, "gmsaCredentialSpec cannot be an empty string")
     elif spec is not None and len(spec.encode()) > _SPEC_MAX_KIB * 1024:
         detail = f"gmsaCredentialSpec size must be under {_SPEC_MAX_KIB} KiB"
-        found.append(errors.invalid(f"{path}.gmsaCredentialSpec", spec, detail))
+        yield errors.invalid(f"{path}.gmsaCredentialSpec", spec, detail)
     user = options.get("runAsUserName")
     if user is not None:
-        found += errors.invalid_each(f"{path}.runAsUserName", user, _user_name(user))
-    return found
+        yield from errors.invalid_each(f"{path}.runAsUserName", user, _user_name(user))
 
 
 def _user_name(value: str) -> list[str]:
@@ -106,7 +103,7 @@ def _user_name(value: str) -> list[str]:
     return found
 
 
-def validate_os(spec: Tree, path: str) -> list[FieldError]:
+def validate_os(spec: Tree, path: str) -> Errors:
     """The pod's operating system, and what goes with it."""
     name = spec["os"].get("name", "")
     if not name:
@@ -118,56 +115,50 @@ def validate_os(spec: Tree, path: str) -> list[FieldError]:
     return [errors.not_supported(f"{path}.os", name, ["linux", "windows"])]
 
 
-def _linux(spec: Tree, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _linux(spec: Tree, path: str) -> Errors:
     if (spec.get("securityContext") or {}).get("windowsOptions") is not None:
-        found.append(errors.forbidden(f"{path}.securityContext.windowsOptions", _NOT_LINUX))
+        yield errors.forbidden(f"{path}.securityContext.windowsOptions", _NOT_LINUX)
     for container, place in containers_of(spec, path):
         if (container.get("securityContext") or {}).get("windowsOptions") is not None:
-            found.append(errors.forbidden(f"{place}.securityContext.windowsOptions", _NOT_LINUX))
-    return found
+            yield errors.forbidden(f"{place}.securityContext.windowsOptions", _NOT_LINUX)
 
 
-def _windows(spec: Tree, path: str) -> list[FieldError]:
+def _windows(spec: Tree, path: str) -> Errors:
     context = spec.get("securityContext") or {}
-    found: list[FieldError] = []
     for place, field, in_spec in _POD_FIELDS:
         value = (spec if in_spec else context).get(field)
         said = field in _NEVER_FALSE if value is False else value is not None and value != []
         if said:
-            found.append(errors.forbidden(f"{path}.{place}", _NO))
+            yield errors.forbidden(f"{path}.{place}", _NO)
     for container, place in containers_of(spec, path):
         own = container.get("securityContext") or {}
         for field in _CONTAINER_FIELDS:
             if own.get(field) is not None:
-                found.append(errors.forbidden(f"{place}.securityContext.{field}", _NO))
-    return found
+                yield errors.forbidden(f"{place}.securityContext.{field}", _NO)
 
 
-def validate_host_process(spec: Tree, path: str) -> list[FieldError]:
+def validate_host_process(spec: Tree, path: str) -> Errors:
     """Host process containers come all or none, on the host's network."""
     pod = _host_process(spec)
     everything = list(containers_of(spec, path))
     if pod is None and all(_host_process(container) is None for container, _ in everything):
-        return []
-    found: list[FieldError] = []
+        return
     hosted = 0
     for container, place in everything:
         own = _host_process(container)
         if pod is not None and own is not None and pod != own:
             shown = "true" if pod else "false"
             detail = f"pod hostProcess value must be identical if both are specified, was {shown}"
-            found.append(errors.invalid(f"{place}.securityContext.windowsOptions.hostProcess", own, detail))
+            yield errors.invalid(f"{place}.securityContext.windowsOptions.hostProcess", own, detail)
         hosted += bool(pod if own is None else own)
     if not hosted:
-        return found
+        return
     if hosted != len(everything):
         detail = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
-        found.append(errors.invalid(path, "", detail))
+        yield errors.invalid(path, "", detail)
     if not spec.get("hostNetwork"):
         detail = "hostNetwork must be true if pod contains any hostProcess containers"
-        found.append(errors.invalid(f"{path}.hostNetwork", False, detail))
-    return found
+        yield errors.invalid(f"{path}.hostNetwork", False, detail)
 
 
 def _host_process(holder: Tree) -> bool | None:

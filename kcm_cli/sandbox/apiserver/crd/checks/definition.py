@@ -61,14 +61,14 @@ def validate(doc: Tree) -> list[FieldError]:
         found = subdomain(name, prefix)
         return found if name == required else [*found, 'must be spec.names.plural+"."+spec.group']
 
-    found = validate_plain_meta(doc["metadata"], False, rule)
+    found = [*validate_plain_meta(doc["metadata"], False, rule)]
     found += _check_spec(spec_of(doc), _Rules())
     return found + _check_rest(doc, None)
 
 
 def validate_update(new: Tree, old: Tree) -> list[FieldError]:
     """A changed definition."""
-    found = validate_plain_meta_update(new["metadata"], old["metadata"])
+    found = [*validate_plain_meta_update(new["metadata"], old["metadata"])]
     spec, before = spec_of(new), spec_of(old)
     found += _check_spec(spec, _rules_of(new, old, before))
     kept = [("scope",), ("names", "kind")] if holds(old, "Established") else []
@@ -81,8 +81,8 @@ def validate_update(new: Tree, old: Tree) -> list[FieldError]:
 
 def validate_status(new: Tree, old: Tree) -> list[FieldError]:
     """A changed status."""
-    found = validate_plain_meta_update(new["metadata"], old["metadata"])
-    return found + list(check_names(new["status"].get("acceptedNames") or {}, "status.acceptedNames"))
+    meta = validate_plain_meta_update(new["metadata"], old["metadata"])
+    return [*meta, *check_names(new["status"].get("acceptedNames") or {}, "status.acceptedNames")]
 
 
 def _at(doc: Tree, path: tuple[str, ...]) -> object:

@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.parts import bump_generation
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, name_of, number
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 Variables = Mapping[str, cel.Type] | None
@@ -33,7 +33,7 @@ def validate_expression(
     path: str,
     returns: Sequence[cel.Type],
     known: cel.Environment,
-) -> list[FieldError]:
+) -> Errors:
     """An expression that must evaluate to one of these types (none: to anything). known: see ``environment``."""
     why = problem(text, known, returns)
     return [errors.invalid(path, text, why)] if why else []

@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import Layout
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 _RESULTS = {"applyConfiguration": OBJECT, "jsonPatch": list_of(PATCH)}
@@ -26,49 +26,48 @@ _PATCHES = ("ApplyConfiguration", "JSONPatch")
 _REINVOCATIONS = ("IfNeeded", "Never")
 
 
-def validate_mutating(doc: Tree) -> list[FieldError]:
+def validate_mutating(doc: Tree) -> Errors:
     return _mutating(doc, None)
 
 
-def validate_mutating_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_mutating_update(new: Tree, old: Tree) -> Errors:
     return _mutating(new, old)
 
 
-def _mutating(doc: Tree, known: Tree | None) -> list[FieldError]:
+def _mutating(doc: Tree, known: Tree | None) -> Errors:
     spec = doc.get("spec") or {}
-    found = metadata.validate_plain_meta(doc["metadata"], False, metadata.subdomain)
-    found += validate_common({"mutations": None, **spec}, known) + validate_variables(spec)
+    yield from metadata.validate_plain_meta(doc["metadata"], False, metadata.subdomain)
+    yield from validate_common({"mutations": None, **spec}, known)
+    yield from validate_variables(spec)
     mutations = spec.get("mutations") or []
     if not mutations:
-        found.append(errors.required("spec.mutations", "mutations must contain at least one item"))
+        yield errors.required("spec.mutations", "mutations must contain at least one item")
     params, variables = spec.get("paramKind") is not None, types(spec)
     for index, mutation in enumerate(mutations):
-        found += _mutation(mutation, params, variables, f"spec.mutations[{index}]")
+        yield from _mutation(mutation, params, variables, f"spec.mutations[{index}]")
     again = spec.get("reinvocationPolicy", "")
-    return found + errors.one_of("spec.reinvocationPolicy", again, _REINVOCATIONS)
+    yield from errors.one_of("spec.reinvocationPolicy", again, _REINVOCATIONS)
 
 
-def _mutation(mutation: Tree, params: bool, variables: Variables, path: str) -> list[FieldError]:
+def _mutation(mutation: Tree, params: bool, variables: Variables, path: str) -> Errors:
     kind = mutation.get("patchType", "")
     if kind not in _PATCHES:
-        return errors.one_of(f"{path}.patchType", kind, _PATCHES)
+        yield from errors.one_of(f"{path}.patchType", kind, _PATCHES)
+        return
     wanted, other = ("jsonPatch", "applyConfiguration") if kind == "JSONPatch" else ("applyConfiguration", "jsonPatch")
-    found: list[FieldError] = []
     patch = mutation.get(wanted)
     if patch is None:
-        found.append(errors.required(f"{path}.{wanted}", f"must be specified when patchType is {kind}"))
+        yield errors.required(f"{path}.{wanted}", f"must be specified when patchType is {kind}")
     else:
         text, place = patch.get("expression", "").strip(), f"{path}.{wanted}.expression"
         if text:
-            found += common.validate_expression(
+            yield from common.validate_expression(
                 text, place, [_RESULTS[wanted]], environment(params=params, patches=True, variables=variables)
             )
         else:
-            found.append(errors.required(place))
+            yield errors.required(place)
     if mutation.get(other) is not None:
-        detail = f"must not be specified when patchType is {kind}"
-        found.append(errors.invalid(f"{path}.{other}", f"{{{other}}}", detail))
-    return found
+        yield errors.invalid(f"{path}.{other}", f"{{{other}}}", f"must not be specified when patchType is {kind}")
 
 
 KIND = Kind(

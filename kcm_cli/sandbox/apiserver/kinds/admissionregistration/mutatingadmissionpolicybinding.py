@@ -10,17 +10,18 @@ from kcm_cli.sandbox.apiserver.kinds.admissionregistration.common import POLICY_
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 
 
-def validate_mutating_binding(doc: Tree) -> list[FieldError]:
+def validate_mutating_binding(doc: Tree) -> Errors:
     spec = doc.get("spec") or {}
     match = spec.get("matchResources")
-    found = validate_binding(doc, spec)
-    return found if match is None else found + validate_mutated(match, "spec.matchResources")
+    yield from validate_binding(doc, spec)
+    if match is not None:
+        yield from validate_mutated(match, "spec.matchResources")
 
 
-def validate_mutating_binding_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_mutating_binding_update(new: Tree, old: Tree) -> Errors:
     return validate_mutating_binding(new)
 
 

@@ -21,7 +21,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import Layout
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import conditions, errors, go_print, labels, metadata
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -30,93 +30,92 @@ _NEITHER = "validations or auditAnnotations must contain at least one item"
 _line_break = re.compile(r"[\n\r]").search
 
 
-def validate_validating(doc: Tree) -> list[FieldError]:
+def validate_validating(doc: Tree) -> Errors:
     return _validating(doc, None)
 
 
-def validate_validating_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_validating_update(new: Tree, old: Tree) -> Errors:
     return _validating(new, old)
 
 
-def _validating(doc: Tree, known: Tree | None) -> list[FieldError]:
+def _validating(doc: Tree, known: Tree | None) -> Errors:
     spec = doc.get("spec") or {}
-    found = metadata.validate_plain_meta(doc["metadata"], False, metadata.subdomain)
-    found += validate_common(spec, known) + validate_variables(spec)
+    yield from metadata.validate_plain_meta(doc["metadata"], False, metadata.subdomain)
+    yield from validate_common(spec, known)
+    yield from validate_variables(spec)
     params, variables = spec.get("paramKind") is not None, types(spec)
     validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
     if not validations and not annotations:
         paths = ("spec.validations", "spec.auditAnnotations")
-        return found + [errors.required(path, _NEITHER) for path in paths]
+        yield from (errors.required(path, _NEITHER) for path in paths)
+        return
     for index, item in enumerate(validations):
-        found += _validation(item, params, variables, f"spec.validations[{index}]")
+        yield from _validation(item, params, variables, f"spec.validations[{index}]")
     if len(annotations) > _ANNOTATIONS_MAX:
         shown = go_print.internal("[]admissionregistration.AuditAnnotation", annotations)
         detail = f"must not have more than {_ANNOTATIONS_MAX} auditAnnotations"
-        found.append(errors.invalid("spec.auditAnnotations", shown, detail))
+        yield errors.invalid("spec.auditAnnotations", shown, detail)
     seen: set[str] = set()
     for index, item in enumerate(annotations):
         path, key = f"spec.auditAnnotations[{index}]", item.get("key", "")
-        found += _annotation(item, doc["metadata"].get("name", ""), params, variables, path)
+        yield from _annotation(item, doc["metadata"].get("name", ""), params, variables, path)
         if key in seen:
-            found.append(errors.duplicate(f"{path}.key", key))
+            yield errors.duplicate(f"{path}.key", key)
         seen.add(key)
-    return found
 
 
-def _validation(item: Tree, params: bool, variables: Variables, path: str) -> list[FieldError]:
+def _validation(item: Tree, params: bool, variables: Variables, path: str) -> Errors:
     text, message, reason = item.get("expression", ""), item.get("message", ""), item.get("reason")
-    found: list[FieldError] = []
     if text.strip():
         place = f"{path}.expression"
-        found += common.validate_expression(text, place, [BOOL], environment(params=params, variables=variables))
+        yield from common.validate_expression(text, place, [BOOL], environment(params=params, variables=variables))
     else:
-        found.append(errors.required(f"{path}.expression", "expression is not specified"))
+        yield errors.required(f"{path}.expression", "expression is not specified")
     computed = item.get("messageExpression", "")
     if computed.strip():
-        found += common.validate_expression(
+        yield from common.validate_expression(
             computed,
             f"{path}.messageExpression",
             [STRING],
             environment(params=params, authorizer=False, variables=variables),
         )
     elif computed:
-        detail = "must be non-empty if specified"
-        found.append(errors.invalid(f"{path}.messageExpression", computed, detail))
+        yield errors.invalid(f"{path}.messageExpression", computed, "must be non-empty if specified")
     if message and not message.strip():
-        found.append(errors.invalid(f"{path}.message", message, "must be non-empty if specified"))
+        yield errors.invalid(f"{path}.message", message, "must be non-empty if specified")
     elif _line_break(message.strip()):
-        found.append(errors.invalid(f"{path}.message", message, "must not contain line breaks"))
+        yield errors.invalid(f"{path}.message", message, "must not contain line breaks")
     if reason is not None and reason not in _REASONS:
-        found.append(errors.not_supported(f"{path}.reason", reason, _REASONS))
-    return found
+        yield errors.not_supported(f"{path}.reason", reason, _REASONS)
 
 
-def _annotation(item: Tree, name: str, params: bool, variables: Variables, path: str) -> list[FieldError]:
+def _annotation(item: Tree, name: str, params: bool, variables: Variables, path: str) -> Errors:
     key, text = item.get("key", ""), item.get("valueExpression", "").strip()
     if name:
-        found = labels.validate_key(f"{name}/{key}", f"{path}.key")
+        yield from labels.validate_key(f"{name}/{key}", f"{path}.key")
     else:
-        found = [errors.invalid(f"{path}.key", key, "requires metadata.name be non-empty")]
+        yield errors.invalid(f"{path}.key", key, "requires metadata.name be non-empty")
     place = f"{path}.valueExpression"
     if not text:
-        return [*found, errors.required(place, "valueExpression is not specified")]
+        yield errors.required(place, "valueExpression is not specified")
+        return
     if len(text.encode()) > _VALUE_MAX:
-        return [*found, errors.required(place, f"must not exceed {_VALUE_MAX} bytes in length")]
+        yield errors.required(place, f"must not exceed {_VALUE_MAX} bytes in length")
+        return
     returns = (STRING, NULL)
-    return found + common.validate_expression(text, place, returns, environment(params=params, variables=variables))
+    yield from common.validate_expression(text, place, returns, environment(params=params, variables=variables))
 
 
-def validate_status(new: Tree, old: Tree) -> list[FieldError]:
+def validate_status(new: Tree, old: Tree) -> Errors:
     """The status of a validating policy."""
     status = new.get("status") or {}
-    found: list[FieldError] = []
     for index, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
         path = f"status.typeChecking.expressionWarnings[{index}]"
         if not warning.get("warning"):
-            found.append(errors.required(f"{path}.warning"))
+            yield errors.required(f"{path}.warning")
         if not warning.get("fieldRef", "").strip():
-            found.append(errors.required(f"{path}.fieldRef"))
-    return found + conditions.validate_conditions(status.get("conditions") or [], "status.conditions")
+            yield errors.required(f"{path}.fieldRef")
+    yield from conditions.validate_conditions(status.get("conditions") or [], "status.conditions")
 
 
 KIND = Kind(

@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.kinds.admissionregistration.common import POLICY_
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 _ACTIONS = ("Audit", "Deny", "Warn")
@@ -21,27 +21,25 @@ _DENY_AND_WARN = (
 )
 
 
-def validate_validating_binding(doc: Tree) -> list[FieldError]:
+def validate_validating_binding(doc: Tree) -> Errors:
     spec = doc.get("spec") or {}
-    return validate_binding(doc, spec) + _actions(spec.get("validationActions") or [], "spec.validationActions")
+    return [*validate_binding(doc, spec), *_actions(spec.get("validationActions") or [], "spec.validationActions")]
 
 
-def validate_validating_binding_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_validating_binding_update(new: Tree, old: Tree) -> Errors:
     return validate_validating_binding(new)
 
 
-def _actions(actions: list[str], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _actions(actions: list[str], path: str) -> Errors:
     for index, action in enumerate(actions):
         if action not in _ACTIONS:
-            found.append(errors.not_supported(f"{path}[{index}]", action, _ACTIONS))
+            yield errors.not_supported(f"{path}[{index}]", action, _ACTIONS)
         if action in actions[:index]:
-            found.append(errors.duplicate(f"{path}[{index}]", action))
+            yield errors.duplicate(f"{path}[{index}]", action)
     if "Deny" in actions and "Warn" in actions:
-        found.append(errors.invalid(path, actions, _DENY_AND_WARN))
+        yield errors.invalid(path, actions, _DENY_AND_WARN)
     if not actions:
-        found.append(errors.required(path, "at least one validation action is required"))
-    return found
+        yield errors.required(path, "at least one validation action is required")
 
 
 KIND = Kind(

@@ -16,14 +16,14 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.trees import keep
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 _STATUSES = ("True", "False", "Unknown")
 _GROUP_MAX, _VERSION_MAX = 20_000, 1_000
 
 
-def validate_api_service(doc: Tree) -> list[FieldError]:
+def validate_api_service(doc: Tree) -> Errors:
     spec = doc.get("spec") or {}
     group, version = spec.get("group", ""), spec.get("version", "")
     expected = f"{version}.{group}"
@@ -33,10 +33,9 @@ def validate_api_service(doc: Tree) -> list[FieldError]:
             return messages
         return [] if name == expected else [f'must be `spec.version+"."+spec.group`: {quote(expected)}']
 
-    found = metadata.validate_plain_meta(doc["metadata"], False, rule)
+    found = [*metadata.validate_plain_meta(doc["metadata"], False, rule)]
     if not group and version != "v1":
-        detail = "only v1 may have an empty group and it better be legacy kube"
-        found.append(errors.required("spec.group", detail))
+        found.append(errors.required("spec.group", "only v1 may have an empty group and it better be legacy kube"))
     if group:
         found += errors.invalid_each("spec.group", group, names.dns1123_subdomain(group))
     found += errors.invalid_each("spec.version", version, names.dns1035_label(version))
@@ -45,7 +44,7 @@ def validate_api_service(doc: Tree) -> list[FieldError]:
         if not 0 < value <= most:
             found.append(errors.invalid(f"spec.{field}", value, f"must be positive and less than {most}"))
     service = spec.get("service")
-    return found + (_local(spec) if service is None else _remote(spec, service))
+    return [*found, *(_local(spec) if service is None else _remote(spec, service))]
 
 
 def _bundle_size(spec: Tree) -> int:
@@ -55,41 +54,33 @@ def _bundle_size(spec: Tree) -> int:
         return 0
 
 
-def _local(spec: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def _local(spec: Tree) -> Errors:
     if size := _bundle_size(spec):
-        detail = "local APIServices may not have a caBundle"
-        found.append(errors.invalid("spec.caBundle", f"{size} bytes", detail))
+        yield errors.invalid("spec.caBundle", f"{size} bytes", "local APIServices may not have a caBundle")
     if spec.get("insecureSkipTLSVerify"):
-        detail = "local APIServices may not have insecureSkipTLSVerify"
-        found.append(errors.invalid("spec.insecureSkipTLSVerify", True, detail))
-    return found
+        yield errors.invalid("spec.insecureSkipTLSVerify", True, "local APIServices may not have insecureSkipTLSVerify")
 
 
-def _remote(spec: Tree, service: Tree) -> list[FieldError]:
+def _remote(spec: Tree, service: Tree) -> Errors:
     fields = ("namespace", "name")
-    found = [errors.required(f"spec.service.{field}") for field in fields if not service.get(field)]
+    yield from (errors.required(f"spec.service.{field}") for field in fields if not service.get(field))
     port = service.get("port", 0)
     if messages := names.port_number(port):
-        detail = f"port is not valid: {', '.join(messages)}"
-        found.append(errors.invalid("spec.service.port", port, detail))
+        yield errors.invalid("spec.service.port", port, f"port is not valid: {', '.join(messages)}")
     if spec.get("insecureSkipTLSVerify") and _bundle_size(spec):
-        detail = "may not be true if caBundle is present"
-        found.append(errors.invalid("spec.insecureSkipTLSVerify", True, detail))
-    return found
+        yield errors.invalid("spec.insecureSkipTLSVerify", True, "may not be true if caBundle is present")
 
 
-def validate_api_service_update(new: Tree, old: Tree) -> list[FieldError]:
-    return metadata.validate_plain_meta_update(new["metadata"], old["metadata"]) + validate_api_service(new)
+def validate_api_service_update(new: Tree, old: Tree) -> Errors:
+    return [*metadata.validate_plain_meta_update(new["metadata"], old["metadata"]), *validate_api_service(new)]
 
 
-def validate_api_service_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_plain_meta_update(new["metadata"], old["metadata"])
+def validate_api_service_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_plain_meta_update(new["metadata"], old["metadata"])
     for index, condition in enumerate((new.get("status") or {}).get("conditions") or ()):
         status, path = condition.get("status", ""), f"status.conditions[{index}].status"
         if status not in _STATUSES:
-            found.append(errors.not_supported(path, status, _STATUSES))
-    return found
+            yield errors.not_supported(path, status, _STATUSES)
 
 
 def _defaults(doc: Tree) -> None:

@@ -3,7 +3,7 @@
 from kcm_cli.machinery import names
 from kcm_cli.machinery.intstr import IntOrString
 from kcm_cli.sandbox.apiserver.tables.column import Column
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, pod_template
 from kcm_cli.sandbox.apiserver.validation.replicas import template_of
 
@@ -16,7 +16,7 @@ def amount(value: IntOrString) -> int:
     return int(text) if text.lstrip("+-").isdecimal() and text.count("-") + text.count("+") < 2 else 0
 
 
-def not_decremented(new: Tree, old: Tree, field: str, path: str) -> list[FieldError]:
+def not_decremented(new: Tree, old: Tree, field: str, path: str) -> Errors:
     """A counter that only rises. Absent counts as lower than anything."""
     value, known = new.get(field), old.get(field)
     if known is None or (value is not None and value >= known):
@@ -24,31 +24,30 @@ def not_decremented(new: Tree, old: Tree, field: str, path: str) -> list[FieldEr
     return [errors.invalid(f"{path}.{field}", value or 0, "cannot be decremented")]
 
 
-def validate_replica_template(spec: Tree, known: Tree | None) -> list[FieldError]:
+def validate_replica_template(spec: Tree, known: Tree | None) -> Errors:
     """Selector and template of a Deployment or ReplicaSet."""
     selector = spec.get("selector")
-    found = _selector(selector, "deployment")
+    yield from _selector(selector, "deployment")
     compiled = labels.compile_selector(selector)
     if compiled is None:
-        found.append(errors.invalid("spec.selector", labels.shown(selector), "invalid label selector"))
-        return found
+        yield errors.invalid("spec.selector", labels.shown(selector), "invalid label selector")
+        return
     template = spec.get("template") or {}
-    found += pod_template.validate_match(template, compiled, "spec.template")
-    found += pod_template.validate_template(template, "spec.template", template_of(known))
-    return found + pod_template.validate_long_running(template, "spec.template", "ReplicaSet")
+    yield from pod_template.validate_match(template, compiled, "spec.template")
+    yield from pod_template.validate_template(template, "spec.template", template_of(known))
+    yield from pod_template.validate_long_running(template, "spec.template", "ReplicaSet")
 
 
-def _selector(selector: Tree | None, kind: str) -> list[FieldError]:
+def _selector(selector: Tree | None, kind: str) -> Errors:
     if selector is None:
-        return [errors.required("spec.selector")]
-    found = labels.validate_selector(selector, "spec.selector")
+        yield errors.required("spec.selector")
+        return
+    yield from labels.validate_selector(selector, "spec.selector")
     if labels.selector_is_empty(selector):
-        detail = f"empty selector is invalid for {kind}"
-        found.append(errors.invalid("spec.selector", labels.shown(selector), detail))
-    return found
+        yield errors.invalid("spec.selector", labels.shown(selector), f"empty selector is invalid for {kind}")
 
 
-def validate_immutable_selector(new: Tree, old: Tree) -> list[FieldError]:
+def validate_immutable_selector(new: Tree, old: Tree) -> Errors:
     selector = new["spec"].get("selector")
     if selector == old["spec"].get("selector"):
         return []

@@ -10,29 +10,30 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 
-def validate_revision(doc: Tree) -> list[FieldError]:
-    found = _revision(doc)
+def validate_revision(doc: Tree) -> Errors:
+    yield from _revision(doc)
     data = doc.get("data")
     if data is None:
-        found.append(errors.required("data", "data is mandatory"))
+        yield errors.required("data", "data is mandatory")
     elif not isinstance(data, dict):
-        found.append(errors.required("data", "data must be a valid JSON object"))
-    return found
+        yield errors.required("data", "data must be a valid JSON object")
 
 
-def _revision(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+def _revision(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
     revision = doc.get("revision", 0)
-    return found if revision >= 0 else [*found, errors.invalid("revision", revision, errors.NEGATIVE)]
+    if not revision >= 0:
+        yield errors.invalid("revision", revision, errors.NEGATIVE)
 
 
-def validate_revision_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"]) + _revision(new)
-    return found + errors.fixed("data", new.get("data"), old.get("data"))
+def validate_revision_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from _revision(new)
+    yield from errors.fixed("data", new.get("data"), old.get("data"))
 
 
 def _cells(doc: Tree, now: datetime) -> list[object]:

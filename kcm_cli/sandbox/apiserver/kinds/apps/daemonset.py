@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, number, wide
 from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, containers, label_set, selector_text
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers, pod_template
 from kcm_cli.sandbox.apiserver.validation.replicas import template_of
 
@@ -34,41 +34,40 @@ _DS_COUNTERS = (
 )
 
 
-def validate_daemon_set(doc: Tree) -> list[FieldError]:
-    return metadata.validate_meta(doc["metadata"], True, metadata.subdomain) + _daemon_set_spec(doc["spec"])
+def validate_daemon_set(doc: Tree) -> Errors:
+    return [*metadata.validate_meta(doc["metadata"], True, metadata.subdomain), *_daemon_set_spec(doc["spec"])]
 
 
-def validate_daemon_set_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    found += validate_immutable_selector(new, old)
+def validate_daemon_set_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from validate_immutable_selector(new, old)
     lenient = labels.has_invalid_value(old["spec"].get("selector"))
-    return found + _daemon_set_spec(new["spec"], old["spec"], lenient=lenient)
+    yield from _daemon_set_spec(new["spec"], old["spec"], lenient=lenient)
 
 
-def validate_daemon_set_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_daemon_set_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     status = new.get("status") or {}
-    found += numbers.non_negative(status, _DS_COUNTERS, "status")
-    return found + common.not_decremented(status, old.get("status") or {}, "collisionCount", "status")
+    yield from numbers.non_negative(status, _DS_COUNTERS, "status")
+    yield from common.not_decremented(status, old.get("status") or {}, "collisionCount", "status")
 
 
-def _daemon_set_spec(spec: Tree, known: Tree | None = None, *, lenient: bool = False) -> list[FieldError]:
+def _daemon_set_spec(spec: Tree, known: Tree | None = None, *, lenient: bool = False) -> Errors:
     selector, template = spec.get("selector"), spec.get("template") or {}
-    found = labels.validate_selector(selector, "spec.selector", lenient_values=lenient)
+    yield from labels.validate_selector(selector, "spec.selector", lenient_values=lenient)
     compiled = labels.compile_selector(selector)
     if compiled is not None:
-        found += pod_template.validate_match(template, compiled, "spec.template")
+        yield from pod_template.validate_match(template, compiled, "spec.template")
     if selector is not None and labels.selector_is_empty(selector):
-        detail = "empty selector is invalid for daemonset"
-        found.append(errors.invalid("spec.selector", labels.shown(selector), detail))
-    found += pod_template.validate_template(template, "spec.template", template_of(known))
-    found += pod_template.validate_long_running(template, "spec.template", "DaemonSet")
-    found += numbers.non_negative(spec, ("minReadySeconds",), "spec")
-    found += _daemon_set_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy")
-    return found + numbers.non_negative(spec, ("revisionHistoryLimit",), "spec")
+        yield errors.invalid("spec.selector", labels.shown(selector), "empty selector is invalid for daemonset")
+    yield from pod_template.validate_template(template, "spec.template", template_of(known))
+    yield from pod_template.validate_long_running(template, "spec.template", "DaemonSet")
+    yield from numbers.non_negative(spec, ("minReadySeconds",), "spec")
+    yield from _daemon_set_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy")
+    yield from numbers.non_negative(spec, ("revisionHistoryLimit",), "spec")
 
 
-def _daemon_set_strategy(strategy: Tree, path: str) -> list[FieldError]:
+def _daemon_set_strategy(strategy: Tree, path: str) -> Errors:
     match strategy.get("type"):
         case "OnDelete":
             return []
@@ -81,18 +80,17 @@ def _daemon_set_strategy(strategy: Tree, path: str) -> list[FieldError]:
             return [errors.not_supported(path, shown_strategy(strategy), ["RollingUpdate", "OnDelete"])]
 
 
-def _rolling_daemon_set(rolling: Tree, path: str) -> list[FieldError]:
+def _rolling_daemon_set(rolling: Tree, path: str) -> Errors:
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    found = numbers.count_or_percent(unavailable, f"{path}.maxUnavailable")
-    found += numbers.count_or_percent(surge, f"{path}.maxSurge")
-    found += numbers.at_most_100_percent(unavailable, f"{path}.maxUnavailable")
-    found += numbers.at_most_100_percent(surge, f"{path}.maxSurge")
+    yield from numbers.count_or_percent(unavailable, f"{path}.maxUnavailable")
+    yield from numbers.count_or_percent(surge, f"{path}.maxSurge")
+    yield from numbers.at_most_100_percent(unavailable, f"{path}.maxUnavailable")
+    yield from numbers.at_most_100_percent(surge, f"{path}.maxSurge")
     has_unavailable, has_surge = common.amount(unavailable) != 0, common.amount(surge) != 0
     if has_unavailable and has_surge:
-        found.append(errors.invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
+        yield errors.invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero")
     elif not has_unavailable and not has_surge:
-        found.append(errors.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
-    return found
+        yield errors.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
 
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"

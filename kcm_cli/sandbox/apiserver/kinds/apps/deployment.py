@@ -25,7 +25,7 @@ from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, wide
 from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, NONE, containers, selector_text
 from kcm_cli.sandbox.apiserver.trees import keep
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, numbers
 from kcm_cli.sandbox.apiserver.validation.replicas import validate_available_within_ready
 
@@ -41,37 +41,40 @@ _DEPLOYMENT_COUNTERS = (
 )
 
 
-def validate_deployment(doc: Tree) -> list[FieldError]:
-    return metadata.validate_meta(doc["metadata"], True, metadata.subdomain) + _deployment_spec(doc["spec"])
+def validate_deployment(doc: Tree) -> Errors:
+    return [*metadata.validate_meta(doc["metadata"], True, metadata.subdomain), *_deployment_spec(doc["spec"])]
 
 
-def validate_deployment_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"]) + _deployment_spec(new["spec"], old["spec"])
-    return found + validate_immutable_selector(new, old)
+def validate_deployment_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from _deployment_spec(new["spec"], old["spec"])
+    yield from validate_immutable_selector(new, old)
 
 
-def validate_deployment_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_deployment_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     status = new.get("status") or {}
-    found += numbers.non_negative(status, _DEPLOYMENT_COUNTERS, "status")
-    found += numbers.not_above(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), "replicas", "status")
-    found += validate_available_within_ready(status)
-    return found + common.not_decremented(status, old.get("status") or {}, "collisionCount", "status")
+    yield from numbers.non_negative(status, _DEPLOYMENT_COUNTERS, "status")
+    yield from numbers.not_above(
+        status, ("updatedReplicas", "readyReplicas", "availableReplicas"), "replicas", "status"
+    )
+    yield from validate_available_within_ready(status)
+    yield from common.not_decremented(status, old.get("status") or {}, "collisionCount", "status")
 
 
-def _deployment_spec(spec: Tree, known: Tree | None = None) -> list[FieldError]:
-    found = numbers.non_negative(spec, ("replicas",), "spec")
-    found += validate_replica_template(spec, known)
-    found += _deployment_strategy(spec.get("strategy") or {}, "spec.strategy")
-    found += numbers.non_negative(spec, ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"), "spec")
+def _deployment_spec(spec: Tree, known: Tree | None = None) -> Errors:
+    yield from numbers.non_negative(spec, ("replicas",), "spec")
+    yield from validate_replica_template(spec, known)
+    yield from _deployment_strategy(spec.get("strategy") or {}, "spec.strategy")
+    yield from numbers.non_negative(
+        spec, ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"), "spec"
+    )
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
-        detail = "must be greater than minReadySeconds"
-        found.append(errors.invalid("spec.progressDeadlineSeconds", deadline, detail))
-    return found
+        yield errors.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
 
 
-def _deployment_strategy(strategy: Tree, path: str) -> list[FieldError]:
+def _deployment_strategy(strategy: Tree, path: str) -> Errors:
     rolling = strategy.get("rollingUpdate")
     match strategy.get("type"):
         case "Recreate":
@@ -81,21 +84,19 @@ def _deployment_strategy(strategy: Tree, path: str) -> list[FieldError]:
             return [errors.forbidden(f"{path}.rollingUpdate", detail)]
         case "RollingUpdate":
             if rolling is None:
-                detail = "this should be defaulted and never be nil"
-                return [errors.required(f"{path}.rollingUpdate", detail)]
+                return [errors.required(f"{path}.rollingUpdate", "this should be defaulted and never be nil")]
             return _rolling_deployment(rolling, f"{path}.rollingUpdate")
         case _:
             return [errors.not_supported(path, shown_strategy(strategy), ["Recreate", "RollingUpdate"])]
 
 
-def _rolling_deployment(rolling: Tree, path: str) -> list[FieldError]:
+def _rolling_deployment(rolling: Tree, path: str) -> Errors:
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    found = numbers.count_or_percent(unavailable, f"{path}.maxUnavailable")
-    found += numbers.count_or_percent(surge, f"{path}.maxSurge")
+    yield from numbers.count_or_percent(unavailable, f"{path}.maxUnavailable")
+    yield from numbers.count_or_percent(surge, f"{path}.maxSurge")
     if common.amount(unavailable) == 0 and common.amount(surge) == 0:
-        detail = "may not be 0 when `maxSurge` is 0"
-        found.append(errors.invalid(f"{path}.maxUnavailable", unavailable, detail))
-    return found + numbers.at_most_100_percent(unavailable, f"{path}.maxUnavailable")
+        yield errors.invalid(f"{path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
+    yield from numbers.at_most_100_percent(unavailable, f"{path}.maxUnavailable")
 
 
 _DEPLOYMENT = (*ONE_REPLICA, ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600))

@@ -16,29 +16,31 @@ from kcm_cli.sandbox.apiserver.strategy.templates import new_with_replicas, upda
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.tables.templates import replica_columns, replicas_cells, selector_text
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import metadata, numbers
 from kcm_cli.sandbox.apiserver.validation.replicas import validate_replica_status
 
 
-def validate_replica_set(doc: Tree) -> list[FieldError]:
-    return metadata.validate_meta(doc["metadata"], True, metadata.subdomain) + _replica_set_spec(doc["spec"])
+def validate_replica_set(doc: Tree) -> Errors:
+    return [*metadata.validate_meta(doc["metadata"], True, metadata.subdomain), *_replica_set_spec(doc["spec"])]
 
 
-def validate_replica_set_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"]) + _replica_set_spec(
-        new["spec"], old["spec"]
-    )
-    return found + validate_immutable_selector(new, old)
+def validate_replica_set_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from _replica_set_spec(new["spec"], old["spec"])
+    yield from validate_immutable_selector(new, old)
 
 
-def validate_replica_set_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    return found + validate_replica_status(new.get("status") or {})
+def validate_replica_set_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from validate_replica_status(new.get("status") or {})
 
 
-def _replica_set_spec(spec: Tree, known: Tree | None = None) -> list[FieldError]:
-    return numbers.non_negative(spec, ("replicas", "minReadySeconds"), "spec") + validate_replica_template(spec, known)
+def _replica_set_spec(spec: Tree, known: Tree | None = None) -> Errors:
+    return [
+        *numbers.non_negative(spec, ("replicas", "minReadySeconds"), "spec"),
+        *validate_replica_template(spec, known),
+    ]
 
 
 def _defaults(doc: Tree) -> None:

@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, numbers, quantities
 
 _WINDOW_MAX_S, _PERIOD_MAX_S = 3600, 1800
@@ -24,101 +24,91 @@ _POLICIES = ("Percent", "Pods")
 _ZERO = "must specify at least one Object or External metric to support scaling to zero replicas"
 
 
-def validate_autoscaler(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    return found + _spec(doc["spec"], None)
+def validate_autoscaler(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    yield from _spec(doc["spec"], None)
 
 
-def validate_autoscaler_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    return found + _spec(new["spec"], old["spec"])
+def validate_autoscaler_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from _spec(new["spec"], old["spec"])
 
 
-def validate_autoscaler_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_autoscaler_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     counters = ("currentReplicas", "desiredReplicas")
-    return found + numbers.non_negative(new.get("status") or {}, counters, "status")
+    yield from numbers.non_negative(new.get("status") or {}, counters, "status")
 
 
-def _spec(spec: Tree, known: Tree | None) -> list[FieldError]:
+def _spec(spec: Tree, known: Tree | None) -> Errors:
     low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     least = 0 if known is not None and known.get("minReplicas") == 0 else 1
-    found: list[FieldError] = []
     if low is not None and low < least:
-        detail = f"must be greater than or equal to {least}"
-        found.append(errors.invalid("spec.minReplicas", low, detail))
+        yield errors.invalid("spec.minReplicas", low, f"must be greater than or equal to {least}")
     if high == 0:
-        found.append(errors.required("spec.maxReplicas", "must be set and greater than 0"))
+        yield errors.required("spec.maxReplicas", "must be set and greater than 0")
     elif high < 0:
-        found.append(errors.invalid("spec.maxReplicas", high, "must be greater than or equal to 1"))
+        yield errors.invalid("spec.maxReplicas", high, "must be greater than or equal to 1")
     if low is not None and high < low:
-        detail = "must be greater than or equal to `minReplicas`"
-        found.append(errors.invalid("spec.maxReplicas", high, detail))
-    found += _target(spec.get("scaleTargetRef") or {}, (known or {}).get("scaleTargetRef"))
-    found += _metrics(spec.get("metrics") or [], low, (known or {}).get("metrics") or [])
+        yield errors.invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`")
+    yield from _target(spec.get("scaleTargetRef") or {}, (known or {}).get("scaleTargetRef"))
+    yield from _metrics(spec.get("metrics") or [], low, (known or {}).get("metrics") or [])
     behavior = spec.get("behavior") or {}
     for field in ("scaleUp", "scaleDown"):
         rules = behavior.get(field)
         if rules is not None:
-            found += _rules(rules, f"spec.behavior.{field}")
-    return found
+            yield from _rules(rules, f"spec.behavior.{field}")
 
 
-def _target(ref: Tree, known: Tree | None) -> list[FieldError]:
-    found = validate_reference(ref, "spec.scaleTargetRef")
+def _target(ref: Tree, known: Tree | None) -> Errors:
+    yield from validate_reference(ref, "spec.scaleTargetRef")
     if known is not None and all(ref.get(field) == known.get(field) for field in ("apiVersion", "kind")):
-        return found
+        return
     if problem := version_problem(ref, core=ref.get("kind") == "ReplicationController"):
-        found.append(errors.invalid("spec.scaleTargetRef.apiVersion", ref.get("apiVersion", ""), problem))
-    return found
+        yield errors.invalid("spec.scaleTargetRef.apiVersion", ref.get("apiVersion", ""), problem)
 
 
-def _metrics(metrics: list[Tree], low: int | None, known: list[Tree]) -> list[FieldError]:
+def _metrics(metrics: list[Tree], low: int | None, known: list[Tree]) -> Errors:
     lenient = any(
         item.get("type") == "Object"
         and item.get("object") is not None
         and version_problem(item["object"].get("describedObject") or {}, core=True)
         for item in known
     )
-    found: list[FieldError] = []
     for index, metric in enumerate(metrics):
-        found += validate_metric(metric, f"spec.metrics[{index}]", lenient=lenient)
+        yield from validate_metric(metric, f"spec.metrics[{index}]", lenient=lenient)
     if low == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
-        found.append(errors.forbidden("spec.metrics", _ZERO))
-    return found
+        yield errors.forbidden("spec.metrics", _ZERO)
 
 
-def _rules(rules: Tree, path: str) -> list[FieldError]:
+def _rules(rules: Tree, path: str) -> Errors:
     window_s, select, tolerance = (
         rules.get(field) for field in ("stabilizationWindowSeconds", "selectPolicy", "tolerance")
     )
-    found: list[FieldError] = []
     if window_s is not None and not 0 <= window_s <= _WINDOW_MAX_S:
         high = f"must be less than or equal to {_WINDOW_MAX_S}"
         detail = "must be greater than or equal to zero" if window_s < 0 else high
-        found.append(errors.invalid(f"{path}.stabilizationWindowSeconds", window_s, detail))
+        yield errors.invalid(f"{path}.stabilizationWindowSeconds", window_s, detail)
     if select is not None and select not in _SELECTS:
-        found.append(errors.not_supported(f"{path}.selectPolicy", select, _SELECTS))
+        yield errors.not_supported(f"{path}.selectPolicy", select, _SELECTS)
     policies = rules.get("policies") or ()
     if not policies:
-        found.append(errors.required(f"{path}.policies", "must specify at least one Policy"))
+        yield errors.required(f"{path}.policies", "must specify at least one Policy")
     for index, policy in enumerate(policies):
-        found += _policy(policy, f"{path}.policies[{index}]")
-    return found if tolerance is None else found + quantities.non_negative(tolerance, f"{path}.tolerance")
+        yield from _policy(policy, f"{path}.policies[{index}]")
+    if tolerance is not None:
+        yield from quantities.non_negative(tolerance, f"{path}.tolerance")
 
 
-def _policy(policy: Tree, path: str) -> list[FieldError]:
+def _policy(policy: Tree, path: str) -> Errors:
     kind, period_s = policy.get("type", ""), policy.get("periodSeconds", 0)
-    found: list[FieldError] = []
     if kind not in _POLICIES:
-        found.append(errors.not_supported(f"{path}.type", kind, _POLICIES))
+        yield errors.not_supported(f"{path}.type", kind, _POLICIES)
     for field in ("value", "periodSeconds"):
         if policy.get(field, 0) <= 0:
-            found.append(errors.invalid(f"{path}.{field}", policy.get(field, 0), quantities.NOT_POSITIVE))
+            yield errors.invalid(f"{path}.{field}", policy.get(field, 0), quantities.NOT_POSITIVE)
     if period_s > _PERIOD_MAX_S:
-        detail = f"must be less than or equal to {_PERIOD_MAX_S}"
-        found.append(errors.invalid(f"{path}.periodSeconds", period_s, detail))
-    return found
+        yield errors.invalid(f"{path}.periodSeconds", period_s, f"must be less than or equal to {_PERIOD_MAX_S}")
 
 
 _FIELDS: Mapping[str, str] = {
@@ -142,111 +132,102 @@ def version_problem(ref: Tree, *, core: bool) -> str:
     return "" if core or "/" in version and not version.startswith("/") else "apiVersion must specify API group"
 
 
-def validate_metric(metric: Tree, path: str, *, lenient: bool) -> list[FieldError]:
+def validate_metric(metric: Tree, path: str, *, lenient: bool) -> Errors:
     """One metric; ``lenient``: an older object has references with bad API versions."""
     kind = metric.get("type", "")
-    found = [] if kind else [errors.required(f"{path}.type", "must specify a metric source type")]
+    if not kind:
+        yield errors.required(f"{path}.type", "must specify a metric source type")
     if kind not in _TYPES:
-        found.append(errors.not_supported(f"{path}.type", kind, _TYPES))
+        yield errors.not_supported(f"{path}.type", kind, _TYPES)
     present = [field for field in _ORDER if metric.get(field) is not None]
     if present:
-        found += _source(present[0], metric[present[0]], f"{path}.{present[0]}", lenient)
+        yield from _source(present[0], metric[present[0]], f"{path}.{present[0]}", lenient)
     expected = _FIELDS.get(kind)
     if expected is None:
-        found.append(errors.not_supported(f"{path}.type", kind, _TYPES))
+        yield errors.not_supported(f"{path}.type", kind, _TYPES)
     elif expected not in present:
-        detail = "must populate information for the given metric source"
-        found.append(errors.required(f"{path}.{expected}", detail))
+        yield errors.required(f"{path}.{expected}", "must populate information for the given metric source")
     if len(present) > 1:
         detail = "must populate the given metric source only"
-        found += [errors.forbidden(f"{path}.{field}", detail) for field in present if field != expected]
-    return found
+        yield from (errors.forbidden(f"{path}.{field}", detail) for field in present if field != expected)
 
 
-def _source(field: str, source: Tree, path: str, lenient: bool) -> list[FieldError]:
+def _source(field: str, source: Tree, path: str, lenient: bool) -> Errors:
     target, place = source.get("target") or {}, f"{path}.target"
-    found: list[FieldError] = []
     if field == "object":
-        found += _described(source.get("describedObject") or {}, f"{path}.describedObject", lenient)
+        yield from _described(source.get("describedObject") or {}, f"{path}.describedObject", lenient)
     if field in ("resource", "containerResource"):
-        found += _resource(field, source, path)
+        yield from _resource(field, source, path)
     else:
-        found += _identifier(source.get("metric") or {}, f"{path}.metric")
-    found += _metric_target(target, place)
+        yield from _identifier(source.get("metric") or {}, f"{path}.metric")
+    yield from _metric_target(target, place)
     value, average, utilization = (target.get(name) for name in ("value", "averageValue", "averageUtilization"))
     match field:
         case "object" if value is None and average is None:
-            detail = "must set either a target value or averageValue"
-            found.append(errors.required(f"{place}.averageValue", detail))
+            yield errors.required(f"{place}.averageValue", "must set either a target value or averageValue")
         case "external" if value is None and average is None:
             detail = "must set either a target value for metric or a per-pod target"
-            found.append(errors.required(f"{place}.averageValue", detail))
+            yield errors.required(f"{place}.averageValue", detail)
         case "external" if value is not None and average is not None:
-            detail = "may not set both a target value for metric and a per-pod target"
-            found.append(errors.forbidden(f"{place}.value", detail))
+            yield errors.forbidden(f"{place}.value", "may not set both a target value for metric and a per-pod target")
         case "pods" if average is None:
-            found.append(errors.required(f"{place}.averageValue", "must specify a positive target averageValue"))
+            yield errors.required(f"{place}.averageValue", "must specify a positive target averageValue")
         case "resource" | "containerResource" if utilization is None and average is None:
-            found.append(errors.required(f"{place}.averageUtilization", _RAW_OR_UTILIZATION))
+            yield errors.required(f"{place}.averageUtilization", _RAW_OR_UTILIZATION)
         case "resource" | "containerResource" if utilization is not None and average is not None:
-            found.append(errors.forbidden(f"{place}.averageValue", _NOT_BOTH))
-    return found
+            yield errors.forbidden(f"{place}.averageValue", _NOT_BOTH)
 
 
-def _described(ref: Tree, path: str, lenient: bool) -> list[FieldError]:
-    found = validate_reference(ref, path)
+def _described(ref: Tree, path: str, lenient: bool) -> Errors:
+    yield from validate_reference(ref, path)
     problem = "" if lenient else version_problem(ref, core=True)
     if problem:
-        found.append(errors.invalid(f"{path}.apiVersion", ref.get("apiVersion", ""), problem))
-    return found
+        yield errors.invalid(f"{path}.apiVersion", ref.get("apiVersion", ""), problem)
 
 
-def validate_reference(ref: Tree, path: str) -> list[FieldError]:
+def validate_reference(ref: Tree, path: str) -> Errors:
     """Kind and name of a reference."""
-    found: list[FieldError] = []
     for field in ("kind", "name"):
         value = ref.get(field, "")
         if value:
-            found += errors.invalid_each(f"{path}.{field}", value, names.path_segment(value))
+            yield from errors.invalid_each(f"{path}.{field}", value, names.path_segment(value))
         else:
-            found.append(errors.required(f"{path}.{field}"))
-    return found
+            yield errors.required(f"{path}.{field}")
 
 
-def _resource(field: str, source: Tree, path: str) -> list[FieldError]:
+def _resource(field: str, source: Tree, path: str) -> Errors:
     name, container = source.get("name", ""), source.get("container", "")
-    found: list[FieldError] = []
     if not name:
-        found.append(errors.required(f"{path}.name", "must specify a resource name"))
+        yield errors.required(f"{path}.name", "must specify a resource name")
     if field == "resource":
-        return found
+        return
     if name:
-        found += errors.invalid_each(f"{path}.name", name, quantities.container_name(name))
+        yield from errors.invalid_each(f"{path}.name", name, quantities.container_name(name))
     if container:
-        return found + errors.invalid_each(f"{path}.container", container, names.dns1123_label(container))
-    return [*found, errors.required(f"{path}.container", "must specify a container")]
+        yield from errors.invalid_each(f"{path}.container", container, names.dns1123_label(container))
+        return
+    yield errors.required(f"{path}.container", "must specify a container")
 
 
-def _identifier(metric: Tree, path: str) -> list[FieldError]:
+def _identifier(metric: Tree, path: str) -> Errors:
     name = metric.get("name", "")
     if not name:
         return [errors.required(f"{path}.name", "must specify a metric name")]
     return errors.invalid_each(f"{path}.name", name, names.path_segment(name))
 
 
-def _metric_target(target: Tree, path: str) -> list[FieldError]:
+def _metric_target(target: Tree, path: str) -> Errors:
     kind, utilization = target.get("type", ""), target.get("averageUtilization")
-    found = [] if kind else [errors.required(f"{path}.type", "must specify a metric target type")]
+    if not kind:
+        yield errors.required(f"{path}.type", "must specify a metric target type")
     if kind not in ("Utilization", "Value", "AverageValue"):
-        detail = "must be either Utilization, Value, or AverageValue"
-        found.append(errors.invalid(f"{path}.type", kind, detail))
+        yield errors.invalid(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue")
     for field in ("value", "averageValue"):
         value = target.get(field)
         if value is not None and from_json(value).sign <= 0:
-            found.append(errors.invalid(f"{path}.{field}", value, "must be positive"))
+            yield errors.invalid(f"{path}.{field}", value, "must be positive")
     if utilization is not None and utilization < 1:
-        found.append(errors.invalid(f"{path}.averageUtilization", utilization, errors.NOT_POSITIVE))
-    return found
+        yield errors.invalid(f"{path}.averageUtilization", utilization, errors.NOT_POSITIVE)
 
 
 def _defaults(doc: Tree) -> None:

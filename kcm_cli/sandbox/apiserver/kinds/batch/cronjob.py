@@ -23,72 +23,67 @@ from kcm_cli.sandbox.apiserver.strategy.templates import new_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warnings_of_name
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, age, created, flag, number
 from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, NONE, containers, selector_text
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers
 
 _NAME_MAX = 52
 _POLICIES = ("Allow", "Forbid", "Replace")
 
 
-def validate_cron_job(doc: Tree) -> list[FieldError]:
+def validate_cron_job(doc: Tree) -> Errors:
     """A new CronJob; its jobs' names must have room for the time."""
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain) + _spec(doc["spec"], None)
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    yield from _spec(doc["spec"], None)
     name = doc["metadata"].get("name", "")
     if len(name) > _NAME_MAX:
-        found.append(errors.invalid("metadata.name", name, f"must be no more than {_NAME_MAX} characters"))
-    return found
+        yield errors.invalid("metadata.name", name, f"must be no more than {_NAME_MAX} characters")
 
 
-def validate_cron_job_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    return found + _spec(new["spec"], old["spec"])
+def validate_cron_job_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from _spec(new["spec"], old["spec"])
 
 
-def _spec(spec: Tree, known: Tree | None) -> list[FieldError]:
+def _spec(spec: Tree, known: Tree | None) -> Errors:
     schedule, zone = spec.get("schedule", ""), spec.get("timeZone")
-    found: list[FieldError] = []
     if schedule:
         zoned = known is not None and "TZ" in known.get("schedule", "")
-        found += _schedule(schedule, zone, zoned)
+        yield from _schedule(schedule, zone, zoned)
     else:
-        found.append(errors.required("spec.schedule"))
-    found += numbers.non_negative(spec, ("startingDeadlineSeconds",), "spec")
+        yield errors.required("spec.schedule")
+    yield from numbers.non_negative(spec, ("startingDeadlineSeconds",), "spec")
     if zone is not None and (known is None or known.get("timeZone") != zone):
-        found += errors.invalid_each("spec.timeZone", zone, zone_problems(zone))
+        yield from errors.invalid_each("spec.timeZone", zone, zone_problems(zone))
     policy = spec.get("concurrencyPolicy", "")
     if not policy:
-        found.append(errors.required("spec.concurrencyPolicy"))
+        yield errors.required("spec.concurrencyPolicy")
     elif policy not in _POLICIES:
-        found.append(errors.not_supported("spec.concurrencyPolicy", policy, _POLICIES))
-    found += _template(spec, known)
-    return found + numbers.non_negative(spec, ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"), "spec")
+        yield errors.not_supported("spec.concurrencyPolicy", policy, _POLICIES)
+    yield from _template(spec, known)
+    yield from numbers.non_negative(spec, ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"), "spec")
 
 
-def _schedule(schedule: str, zone: str | None, zoned: bool) -> list[FieldError]:
+def _schedule(schedule: str, zone: str | None, zoned: bool) -> Errors:
     """``zoned``: an older object's schedule has a time zone in it, so that this one may, too."""
-    found: list[FieldError] = []
     if problem := schedule_problem(schedule):
-        found.append(errors.invalid("spec.schedule", schedule, problem))
+        yield errors.invalid("spec.schedule", schedule, problem)
     if "TZ" in schedule and not zoned:
         detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-        found.append(errors.invalid("spec.schedule", schedule, detail))
+        yield errors.invalid("spec.schedule", schedule, detail)
     elif "TZ" in schedule and zone is not None:
-        detail = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
-        found.append(errors.invalid("spec.schedule", schedule, detail))
-    return found
+        yield errors.invalid("spec.schedule", schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")
 
 
-def _template(spec: Tree, known: Tree | None) -> list[FieldError]:
+def _template(spec: Tree, known: Tree | None) -> Errors:
     path = "spec.jobTemplate.spec"
     job = (spec.get("jobTemplate") or {}).get("spec") or {}
     before = None if known is None else (known.get("jobTemplate") or {}).get("spec") or {}
-    found = validate_spec_of_template(job, path, before)
+    yield from validate_spec_of_template(job, path, before)
     if job.get("selector") is not None:
         shown = labels.shown(job["selector"])
-        found.append(errors.invalid(f"{path}.selector", shown, "`selector` will be auto-generated"))
+        yield errors.invalid(f"{path}.selector", shown, "`selector` will be auto-generated")
     if job.get("manualSelector"):
-        found.append(errors.not_supported(f"{path}.manualSelector", True, ["nil", "false"]))
-    return found
+        yield errors.not_supported(f"{path}.manualSelector", True, ["nil", "false"])
 
 
 _zone_part = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch

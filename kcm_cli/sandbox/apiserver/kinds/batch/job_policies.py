@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.kinds.batch import common
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, numbers
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
@@ -25,79 +25,69 @@ def _choices(values: tuple[str, ...]) -> str:
     return f"valid values: [{' '.join(quote(value) for value in values)}]"
 
 
-def _choice(value: str, choices: tuple[str, ...], path: str) -> list[FieldError]:
+def _choice(value: str, choices: tuple[str, ...], path: str) -> Errors:
     if value in choices:
         return []
     return [errors.not_supported(path, value, choices) if value else errors.required(path, _choices(choices))]
 
 
-def validate_failure_policy(spec: Tree, path: str) -> list[FieldError]:
+def validate_failure_policy(spec: Tree, path: str) -> Errors:
     """Rules that say what the failure of a pod means."""
     rules = spec["podFailurePolicy"].get("rules") or ()
-    found: list[FieldError] = []
     if len(rules) > _RULES_MAX:
-        found.append(errors.too_many(f"{path}.rules", len(rules), _RULES_MAX))
+        yield errors.too_many(f"{path}.rules", len(rules), _RULES_MAX)
     pod = (spec.get("template") or {}).get("spec") or {}
     containers = {item.get("name", "") for field in ("containers", "initContainers") for item in pod.get(field) or ()}
     per_index = spec.get("backoffLimitPerIndex") is not None
     for index, rule in enumerate(rules):
-        found += _failure_rule(rule, containers, per_index, f"{path}.rules[{index}]")
-    return found
+        yield from _failure_rule(rule, containers, per_index, f"{path}.rules[{index}]")
 
 
-def _failure_rule(rule: Tree, containers: Collection[str], per_index: bool, path: str) -> list[FieldError]:
+def _failure_rule(rule: Tree, containers: Collection[str], per_index: bool, path: str) -> Errors:
     action, codes, patterns = rule.get("action", ""), rule.get("onExitCodes"), rule.get("onPodConditions") or ()
-    found: list[FieldError] = []
     if action == "FailIndex":
         if not per_index:
-            detail = "requires the backoffLimitPerIndex to be set"
-            found.append(errors.invalid(f"{path}.action", action, detail))
+            yield errors.invalid(f"{path}.action", action, "requires the backoffLimitPerIndex to be set")
     else:
-        found += _choice(action, _ACTIONS, f"{path}.action")
+        yield from _choice(action, _ACTIONS, f"{path}.action")
     if codes is not None:
-        found += _exit_codes(codes, containers, f"{path}.onExitCodes")
+        yield from _exit_codes(codes, containers, f"{path}.onExitCodes")
     if patterns:
-        found += _conditions(patterns, f"{path}.onPodConditions")
+        yield from _conditions(patterns, f"{path}.onPodConditions")
     if codes is not None and patterns:
-        detail = "specifying both OnExitCodes and OnPodConditions is not supported"
-        found.append(common.unshown(path, detail))
+        yield common.unshown(path, "specifying both OnExitCodes and OnPodConditions is not supported")
     elif codes is None and not patterns:
-        found.append(common.unshown(path, "specifying one of OnExitCodes and OnPodConditions is required"))
-    return found
+        yield common.unshown(path, "specifying one of OnExitCodes and OnPodConditions is required")
 
 
-def _conditions(patterns: list[Tree], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _conditions(patterns: list[Tree], path: str) -> Errors:
     if len(patterns) > _PATTERNS_MAX:
-        found.append(errors.too_many(path, len(patterns), _PATTERNS_MAX))
+        yield errors.too_many(path, len(patterns), _PATTERNS_MAX)
     for index, pattern in enumerate(patterns):
-        found += labels.validate_key(pattern.get("type", ""), f"{path}[{index}].type")
-        found += _choice(pattern.get("status", ""), _STATUSES, f"{path}[{index}].status")
-    return found
+        yield from labels.validate_key(pattern.get("type", ""), f"{path}[{index}].type")
+        yield from _choice(pattern.get("status", ""), _STATUSES, f"{path}[{index}].status")
 
 
-def _exit_codes(codes: Tree, containers: Collection[str], path: str) -> list[FieldError]:
+def _exit_codes(codes: Tree, containers: Collection[str], path: str) -> Errors:
     operator, values, name = codes.get("operator", ""), codes.get("values") or [], codes.get("containerName")
-    found = _choice(operator, ("In", "NotIn"), f"{path}.operator")
+    yield from _choice(operator, ("In", "NotIn"), f"{path}.operator")
     if name is not None and name not in containers:
         detail = "must be one of the container or initContainer names in the pod template"
-        found.append(errors.invalid(f"{path}.containerName", name, detail))
+        yield errors.invalid(f"{path}.containerName", name, detail)
     if not values:
-        found.append(errors.invalid(f"{path}.values", codes.get("values"), "at least one value is required"))
+        yield errors.invalid(f"{path}.values", codes.get("values"), "at least one value is required")
     elif len(values) > _CODES_MAX:
-        found.append(errors.too_many(f"{path}.values", len(values), _CODES_MAX))
+        yield errors.too_many(f"{path}.values", len(values), _CODES_MAX)
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
-            detail = "must not be 0 for the In operator"
-            found.append(errors.invalid(f"{path}.values[{index}]", value, detail))
+            yield errors.invalid(f"{path}.values[{index}]", value, "must not be 0 for the In operator")
         if value in values[:index]:
-            found.append(errors.duplicate(f"{path}.values[{index}]", value))
+            yield errors.duplicate(f"{path}.values[{index}]", value)
     if values != sorted(values):
-        found.append(errors.invalid(f"{path}.values", values, "must be ordered"))
-    return found
+        yield errors.invalid(f"{path}.values", values, "must be ordered")
 
 
-def validate_replacement(spec: Tree, path: str) -> list[FieldError]:
+def validate_replacement(spec: Tree, path: str) -> Errors:
     """When pods are replaced."""
     policy = spec.get("podReplacementPolicy")
     if policy is None:
@@ -106,31 +96,29 @@ def validate_replacement(spec: Tree, path: str) -> list[FieldError]:
     return [] if policy in choices else [errors.not_supported(path, policy, choices)]
 
 
-def validate_success_policy(spec: Tree, path: str) -> list[FieldError]:
+def validate_success_policy(spec: Tree, path: str) -> Errors:
     """Which indexes are enough."""
     policy = spec["successPolicy"]
     if spec.get("completionMode") != "Indexed":
         shown = go_print.internal("batch.SuccessPolicy", policy)
-        return [errors.invalid(path, shown, "requires indexed completion mode")]
+        yield errors.invalid(path, shown, "requires indexed completion mode")
+        return
     rules = policy.get("rules") or ()
-    found: list[FieldError] = []
     if not rules:
         detail = "at least one rules must be specified when the successPolicy is specified"
-        found.append(errors.required(f"{path}.rules", detail))
+        yield errors.required(f"{path}.rules", detail)
     if len(rules) > _RULES_MAX:
-        found.append(errors.too_many(f"{path}.rules", len(rules), _RULES_MAX))
+        yield errors.too_many(f"{path}.rules", len(rules), _RULES_MAX)
     for index, rule in enumerate(rules):
-        found += _success_rule(rule, spec.get("completions") or 0, f"{path}.rules[{index}]")
-    return found
+        yield from _success_rule(rule, spec.get("completions") or 0, f"{path}.rules[{index}]")
 
 
-def _success_rule(rule: Tree, completions: int, path: str) -> list[FieldError]:
+def _success_rule(rule: Tree, completions: int, path: str) -> Errors:
     indexes, count = rule.get("succeededIndexes"), rule.get("succeededCount")
     found: list[FieldError] = []
     total = 0
     if count is None and indexes is None:
-        detail = "at least one of succeededCount or succeededIndexes must be specified"
-        found.append(errors.required(path, detail))
+        found.append(errors.required(path, "at least one of succeededCount or succeededIndexes must be specified"))
     if indexes is not None:
         if len(indexes.encode()) > _INDEXES_MAX_BYTES:
             found.append(errors.too_long(f"{path}.succeededIndexes", _INDEXES_MAX_BYTES))
@@ -147,8 +135,7 @@ def _success_rule(rule: Tree, completions: int, path: str) -> list[FieldError]:
         found.append(errors.invalid(f"{path}.succeededCount", count, detail))
     if indexes is not None and count > total:
         rest = "(the number of indexes in the specified succeededIndexes field)"
-        detail = f"must be less than or equal to {total} {rest}"
-        found.append(errors.invalid(f"{path}.succeededCount", count, detail))
+        found.append(errors.invalid(f"{path}.succeededCount", count, f"must be less than or equal to {total} {rest}"))
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from kcm_cli.sandbox.apiserver.kinds.batch import common
 from kcm_cli.sandbox.apiserver.kinds.batch.job_policies import IndexesError, count_indexes, index_interval
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, numbers
 
 _COUNTERS = ("active", "succeeded", "failed", "ready", "terminating")
@@ -18,10 +18,10 @@ _FINAL = ("Failed", "Complete", "FailureTarget")
 _FINISHED = "Finished"
 
 
-def validate_job_status(new: Tree, old: Tree) -> list[FieldError]:
+def validate_job_status(new: Tree, old: Tree) -> Errors:
     """A job's new status."""
     spec, status, known = new["spec"], new.get("status") or {}, old.get("status") or {}
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    found = [*metadata.validate_meta_update(new["metadata"], old["metadata"])]
     found += numbers.non_negative(status, _COUNTERS, "status")
     found += _uncounted(status.get("uncountedTerminatedPods") or {})
     states, before = _states(status), _states(known)
@@ -43,7 +43,7 @@ def validate_job_status(new: Tree, old: Tree) -> list[FieldError]:
     if changed("ready", "active") and ready is not None and ready > status.get("active", 0):
         found.append(errors.invalid("status.ready", ready, "cannot set more ready pods than active"))
     found += _success(spec, states)
-    return found + _transition(spec, status, known, states, before)
+    return [*found, *_transition(spec, status, known, states, before)]
 
 
 def _states(status: Tree) -> frozenset[str]:
@@ -55,28 +55,25 @@ def _states(status: Tree) -> frozenset[str]:
     return frozenset(states)
 
 
-def _uncounted(pods: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def _uncounted(pods: Tree) -> Errors:
     seen: set[str] = set()
     for field in ("succeeded", "failed"):
         for index, uid in enumerate(pods.get(field) or ()):
             path = f"status.uncountedTerminatedPods.{field}[{index}]"
             if not uid:
-                found.append(errors.invalid(path, uid, "must not be empty"))
+                yield errors.invalid(path, uid, "must not be empty")
             elif uid in seen:
-                found.append(errors.duplicate(path, uid))
+                yield errors.duplicate(path, uid)
             seen.add(uid)
-    return found
 
 
-def _both(states: frozenset[str], first: str, second: str, *, shown: str = "") -> list[FieldError]:
+def _both(states: frozenset[str], first: str, second: str, *, shown: str = "") -> Errors:
     if not {first, second} <= states:
         return []
-    detail = f"cannot set {first}=True and {shown or second}=true conditions"
-    return [common.unshown("status.conditions", detail)]
+    return [common.unshown("status.conditions", f"cannot set {first}=True and {shown or second}=true conditions")]
 
 
-def _needs(states: frozenset[str], one: str, other: str) -> list[FieldError]:
+def _needs(states: frozenset[str], one: str, other: str) -> Errors:
     if one not in states or other in states:
         return []
     return [common.unshown("status.conditions", f"cannot set {one}=True condition without the {other}=true condition")]
@@ -85,69 +82,61 @@ def _needs(states: frozenset[str], one: str, other: str) -> list[FieldError]:
 Changed = Callable[..., bool]
 
 
-def _completion(status: Tree, states: frozenset[str], changed: Changed) -> list[FieldError]:
+def _completion(status: Tree, states: frozenset[str], changed: Changed) -> Errors:
     time, start, path = status.get("completionTime"), status.get("startTime"), "status.completionTime"
     complete = "Complete" in states
-    found: list[FieldError] = []
     if changed("Complete", "Failed"):
-        found += _both(states, "Complete", "Failed")
+        yield from _both(states, "Complete", "Failed")
     if changed("Complete", "FailureTarget"):
-        found += _both(states, "Complete", "FailureTarget")
+        yield from _both(states, "Complete", "FailureTarget")
     if changed("Complete", "completionTime"):
         if time is not None and not complete:
-            detail = "cannot set completionTime when there is no Complete=True condition"
-            found.append(errors.invalid(path, time, detail))
+            yield errors.invalid(path, time, "cannot set completionTime when there is no Complete=True condition")
         if time is None and complete:
-            found.append(errors.required(path, "completionTime is required for Complete jobs"))
+            yield errors.required(path, "completionTime is required for Complete jobs")
     if changed("startTime", "completionTime") and start and time and time < start:
-        found.append(errors.invalid(path, time, "must be equal to or after `startTime`"))
-    return found
+        yield errors.invalid(path, time, "must be equal to or after `startTime`")
 
 
-def _finished(spec: Tree, status: Tree, states: frozenset[str], changed: Changed) -> list[FieldError]:
-    found: list[FieldError] = []
+def _finished(spec: Tree, status: Tree, states: frozenset[str], changed: Changed) -> Errors:
     if changed("Failed", "failedIndexes"):
-        found += _needs(states, "Failed", "FailureTarget")
+        yield from _needs(states, "Failed", "FailureTarget")
     if changed("Complete", "SuccessCriteriaMet"):
-        found += _needs(states, "Complete", "SuccessCriteriaMet")
+        yield from _needs(states, "Complete", "SuccessCriteriaMet")
     if _FINISHED not in states:
-        return found
+        return
     if changed(_FINISHED, "active") and status.get("active", 0) > 0:
-        found.append(errors.invalid("status.active", status["active"], "active>0 is invalid for finished job"))
+        yield errors.invalid("status.active", status["active"], "active>0 is invalid for finished job")
     nothing_to_do = spec.get("suspend") is True and spec.get("completions") == 0
     if changed(_FINISHED, "startTime") and not nothing_to_do and status.get("startTime") is None:
-        found.append(errors.required("status.startTime", "startTime is required for finished job"))
+        yield errors.required("status.startTime", "startTime is required for finished job")
     uncounted = status.get("uncountedTerminatedPods") or {}
     if changed(_FINISHED, "uncountedTerminatedPods") and any(uncounted.values()):
         shown = go_print.internal("batch.UncountedTerminatedPods", uncounted)
-        detail = "must be empty for finished job"
-        found.append(errors.invalid("status.uncountedTerminatedPods", shown, detail))
-    return found
+        yield errors.invalid("status.uncountedTerminatedPods", shown, "must be empty for finished job")
 
 
-def _indexes(spec: Tree, status: Tree, changed: Changed) -> list[FieldError]:
+def _indexes(spec: Tree, status: Tree, changed: Changed) -> Errors:
     completions, per_index = spec.get("completions"), spec.get("backoffLimitPerIndex") is not None
     completed, failed = status.get("completedIndexes", ""), status.get("failedIndexes")
-    found: list[FieldError] = []
     if changed("completedIndexes") and completions is not None:
-        found += _format(completed, completions, "completedIndexes")
+        yield from _format(completed, completions, "completedIndexes")
     if changed("failedIndexes") and completions is not None and per_index and failed is not None:
-        found += _format(failed, completions, "failedIndexes")
+        yield from _format(failed, completions, "failedIndexes")
     if changed("completedIndexes") and completed and spec.get("completionMode") != "Indexed":
         detail = "cannot set non-empty completedIndexes when non-indexed completion mode"
-        found.append(errors.invalid("status.completedIndexes", completed, detail))
+        yield errors.invalid("status.completedIndexes", completed, detail)
     if changed("failedIndexes") and failed is not None and not per_index:
         detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
-        found.append(errors.invalid("status.failedIndexes", failed, detail))
+        yield errors.invalid("status.failedIndexes", failed, detail)
     if changed("failedIndexes", "completedIndexes") and completions is not None and failed:
         common = _overlap(completed, failed, completions)
         if common is not None:
             detail = f"failedIndexes and completedIndexes overlap at index: {common}"
-            found.append(errors.invalid("status.failedIndexes", failed, detail))
-    return found
+            yield errors.invalid("status.failedIndexes", failed, detail)
 
 
-def _format(text: str, completions: int, field: str) -> list[FieldError]:
+def _format(text: str, completions: int, field: str) -> Errors:
     try:
         count_indexes(text, completions)
     except IndexesError as error:
@@ -180,40 +169,32 @@ def _overlap(completed: str, failed: str, completions: int) -> int | None:
     return None
 
 
-def _success(spec: Tree, states: frozenset[str]) -> list[FieldError]:
-    found = _both(states, "SuccessCriteriaMet", "Failed") + _both(states, "SuccessCriteriaMet", "FailureTarget")
+def _success(spec: Tree, states: frozenset[str]) -> Errors:
+    yield from _both(states, "SuccessCriteriaMet", "Failed")
+    yield from _both(states, "SuccessCriteriaMet", "FailureTarget")
     if spec.get("successPolicy") is not None and "Complete" in states and "SuccessCriteriaMet" not in states:
         detail = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
-        found.append(common.unshown("status.conditions", detail))
-    return found
+        yield common.unshown("status.conditions", detail)
 
 
-def _transition(
-    spec: Tree, status: Tree, known: Tree, states: frozenset[str], before: frozenset[str]
-) -> list[FieldError]:
-    found: list[FieldError] = []
+def _transition(spec: Tree, status: Tree, known: Tree, states: frozenset[str], before: frozenset[str]) -> Errors:
     for name in _FINAL:
         if name in before and name not in states:
-            detail = f"cannot disable the terminal {name}=True condition"
-            found.append(common.unshown("status.conditions", detail))
+            yield common.unshown("status.conditions", f"cannot disable the terminal {name}=True condition")
     elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
     for name in ("failed",) if elastic else ("failed", "succeeded"):
         if status.get(name, 0) < known.get(name, 0):
-            detail = f"cannot decrease the {name} counter"
-            found.append(errors.invalid(f"status.{name}", status.get(name, 0), detail))
+            yield errors.invalid(f"status.{name}", status.get(name, 0), f"cannot decrease the {name} counter")
     time, start = status.get("completionTime"), status.get("startTime")
     if time is not None and known.get("completionTime") not in (None, time):
-        found.append(errors.invalid("status.completionTime", time, errors.IMMUTABLE))
+        yield errors.invalid("status.completionTime", time, errors.IMMUTABLE)
     if known.get("startTime") not in (None, start) and not spec.get("suspend") and not _resumes(status, before):
-        detail = "field is immutable for unsuspended job once set"
-        found.append(errors.invalid("status.startTime", start, detail))
+        yield errors.invalid("status.startTime", start, "field is immutable for unsuspended job once set")
     if "SuccessCriteriaMet" in before and "SuccessCriteriaMet" not in states:
-        detail = "cannot disable the SuccessCriteriaMet=True condition"
-        found.append(common.unshown("status.conditions", detail))
+        yield common.unshown("status.conditions", "cannot disable the SuccessCriteriaMet=True condition")
     if "Complete" in before and "SuccessCriteriaMet" in states - before:
         detail = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
-        found.append(common.unshown("status.conditions", detail))
-    return found
+        yield common.unshown("status.conditions", detail)
 
 
 def _resumes(status: Tree, before: frozenset[str]) -> bool:

@@ -6,7 +6,7 @@ Source: pkg/apis/batch/validation/validation.go#ValidateJob, #ValidateJobUpdate.
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.batch import job_policies
 from kcm_cli.sandbox.apiserver.trees import keep
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, numbers, pod_template
 
 _COUNTERS = (
@@ -27,45 +27,44 @@ _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 _STRUCTS = {"podFailurePolicy": "batch.PodFailurePolicy", "successPolicy": "batch.SuccessPolicy"}
 
 
-def validate_job(doc: Tree) -> list[FieldError]:
+def validate_job(doc: Tree) -> Errors:
     """A new job."""
     return _job(doc, prefixed=True)
 
 
-def _job(doc: Tree, *, prefixed: bool, known: Tree | None = None) -> list[FieldError]:
+def _job(doc: Tree, *, prefixed: bool, known: Tree | None = None) -> Errors:
     meta, spec = doc["metadata"], doc["spec"]
-    found = metadata.validate_meta(meta, True, metadata.subdomain)
-    found += _generated_selector(doc, prefixed)
-    found += _spec(spec, known)
+    yield from metadata.validate_meta(meta, True, metadata.subdomain)
+    yield from _generated_selector(doc, prefixed)
+    yield from _spec(spec, known)
     completions = spec.get("completions")
     if spec.get("completionMode") == "Indexed" and completions and completions > 0:
         hostname = f"{meta.get('name', '')}-{completions - 1}"
         if names.dns1123_label(hostname):
             detail = f"will not able to create pod with invalid DNS label: {hostname}"
-            found.append(errors.invalid("metadata.name", meta.get("name", ""), detail))
-    return found
+            yield errors.invalid("metadata.name", meta.get("name", ""), detail)
 
 
-def _generated_selector(doc: Tree, prefixed: bool) -> list[FieldError]:
+def _generated_selector(doc: Tree, prefixed: bool) -> Errors:
     meta, spec = doc["metadata"], doc["spec"]
     selector = spec.get("selector")
     if spec.get("manualSelector") or selector is None:
-        return []
+        return
     uid, name = meta.get("uid", ""), meta.get("name", "")
     template = (spec.get("template") or {}).get("metadata") or {}
     kept = slice(None) if prefixed else slice(1)
     expected = dict.fromkeys(_UID_LABELS[kept], uid) | dict.fromkeys(_NAME_LABELS[kept], name)
-    found = [] if uid else [errors.required("metadata.uid")]
+    if not uid:
+        yield errors.required("metadata.uid")
     for key in (_UID_LABELS[0], _NAME_LABELS[0], _UID_LABELS[1], _NAME_LABELS[1]):
         if key in expected:
-            found += _has_label(template, key, expected[key])
+            yield from _has_label(template, key, expected[key])
     compiled = labels.compile_selector(selector)
     if compiled is not None and not compiled.matches(expected):
-        found.append(errors.invalid("spec.selector", labels.shown(selector), "`selector` not auto-generated"))
-    return found
+        yield errors.invalid("spec.selector", labels.shown(selector), "`selector` not auto-generated")
 
 
-def _has_label(meta: Tree, key: str, expected: str) -> list[FieldError]:
+def _has_label(meta: Tree, key: str, expected: str) -> Errors:
     found = meta.get("labels") or {}
     path = "spec.template.metadata.labels"
     if key not in found:
@@ -76,122 +75,109 @@ def _has_label(meta: Tree, key: str, expected: str) -> list[FieldError]:
     return []
 
 
-def _spec(spec: Tree, known: Tree | None) -> list[FieldError]:
-    found = validate_spec_of_template(spec, "spec", known)
+def _spec(spec: Tree, known: Tree | None) -> Errors:
+    yield from validate_spec_of_template(spec, "spec", known)
     selector = spec.get("selector")
     if selector is None:
-        found.append(errors.required("spec.selector"))
+        yield errors.required("spec.selector")
     else:
         lenient = labels.has_invalid_value((known or {}).get("selector"))
-        found += labels.validate_selector(selector, "spec.selector", lenient_values=lenient)
+        yield from labels.validate_selector(selector, "spec.selector", lenient_values=lenient)
     compiled = labels.compile_selector(selector)
     if compiled is not None:
-        found += pod_template.validate_match(spec.get("template") or {}, compiled, "spec.template")
-    return found
+        yield from pod_template.validate_match(spec.get("template") or {}, compiled, "spec.template")
 
 
-def validate_spec_of_template(spec: Tree, path: str, known: Tree | None = None) -> list[FieldError]:
+def validate_spec_of_template(spec: Tree, path: str, known: Tree | None = None) -> Errors:
     """What holds for jobs and for the templates of CronJobs alike."""
-    found = numbers.non_negative(spec, _COUNTERS, path)
+    yield from numbers.non_negative(spec, _COUNTERS, path)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
-        found.append(errors.required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
+        yield errors.required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
     managed_by = spec.get("managedBy")
     if managed_by is not None:
-        found += labels.domain_prefixed_path(managed_by, f"{path}.managedBy")
+        yield from labels.domain_prefixed_path(managed_by, f"{path}.managedBy")
         if len(managed_by.encode()) > _MANAGED_BY_MAX:
-            found.append(errors.too_long(f"{path}.managedBy", _MANAGED_BY_MAX))
-    found += _mode(spec, path)
+            yield errors.too_long(f"{path}.managedBy", _MANAGED_BY_MAX)
+    yield from _mode(spec, path)
     if spec.get("podFailurePolicy") is not None:
-        found += job_policies.validate_failure_policy(spec, f"{path}.podFailurePolicy")
+        yield from job_policies.validate_failure_policy(spec, f"{path}.podFailurePolicy")
     if spec.get("successPolicy") is not None:
-        found += job_policies.validate_success_policy(spec, f"{path}.successPolicy")
-    found += job_policies.validate_replacement(spec, f"{path}.podReplacementPolicy")
+        yield from job_policies.validate_success_policy(spec, f"{path}.successPolicy")
+    yield from job_policies.validate_replacement(spec, f"{path}.podReplacementPolicy")
     template = spec.get("template") or {}
     before = None if known is None else known.get("template")
-    found += pod_template.validate_template(template, f"{path}.template", before)
-    return found + _restart_policy(spec, template, f"{path}.template.spec.restartPolicy")
+    yield from pod_template.validate_template(template, f"{path}.template", before)
+    yield from _restart_policy(spec, template, f"{path}.template.spec.restartPolicy")
 
 
-def _restart_policy(spec: Tree, template: Tree, path: str) -> list[FieldError]:
+def _restart_policy(spec: Tree, template: Tree, path: str) -> Errors:
     policy = (template.get("spec") or {}).get("restartPolicy", "")
     if policy in ("Always", ""):
         return [errors.required(path, 'valid values: "OnFailure", "Never"')]
     if policy not in ("OnFailure", "Never"):
         return [errors.not_supported(path, policy, ["OnFailure", "Never"])]
     if spec.get("podFailurePolicy") is not None and policy != "Never":
-        detail = 'only "Never" is supported when podFailurePolicy is specified'
-        return [errors.invalid(path, policy, detail)]
+        return [errors.invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')]
     return []
 
 
-def _mode(spec: Tree, path: str) -> list[FieldError]:
+def _mode(spec: Tree, path: str) -> Errors:
     mode = spec.get("completionMode")
-    found: list[FieldError] = []
     if mode is not None and mode not in ("NonIndexed", "Indexed"):
-        found.append(errors.not_supported(f"{path}.completionMode", mode, ["NonIndexed", "Indexed"]))
+        yield errors.not_supported(f"{path}.completionMode", mode, ["NonIndexed", "Indexed"])
     if mode == "Indexed":
-        found += _indexed(spec, path)
+        yield from _indexed(spec, path)
     elif mode in (None, "NonIndexed"):
         for field in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if spec.get(field) is not None:
-                found.append(errors.invalid(f"{path}.{field}", spec[field], _INDEXED))
-    return found
+                yield errors.invalid(f"{path}.{field}", spec[field], _INDEXED)
 
 
-def _indexed(spec: Tree, path: str) -> list[FieldError]:
+def _indexed(spec: Tree, path: str) -> Errors:
     completions, parallelism = spec.get("completions"), spec.get("parallelism", 0)
     failed = spec.get("maxFailedIndexes")
-    found: list[FieldError] = []
     if completions is None:
-        found.append(errors.required(f"{path}.completions", "when completion mode is Indexed"))
+        yield errors.required(f"{path}.completions", "when completion mode is Indexed")
     if parallelism > _INDEXES_MAX:
         detail = f"must be less than or equal to {_INDEXES_MAX} when completion mode is Indexed"
-        found.append(errors.invalid(f"{path}.parallelism", parallelism, detail))
+        yield errors.invalid(f"{path}.parallelism", parallelism, detail)
     if failed is not None:
         if completions is not None and failed > completions:
-            detail = "must be less than or equal to completions"
-            found.append(errors.invalid(f"{path}.maxFailedIndexes", failed, detail))
+            yield errors.invalid(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions")
         if failed > _INDEXES_MAX:
-            detail = f"must be less than or equal to {_INDEXES_MAX}"
-            found.append(errors.invalid(f"{path}.maxFailedIndexes", failed, detail))
+            yield errors.invalid(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {_INDEXES_MAX}")
     if completions is not None and completions > _INDEXES_MAX and spec.get("backoffLimitPerIndex") is not None:
-        found += _many(parallelism, failed, path)
-    return found
+        yield from _many(parallelism, failed, path)
 
 
-def _many(parallelism: int, failed: int | None, path: str) -> list[FieldError]:
+def _many(parallelism: int, failed: int | None, path: str) -> Errors:
     """More indexes than can be tracked one by one."""
     rest = f"when completions are above {_INDEXES_MAX} and used with backoff limit per index"
-    found: list[FieldError] = []
     if failed is None:
-        detail = f"must be specified when completions is above {_INDEXES_MAX}"
-        found.append(errors.required(f"{path}.maxFailedIndexes", detail))
+        yield errors.required(f"{path}.maxFailedIndexes", f"must be specified when completions is above {_INDEXES_MAX}")
     if parallelism > _PARALLELISM_MAX:
         detail = f"must be less than or equal to {_PARALLELISM_MAX} {rest}"
-        found.append(errors.invalid(f"{path}.parallelism", parallelism, detail))
+        yield errors.invalid(f"{path}.parallelism", parallelism, detail)
     if failed is not None and failed > _FAILED_MAX:
-        detail = f"must be less than or equal to {_FAILED_MAX} {rest}"
-        found.append(errors.invalid(f"{path}.maxFailedIndexes", failed, detail))
-    return found
+        yield errors.invalid(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {_FAILED_MAX} {rest}")
 
 
-def validate_job_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_job_update(new: Tree, old: Tree) -> Errors:
     """A changed job."""
     spec, known = new["spec"], old["spec"]
     before = ((known.get("template") or {}).get("metadata") or {}).get("labels") or {}
     prefixed = _NAME_LABELS[1] in before and _UID_LABELS[1] in before
-    found = _job(new, prefixed=prefixed, known=known)
-    found += metadata.validate_meta_update(new["metadata"], old["metadata"])
-    found += _spec(spec, known)
-    found += _completions(spec, known)
-    found += _fixed(spec, known, "selector")
-    found += _template(spec, known, old)
+    yield from _job(new, prefixed=prefixed, known=known)
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from _spec(spec, known)
+    yield from _completions(spec, known)
+    yield from _fixed(spec, known, "selector")
+    yield from _template(spec, known, old)
     for field in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
-        found += _fixed(spec, known, field)
-    return found
+        yield from _fixed(spec, known, field)
 
 
-def _fixed(spec: Tree, known: Tree, field: str) -> list[FieldError]:
+def _fixed(spec: Tree, known: Tree, field: str) -> Errors:
     value = spec.get(field)
     if value == known.get(field):
         return []
@@ -203,7 +189,7 @@ def _fixed(spec: Tree, known: Tree, field: str) -> list[FieldError]:
     return [errors.invalid(f"spec.{field}", shown, errors.IMMUTABLE)]
 
 
-def _completions(spec: Tree, known: Tree) -> list[FieldError]:
+def _completions(spec: Tree, known: Tree) -> Errors:
     completions = spec.get("completions")
     if completions == known.get("completions"):
         return []
@@ -211,11 +197,10 @@ def _completions(spec: Tree, known: Tree) -> list[FieldError]:
         return [errors.invalid("spec.completions", completions, errors.IMMUTABLE)]
     if completions is None or completions == spec.get("parallelism"):
         return []
-    detail = "can only be modified in tandem with spec.parallelism"
-    return [errors.invalid("spec.completions", completions, detail)]
+    return [errors.invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")]
 
 
-def _template(spec: Tree, known: Tree, old: Tree) -> list[FieldError]:
+def _template(spec: Tree, known: Tree, old: Tree) -> Errors:
     """The pods of a job change only while it is suspended, and only in where they run and what they get."""
     template, before = spec.get("template") or {}, known.get("template") or {}
     if template == before:
@@ -239,7 +224,7 @@ def _idle(status: Tree) -> bool:
     return (status.get("startTime") is None or suspended) and not status.get("active")
 
 
-def _template_fixed(template: Tree, before: Tree) -> list[FieldError]:
+def _template_fixed(template: Tree, before: Tree) -> Errors:
     if template == before:
         return []
     shown = go_print.internal("core.PodTemplateSpec", template)

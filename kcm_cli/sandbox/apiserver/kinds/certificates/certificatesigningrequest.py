@@ -24,7 +24,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.trees import keep
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata
 
 _USAGES = (
@@ -55,34 +55,32 @@ def _any_name(name: str, prefix: bool) -> list[str]:
     return []
 
 
-def validate_request(doc: Tree) -> list[FieldError]:
+def validate_request(doc: Tree) -> Errors:
     return _request(doc, None)
 
 
-def _request(doc: Tree, old: Tree | None) -> list[FieldError]:
+def _request(doc: Tree, old: Tree | None) -> Errors:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     known_spec, known = (old or {}).get("spec") or {}, (old or {}).get("status") or {}
-    found = metadata.validate_meta(doc["metadata"], False, _any_name)
+    yield from metadata.validate_meta(doc["metadata"], False, _any_name)
     if problem := _request_problem(spec.get("request", "")):
-        found.append(errors.invalid("spec.request", spec.get("request") or None, problem))
-    found += _usages(spec.get("usages") or [], known_spec.get("usages") or [])
+        yield errors.invalid("spec.request", spec.get("request") or None, problem)
+    yield from _usages(spec.get("usages") or [], known_spec.get("usages") or [])
     signer = spec.get("signerName", "")
     if signer != _LEGACY:
-        found += validate_signer(signer, "spec.signerName")
+        yield from validate_signer(signer, "spec.signerName")
     elif known_spec.get("signerName") != _LEGACY:
-        detail = "the legacy signerName is not allowed via this API version"
-        found.append(errors.invalid("spec.signerName", signer, detail))
+        yield errors.invalid("spec.signerName", signer, "the legacy signerName is not allowed via this API version")
     seconds = spec.get("expirationSeconds")
     if seconds is not None and seconds < _MIN_DURATION_S:
         detail = f"may not specify a duration less than {_MIN_DURATION_S} seconds (10 minutes)"
-        found.append(errors.invalid("spec.expirationSeconds", seconds, detail))
-    found += _conditions(status.get("conditions") or [], known.get("conditions") or [])
+        yield errors.invalid("spec.expirationSeconds", seconds, detail)
+    yield from _conditions(status.get("conditions") or [], known.get("conditions") or [])
     certificate, before = status.get("certificate", ""), known.get("certificate", "")
     if old is not None and (certificate == before or _certificate_problem(before)):
-        return found
+        return
     if problem := _certificate_problem(certificate):
-        found.append(errors.invalid("status.certificate", "<certificate data>", problem))
-    return found
+        yield errors.invalid("status.certificate", "<certificate data>", problem)
 
 
 def _request_problem(text: str) -> str:
@@ -120,75 +118,75 @@ def _certificate_problem(text: str) -> str:
     return "" if count else "must contain at least one CERTIFICATE PEM block"
 
 
-def _usages(usages: list[str], known: list[str]) -> list[FieldError]:
-    found = [] if usages else [errors.required("spec.usages")]
+def _usages(usages: list[str], known: list[str]) -> Errors:
+    if not usages:
+        yield errors.required("spec.usages")
     if all(usage in _USAGES for usage in known):
         for index, usage in enumerate(usages):
             if usage not in _USAGES:
-                found.append(errors.not_supported(f"spec.usages[{index}]", usage, _USAGES))
+                yield errors.not_supported(f"spec.usages[{index}]", usage, _USAGES)
     if len(set(known)) == len(known):
         for index, usage in enumerate(usages):
             if usage in usages[:index]:
-                found.append(errors.duplicate(f"spec.usages[{index}]", usage))
-    return found
+                yield errors.duplicate(f"spec.usages[{index}]", usage)
 
 
-def validate_signer(name: str, path: str) -> list[FieldError]:
+def validate_signer(name: str, path: str) -> Errors:
     """The name of a signer."""
     if not name:
-        return [errors.required(path)]
+        yield errors.required(path)
+        return
     if name.count("/") != 1:
-        return [errors.invalid(path, name, _FORM)]
+        yield errors.invalid(path, name, _FORM)
+        return
     domain, _, rest = name.partition("/")
-    found = [errors.too_long(path, names.SUBDOMAIN_MAX)] if len(domain) > names.SUBDOMAIN_MAX else []
+    if len(domain) > names.SUBDOMAIN_MAX:
+        yield errors.too_long(path, names.SUBDOMAIN_MAX)
     for label in domain.split("."):
         if messages := names.dns1123_label(label):
             details = [f"validating label {quote(label)}: {message}" for message in messages]
-            found += errors.invalid_each(path, domain, details)
+            yield from errors.invalid_each(path, domain, details)
             break
     if "." not in domain:
-        detail = "should be a domain with at least two segments separated by dots"
-        found.append(errors.invalid(path, domain, detail))
+        yield errors.invalid(path, domain, "should be a domain with at least two segments separated by dots")
     for label in rest.split("."):
         if messages := names.dns1123_subdomain(label):
             details = [f"validating label {quote(label)}: {message}" for message in messages]
-            found += errors.invalid_each(path, rest, details)
+            yield from errors.invalid_each(path, rest, details)
             break
-    return [*found, errors.too_long(path, _SIGNER_MAX)] if len(name) > _SIGNER_MAX else found
+    if len(name) > _SIGNER_MAX:
+        yield errors.too_long(path, _SIGNER_MAX)
 
 
-def _conditions(conditions: list[Tree], known: list[Tree]) -> list[FieldError]:
+def _conditions(conditions: list[Tree], known: list[Tree]) -> Errors:
     path = "status.conditions"
     before = [item.get("type", "") for item in known]
     both = set(_DECISIONS) <= set(before)
     repeated = len(set(before)) < len(before)
-    found: list[FieldError] = []
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         kind, status, place = condition.get("type", ""), condition.get("status", ""), f"{path}[{index}]"
         if not kind and "" not in before:
-            found.append(errors.required(f"{place}.type"))
-        found += errors.one_of(f"{place}.status", status, ("True",) if kind in _TRUE_ONLY else _STATUSES)
+            yield errors.required(f"{place}.type")
+        yield from errors.one_of(f"{place}.status", status, ("True",) if kind in _TRUE_ONLY else _STATUSES)
         if not both and kind in _DECISIONS and seen & (set(_DECISIONS) - {kind}):
-            detail = "Approved and Denied conditions are mutually exclusive"
-            found.append(errors.invalid(path, kind, detail))
+            yield errors.invalid(path, kind, "Approved and Denied conditions are mutually exclusive")
         if kind in seen and not repeated:
-            found.append(errors.duplicate(f"{place}.type", kind))
+            yield errors.duplicate(f"{place}.type", kind)
         seen.add(kind)
-    return found
 
 
-def validate_request_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_request_update(new: Tree, old: Tree) -> Errors:
     """An update of the main resource: neither decisions nor certificates change."""
     return _update(new, old, _Allowed())
 
 
-def validate_request_status(new: Tree, old: Tree) -> list[FieldError]:
+def validate_request_status(new: Tree, old: Tree) -> Errors:
     """An update of ``.../status``: a certificate can be issued, once."""
     return _update(new, old, _Allowed(certificate=True))
 
 
-def validate_request_approval(new: Tree, old: Tree) -> list[FieldError]:
+def validate_request_approval(new: Tree, old: Tree) -> Errors:
     """An update of ``.../approval``: it is decided, once."""
     return _update(new, old, _Allowed(decisions=True))
 
@@ -198,35 +196,32 @@ def _of_type(doc: Tree, kind: str) -> list[Tree]:
     return [item for item in conditions if item.get("type") == kind]
 
 
-def _update(new: Tree, old: Tree, allowed: _Allowed) -> list[FieldError]:
+def _update(new: Tree, old: Tree, allowed: _Allowed) -> Errors:
     path = "status.conditions"
-    found = _request(new, old)
+    yield from _request(new, old)
     for kind in _TRUE_ONLY:
         if len(_of_type(new, kind)) < len(_of_type(old, kind)):
-            detail = f"updates may not remove a condition of type {quote(kind)}"
-            found.append(errors.forbidden(path, detail))
+            yield errors.forbidden(path, f"updates may not remove a condition of type {quote(kind)}")
     if not allowed.decisions:
         for kind in _DECISIONS:
-            found += _decision(_of_type(new, kind), _of_type(old, kind), kind, path)
+            yield from _decision(_of_type(new, kind), _of_type(old, kind), kind, path)
     certificate = (new.get("status") or {}).get("certificate", "")
     before = (old.get("status") or {}).get("certificate", "")
     if certificate != before:
         if not allowed.certificate:
-            found.append(errors.forbidden("status.certificate", "updates may not set certificate content"))
+            yield errors.forbidden("status.certificate", "updates may not set certificate content")
         elif before:
-            detail = "updates may not modify existing certificate content"
-            found.append(errors.forbidden("status.certificate", detail))
-    return found + metadata.validate_meta_update(new["metadata"], old["metadata"])
+            yield errors.forbidden("status.certificate", "updates may not modify existing certificate content")
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
 
 
-def _decision(after: list[Tree], before: list[Tree], kind: str, path: str) -> list[FieldError]:
+def _decision(after: list[Tree], before: list[Tree], kind: str, path: str) -> Errors:
     if len(after) > len(before):
         return [errors.forbidden(path, f"updates may not add a condition of type {quote(kind)}")]
     if len(after) < len(before) or after == before:
         return []
     difference = go_print.diff("[]certificates.CertificateSigningRequestCondition", before, after)
-    detail = f"updates may not modify a condition of type {quote(kind)}\n{difference}"
-    return [errors.forbidden(path, detail)]
+    return [errors.forbidden(path, f"updates may not modify a condition of type {quote(kind)}\n{difference}")]
 
 
 def _stamp_request(new: Tree, old: Tree | None, context: Context) -> None:

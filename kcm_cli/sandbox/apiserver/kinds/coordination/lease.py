@@ -9,26 +9,24 @@ from datetime import datetime
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, numbers
 
 
-def validate_lease(doc: Tree) -> list[FieldError]:
-    return metadata.validate_plain_meta(doc["metadata"], True, metadata.subdomain) + _lease(doc.get("spec") or {})
+def validate_lease(doc: Tree) -> Errors:
+    return [*metadata.validate_plain_meta(doc["metadata"], True, metadata.subdomain), *_lease(doc.get("spec") or {})]
 
 
-def validate_lease_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_plain_meta_update(new["metadata"], old["metadata"])
-    return found + _lease(new.get("spec") or {})
+def validate_lease_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_plain_meta_update(new["metadata"], old["metadata"])
+    yield from _lease(new.get("spec") or {})
 
 
-def _lease(spec: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def _lease(spec: Tree) -> Errors:
     duration_s = spec.get("leaseDurationSeconds")
     if duration_s is not None and duration_s <= 0:
-        found.append(errors.invalid("spec.leaseDurationSeconds", duration_s, errors.NOT_POSITIVE))
-    found += numbers.non_negative(spec, ("leaseTransitions",), "spec")
-    return found
+        yield errors.invalid("spec.leaseDurationSeconds", duration_s, errors.NOT_POSITIVE)
+    yield from numbers.non_negative(spec, ("leaseTransitions",), "spec")
 
 
 _LEASE_GATED = ("strategy", "preferredHolder")

@@ -1,7 +1,7 @@
 """What the kinds of core share."""
 
 from kcm_cli.machinery.quantity import from_json
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 SIZE_LIMIT = 1024 * 1024
@@ -10,19 +10,20 @@ SIZE_LIMIT = 1024 * 1024
 _LOCKED = "field is immutable when `immutable` is set"
 
 
-def validate_locked(new: Tree, old: Tree, fields: tuple[str, ...]) -> list[FieldError]:
+def validate_locked(new: Tree, old: Tree, fields: tuple[str, ...]) -> Errors:
     if not old.get("immutable"):
-        return []
-    found = [] if new.get("immutable") else [errors.forbidden("immutable", _LOCKED)]
+        return
+    if not new.get("immutable"):
+        yield errors.forbidden("immutable", _LOCKED)
     changed = [field for field in fields if (new.get(field) or {}) != (old.get(field) or {})]
-    return found + [errors.forbidden(field, _LOCKED) for field in changed]
+    yield from (errors.forbidden(field, _LOCKED) for field in changed)
 
 
 def decoded_size(text: str) -> int:
     return len(text) * 3 // 4 - text.count("=", -2)
 
 
-def basic(value: str, path: str) -> list[FieldError]:
+def basic(value: str, path: str) -> Errors:
     """Not below zero, printed as a whole number."""
     whole = from_json(value).value()
     return [errors.invalid(path, whole, "must be a valid resource quantity")] if whole < 0 else []

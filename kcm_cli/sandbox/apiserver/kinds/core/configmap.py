@@ -10,32 +10,31 @@ from kcm_cli.sandbox.apiserver.kinds.core.common import SIZE_LIMIT, decoded_size
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 
-def validate_config_map(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+def validate_config_map(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
     data, binary = doc.get("data") or {}, doc.get("binaryData") or {}
     size = 0
     for key, value in data.items():
         path = f"data[{key}]"
-        found += errors.invalid_each(path, key, names.config_map_key(key))
+        yield from errors.invalid_each(path, key, names.config_map_key(key))
         if key in binary:
-            found.append(errors.invalid(path, key, "duplicate of key present in binaryData"))
+            yield errors.invalid(path, key, "duplicate of key present in binaryData")
         size += len(value.encode())
     for key, value in binary.items():
-        found += errors.invalid_each(f"binaryData[{key}]", key, names.config_map_key(key))
+        yield from errors.invalid_each(f"binaryData[{key}]", key, names.config_map_key(key))
         size += decoded_size(value)
     if size > SIZE_LIMIT:
-        found.append(errors.too_long("[]", SIZE_LIMIT))
-    return found
+        yield errors.too_long("[]", SIZE_LIMIT)
 
 
-def validate_config_map_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    found += validate_locked(new, old, ("data", "binaryData"))
-    return found + validate_config_map(new)
+def validate_config_map_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from validate_locked(new, old, ("data", "binaryData"))
+    yield from validate_config_map(new)
 
 
 def _cells(doc: Tree, now: datetime) -> list[object]:

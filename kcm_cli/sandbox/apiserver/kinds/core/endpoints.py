@@ -12,54 +12,52 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, more, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata, ports
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
 from kcm_cli.sandbox.apiserver.validation.ports import endpoint_protocols
 
 
-def validate_endpoints(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+def validate_endpoints(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
     for index, subset in enumerate(doc.get("subsets") or ()):
-        found += _subset(subset, f"subsets[{index}]")
-    return found
+        yield from _subset(subset, f"subsets[{index}]")
 
 
-def validate_endpoints_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_endpoints_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     if (new.get("subsets") or []) == (old.get("subsets") or []):
-        return found + metadata.validate_meta(new["metadata"], True, metadata.subdomain)
-    return found + validate_endpoints(new)
+        yield from metadata.validate_meta(new["metadata"], True, metadata.subdomain)
+        return
+    yield from validate_endpoints(new)
 
 
-def _subset(subset: Tree, path: str) -> list[FieldError]:
+def _subset(subset: Tree, path: str) -> Errors:
     fields = ("addresses", "notReadyAddresses")
-    found: list[FieldError] = []
     if not any(subset.get(field) for field in fields):
-        found.append(errors.required(path, "must specify `addresses` or `notReadyAddresses`"))
+        yield errors.required(path, "must specify `addresses` or `notReadyAddresses`")
     for field in fields:
         for index, address in enumerate(subset.get(field) or ()):
-            found += _old_address(address, f"{path}.{field}[{index}]")
+            yield from _old_address(address, f"{path}.{field}[{index}]")
     items = subset.get("ports") or ()
     for index, port in enumerate(items):
         place, name = f"{path}.ports[{index}]", port.get("name", "")
         if name:
-            found += errors.invalid_each(f"{place}.name", name, names.dns1123_label(name))
+            yield from errors.invalid_each(f"{place}.name", name, names.dns1123_label(name))
         elif len(items) > 1:
-            found.append(errors.required(f"{place}.name"))
-        found += ports.number(port.get("port", 0), f"{place}.port")
-        found += endpoint_protocols({**port, "protocol": port.get("protocol") or None}, place)
-    return found
+            yield errors.required(f"{place}.name")
+        yield from ports.number(port.get("port", 0), f"{place}.port")
+        yield from endpoint_protocols({**port, "protocol": port.get("protocol") or None}, place)
 
 
-def _old_address(address: Tree, path: str) -> list[FieldError]:
+def _old_address(address: Tree, path: str) -> Errors:
     value, host, node = address.get("ip", ""), address.get("hostname", ""), address.get("nodeName")
-    found = addresses.legacy_ip(value, f"{path}.ip")
+    yield from addresses.legacy_ip(value, f"{path}.ip")
     if host:
-        found += errors.invalid_each(f"{path}.hostname", host, names.dns1123_label(host))
+        yield from errors.invalid_each(f"{path}.hostname", host, names.dns1123_label(host))
     if node is not None:
-        found += errors.invalid_each(f"{path}.nodeName", node, names.dns1123_subdomain(node))
-    return found + addresses.endpoint_ip(value, f"{path}.ip")
+        yield from errors.invalid_each(f"{path}.nodeName", node, names.dns1123_subdomain(node))
+    yield from addresses.endpoint_ip(value, f"{path}.ip")
 
 
 def _defaults(doc: Tree) -> None:

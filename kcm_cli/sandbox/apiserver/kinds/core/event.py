@@ -7,15 +7,15 @@ from kcm_cli.sandbox.apiserver.kinds.events.common import EVENTS, SELECTABLE
 from kcm_cli.sandbox.apiserver.kinds.events.common import validate_event as events_validate_event
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 
 
-def validate_event(doc: Tree) -> list[FieldError]:
+def validate_event(doc: Tree) -> Errors:
     """An event of core/v1."""
     return events_validate_event(doc, "reportingComponent")
 
 
-def validate_event_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_event_update(new: Tree, old: Tree) -> Errors:
     return validate_event(new)
 
 

@@ -10,7 +10,7 @@ from kcm_cli.machinery.quantity import Quantity, from_json, make
 from kcm_cli.sandbox.apiserver.defaulting import resources
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, quantities
 
 _TYPES = ("Pod", "Container", "PersistentVolumeClaim")
@@ -18,24 +18,23 @@ _FIELDS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 _MAX_MILLI = (2**63 - 1) // 1000
 
 
-def validate_limit_range(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+def validate_limit_range(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
     seen: set[str] = set()
     for index, limit in enumerate((doc.get("spec") or {}).get("limits") or ()):
         kind, path = limit.get("type", ""), f"spec.limits[{index}]"
-        found += _type(kind, f"{path}.type")
+        yield from _type(kind, f"{path}.type")
         if kind in seen:
-            found.append(errors.duplicate(f"{path}.type", kind))
+            yield errors.duplicate(f"{path}.type", kind)
         seen.add(kind)
-        found += _limit(limit, kind, path)
-    return found
+        yield from _limit(limit, kind, path)
 
 
-def validate_limit_range_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_limit_range_update(new: Tree, old: Tree) -> Errors:
     return validate_limit_range(new)
 
 
-def _type(kind: str, path: str) -> list[FieldError]:
+def _type(kind: str, path: str) -> Errors:
     if messages := names.qualified_name(kind):
         return errors.invalid_each(path, kind, messages)
     if "/" in kind or kind in _TYPES:
@@ -43,28 +42,25 @@ def _type(kind: str, path: str) -> list[FieldError]:
     return [errors.invalid(path, kind, "must be a standard limit type or fully qualified")]
 
 
-def _limit(limit: Tree, kind: str, path: str) -> list[FieldError]:
+def _limit(limit: Tree, kind: str, path: str) -> Errors:
     rule = quantities.container_name if kind in ("Pod", "Container") else quantities.any_name
     values: dict[str, dict[str, Quantity]] = {}
-    found: list[FieldError] = []
     for field in _FIELDS:
         amounts = limit.get(field) or {}
         if kind == "Pod" and field in ("default", "defaultRequest"):
             if amounts:
-                detail = "may not be specified when `type` is 'Pod'"
-                found.append(errors.forbidden(f"{path}.{field}", detail))
+                yield errors.forbidden(f"{path}.{field}", "may not be specified when `type` is 'Pod'")
             continue
         if field == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim":
-            found += _storage(limit, path)
+            yield from _storage(limit, path)
         for name, amount in sorted(amounts.items()):
-            found += errors.invalid_each(f"{path}.{field}[{name}]", name, rule(name))
+            yield from errors.invalid_each(f"{path}.{field}[{name}]", name, rule(name))
             values.setdefault(name, {})[field] = from_json(amount)
     for name in sorted(values):
-        found += _order(name, values[name], path)
-    return found
+        yield from _order(name, values[name], path)
 
 
-def _storage(limit: Tree, path: str) -> list[FieldError]:
+def _storage(limit: Tree, path: str) -> Errors:
     if any("storage" in (limit.get(field) or {}) for field in ("min", "max")):
         return []
     detail = "either minimum or maximum storage value is required, but neither was provided"
@@ -86,39 +82,33 @@ _ORDERS = (
 """Lower and upper bound, the field of an error, its text, and which of the two is printed as the value."""
 
 
-def _order(name: str, values: Mapping[str, Quantity], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _order(name: str, values: Mapping[str, Quantity], path: str) -> Errors:
     for low, high, field, text, shown in _ORDERS:
         pair = (values.get(low), values.get(high))
         if pair[0] is not None and pair[1] is not None and pair[0] > pair[1]:
-            detail = text.format(*pair)
-            found.append(errors.invalid(f"{path}.{field}[{name}]", str(pair[shown]), detail))
+            yield errors.invalid(f"{path}.{field}[{name}]", str(pair[shown]), text.format(*pair))
     ratio = values.get("maxLimitRequestRatio")
     if ratio is not None:
-        found += _ratio(ratio, values, f"{path}.maxLimitRequestRatio[{name}]")
+        yield from _ratio(ratio, values, f"{path}.maxLimitRequestRatio[{name}]")
     limit, request = values.get("default"), values.get("defaultRequest")
     if limit is not None and request is not None and limit != request and not quantities.overcommits(name):
         detail = f"default value {limit} must equal to defaultRequest value {request} in {name}"
-        found.append(errors.invalid(f"{path}.defaultRequest[{name}]", str(request), detail))
-    return found
+        yield errors.invalid(f"{path}.defaultRequest[{name}]", str(request), detail)
 
 
-def _ratio(ratio: Quantity, values: Mapping[str, Quantity], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _ratio(ratio: Quantity, values: Mapping[str, Quantity], path: str) -> Errors:
     if ratio < make(1):
-        found.append(errors.invalid(path, str(ratio), f"ratio {ratio} is less than 1"))
+        yield errors.invalid(path, str(ratio), f"ratio {ratio} is less than 1")
     low, high = values.get("min"), values.get("max")
     if low is None or high is None:
-        return found
+        return
     if max(ratio.value(), low.value(), high.value()) < _MAX_MILLI:
         asked, bottom, top = ratio.milli_value() / 1000, low.milli_value(), high.milli_value()
     else:
         asked, bottom, top = float(ratio.value()), low.value(), high.value()
     most = top / bottom if bottom else float("inf")
     if asked > most:
-        detail = f"ratio {ratio} is greater than max/min = {most:f}"
-        found.append(errors.invalid(path, str(ratio), detail))
-    return found
+        yield errors.invalid(path, str(ratio), f"ratio {ratio} is greater than max/min = {most:f}")
 
 
 def _defaults(doc: Tree) -> None:

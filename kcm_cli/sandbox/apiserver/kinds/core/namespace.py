@@ -14,49 +14,43 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.trees import keep
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 _NOT_A_FINALIZER = "name is neither a standard finalizer name nor is it fully qualified"
 _STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 
-def validate_namespace(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], False, metadata.label)
+def validate_namespace(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], False, metadata.label)
     for name in (doc.get("spec") or {}).get("finalizers") or ():
-        found += _finalizer(name, "spec.finalizers")
-    return found
+        yield from _finalizer(name, "spec.finalizers")
 
 
-def validate_namespace_update(new: Tree, old: Tree) -> list[FieldError]:
-    return validate_namespace(new) + metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_namespace_update(new: Tree, old: Tree) -> Errors:
+    return [*validate_namespace(new), *metadata.validate_meta_update(new["metadata"], old["metadata"])]
 
 
-def validate_namespace_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_namespace_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     phase = (new.get("status") or {}).get("phase", "")
     if not new["metadata"].get("deletionTimestamp"):
         if phase != "Active":
-            detail = "may only be 'Active' if `deletionTimestamp` is empty"
-            found.append(errors.invalid("status.Phase", phase, detail))
+            yield errors.invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")
     elif phase != "Terminating":
-        detail = "may only be 'Terminating' if `deletionTimestamp` is not empty"
-        found.append(errors.invalid("status.Phase", phase, detail))
-    return found
+        yield errors.invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")
 
 
-def validate_namespace_finalize(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_namespace_finalize(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     for index, name in enumerate((new.get("spec") or {}).get("finalizers") or ()):
-        found += _finalizer(name, f"spec.finalizers[{index}]")
-    return found
+        yield from _finalizer(name, f"spec.finalizers[{index}]")
 
 
-def _finalizer(name: str, path: str) -> list[FieldError]:
-    found = errors.invalid_each(path, name, names.qualified_name(name))
+def _finalizer(name: str, path: str) -> Errors:
+    yield from errors.invalid_each(path, name, names.qualified_name(name))
     if "/" not in name and name not in _STANDARD_FINALIZERS:
-        found.append(errors.invalid(path, name, _NOT_A_FINALIZER))
-    return found
+        yield errors.invalid(path, name, _NOT_A_FINALIZER)
 
 
 def _defaults(doc: Tree) -> None:

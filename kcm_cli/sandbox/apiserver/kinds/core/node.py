@@ -20,7 +20,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of, wide
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, go_print, labels, metadata, quantities, scheduling
 from kcm_cli.sandbox.apiserver.validation.addresses import cidr_warnings
 
@@ -35,32 +35,34 @@ _FEATURE = (
 )
 
 
-def validate_node(doc: Tree) -> list[FieldError]:
+def validate_node(doc: Tree) -> Errors:
     meta, spec, status = doc["metadata"], doc.get("spec") or {}, doc.get("status") or {}
-    found = metadata.validate_meta(meta, False, metadata.subdomain)
-    found += _annotations(meta.get("annotations") or {})
-    found += _taints(spec.get("taints") or [], "metadata.taints")
-    found += _resources(status)
+    yield from metadata.validate_meta(meta, False, metadata.subdomain)
+    yield from _annotations(meta.get("annotations") or {})
+    yield from _taints(spec.get("taints") or [], "metadata.taints")
+    yield from _resources(status)
     swap = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity")
     if swap is not None and swap <= 0:
-        found.append(errors.invalid("metadata.nodeSwapStatus.capacity", swap, errors.NOT_POSITIVE))
-    found += _features(status.get("declaredFeatures") or [])
-    return found + _blocks(spec.get("podCIDRs") or [])
+        yield errors.invalid("metadata.nodeSwapStatus.capacity", swap, errors.NOT_POSITIVE)
+    yield from _features(status.get("declaredFeatures") or [])
+    yield from _blocks(spec.get("podCIDRs") or [])
 
 
-def _annotations(annotations: Mapping[str, str]) -> list[FieldError]:
+def _annotations(annotations: Mapping[str, str]) -> Errors:
     path = "metadata.annotations"
-    found: list[FieldError] = []
     if text := annotations.get(_TAINTS):
         taints, why = _json(text, list, "[]v1.Taint")
-        found += [errors.invalid(path, _TAINTS, why)] if why else _taints(taints, f"{path}.{_TAINTS}")
+        if why:
+            yield errors.invalid(path, _TAINTS, why)
+        else:
+            yield from _taints(taints, f"{path}.{_TAINTS}")
     if text := annotations.get(_AVOID_PODS):
         avoids, why = _json(text, dict, "v1.AvoidPods")
         if why:
-            return [*found, errors.invalid(f"{path}.AvoidPods", _AVOID_PODS, why)]
+            yield errors.invalid(f"{path}.AvoidPods", _AVOID_PODS, why)
+            return
         for index, entry in enumerate(avoids.get("preferAvoidPods") or ()):
-            found += _avoided(entry, f"{path}.{_AVOID_PODS}[{index}].PodSignature")
-    return found
+            yield from _avoided(entry, f"{path}.{_AVOID_PODS}[{index}].PodSignature")
 
 
 def _json(text: str, expected: type, go: str) -> tuple[Any, str]:
@@ -71,7 +73,7 @@ def _json(text: str, expected: type, go: str) -> tuple[Any, str]:
     return (value, "") if isinstance(value, expected) else (None, strict.unreadable(value, go))
 
 
-def _avoided(entry: Tree, path: str) -> list[FieldError]:
+def _avoided(entry: Tree, path: str) -> Errors:
     controller = (entry.get("podSignature") or {}).get("podController")
     if controller is None:
         return [errors.required(path)]
@@ -80,126 +82,114 @@ def _avoided(entry: Tree, path: str) -> list[FieldError]:
     return [errors.invalid(f"{path}.PodController.Controller", False, "must point to a controller")]
 
 
-def _taints(taints: list[Tree], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _taints(taints: list[Tree], path: str) -> Errors:
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
         key, value, effect = (taint.get(field, "") for field in ("key", "value", "effect"))
         place = f"{path}[{index}]"
-        found += labels.validate_key(key, f"{place}.key")
+        yield from labels.validate_key(key, f"{place}.key")
         if messages := labels.value_messages(value):
-            found.append(errors.invalid(f"{place}.value", value, ";".join(messages)))
+            yield errors.invalid(f"{place}.value", value, ";".join(messages))
         if effect:
-            found += scheduling.validate_taint_effect(effect, f"{place}.effect")
+            yield from scheduling.validate_taint_effect(effect, f"{place}.effect")
         else:
-            found.append(errors.required(f"{place}.effect"))
+            yield errors.required(f"{place}.effect")
         if (key, effect) in seen:
             error = errors.duplicate(place, go_print.internal("core.Taint", taint))
             text = f"{error.message}: taints must be unique by key and effect pair"
-            found.append(FieldError(error.type, error.field, text))
+            yield FieldError(error.type, error.field, text)
         seen.add((key, effect))
-    return found
 
 
-def _resources(status: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def _resources(status: Tree) -> Errors:
     for field in ("capacity", "allocatable"):
         for name, amount in (status.get(field) or {}).items():
-            found += quantities.amount(name, amount, f"status.{field}.{name}")
-    return found
+            yield from quantities.amount(name, amount, f"status.{field}.{name}")
 
 
-def _features(features: list[str]) -> list[FieldError]:
-    found: list[FieldError] = []
+def _features(features: list[str]) -> Errors:
     for index, name in enumerate(features):
         path, before = f"status.declaredFeatures[{index}]", features[index - 1] if index else ""
         if index and before == name:
-            found.append(errors.duplicate(path, name))
+            yield errors.duplicate(path, name)
         elif before > name:
-            found.append(errors.invalid(path, name, "list must be sorted alphabetically"))
+            yield errors.invalid(path, name, "list must be sorted alphabetically")
         start = f"invalid feature name {quote(name)}: "
         if len(name) > names.SUBDOMAIN_MAX:
-            detail = f"{start}must be no more than {names.SUBDOMAIN_MAX} characters"
-            found.append(errors.invalid(path, name, detail))
+            yield errors.invalid(path, name, f"{start}must be no more than {names.SUBDOMAIN_MAX} characters")
         elif not _feature(name):
-            found.append(errors.invalid(path, name, start + _FEATURE))
-    return found
+            yield errors.invalid(path, name, start + _FEATURE)
 
 
-def _blocks(blocks: list[str]) -> list[FieldError]:
+def _blocks(blocks: list[str]) -> Errors:
     path = "spec.podCIDRs"
-    found: list[FieldError] = []
     for index, block in enumerate(blocks):
-        found += addresses.legacy_cidr(block, f"{path}[{index}]")
+        yield from addresses.legacy_cidr(block, f"{path}[{index}]")
     if len(blocks) > 1:
         parsed = [addresses.parse_cidr(block) for block in blocks]
         wrong = next((block for block, item in zip(blocks, parsed, strict=True) if item is None), None)
         if wrong is not None:
             text = f"invalid CIDR[{blocks.index(wrong)}]: <nil> (invalid CIDR address: {wrong})"
-            detail = f"invalid PodCIDRs. failed to check with dual stack with error:{text}"
-            found.append(errors.internal(path, detail))
+            yield errors.internal(path, f"invalid PodCIDRs. failed to check with dual stack with error:{text}")
         versions = {item[1].version for item in parsed if item is not None}
         if wrong is not None or len(versions) < 2 or len(blocks) > 2:
-            found.append(errors.invalid(path, blocks, _ONE_FAMILY))
-    return found
+            yield errors.invalid(path, blocks, _ONE_FAMILY)
 
 
-def validate_node_update(new: Tree, old: Tree) -> list[FieldError]:
-    return validate_node(new) + validate_node_status(new, old)
+def validate_node_update(new: Tree, old: Tree) -> Errors:
+    return [*validate_node(new), *validate_node_status(new, old)]
 
 
-def validate_node_status(new: Tree, old: Tree) -> list[FieldError]:
+def validate_node_status(new: Tree, old: Tree) -> Errors:
     """What holds for both updates."""
     spec, known = new.get("spec") or {}, old.get("spec") or {}
     status = new.get("status") or {}
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    found += _annotations(new["metadata"].get("annotations") or {})
-    found += _resources(status) + _features(status.get("declaredFeatures") or [])
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from _annotations(new["metadata"].get("annotations") or {})
+    yield from _resources(status)
+    yield from _features(status.get("declaredFeatures") or [])
     seen: list[Tree] = []
     for index, address in enumerate(status.get("addresses") or ()):
         if address in seen:
             shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
-            found.append(errors.duplicate(f"status.addresses[{index}]", shown))
+            yield errors.duplicate(f"status.addresses[{index}]", shown)
         seen.append(address)
-    found += _unchanged(spec, known)
-    found += _config_source(spec.get("configSource"), "spec.configSource")
+    yield from _unchanged(spec, known)
+    yield from _config_source(spec.get("configSource"), "spec.configSource")
     for field in ("assigned", "active", "lastKnownGood"):
         source = (status.get("config") or {}).get(field)
-        found += _config_source(source, f"status.config.{field}")
-    found += _taints(spec.get("taints") or [], "metadata.taints")
+        yield from _config_source(source, f"status.config.{field}")
+    yield from _taints(spec.get("taints") or [], "metadata.taints")
     if spec.get("externalID", "") != known.get("externalID", ""):
-        found.append(errors.forbidden("spec.externalID", "may not be updated"))
-    return found
+        yield errors.forbidden("spec.externalID", "may not be updated")
 
 
-def _unchanged(spec: Tree, known: Tree) -> list[FieldError]:
+def _unchanged(spec: Tree, known: Tree) -> Errors:
     blocks, before = spec.get("podCIDRs") or [], known.get("podCIDRs") or []
-    found: list[FieldError] = []
     if before:
         changed = [old for new, old in zip(blocks, before, strict=False) if new != old]
         count = len(changed) if len(blocks) == len(before) else 1
-        found += [errors.forbidden("spec.podCIDRs", _FIXED.format("podCIDR"))] * count
+        yield from [errors.forbidden("spec.podCIDRs", _FIXED.format("podCIDR"))] * count
     provider = known.get("providerID", "")
     if provider and spec.get("providerID", "") != provider:
-        found.append(errors.forbidden("spec.providerID", _FIXED.format("providerID")))
-    return found
+        yield errors.forbidden("spec.providerID", _FIXED.format("providerID"))
 
 
-def _config_source(source: Tree | None, path: str) -> list[FieldError]:
+def _config_source(source: Tree | None, path: str) -> Errors:
     if source is None:
-        return []
-    config, found = source.get("configMap"), list[FieldError]()
+        return
+    config = source.get("configMap")
     if config is None:
-        detail = "exactly one reference subfield must be non-nil"
-        return [errors.invalid(path, {"ConfigMap": None}, detail)]
+        yield errors.invalid(path, {"ConfigMap": None}, "exactly one reference subfield must be non-nil")
+        return
     if path.startswith("spec"):
         for field in ("uid", "resourceVersion"):
             if config.get(field):
-                found.append(errors.forbidden(f"{path}.configMap.{field}", f"{field} must not be set in spec"))
+                yield errors.forbidden(f"{path}.configMap.{field}", f"{field} must not be set in spec")
     else:
         for field in ("uid", "resourceVersion"):
             if not config.get(field):
-                found.append(errors.required(f"{path}.configMap.{field}"))
+                yield errors.required(f"{path}.configMap.{field}")
     rules = (
         ("namespace", names.dns1123_label),
         ("name", names.dns1123_subdomain),
@@ -208,10 +198,9 @@ def _config_source(source: Tree | None, path: str) -> list[FieldError]:
     for field, rule in rules:
         value = config.get(field, "")
         if value:
-            found += errors.invalid_each(f"{path}.configMap.{field}", value, rule(value))
+            yield from errors.invalid_each(f"{path}.configMap.{field}", value, rule(value))
         else:
-            found.append(errors.required(f"{path}.configMap.{field}"))
-    return found
+            yield errors.required(f"{path}.configMap.{field}")
 
 
 def _defaults(doc: Tree) -> None:

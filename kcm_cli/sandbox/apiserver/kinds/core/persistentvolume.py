@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, name_of, wide
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import (
     errors,
     go_print,
@@ -46,17 +46,17 @@ _RENAMED = {
 }
 
 
-def validate_volume(doc: Tree) -> list[FieldError]:
-    return _volume(doc, lenient=False) + _mount_options(doc)
+def validate_volume(doc: Tree) -> Errors:
+    return [*_volume(doc, lenient=False), *_mount_options(doc)]
 
 
-def _volume(doc: Tree, *, lenient: bool) -> list[FieldError]:
+def _volume(doc: Tree, *, lenient: bool) -> Errors:
     meta = doc["metadata"]
-    found = metadata.validate_meta(meta, False, metadata.subdomain)
-    return found + _spec(doc["spec"], meta.get("name", ""), "spec", lenient=lenient)
+    yield from metadata.validate_meta(meta, False, metadata.subdomain)
+    yield from _spec(doc["spec"], meta.get("name", ""), "spec", lenient=lenient)
 
 
-def _mount_options(doc: Tree) -> list[FieldError]:
+def _mount_options(doc: Tree) -> Errors:
     if _MOUNT_OPTIONS not in (doc["metadata"].get("annotations") or ()):
         return []
     if any(kind in doc["spec"] for kind in SOURCE_ORDER if kind not in _NO_MOUNT_OPTIONS):
@@ -65,25 +65,24 @@ def _mount_options(doc: Tree) -> list[FieldError]:
     return [errors.forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", detail)]
 
 
-def validate_volume_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_volume_update(new: Tree, old: Tree) -> Errors:
     spec, known = new["spec"], old["spec"]
     lenient = _has_invalid_value(known.get("nodeAffinity"))
-    found = _volume(new, lenient=lenient) + _mount_options(new) + _volume(new, lenient=lenient)
-    found += _source_changed(spec, known)
+    yield from _volume(new, lenient=lenient)
+    yield from _mount_options(new)
+    yield from _volume(new, lenient=lenient)
+    yield from _source_changed(spec, known)
     if spec.get("volumeMode") != known.get("volumeMode"):
-        found.append(errors.invalid("volumeMode", spec.get("volumeMode"), errors.IMMUTABLE))
+        yield errors.invalid("volumeMode", spec.get("volumeMode"), errors.IMMUTABLE)
     affinity, before = spec.get("nodeAffinity"), known.get("nodeAffinity")
     if before is not None and _renamed(affinity) != _renamed(before):
         shown = None if affinity is None else go_print.internal("core.VolumeNodeAffinity", affinity)
-        detail = f"{errors.IMMUTABLE}, except for updating from beta label to GA"
-        found.append(errors.invalid("nodeAffinity", shown, detail))
+        yield errors.invalid("nodeAffinity", shown, f"{errors.IMMUTABLE}, except for updating from beta label to GA")
     if known.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
-        detail = "update from non-nil value to nil is forbidden"
-        found.append(errors.forbidden("spec.volumeAttributesClassName", detail))
-    return found
+        yield errors.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
 
 
-def _source_changed(spec: Tree, known: Tree) -> list[FieldError]:
+def _source_changed(spec: Tree, known: Tree) -> Errors:
     after = {kind: spec[kind] for kind in SOURCE_ORDER if kind in spec}
     before = {kind: known[kind] for kind in SOURCE_ORDER if kind in known}
     secret = "controllerExpandSecretRef"
@@ -125,37 +124,38 @@ def _renamed(affinity: Tree | None) -> object:
     ]
 
 
-def validate_volume_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_volume_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     if not new["metadata"].get("resourceVersion"):
-        found.append(errors.required("resourceVersion"))
-    return found
+        yield errors.required("resourceVersion")
 
 
-def _spec(spec: Tree, name: str, path: str, *, lenient: bool) -> list[FieldError]:
-    found = validate_modes(spec, path) + _capacity(spec.get("capacity"), f"{path}.capacity")
+def _spec(spec: Tree, name: str, path: str, *, lenient: bool) -> Errors:
+    yield from validate_modes(spec, path)
+    yield from _capacity(spec.get("capacity"), f"{path}.capacity")
     policy = spec.get("persistentVolumeReclaimPolicy")
     if policy and policy not in _POLICIES:
-        found.append(errors.not_supported(f"{path}.persistentVolumeReclaimPolicy", policy, _POLICIES))
+        yield errors.not_supported(f"{path}.persistentVolumeReclaimPolicy", policy, _POLICIES)
     affinity = spec.get("nodeAffinity")
     if affinity is not None:
-        found += _node_affinity(affinity, f"{path}.nodeAffinity", lenient)
-    found += validate_sources(spec, name, path, has_affinity=affinity is not None)
-    found += persistent_claim.class_name(spec.get("storageClassName"), f"{path}.storageClassName")
-    found += persistent_claim.volume_mode(spec.get("volumeMode"), f"{path}.volumeMode")
-    return found + validate_attributes_class(spec, path)
+        yield from _node_affinity(affinity, f"{path}.nodeAffinity", lenient)
+    yield from validate_sources(spec, name, path, has_affinity=affinity is not None)
+    yield from persistent_claim.class_name(spec.get("storageClassName"), f"{path}.storageClassName")
+    yield from persistent_claim.volume_mode(spec.get("volumeMode"), f"{path}.volumeMode")
+    yield from validate_attributes_class(spec, path)
 
 
-def _capacity(capacity: Mapping[str, str] | None, path: str) -> list[FieldError]:
-    found = [] if capacity else [errors.required(path)]
+def _capacity(capacity: Mapping[str, str] | None, path: str) -> Errors:
+    if not capacity:
+        yield errors.required(path)
     if not capacity or "storage" not in capacity or len(capacity) > 1:
-        found.append(errors.not_supported(path, errors.sorted_map(capacity), ["storage"]))
+        yield errors.not_supported(path, errors.sorted_map(capacity), ["storage"])
     for name, value in sorted((capacity or {}).items()):
-        found += common.basic(value, f"{path}[{name}]") + quantities.positive(value, f"{path}[{name}]")
-    return found
+        yield from common.basic(value, f"{path}[{name}]")
+        yield from quantities.positive(value, f"{path}[{name}]")
 
 
-def _node_affinity(affinity: Tree, path: str, lenient: bool) -> list[FieldError]:
+def _node_affinity(affinity: Tree, path: str, lenient: bool) -> Errors:
     required = affinity.get("required")
     if required is None:
         return [errors.required(f"{path}.required", "must specify required node constraints")]

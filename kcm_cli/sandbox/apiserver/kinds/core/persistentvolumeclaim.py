@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.storage import of_claim_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, name_of, wide
 from kcm_cli.sandbox.apiserver.trees import keep
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata
 from kcm_cli.sandbox.apiserver.validation.persistent_claim import validate_claim_spec
 
@@ -34,34 +34,34 @@ _SPEC_FIXED = (
 )
 
 
-def validate_claim(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    return found + validate_claim_spec(doc["spec"], "spec")
+def validate_claim(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    yield from validate_claim_spec(doc["spec"], "spec")
 
 
-def validate_claim_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    found += metadata.validate_meta(new["metadata"], True, metadata.subdomain)
+def validate_claim_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from metadata.validate_meta(new["metadata"], True, metadata.subdomain)
     spec, known = new["spec"], old["spec"]
     sources = (known.get("dataSource") or {}, known.get("dataSourceRef") or {})
-    found += validate_claim_spec(
+    yield from validate_claim_spec(
         spec,
         "spec",
-        lenient_selector=bool(labels.validate_selector(known.get("selector"), "")),
+        lenient_selector=any(labels.validate_selector(known.get("selector"), "")),
         lenient_groups=any(source.get("apiGroup") is not None for source in sources),
     )
-    found += _immutable_spec(new, old)
-    found += _shrunk(new, old)
+    yield from _immutable_spec(new, old)
+    yield from _shrunk(new, old)
     if spec.get("volumeMode") != known.get("volumeMode"):
-        found.append(errors.invalid("volumeMode", spec.get("volumeMode"), errors.IMMUTABLE))
-    return found + _class_removed(new, old)
+        yield errors.invalid("volumeMode", spec.get("volumeMode"), errors.IMMUTABLE)
+    yield from _class_removed(new, old)
 
 
-def _immutable_spec(new: Tree, old: Tree) -> list[FieldError]:
+def _immutable_spec(new: Tree, old: Tree) -> Errors:
     spec, known = dict(new["spec"]), dict(old["spec"])
     if not known.get("volumeName"):
         keep(known, spec, "volumeName")
-    found = _storage_class(new, old, spec)
+    yield from _storage_class(new, old, spec)
     if (new.get("status") or {}).get("phase") == "Bound":
         resources = dict(spec.get("resources") or {})
         if "requests" in resources:
@@ -71,11 +71,10 @@ def _immutable_spec(new: Tree, old: Tree) -> list[FieldError]:
         keep(spec, known, "volumeAttributesClassName")
     if spec != known:
         difference = go_print.diff("v1.PersistentVolumeClaimSpec", known, spec)
-        found.append(errors.forbidden("spec", f"{_SPEC_FIXED}\n{difference}"))
-    return found
+        yield errors.forbidden("spec", f"{_SPEC_FIXED}\n{difference}")
 
 
-def _storage_class(new: Tree, old: Tree, spec: Tree) -> list[FieldError]:
+def _storage_class(new: Tree, old: Tree, spec: Tree) -> Errors:
     """The class may move from the old annotation to its field, or be given where there was none."""
     before = (old["metadata"].get("annotations") or {}).get(_BETA_CLASS)
     after = (new["metadata"].get("annotations") or {}).get(_BETA_CLASS)
@@ -95,18 +94,17 @@ def _requested(doc: Tree) -> str:
     return str(((doc["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0"))
 
 
-def _shrunk(new: Tree, old: Tree) -> list[FieldError]:
+def _shrunk(new: Tree, old: Tree) -> Errors:
     size = from_json(_requested(new))
     if size >= from_json(_requested(old)):
         return []
     capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage")
     if size > (ZERO if capacity is None else from_json(capacity)):
         return []
-    detail = "field can not be less than status.capacity"
-    return [errors.forbidden("spec.resources.requests.storage", detail)]
+    return [errors.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")]
 
 
-def _class_removed(new: Tree, old: Tree) -> list[FieldError]:
+def _class_removed(new: Tree, old: Tree) -> Errors:
     name = new["spec"].get("volumeAttributesClassName")
     current = (old.get("status") or {}).get("currentVolumeAttributesClassName")
     if name or current is None or name == old["spec"].get("volumeAttributesClassName"):
@@ -116,23 +114,22 @@ def _class_removed(new: Tree, old: Tree) -> list[FieldError]:
     return [errors.forbidden("spec.volumeAttributesClassName", detail)]
 
 
-def validate_claim_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_claim_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     if not new["metadata"].get("resourceVersion"):
-        found.append(errors.required("resourceVersion"))
+        yield errors.required("resourceVersion")
     if not new["spec"].get("accessModes"):
-        found.append(errors.required("Spec.accessModes"))
+        yield errors.required("Spec.accessModes")
     status = new.get("status") or {}
     for name, value in sorted((status.get("capacity") or {}).items()):
-        found += common.basic(value, f"status.capacity[{name}]")
+        yield from common.basic(value, f"status.capacity[{name}]")
     for name, state in sorted((status.get("allocatedResourceStatuses") or {}).items()):
-        found += _resource_key(name, "status.allocatedResourceStatuses")
+        yield from _resource_key(name, "status.allocatedResourceStatuses")
         if state not in _RESIZES:
-            found.append(errors.not_supported("status.allocatedResourceStatuses", name, _RESIZES))
+            yield errors.not_supported("status.allocatedResourceStatuses", name, _RESIZES)
     for name, value in sorted((status.get("allocatedResources") or {}).items()):
         wrong = _resource_key(name, "status.allocatedResources")
-        found += wrong or common.basic(value, f"status.allocatedResources[{name}]")
-    return found
+        yield from wrong or common.basic(value, f"status.allocatedResources[{name}]")
 
 
 def _resource_key(name: str, path: str) -> list[FieldError]:

@@ -25,7 +25,7 @@ from kcm_cli.sandbox.apiserver.strategy.warnings.containers import app_armor_fie
 from kcm_cli.sandbox.apiserver.strategy.warnings.pods import warnings_of_pod
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, wide
 from kcm_cli.sandbox.apiserver.trees import keep
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
 from kcm_cli.sandbox.apiserver.validation.pod_annotations import APP_ARMOR, MIRROR
@@ -33,19 +33,17 @@ from kcm_cli.sandbox.apiserver.validation.security import app_armor
 from kcm_cli.sandbox.apiserver.validation.windows import containers_of
 
 
-def validate_changes(new: Mapping[str, str], old: Mapping[str, str], path: str) -> list[FieldError]:
+def validate_changes(new: Mapping[str, str], old: Mapping[str, str], path: str) -> Errors:
     """What an update of a pod may not do to them."""
-    found: list[FieldError] = []
     for key in sorted(old):
         if new.get(key) != old[key]:
-            found += _fixed(key, "remove or update", path)
+            yield from _fixed(key, "remove or update", path)
     for key in sorted(new):
         if key not in old:
-            found += _fixed(key, "add", path)
-    return found
+            yield from _fixed(key, "add", path)
 
 
-def _fixed(key: str, verb: str, path: str) -> list[FieldError]:
+def _fixed(key: str, verb: str, path: str) -> Errors:
     if key.startswith(APP_ARMOR):
         return [errors.forbidden(f"{path}[{key}]", f"may not {verb} AppArmor annotations")]
     if key == MIRROR:
@@ -303,7 +301,7 @@ def _resized(after: list[Tree], before: list[Tree]) -> list[Tree]:
     return result
 
 
-def _check_resize(new: Tree, old: Tree) -> list[FieldError]:
+def _check_resize(new: Tree, old: Tree) -> Errors:
     return validate_resize(new, old, qos_class)
 
 

@@ -6,7 +6,7 @@ Source: pkg/apis/core/validation/validation.go#ValidatePodResize.
 from collections.abc import Callable
 
 from kcm_cli.sandbox.apiserver.kinds.core import pod_validation
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 from kcm_cli.sandbox.apiserver.validation.pod_annotations import MIRROR
 from kcm_cli.sandbox.apiserver.validation.quantities import COMPUTE
@@ -14,14 +14,17 @@ from kcm_cli.sandbox.apiserver.validation.quantities import COMPUTE
 _ONLY = "only cpu and memory resources are mutable"
 
 
-def validate_resize(new: Tree, old: Tree, qos_class: Callable[[Tree], str]) -> list[FieldError]:
+def validate_resize(new: Tree, old: Tree, qos_class: Callable[[Tree], str]) -> Errors:
     """Only processor and memory change; ``qos_class`` tells the class of a spec."""
     if MIRROR in (old["metadata"].get("annotations") or ()):
         return [errors.forbidden("[]", "static pods cannot be resized")]
     spec, known = new["spec"], old["spec"]
     if (known.get("os") or {}).get("name") == "windows":
         return [errors.forbidden("[]", "windows pods cannot be resized")]
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"]) + pod_validation.metadata_and_spec(new, old)
+    found = [
+        *metadata.validate_meta_update(new["metadata"], old["metadata"]),
+        *pod_validation.metadata_and_spec(new, old),
+    ]
     status = old.get("status") or {}
     if (status.get("qosClass") or qos_class(known)) != qos_class(spec):
         detail = "Pod QOS Class may not change as a result of resizing"
@@ -33,11 +36,12 @@ def validate_resize(new: Tree, old: Tree, qos_class: Callable[[Tree], str]) -> l
         found += _pod_level(munged, spec, known)
     if status.get("nodeAllocatableResourceClaimStatuses"):
         found.append(errors.forbidden("spec", "pods with node allocatable resource claims cannot be resized"))
-    if wrong := _order(spec, known):
-        return found + wrong
+    if wrong := [*_order(spec, known)]:
+        return [*found, *wrong]
     for field in ("initContainers", "containers"):
         found += _removals(spec.get(field) or [], known.get(field) or [], f"spec.{field}")
-    found += _containers(munged, known) + _init_containers(munged, spec, known)
+    found += _containers(munged, known)
+    found += _init_containers(munged, spec, known)
     if not found and munged != known:
         found.append(errors.forbidden("spec", _ONLY))
     return found
@@ -59,21 +63,19 @@ def _removed(new: Tree, old: Tree, field: str) -> bool:
     return not (old.get(field) or {}).keys() <= (new.get(field) or {}).keys()
 
 
-def _pod_level(munged: Tree, spec: Tree, known: Tree) -> list[FieldError]:
+def _pod_level(munged: Tree, spec: Tree, known: Tree) -> Errors:
     resources, before = spec.get("resources"), known.get("resources")
     if before is not None and resources is None:
-        return [errors.forbidden("spec.resources", "pod-level resources cannot be removed")]
-    found: list[FieldError] = []
+        yield errors.forbidden("spec.resources", "pod-level resources cannot be removed")
+        return
     for field in ("requests", "limits"):
         if _removed(resources or {}, before or {}, field):
-            detail = f"pod-level resource {field} cannot be removed"
-            found.append(errors.forbidden(f"spec.resources.{field}", detail))
+            yield errors.forbidden(f"spec.resources.{field}", f"pod-level resource {field} cannot be removed")
     munged["resources"] = _without_compute(resources or {}, before or {})
     if before is None and not any(munged["resources"].values()):
         del munged["resources"]
     if munged.get("resources") != before:
-        found.append(errors.forbidden("spec", f"{_ONLY} at pod-level"))
-    return found
+        yield errors.forbidden("spec", f"{_ONLY} at pod-level")
 
 
 def _without_compute(resources: Tree, before: Tree) -> Tree:
@@ -88,29 +90,24 @@ def _without_compute(resources: Tree, before: Tree) -> Tree:
     return result
 
 
-def _order(spec: Tree, known: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def _order(spec: Tree, known: Tree) -> Errors:
     for field in ("containers", "initContainers"):
         after, before = spec.get(field) or [], known.get(field) or []
         if len(after) != len(before):
-            detail = f"{field} may not be added or removed on resize"
-            found.append(errors.forbidden(f"spec.{field}", detail))
+            yield errors.forbidden(f"spec.{field}", f"{field} may not be added or removed on resize")
             continue
         for index, (container, old) in enumerate(zip(after, before, strict=True)):
             if container.get("name") != old.get("name"):
                 detail = f"{field} may not be renamed or reordered on resize"
-                found.append(errors.forbidden(f"spec.{field}[{index}].name", detail))
-    return found
+                yield errors.forbidden(f"spec.{field}[{index}].name", detail)
 
 
-def _removals(after: list[Tree], before: list[Tree], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _removals(after: list[Tree], before: list[Tree], path: str) -> Errors:
     for index, (container, old) in enumerate(zip(after, before, strict=True)):
         for field in ("requests", "limits"):
             if _removed(container.get("resources") or {}, old.get("resources") or {}, field):
                 place = f"{path}[{index}].resources.{field}"
-                found.append(errors.forbidden(place, f"resource {field} cannot be removed"))
-    return found
+                yield errors.forbidden(place, f"resource {field} cannot be removed")
 
 
 def _munged(container: Tree, old: Tree) -> Tree:
@@ -118,31 +115,28 @@ def _munged(container: Tree, old: Tree) -> Tree:
     return {**container, "resources": resources}
 
 
-def _containers(munged: Tree, known: Tree) -> list[FieldError]:
+def _containers(munged: Tree, known: Tree) -> Errors:
     pairs = list(zip(munged["containers"], known["containers"], strict=True))
     munged["containers"] = [_munged(container, old) for container, old in pairs]
-    return [
+    yield from (
         errors.forbidden("spec", _ONLY)
         for container, (_, old) in zip(munged["containers"], pairs, strict=True)
         if container != old
-    ]
+    )
 
 
-def _init_containers(munged: Tree, spec: Tree, known: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def _init_containers(munged: Tree, spec: Tree, known: Tree) -> Errors:
     result: list[Tree] = []
     before = known.get("initContainers") or []
     for index, (container, old) in enumerate(zip(spec.get("initContainers") or [], before, strict=True)):
         plain, place = _munged(container, old), f"spec.initContainers[{index}]"
         result.append(plain)
         if plain != old:
-            detail = "only cpu and memory resources for init or sidecar containers are mutable"
-            found.append(errors.forbidden(place, detail))
+            yield errors.forbidden(place, "only cpu and memory resources for init or sidecar containers are mutable")
         if container != old and container.get("restartPolicy") != "Always":
             for item in container.get("resizePolicy") or ():
                 if item.get("restartPolicy") == "RestartContainer":
                     detail = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
-                    found.append(errors.forbidden(place, detail))
+                    yield errors.forbidden(place, detail)
     if before:
         munged["initContainers"] = result
-    return found

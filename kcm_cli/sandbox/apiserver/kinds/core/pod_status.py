@@ -6,7 +6,7 @@ Source: pkg/apis/core/validation/validation.go#ValidatePodStatusUpdate.
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.sandbox.apiserver.kinds.core.pod_validation import annotation_changes
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, security
 
 _SYSTEM = frozenset({"PodScheduled", "Ready", "Initialized"})
@@ -17,54 +17,51 @@ _HEALTH = ("Healthy", "Unhealthy", "Unknown")
 _MESSAGE_MAX = 1024
 
 
-def validate_pod_status(new: Tree, old: Tree) -> list[FieldError]:
+def validate_pod_status(new: Tree, old: Tree) -> Errors:
     """A pod's new status."""
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"]) + annotation_changes(new, old)
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from annotation_changes(new, old)
     spec, status, known = new["spec"], new.get("status") or {}, old.get("status") or {}
-    found += _conditions(status.get("conditions") or [], "status.conditions")
-    found += _nominated(status.get("nominatedNodeName", ""), known.get("nominatedNodeName", ""), spec)
+    yield from _conditions(status.get("conditions") or [], "status.conditions")
+    yield from _nominated(status.get("nominatedNodeName", ""), known.get("nominatedNodeName", ""), spec)
     if status.get("observedGeneration", 0) < 0:
-        found.append(errors.invalid("status.observedGeneration", status["observedGeneration"], _NON_NEGATIVE))
+        yield errors.invalid("status.observedGeneration", status["observedGeneration"], _NON_NEGATIVE)
     if status.get("qosClass", "") != known.get("qosClass", ""):
-        found.append(errors.invalid("status.qosClass", status.get("qosClass", ""), errors.IMMUTABLE))
-    found += _transitions(status, known, old["spec"])
+        yield errors.invalid("status.qosClass", status.get("qosClass", ""), errors.IMMUTABLE)
+    yield from _transitions(status, known, old["spec"])
     if claims := status.get("resourceClaimStatuses"):
-        found += validate_claims(claims, spec.get("resourceClaims") or [], "status.resourceClaimStatuses")
+        yield from validate_claims(claims, spec.get("resourceClaims") or [], "status.resourceClaimStatuses")
     extended = status.get("extendedResourceClaimStatus")
     if extended is not None:
-        found += validate_extended(extended, spec, "status.extendedResourceClaimStatus")
+        yield from validate_extended(extended, spec, "status.extendedResourceClaimStatus")
     for index, item in enumerate(status.get("nodeAllocatableResourceClaimStatuses") or ()):
         place = f"status.nodeAllocatableResourceClaimStatuses[{index}]"
-        found += validate_allocatable(item, spec, status, place)
-    found += _pod_ips(status, known) + _host_ips(status, known)
-    return found + _container_statuses(status, spec)
+        yield from validate_allocatable(item, spec, status, place)
+    yield from _pod_ips(status, known)
+    yield from _host_ips(status, known)
+    yield from _container_statuses(status, spec)
 
 
-def _conditions(conditions: list[Tree], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _conditions(conditions: list[Tree], path: str) -> Errors:
     for index, condition in enumerate(conditions):
         if condition.get("observedGeneration", 0) < 0:
             place = f"{path}[{index}].observedGeneration"
-            found.append(errors.invalid(place, condition["observedGeneration"], _NON_NEGATIVE))
+            yield errors.invalid(place, condition["observedGeneration"], _NON_NEGATIVE)
         kind = condition.get("type", "")
         if kind not in _SYSTEM:
-            found += labels.validate_key(kind, f"{path}[{index}].Type")
-    return found
+            yield from labels.validate_key(kind, f"{path}[{index}].Type")
 
 
-def _nominated(name: str, known: str, spec: Tree) -> list[FieldError]:
+def _nominated(name: str, known: str, spec: Tree) -> Errors:
     if not name or name == known:
-        return []
-    found = errors.invalid_each("status.nominatedNodeName", name, names.dns1123_subdomain(name))
+        return
+    yield from errors.invalid_each("status.nominatedNodeName", name, names.dns1123_subdomain(name))
     if spec.get("nodeName"):
-        detail = "may not be set on pods that are already bound to a node"
-        found.append(errors.forbidden("status.nominatedNodeName", detail))
-    return found
+        yield errors.forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node")
 
 
-def _transitions(status: Tree, known: Tree, spec: Tree) -> list[FieldError]:
+def _transitions(status: Tree, known: Tree, spec: Tree) -> Errors:
     """A container that has ended starts again only where the pod says so."""
-    found: list[FieldError] = []
     if not _restarts_all(spec):
         for field in ("containers", "initContainers"):
             by_name = {item.get("name", ""): item for item in spec.get(field) or ()}
@@ -72,10 +69,9 @@ def _transitions(status: Tree, known: Tree, spec: Tree) -> list[FieldError]:
             for index, name, code in _revived(status, known, place):
                 container = by_name.get(name)
                 if container is None or not _restarts(container, spec, code):
-                    found.append(errors.forbidden(f"status.{place}[{index}].state", _NOT_BACK))
+                    yield errors.forbidden(f"status.{place}[{index}].state", _NOT_BACK)
     for index, _, _ in _revived(status, known, "ephemeralContainerStatuses"):
-        found.append(errors.forbidden(f"status.ephemeralContainerStatuses[{index}].state", _NOT_BACK))
-    return found
+        yield errors.forbidden(f"status.ephemeralContainerStatuses[{index}].state", _NOT_BACK)
 
 
 def _revived(status: Tree, known: Tree, field: str) -> list[tuple[int, str, int]]:
@@ -119,35 +115,32 @@ def _rule_restarts(container: Tree, code: int) -> bool:
     return False
 
 
-def _pod_ips(status: Tree, known: Tree) -> list[FieldError]:
+def _pod_ips(status: Tree, known: Tree) -> Errors:
     return _ips(_addresses(status, "podIPs"), _addresses(known, "podIPs"), "status.podIPs")
 
 
-def _host_ips(status: Tree, known: Tree) -> list[FieldError]:
+def _host_ips(status: Tree, known: Tree) -> Errors:
     values = _addresses(status, "hostIPs")
-    found: list[FieldError] = []
     if values and values[0] != status.get("hostIP", ""):
-        found.append(errors.invalid("status.hostIPs[0].ip", values[0], "must be equal to `hostIP`"))
-    return found + _ips(values, _addresses(known, "hostIPs"), "status.hostIPs")
+        yield errors.invalid("status.hostIPs[0].ip", values[0], "must be equal to `hostIP`")
+    yield from _ips(values, _addresses(known, "hostIPs"), "status.hostIPs")
 
 
 def _addresses(status: Tree, field: str) -> list[str]:
     return [item.get("ip", "") for item in status.get(field) or ()]
 
 
-def _ips(values: list[str], known: list[str], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _ips(values: list[str], known: list[str], path: str) -> Errors:
     for index, value in enumerate(values):
         if value not in known:
-            found += addresses.legacy_ip(value, f"{path}[{index}]", known)
+            yield from addresses.legacy_ip(value, f"{path}[{index}]", known)
     if len(values) > 1:
         families = {addresses.is_ipv6(value) for value in values}
         if len(families) < 2 or len(values) > 2:
-            found.append(errors.invalid(path, [{"IP": value} for value in values], _FAMILIES))
-    return found
+            yield errors.invalid(path, [{"IP": value} for value in values], _FAMILIES)
 
 
-def _container_statuses(status: Tree, spec: Tree) -> list[FieldError]:
+def _container_statuses(status: Tree, spec: Tree) -> Errors:
     fields = {
         "containerStatuses": "containers",
         "initContainerStatuses": "initContainers",
@@ -169,25 +162,23 @@ def _container_statuses(status: Tree, spec: Tree) -> list[FieldError]:
             elif allocated:
                 own = [other for other in containers if other.get("name") == item.get("name")]
                 health += _health(allocated, own[:1], f"{place}.allocatedResourcesStatus")
-    return users + health
+    return [*users, *health]
 
 
-def _user(user: Tree, os: str, path: str) -> list[FieldError]:
+def _user(user: Tree, os: str, path: str) -> Errors:
     linux = user.get("linux")
     if linux is None:
-        return []
+        return
     if os == "windows":
-        return [errors.forbidden(path, "cannot be set for a windows pod")]
-    found: list[FieldError] = []
+        yield errors.forbidden(path, "cannot be set for a windows pod")
+        return
     for field in ("uid", "gid"):
-        found += security.user_or_group(linux.get(field, 0), f"{path}.{field}")
+        yield from security.user_or_group(linux.get(field, 0), f"{path}.{field}")
     for index, group in enumerate(linux.get("supplementalGroups") or ()):
-        found += security.user_or_group(group, f"{path}.supplementalGroups[{index}]")
-    return found
+        yield from security.user_or_group(group, f"{path}.supplementalGroups[{index}]")
 
 
-def _health(statuses: list[Tree], own: list[Tree], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _health(statuses: list[Tree], own: list[Tree], path: str) -> Errors:
     for index, item in enumerate(statuses):
         name, place = item.get("name", ""), f"{path}[{index}]"
         if own and not _allocated(name, own[0].get("resources") or {}):
@@ -197,11 +188,10 @@ def _health(statuses: list[Tree], own: list[Tree], path: str) -> list[FieldError
                     "must match one of the container's resource claims in a format "
                     "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
                 )
-            found.append(errors.invalid(f"{place}.name", name, detail))
+            yield errors.invalid(f"{place}.name", name, detail)
         seen: set[str] = set()
         for number, resource in enumerate(item.get("resources") or ()):
-            found += _resource_health(resource, seen, f"{place}.resources[{number}]")
-    return found
+            yield from _resource_health(resource, seen, f"{place}.resources[{number}]")
 
 
 def _allocated(name: str, resources: Tree) -> bool:
@@ -214,41 +204,37 @@ def _allocated(name: str, resources: Tree) -> bool:
     )
 
 
-def _resource_health(resource: Tree, seen: set[str], path: str) -> list[FieldError]:
+def _resource_health(resource: Tree, seen: set[str], path: str) -> Errors:
     health, message, name = resource.get("health", ""), resource.get("message"), resource.get("resourceID", "")
-    found: list[FieldError] = []
     if health not in _HEALTH:
-        found.append(errors.not_supported(f"{path}.health", health, _HEALTH))
+        yield errors.not_supported(f"{path}.health", health, _HEALTH)
     if message == "":
-        found.append(errors.required(f"{path}.message", "must be non-empty if specified"))
+        yield errors.required(f"{path}.message", "must be non-empty if specified")
     elif message is not None and len(message.encode()) > _MESSAGE_MAX:
-        found.append(errors.too_long(f"{path}.message", _MESSAGE_MAX))
+        yield errors.too_long(f"{path}.message", _MESSAGE_MAX)
     if name in seen:
-        found.append(errors.duplicate(f"{path}.resourceID", name))
+        yield errors.duplicate(f"{path}.resourceID", name)
     seen.add(name)
-    return found
 
 
-def validate_claims(statuses: list[Tree], claims: list[Tree], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def validate_claims(statuses: list[Tree], claims: list[Tree], path: str) -> Errors:
     known, seen = {claim.get("name", "") for claim in claims}, set[str]()
     for index, item in enumerate(statuses):
         name, place = item.get("name", ""), f"{path}[{index}]"
         if name not in known:
-            detail = "must match the name of an entry in `spec.resourceClaims`"
-            found.append(errors.invalid(f"{place}.name", name, detail))
+            yield errors.invalid(f"{place}.name", name, "must match the name of an entry in `spec.resourceClaims`")
         if name in seen:
-            found.append(errors.duplicate(f"{place}.name", name))
+            yield errors.duplicate(f"{place}.name", name)
         seen.add(name)
         claim = item.get("resourceClaimName")
         if claim is not None:
-            found += errors.invalid_each(f"{place}.resourceClaimName", claim, names.dns1123_subdomain(claim))
-    return found
+            yield from errors.invalid_each(f"{place}.resourceClaimName", claim, names.dns1123_subdomain(claim))
 
 
-def validate_extended(status: Tree, spec: Tree, path: str) -> list[FieldError]:
+def validate_extended(status: Tree, spec: Tree, path: str) -> Errors:
     mappings, place = status.get("requestMappings") or (), f"{path}.requestMappings"
-    found = [] if mappings else [errors.required(place, "at least one request mapping is required")]
+    if not mappings:
+        yield errors.required(place, "at least one request mapping is required")
     everything = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     requests = {item.get("name", ""): (item.get("resources") or {}).get("requests") or {} for item in everything}
     seen: set[tuple[str, ...]] = set()
@@ -257,38 +243,38 @@ def validate_extended(status: Tree, spec: Tree, path: str) -> list[FieldError]:
         where, request = f"{place}[{index}]", item.get("requestName", "")
         if container not in requests:
             detail = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
-            found.append(errors.invalid(f"{where}.containerName", container, detail))
+            yield errors.invalid(f"{where}.containerName", container, detail)
         elif resource not in requests[container]:
             detail = (
                 "must match the extended resource name of an entry in "
                 "spec.initContainers.resources.requests or spec.containers.resources.requests"
             )
-            found.append(errors.invalid(f"{where}.resourceName", resource, detail))
-        found += errors.invalid_each(f"{path}.requestName", request, names.dns1123_label(request))
+            yield errors.invalid(f"{where}.resourceName", resource, detail)
+        yield from errors.invalid_each(f"{path}.requestName", request, names.dns1123_label(request))
         if (container, resource, request) in seen:
             fields = ("containerName", "resourceName", "requestName")
-            found += [errors.duplicate(f"{where}.{field}", item.get(field, "")) for field in fields]
+            yield from (errors.duplicate(f"{where}.{field}", item.get(field, "")) for field in fields)
         seen.add((container, resource, request))
     name = status.get("resourceClaimName", "")
     if not name:
-        return [*found, errors.required(f"{path}.resourceClaimName")]
-    return found + errors.invalid_each(f"{path}.resourceClaimName", name, names.dns1123_subdomain(name))
+        yield errors.required(f"{path}.resourceClaimName")
+        return
+    yield from errors.invalid_each(f"{path}.resourceClaimName", name, names.dns1123_subdomain(name))
 
 
-def validate_allocatable(item: Tree, spec: Tree, status: Tree, path: str) -> list[FieldError]:
+def validate_allocatable(item: Tree, spec: Tree, status: Tree, path: str) -> Errors:
     name = item.get("resourceClaimName", "")
-    found = [] if name else [errors.required(f"{path}.resourceClaimName", "must not be empty")]
+    if not name:
+        yield errors.required(f"{path}.resourceClaimName", "must not be empty")
     known = [*(spec.get("resourceClaims") or ()), *(status.get("resourceClaimStatuses") or ())]
     if all(claim.get("resourceClaimName") != name for claim in known):
-        detail = "no mapping found in pod reference"
-        found.append(errors.invalid(f"{path}.resourceClaimName", name, detail))
+        yield errors.invalid(f"{path}.resourceClaimName", name, "no mapping found in pod reference")
     for field in ("containers", "resources"):
         if not item.get(field):
-            found.append(errors.required(f"{path}.{field}", "must not be empty"))
+            yield errors.required(f"{path}.{field}", "must not be empty")
     for resource, amount in sorted((item.get("resources") or {}).items()):
         place = f"{path}.resources[{resource}]"
         if not names.is_native_resource(resource):
-            found.append(errors.invalid(place, resource, "must be a node allocatable resource name"))
+            yield errors.invalid(place, resource, "must be a node allocatable resource name")
         if from_json(amount).sign < 0:
-            found.append(errors.invalid(place, amount, "must be non-negative"))
-    return found
+            yield errors.invalid(place, amount, "must be non-negative")

@@ -6,7 +6,7 @@ Source: pkg/apis/core/validation/validation.go#ValidatePodCreate, #ValidatePodUp
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.core import pod
 from kcm_cli.sandbox.apiserver.trees import keep
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import containers, errors, go_print, metadata, pod_annotations, scheduling
 from kcm_cli.sandbox.apiserver.validation.pod_spec import validate_pod_spec
 
@@ -21,91 +21,84 @@ _UPDATABLE = (
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def validate_pod(doc: Tree) -> list[FieldError]:
+def validate_pod(doc: Tree) -> Errors:
     """A new pod."""
-    found = metadata_and_spec(doc)
+    yield from metadata_and_spec(doc)
     spec = doc["spec"]
     if spec.get("ephemeralContainers"):
-        found.append(errors.forbidden("spec.ephemeralContainers", "cannot be set on create"))
+        yield errors.forbidden("spec.ephemeralContainers", "cannot be set on create")
     if spec.get("schedulingGates") and spec.get("nodeName"):
-        detail = "cannot be set until all schedulingGates have been cleared"
-        found.append(errors.forbidden("spec.nodeName", detail))
+        yield errors.forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
     if annotations := doc["metadata"].get("annotations"):
-        found += pod_annotations.validate_match(annotations, spec, "spec")
-    return found
+        yield from pod_annotations.validate_match(annotations, spec, "spec")
 
 
-def metadata_and_spec(doc: Tree, known: Tree | None = None) -> list[FieldError]:
+def metadata_and_spec(doc: Tree, known: Tree | None = None) -> Errors:
     """A pod by itself. The spec that an older object has already is good."""
     meta, spec = doc["metadata"], doc["spec"]
-    found = metadata.validate_meta(meta, True, metadata.subdomain)
+    yield from metadata.validate_meta(meta, True, metadata.subdomain)
     if annotations := meta.get("annotations"):
-        found += pod_annotations.validate_annotations(annotations, spec, "metadata.annotations")
+        yield from pod_annotations.validate_annotations(annotations, spec, "metadata.annotations")
     if known is not None and spec == known["spec"]:
-        return found
-    found += validate_pod_spec(spec, "spec", meta, None if known is None else known["spec"])
+        return
+    yield from validate_pod_spec(spec, "spec", meta, None if known is None else known["spec"])
     if not spec.get("serviceAccountName"):
-        found += _tokens(spec)
+        yield from _tokens(spec)
     for field in ("containers", "initContainers"):
         for index, container in enumerate(spec.get(field) or ()):
-            found += containers.image_padding(container, f"spec.{field}[{index}]")
-    return found
+            yield from containers.image_padding(container, f"spec.{field}[{index}]")
 
 
-def _tokens(spec: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def _tokens(spec: Tree) -> Errors:
     for index, volume in enumerate(spec.get("volumes") or ()):
         for number, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
             if source.get("serviceAccountToken") is not None:
                 place = f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
-                detail = "must not be specified when serviceAccountName is not set"
-                found.append(errors.forbidden(place, detail))
-    return found
+                yield errors.forbidden(place, "must not be specified when serviceAccountName is not set")
 
 
-def validate_pod_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_pod_update(new: Tree, old: Tree) -> Errors:
     """A changed pod: little of its spec can change."""
-    found = _update_metadata(new, old)
+    yield from _update_metadata(new, old)
     spec, known = new["spec"], old["spec"]
     if spec == known:
-        return found
+        return
     for field in ("containers", "initContainers"):
         wrong, stop = _container_updates(spec.get(field) or [], known.get(field) or [], f"spec.{field}")
-        found += wrong
+        yield from wrong
         if stop:
-            return found
+            return
     wrong, stop = _deadline(spec.get("activeDeadlineSeconds"), known.get("activeDeadlineSeconds"))
-    found += wrong
+    yield from wrong
     if stop:
-        return found
-    found += _tolerations(spec.get("tolerations") or [], known.get("tolerations") or [])
-    found += _gates(spec.get("schedulingGates") or [], known.get("schedulingGates") or [])
+        return
+    yield from _tolerations(spec.get("tolerations") or [], known.get("tolerations") or [])
+    yield from _gates(spec.get("schedulingGates") or [], known.get("schedulingGates") or [])
     munged = _without_updatable(spec, known)
     if known.get("schedulingGates"):
-        found += _gated(munged, known)
+        yield from _gated(munged, known)
     if munged != known:
         difference = go_print.diff("core.PodSpec", known, munged)
-        detail = f"pod updates may not change fields other than {_UPDATABLE}\n{difference}"
-        found.append(errors.forbidden("spec", detail))
-    return found
+        yield errors.forbidden("spec", f"pod updates may not change fields other than {_UPDATABLE}\n{difference}")
 
 
-def _update_metadata(new: Tree, old: Tree) -> list[FieldError]:
+def _update_metadata(new: Tree, old: Tree) -> Errors:
     """What all updates of pods check first."""
     meta, known = new["metadata"], old["metadata"]
-    found = metadata.validate_meta_update(meta, known) + metadata_and_spec(new, old)
-    return found + annotation_changes(new, old)
+    yield from metadata.validate_meta_update(meta, known)
+    yield from metadata_and_spec(new, old)
+    yield from annotation_changes(new, old)
 
 
-def annotation_changes(new: Tree, old: Tree) -> list[FieldError]:
+def annotation_changes(new: Tree, old: Tree) -> Errors:
     """Annotations that must not change, and those that mean something."""
     after = new["metadata"].get("annotations") or {}
     before = old["metadata"].get("annotations") or {}
     if not (after or before):
-        return []
+        return
     path = "metadata.annotations"
-    found = pod.validate_changes(after, before, path)
-    return found + pod_annotations.validate_annotations(after, new["spec"], path)
+    yield from pod.validate_changes(after, before, path)
+    yield from pod_annotations.validate_annotations(after, new["spec"], path)
 
 
 def _container_updates(new: list[Tree], old: list[Tree], path: str) -> tuple[list[FieldError], bool]:
@@ -131,7 +124,7 @@ def _deadline(new: int | None, old: int | None) -> tuple[list[FieldError], bool]
     return [], False
 
 
-def _tolerations(new: list[Tree], old: list[Tree]) -> list[FieldError]:
+def _tolerations(new: list[Tree], old: list[Tree]) -> Errors:
     if new == old:
         return []
     kept = [_without_seconds(item) for item in new]
@@ -145,16 +138,16 @@ def _without_seconds(toleration: Tree) -> Tree:
     return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
 
 
-def _gates(new: list[Tree], old: list[Tree]) -> list[FieldError]:
+def _gates(new: list[Tree], old: list[Tree]) -> Errors:
     before = {gate.get("name", "") for gate in old}
-    return [
+    yield from (
         errors.forbidden(
             f"spec.schedulingGates[{index}].name",
             f"only deletion is allowed, but found new scheduling gate '{gate.get('name', '')}'",
         )
         for index, gate in enumerate(new)
         if gate.get("name", "") not in before
-    ]
+    )
 
 
 def _without_updatable(spec: Tree, known: Tree) -> Tree:
@@ -182,43 +175,38 @@ def _with_image(container: Tree, before: Tree) -> Tree:
     return result
 
 
-def _gated(munged: Tree, known: Tree) -> list[FieldError]:
+def _gated(munged: Tree, known: Tree) -> Errors:
     """Where a pod may run can still be narrowed while it is gated; what may change is taken back."""
-    found: list[FieldError] = []
     selector, before = munged.get("nodeSelector"), known.get("nodeSelector")
     if selector != before:
         if any((selector or {}).get(key) != value for key, value in (before or {}).items()):
             detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-            found.append(errors.invalid("spec.nodeSelector", errors.sorted_map(selector), detail))
+            yield errors.invalid("spec.nodeSelector", errors.sorted_map(selector), detail)
         keep(munged, known, "nodeSelector")
     affinity = munged.get("affinity") or {}
     node, old_node = affinity.get("nodeAffinity"), (known.get("affinity") or {}).get("nodeAffinity")
     if node != old_node:
-        found += _node_affinity(node, old_node)
+        yield from _node_affinity(node, old_node)
         rest = {key: value for key, value in affinity.items() if key != "nodeAffinity"}
         if old_node is not None:
             rest["nodeAffinity"] = old_node
         munged["affinity"] = rest
         if not rest:
             keep(munged, known, "affinity")
-    return found
 
 
-def _node_affinity(new: Tree | None, old: Tree | None) -> list[FieldError]:
+def _node_affinity(new: Tree | None, old: Tree | None) -> Errors:
     before = ((old or {}).get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
     after = ((new or {}).get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
     path = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
     if before and len(before) != len(after):
         shown = go_print.internal("[]v1.NodeSelectorTerm", after or None)
-        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [errors.invalid(path, shown, detail)]
-    found: list[FieldError] = []
+        yield errors.invalid(path, shown, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
+        return
     for index, (term, known) in enumerate(zip(after, before, strict=False)):
         if not _only_adds(term, known):
             shown = go_print.internal("v1.NodeSelectorTerm", term)
-            detail = "only additions are allowed (no mutations or deletions)"
-            found.append(errors.invalid(f"{path}[{index}]", shown, detail))
-    return found
+            yield errors.invalid(f"{path}[{index}]", shown, "only additions are allowed (no mutations or deletions)")
 
 
 def _only_adds(new: Tree, old: Tree) -> bool:
@@ -232,19 +220,19 @@ def _only_adds(new: Tree, old: Tree) -> bool:
     return True
 
 
-def validate_ephemeral_containers(new: Tree, old: Tree) -> list[FieldError]:
+def validate_ephemeral_containers(new: Tree, old: Tree) -> Errors:
     """An update of ``.../ephemeralcontainers``: existing ones stay as they are."""
     if pod_annotations.MIRROR in (old["metadata"].get("annotations") or ()):
-        return [errors.forbidden("[]", "static pods do not support ephemeral containers")]
-    found = _update_metadata(new, old)
+        yield errors.forbidden("[]", "static pods do not support ephemeral containers")
+        return
+    yield from _update_metadata(new, old)
     path = "spec.ephemeralContainers"
     after = {item.get("name", ""): item for item in new["spec"].get("ephemeralContainers") or ()}
     for item in old["spec"].get("ephemeralContainers") or ():
         name = item.get("name", "")
         start = f"existing ephemeral containers {errors.show(name)} may not be"
         if name not in after:
-            found.append(errors.forbidden(path, f"{start} removed\n"))
+            yield errors.forbidden(path, f"{start} removed\n")
         elif after[name] != item:
             difference = go_print.diff("v1.EphemeralContainer", item, after[name])
-            found.append(errors.forbidden(path, f"{start} changed\n{difference}"))
-    return found
+            yield errors.forbidden(path, f"{start} changed\n{difference}")

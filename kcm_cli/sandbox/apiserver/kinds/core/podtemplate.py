@@ -15,19 +15,19 @@ from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed
 from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, Layout
 from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, containers, label_set
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import metadata
 from kcm_cli.sandbox.apiserver.validation import pod_template as validation_pod_template
 
 
-def validate_pod_template(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    return found + validation_pod_template.validate_template(doc.get("template") or {}, "template")
+def validate_pod_template(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    yield from validation_pod_template.validate_template(doc.get("template") or {}, "template")
 
 
-def validate_pod_template_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    return found + validation_pod_template.validate_template(new.get("template") or {}, "template", old.get("template"))
+def validate_pod_template_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from validation_pod_template.validate_template(new.get("template") or {}, "template", old.get("template"))
 
 
 def _defaults(doc: Tree) -> None:

@@ -16,39 +16,40 @@ from kcm_cli.sandbox.apiserver.strategy.templates import new_with_replicas, upda
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.tables.templates import label_set, replica_columns, replicas_cells
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, numbers, pod_template
 from kcm_cli.sandbox.apiserver.validation.replicas import template_of, validate_replica_status
 
 
-def validate_replication_controller(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    return found + _replication_controller_spec(doc["spec"])
+def validate_replication_controller(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    yield from _replication_controller_spec(doc["spec"])
 
 
-def validate_replication_controller_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    return found + _replication_controller_spec(new["spec"], old["spec"])
+def validate_replication_controller_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from _replication_controller_spec(new["spec"], old["spec"])
 
 
-def validate_replication_controller_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    return found + validate_replica_status(new.get("status") or {})
+def validate_replication_controller_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from validate_replica_status(new.get("status") or {})
 
 
-def _replication_controller_spec(spec: Tree, known: Tree | None = None) -> list[FieldError]:
-    found = numbers.non_negative(spec, ("minReadySeconds",), "spec")
+def _replication_controller_spec(spec: Tree, known: Tree | None = None) -> Errors:
+    yield from numbers.non_negative(spec, ("minReadySeconds",), "spec")
     selector, template = spec.get("selector") or {}, spec.get("template")
     if not selector:
-        found.append(errors.required("spec.selector"))
-    found += numbers.non_negative(spec, ("replicas",), "spec")
+        yield errors.required("spec.selector")
+    yield from numbers.non_negative(spec, ("replicas",), "spec")
     if template is None:
-        return [*found, errors.required("spec.template")]
+        yield errors.required("spec.template")
+        return
     own = (template.get("metadata") or {}).get("labels")
     if selector and any((own or {}).get(key) != value for key, value in selector.items()):
-        found.append(errors.invalid("spec.template.metadata.labels", errors.sorted_map(own), pod_template.NO_MATCH))
-    found += pod_template.validate_template(template, "spec.template", template_of(known))
-    return found + pod_template.validate_long_running(template, "spec.template", "ReplicationController")
+        yield errors.invalid("spec.template.metadata.labels", errors.sorted_map(own), pod_template.NO_MATCH)
+    yield from pod_template.validate_template(template, "spec.template", template_of(known))
+    yield from pod_template.validate_long_running(template, "spec.template", "ReplicationController")
 
 
 def _defaults(doc: Tree) -> None:

@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, quantities
 from kcm_cli.sandbox.apiserver.validation.quantities import COMPUTE_QUOTA, COUNTED, SERVICES, any_name, is_huge_quota
 
@@ -37,88 +37,85 @@ _MUST_EXIST = (
 )
 
 
-def validate_quota(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    return found + _quota_spec(doc.get("spec") or {}) + _quota_status(doc.get("status") or {})
+def validate_quota(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    yield from _quota_spec(doc.get("spec") or {})
+    yield from _quota_status(doc.get("status") or {})
 
 
-def validate_quota_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    found += _quota_spec(new.get("spec") or {})
+def validate_quota_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from _quota_spec(new.get("spec") or {})
     scopes, known = ((doc.get("spec") or {}).get("scopes") for doc in (new, old))
     if set(scopes or ()) != set(known or ()):
-        found.append(errors.invalid("spec.scopes", scopes, errors.IMMUTABLE))
-    return found
+        yield errors.invalid("spec.scopes", scopes, errors.IMMUTABLE)
 
 
-def validate_quota_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_quota_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     if not new["metadata"].get("resourceVersion"):
-        found.append(errors.required("resourceVersion"))
-    return found + _quota_status(new.get("status") or {})
+        yield errors.required("resourceVersion")
+    yield from _quota_status(new.get("status") or {})
 
 
-def _quota_status(status: Tree) -> list[FieldError]:
-    found = _amounts(status.get("hard") or {}, "status.hard")
-    return found + _amounts(status.get("used") or {}, "status.used")
+def _quota_status(status: Tree) -> Errors:
+    yield from _amounts(status.get("hard") or {}, "status.hard")
+    yield from _amounts(status.get("used") or {}, "status.used")
 
 
-def _amounts(amounts: Mapping[str, str], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _amounts(amounts: Mapping[str, str], path: str) -> Errors:
     for name, amount in sorted(amounts.items()):
         place = f"{path}[{name}]"
-        found += errors.invalid_each(place, name, quota_name(name))
-        found += quantities.amount(name, amount, place)
-    return found
+        yield from errors.invalid_each(place, name, quota_name(name))
+        yield from quantities.amount(name, amount, place)
 
 
-def _quota_spec(spec: Tree) -> list[FieldError]:
+def _quota_spec(spec: Tree) -> Errors:
     hard = spec.get("hard") or {}
-    found = _amounts(hard, "spec.hard")
+    yield from _amounts(hard, "spec.hard")
     limited = [name for name in hard if name in QUOTA or quantities.is_huge_quota(name)]
     if scopes := spec.get("scopes"):
-        found += _scopes(scopes, limited)
+        yield from _scopes(scopes, limited)
     selector = spec.get("scopeSelector")
-    return found if selector is None else found + _selector(selector, spec.get("scopes"), limited)
+    if selector is not None:
+        yield from _selector(selector, spec.get("scopes"), limited)
 
 
-def _scopes(scopes: list[str], limited: list[str]) -> list[FieldError]:
+def _scopes(scopes: list[str], limited: list[str]) -> Errors:
     path = "spec.scopes"
-    found: list[FieldError] = []
     for scope in scopes:
         counted = _SCOPES.get(scope)
         if counted is None:
-            found.append(errors.invalid(path, scopes, "unsupported scope"))
+            yield errors.invalid(path, scopes, "unsupported scope")
             continue
         unfit = [name for name in limited if name not in counted]
-        found += [errors.invalid(path, scopes, "unsupported scope applied to resource") for _ in unfit]
-    return found + _conflicts(set(scopes), scopes, path)
+        yield from (errors.invalid(path, scopes, "unsupported scope applied to resource") for _ in unfit)
+    yield from _conflicts(set(scopes), scopes, path)
 
 
-def _conflicts(used: set[str], shown: list[str] | None, path: str) -> list[FieldError]:
+def _conflicts(used: set[str], shown: list[str] | None, path: str) -> Errors:
     return [errors.invalid(path, shown, "conflicting scopes") for pair in _PAIRS if pair <= used]
 
 
-def _selector(selector: Tree, scopes: list[str] | None, limited: list[str]) -> list[FieldError]:
+def _selector(selector: Tree, scopes: list[str] | None, limited: list[str]) -> Errors:
     path = "spec.scopeSelector.matchExpressions"
     items = selector.get("matchExpressions") or ()
-    found: list[FieldError] = []
     for item in items:
         scope, operator, values = item.get("scopeName", ""), item.get("operator", ""), item.get("values") or []
         counted = _SCOPES.get(scope)
         if counted is None:
-            found.append(errors.invalid(f"{path}.scopeName", scope, "unsupported scope"))
+            yield errors.invalid(f"{path}.scopeName", scope, "unsupported scope")
         else:
             shown = go_print.internal("core.ScopeSelector", selector)
             unfit = [name for name in limited if name not in counted]
-            found += [errors.invalid(path, shown, "unsupported scope applied to resource") for _ in unfit]
+            yield from (errors.invalid(path, shown, "unsupported scope applied to resource") for _ in unfit)
         if scope in _EXISTING and operator != "Exists":
-            found.append(errors.invalid(f"{path}.operator", operator, _MUST_EXIST))
-        found += _operator(operator, values, path)
-    return found + _conflicts({item.get("scopeName", "") for item in items}, scopes, path)
+            yield errors.invalid(f"{path}.operator", operator, _MUST_EXIST)
+        yield from _operator(operator, values, path)
+    yield from _conflicts({item.get("scopeName", "") for item in items}, scopes, path)
 
 
-def _operator(operator: str, values: list[str], path: str) -> list[FieldError]:
+def _operator(operator: str, values: list[str], path: str) -> Errors:
     if operator in ("In", "NotIn"):
         detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
         return [] if values else [errors.required(f"{path}.values", detail)]

@@ -19,23 +19,23 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 _REDACTED = "<secret contents redacted>"
 
 
-def validate_secret(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+def validate_secret(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
     data = doc.get("data") or {}
     for key in data:
-        found += errors.invalid_each(f"data[{key}]", key, names.config_map_key(key))
+        yield from errors.invalid_each(f"data[{key}]", key, names.config_map_key(key))
     if sum(decoded_size(value) for value in data.values()) > SIZE_LIMIT:
-        found.append(errors.too_long("data", SIZE_LIMIT))
-    return found + _secret_type(doc, data)
+        yield errors.too_long("data", SIZE_LIMIT)
+    yield from _secret_type(doc, data)
 
 
-def _secret_type(doc: Tree, data: Tree) -> list[FieldError]:
+def _secret_type(doc: Tree, data: Tree) -> Errors:
     match doc.get("type"):
         case "kubernetes.io/service-account-token":
             key = "kubernetes.io/service-account.name"
@@ -56,11 +56,11 @@ def _secret_type(doc: Tree, data: Tree) -> list[FieldError]:
     return []
 
 
-def _entries(missing: tuple[str, ...]) -> list[FieldError]:
+def _entries(missing: tuple[str, ...]) -> Errors:
     return [errors.required(f"data[{key}]") for key in missing]
 
 
-def _json_entry(data: Tree, key: str) -> list[FieldError]:
+def _json_entry(data: Tree, key: str) -> Errors:
     if key not in data:
         return _entries((key,))
     try:
@@ -80,11 +80,12 @@ def _go_message(raw: bytes, error: Exception) -> str:
     return str(error)
 
 
-def validate_secret_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_secret_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     if new.get("type") != old.get("type"):
-        found.append(errors.invalid("type", new.get("type", ""), errors.IMMUTABLE))
-    return found + validate_locked(new, old, ("data",)) + validate_secret(new)
+        yield errors.invalid("type", new.get("type", ""), errors.IMMUTABLE)
+    yield from validate_locked(new, old, ("data",))
+    yield from validate_secret(new)
 
 
 def _defaults(doc: Tree) -> None:

@@ -3,52 +3,48 @@
 Source: pkg/apis/core/validation/validation.go#ValidateServiceClusterIPsRelatedFields.
 """
 
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 from kcm_cli.sandbox.apiserver.validation.service_addresses import is_headless
 
 _ONCE = "may not change once set"
 
 
-def validate_ip_change(spec: Tree, known: Tree) -> list[FieldError]:
+def validate_ip_change(spec: Tree, known: Tree) -> Errors:
     """The first address never changes; the second comes and goes with the policy."""
     if "ExternalName" in (spec.get("type"), known.get("type")) or (is_headless(spec) and is_headless(known)):
-        return []
+        return
     values, before = spec.get("clusterIPs") or [], known.get("clusterIPs") or []
-    found: list[FieldError] = []
     if len(values) == len(before):
         for index, value in enumerate(before):
             if value != values[index]:
-                found.append(errors.invalid(f"spec.clusterIPs[{index}]", values, _ONCE))
-        return found
+                yield errors.invalid(f"spec.clusterIPs[{index}]", values, _ONCE)
+        return
     if not values:
-        found.append(errors.invalid("spec.clusterIPs[0]", None, "primary clusterIP can not be unset"))
+        yield errors.invalid("spec.clusterIPs[0]", None, "primary clusterIP can not be unset")
     elif before and values[0] != before[0]:
-        found.append(errors.invalid("spec.clusterIPs[0]", values, _ONCE))
+        yield errors.invalid("spec.clusterIPs[0]", values, _ONCE)
     policy = spec.get("ipFamilyPolicy")
     if len(values) < len(before) and len(values) == 1 and policy != "SingleStack":
         detail = "must be set to 'SingleStack' when releasing the secondary clusterIP"
-        found.append(errors.invalid("spec.ipFamilyPolicy", policy, detail))
-    return found
+        yield errors.invalid("spec.ipFamilyPolicy", policy, detail)
 
 
-def validate_family_change(spec: Tree, known: Tree) -> list[FieldError]:
+def validate_family_change(spec: Tree, known: Tree) -> Errors:
     """The same for the families."""
     if "ExternalName" in (spec.get("type"), known.get("type")) or is_headless(spec) or is_headless(known):
-        return []
+        return
     families, before = spec.get("ipFamilies") or [], known.get("ipFamilies") or []
     ips = spec.get("clusterIPs")
-    found: list[FieldError] = []
     if len(families) == len(before):
         changed = [True for new, old in zip(families, before, strict=True) if new != old]
-        return [errors.invalid("spec.ipFamilies[0]", families, _ONCE) for _ in changed]
+        yield from (errors.invalid("spec.ipFamilies[0]", families, _ONCE) for _ in changed)
+        return
     if len(families) < len(before) and not ips:
-        detail = "primary ipFamily can not be unset"
-        found.append(errors.invalid("spec.ipFamilies[0]", families or None, detail))
+        yield errors.invalid("spec.ipFamilies[0]", families or None, "primary ipFamily can not be unset")
     if families and before and families[0] != before[0]:
-        found.append(errors.invalid("spec.ipFamilies[0]", ips, _ONCE))
+        yield errors.invalid("spec.ipFamilies[0]", ips, _ONCE)
     policy = spec.get("ipFamilyPolicy")
     if len(families) < len(before) and len(families) == 1 and policy != "SingleStack":
         detail = "must be set to 'SingleStack' when releasing the secondary ipFamily"
-        found.append(errors.invalid("spec.ipFamilyPolicy", policy, detail))
-    return found
+        yield errors.invalid("spec.ipFamilyPolicy", policy, detail)

@@ -5,7 +5,7 @@ Source: pkg/apis/core/validation/validation.go#validateService; pkg/api/service/
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.core.service_addresses import validate_family_change, validate_ip_change
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports
 from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
 from kcm_cli.sandbox.apiserver.validation.service_addresses import is_headless, validate_cluster_ips
@@ -22,27 +22,27 @@ _RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _MAX_AFFINITY_S = 86400
 
 
-def validate_service(doc: Tree) -> list[FieldError]:
-    return metadata.validate_meta(doc["metadata"], True, metadata.label) + _service(doc, None)
+def validate_service(doc: Tree) -> Errors:
+    return [*metadata.validate_meta(doc["metadata"], True, metadata.label), *_service(doc, None)]
 
 
-def validate_service_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_service_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     spec, known = new["spec"], old["spec"]
-    found += validate_ip_change(spec, known)
-    found += validate_family_change(spec, known)
-    found += _balancer_class(spec, known)
+    yield from validate_ip_change(spec, known)
+    yield from validate_family_change(spec, known)
+    yield from _balancer_class(spec, known)
     checked = needs_health_check(spec) and needs_health_check(known)
     if checked and spec.get("healthCheckNodePort") != known.get("healthCheckNodePort"):
-        found.append(errors.forbidden("spec.healthCheckNodePort", errors.IMMUTABLE))
-    return found + _service(new, old)
+        yield errors.forbidden("spec.healthCheckNodePort", errors.IMMUTABLE)
+    yield from _service(new, old)
 
 
-def validate_service_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_service_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     status = (new.get("status") or {}).get("loadBalancer") or {}
     known = (old.get("status") or {}).get("loadBalancer") or {}
-    return found + _balancer_status(status, known, new["spec"].get("type", ""))
+    yield from _balancer_status(status, known, new["spec"].get("type", ""))
 
 
 def externally_accessible(spec: Tree) -> bool:
@@ -51,34 +51,34 @@ def externally_accessible(spec: Tree) -> bool:
     return kind in EXTERNAL_TYPES or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
-def _service(doc: Tree, old: Tree | None) -> list[FieldError]:
+def _service(doc: Tree, old: Tree | None) -> Errors:
     spec = doc["spec"]
     known = old["spec"] if old else {}
-    found = _topology(doc["metadata"].get("annotations") or {})
-    found += _by_type(spec)
-    found += _ports(spec)
-    found += labels.validate_labels(spec.get("selector"), "spec.selector")
-    found += _affinity(spec)
-    found += validate_cluster_ips(spec, known.get("clusterIPs") or ())
+    yield from _topology(doc["metadata"].get("annotations") or {})
+    yield from _by_type(spec)
+    yield from _ports(spec)
+    yield from labels.validate_labels(spec.get("selector"), "spec.selector")
+    yield from _affinity(spec)
+    yield from validate_cluster_ips(spec, known.get("clusterIPs") or ())
     for index, value in enumerate(spec.get("externalIPs") or ()):
         path = f"spec.externalIPs[{index}]"
         wrong = addresses.legacy_ip(value, path, known.get("externalIPs") or ())
-        found += wrong or addresses.endpoint_ip(value, path)
+        yield from wrong or addresses.endpoint_ip(value, path)
     if spec.get("type") not in _TYPES:
-        found.append(_type(spec.get("type")))
-    found += _port_collisions(spec)
-    found += _source_ranges(doc, old)
-    found += _balancer_node_ports(spec)
-    found += _balancer_class(spec, None)
-    found += _external_policy(spec)
-    return found + _internal_policy(spec)
+        yield _type(spec.get("type"))
+    yield from _port_collisions(spec)
+    yield from _source_ranges(doc, old)
+    yield from _balancer_node_ports(spec)
+    yield from _balancer_class(spec, None)
+    yield from _external_policy(spec)
+    yield from _internal_policy(spec)
 
 
 def _type(value: str | None) -> FieldError:
     return errors.not_supported("spec.type", value, _TYPES) if value else errors.required("spec.type")
 
 
-def _topology(annotations: Tree) -> list[FieldError]:
+def _topology(annotations: Tree) -> Errors:
     mode, hints = annotations.get(_MODE), annotations.get(_HINTS)
     if mode is None or hints is None or mode == hints:
         return []
@@ -86,75 +86,71 @@ def _topology(annotations: Tree) -> list[FieldError]:
     return [errors.invalid(f"metadata.annotations[{_MODE}]", mode, detail)]
 
 
-def _by_type(spec: Tree) -> list[FieldError]:
+def _by_type(spec: Tree) -> Errors:
     kind, headless = spec.get("type"), is_headless(spec)
-    found: list[FieldError] = []
     if not spec.get("ports") and not headless and kind != "ExternalName":
-        found.append(errors.required("spec.ports"))
+        yield errors.required("spec.ports")
     if kind in EXTERNAL_TYPES and headless:
-        detail = f"may not be set to 'None' for {kind} services"
-        found.append(errors.invalid("spec.clusterIPs[0]", "None", detail))
+        yield errors.invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
     if kind != "ExternalName":
-        return found
+        return
     for field in ("clusterIPs", "ipFamilies"):
         if spec.get(field):
-            found.append(errors.forbidden(f"spec.{field}", _NOT_EXTERNAL_NAME))
+            yield errors.forbidden(f"spec.{field}", _NOT_EXTERNAL_NAME)
     if spec.get("ipFamilyPolicy") is not None:
-        found.append(errors.forbidden("spec.ipFamilyPolicy", _NOT_EXTERNAL_NAME))
+        yield errors.forbidden("spec.ipFamilyPolicy", _NOT_EXTERNAL_NAME)
     name = spec.get("externalName", "").removesuffix(".")
     if not name:
-        return [*found, errors.required("spec.externalName")]
-    return found + errors.invalid_each("spec.externalName", name, names.dns1123_subdomain(name))
+        yield errors.required("spec.externalName")
+        return
+    yield from errors.invalid_each("spec.externalName", name, names.dns1123_subdomain(name))
 
 
-def _ports(spec: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def _ports(spec: Tree) -> Errors:
     items = spec.get("ports") or ()
     seen: set[str] = set()
     for index, port in enumerate(items):
         path = f"spec.ports[{index}]"
-        found += _port_name(port.get("name", ""), len(items) > 1, seen, f"{path}.name")
-        found += ports.number(port.get("port", 0), f"{path}.port")
-        found += ports.protocol(port.get("protocol"), f"{path}.protocol")
-        found += ports.number_or_name(port.get("targetPort", 0), f"{path}.targetPort")
+        yield from _port_name(port.get("name", ""), len(items) > 1, seen, f"{path}.name")
+        yield from ports.number(port.get("port", 0), f"{path}.port")
+        yield from ports.protocol(port.get("protocol"), f"{path}.protocol")
+        yield from ports.number_or_name(port.get("targetPort", 0), f"{path}.targetPort")
         protocol = port.get("appProtocol")
         if protocol is not None:
-            found += labels.validate_key(protocol, f"{path}.appProtocol")
-    return found
+            yield from labels.validate_key(protocol, f"{path}.appProtocol")
 
 
-def _port_name(name: str, required: bool, seen: set[str], path: str) -> list[FieldError]:
+def _port_name(name: str, required: bool, seen: set[str], path: str) -> Errors:
     if not name:
-        return [errors.required(path)] if required else []
-    found = errors.invalid_each(path, name, names.dns1123_label(name))
+        if required:
+            yield errors.required(path)
+        return
+    yield from errors.invalid_each(path, name, names.dns1123_label(name))
     if name in seen:
-        found.append(errors.duplicate(path, name))
+        yield errors.duplicate(path, name)
     seen.add(name)
-    return found
 
 
-def _port_collisions(spec: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def _port_collisions(spec: Tree) -> Errors:
     items = spec.get("ports") or ()
     if spec.get("type") == "ClusterIP":
         detail = "may not be used when `type` is 'ClusterIP'"
-        found += [
+        yield from (
             errors.forbidden(f"spec.ports[{index}].nodePort", detail)
             for index, port in enumerate(items)
             if port.get("nodePort")
-        ]
+        )
     seen: set[tuple[str, int]] = set()
     for index, port in enumerate(items):
         if node_port := port.get("nodePort"):
             if (key := (port.get("protocol", ""), node_port)) in seen:
-                found.append(errors.duplicate(f"spec.ports[{index}].nodePort", node_port))
+                yield errors.duplicate(f"spec.ports[{index}].nodePort", node_port)
             seen.add(key)
     seen.clear()
     for index, port in enumerate(items):
         if (key := (port.get("protocol", ""), port.get("port", 0))) in seen:
-            found.append(errors.duplicate(f"spec.ports[{index}]", _shown_port(*key)))
+            yield errors.duplicate(f"spec.ports[{index}]", _shown_port(*key))
         seen.add(key)
-    return found
 
 
 def _shown_port(protocol: str, port: int) -> Tree:
@@ -162,7 +158,7 @@ def _shown_port(protocol: str, port: int) -> Tree:
     return {**shown, "TargetPort": 0, "NodePort": 0}
 
 
-def _affinity(spec: Tree) -> list[FieldError]:
+def _affinity(spec: Tree) -> Errors:
     affinity, config = spec.get("sessionAffinity"), spec.get("sessionAffinityConfig")
     path = "spec.sessionAffinityConfig"
     if not affinity:
@@ -188,30 +184,31 @@ def _affinity(spec: Tree) -> list[FieldError]:
     return [errors.invalid(f"{path}.clientIP.timeoutSeconds", timeout, detail)]
 
 
-def _source_ranges(doc: Tree, old: Tree | None) -> list[FieldError]:
+def _source_ranges(doc: Tree, old: Tree | None) -> Errors:
     spec = doc["spec"]
     balancer = spec.get("type") == "LoadBalancer"
     if ranges := spec.get("loadBalancerSourceRanges"):
         # upstream: pkg/apis/core/validation/validation.go#validateService writes the path with a capital letter
         path = "spec.LoadBalancerSourceRanges"
-        found = [] if balancer else [errors.forbidden(path, _ONLY_BALANCER)]
+        if not balancer:
+            yield errors.forbidden(path, _ONLY_BALANCER)
         known = [value.strip() for value in ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges") or ()]
         for index, value in enumerate(ranges):
-            found += addresses.legacy_cidr(value.strip(), f"{path}[{index}]", known)
-        return found
+            yield from addresses.legacy_cidr(value.strip(), f"{path}[{index}]", known)
+        return
     value = (doc["metadata"].get("annotations") or {}).get(_RANGES)
     if value is None:
-        return []
+        return
     path = f"metadata.annotations[{_RANGES}]"
-    found = [] if balancer else [errors.forbidden(path, _ONLY_BALANCER)]
+    if not balancer:
+        yield errors.forbidden(path, _ONLY_BALANCER)
     if old is not None and (old["metadata"].get("annotations") or {}).get(_RANGES) == value:
-        return found
+        return
     for block in value.strip().split(",") if value.strip() else ():
-        found += addresses.legacy_cidr(block.strip(), path)
-    return found
+        yield from addresses.legacy_cidr(block.strip(), path)
 
 
-def _balancer_node_ports(spec: Tree) -> list[FieldError]:
+def _balancer_node_ports(spec: Tree) -> Errors:
     allocate, balancer = spec.get("allocateLoadBalancerNodePorts"), spec.get("type") == "LoadBalancer"
     if allocate is not None and not balancer:
         return [errors.forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_BALANCER)]
@@ -220,33 +217,37 @@ def _balancer_node_ports(spec: Tree) -> list[FieldError]:
     return []
 
 
-def _balancer_class(spec: Tree, known: Tree | None) -> list[FieldError]:
+def _balancer_class(spec: Tree, known: Tree | None) -> Errors:
     value, path = spec.get("loadBalancerClass"), "spec.loadBalancerClass"
     if spec.get("type") != "LoadBalancer":
-        return [] if value is None else [errors.forbidden(path, _ONLY_BALANCER)]
-    found: list[FieldError] = []
+        if value is not None:
+            yield errors.forbidden(path, _ONLY_BALANCER)
+        return
     if known is not None and known.get("type") == "LoadBalancer" and known.get("loadBalancerClass") != value:
-        found.append(errors.invalid(path, value, "may not change once set"))
-    return found if value is None else found + labels.validate_key(value, path)
+        yield errors.invalid(path, value, "may not change once set")
+    if value is not None:
+        yield from labels.validate_key(value, path)
 
 
-def _external_policy(spec: Tree) -> list[FieldError]:
+def _external_policy(spec: Tree) -> Errors:
     policy, path = spec.get("externalTrafficPolicy", ""), "spec.externalTrafficPolicy"
-    found: list[FieldError] = []
     if not externally_accessible(spec):
         if policy:
-            found.append(errors.invalid(path, policy, "may only be set for externally-accessible services"))
+            yield errors.invalid(path, policy, "may only be set for externally-accessible services")
     elif not policy:
-        found.append(errors.required(path))
+        yield errors.required(path)
     elif policy not in _TRAFFIC_POLICIES:
-        found.append(errors.not_supported(path, policy, _TRAFFIC_POLICIES))
+        yield errors.not_supported(path, policy, _TRAFFIC_POLICIES)
     port, path = spec.get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
     if not needs_health_check(spec):
         if port:
             detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-            found.append(errors.invalid(path, port, detail))
-        return found
-    return found + (ports.number(port, path) if port else [errors.required(path)])
+            yield errors.invalid(path, port, detail)
+        return
+    if port:
+        yield from ports.number(port, path)
+    else:
+        yield errors.required(path)
 
 
 def unknown_internal_policy(spec: Tree) -> bool:
@@ -255,51 +256,46 @@ def unknown_internal_policy(spec: Tree) -> bool:
     return policy is not None and policy not in _TRAFFIC_POLICIES
 
 
-def _internal_policy(spec: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def _internal_policy(spec: Tree) -> Errors:
     policy, path = spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy"
     if policy is None:
         if spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP"):
-            found.append(errors.required(path))
+            yield errors.required(path)
     elif unknown_internal_policy(spec):
-        found.append(errors.not_supported(path, policy, _TRAFFIC_POLICIES))
+        yield errors.not_supported(path, policy, _TRAFFIC_POLICIES)
     distribution = spec.get("trafficDistribution")
     if distribution is not None and distribution not in _DISTRIBUTIONS:
-        found.append(errors.not_supported("spec.trafficDistribution", distribution, _DISTRIBUTIONS))
-    return found
+        yield errors.not_supported("spec.trafficDistribution", distribution, _DISTRIBUTIONS)
 
 
-def _balancer_status(status: Tree, known: Tree, kind: str) -> list[FieldError]:
+def _balancer_status(status: Tree, known: Tree, kind: str) -> Errors:
     path = "status.loadBalancer.ingress"
     items = status.get("ingress") or ()
     if kind != "LoadBalancer":
         detail = "may only be used when `spec.type` is 'LoadBalancer'"
-        return [errors.forbidden(path, detail)] if items else []
+        if items:
+            yield errors.forbidden(path, detail)
+        return
     known_ips = [item["ip"] for item in known.get("ingress") or () if item.get("ip")]
-    found: list[FieldError] = []
     for index, item in enumerate(items):
-        found += _ingress_point(item, f"{path}[{index}]", known_ips)
-    return found
+        yield from _ingress_point(item, f"{path}[{index}]", known_ips)
 
 
-def _ingress_point(item: Tree, path: str, known: list[str]) -> list[FieldError]:
-    found: list[FieldError] = []
+def _ingress_point(item: Tree, path: str, known: list[str]) -> Errors:
     ip, mode, host = item.get("ip", ""), item.get("ipMode"), item.get("hostname", "")
     if ip:
-        found += addresses.legacy_ip(ip, f"{path}.ip", known)
+        yield from addresses.legacy_ip(ip, f"{path}.ip", known)
     if mode is None:
         if ip:
-            found.append(errors.required(f"{path}.ipMode", "must be specified when `ip` is set"))
+            yield errors.required(f"{path}.ipMode", "must be specified when `ip` is set")
     elif not ip:
-        found.append(errors.forbidden(f"{path}.ipMode", "may not be specified when `ip` is not set"))
+        yield errors.forbidden(f"{path}.ipMode", "may not be specified when `ip` is not set")
     elif mode not in ("Proxy", "VIP"):
-        found.append(errors.not_supported(f"{path}.ipMode", mode, ["Proxy", "VIP"]))
+        yield errors.not_supported(f"{path}.ipMode", mode, ["Proxy", "VIP"])
     if host:
-        found += errors.invalid_each(f"{path}.hostname", host, names.dns1123_subdomain(host))
+        yield from errors.invalid_each(f"{path}.hostname", host, names.dns1123_subdomain(host))
         if addresses.parse_ip(host) is not None:
-            detail = "must be a DNS name, not an IP address"
-            found.append(errors.invalid(f"{path}.hostname", host, detail))
-    return found
+            yield errors.invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address")
 
 
 def service_warnings(new: Tree, old: Tree | None) -> list[str]:

@@ -7,16 +7,16 @@ pkg/registry/core/serviceaccount/strategy.go, pkg/printers/internalversion/print
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, named
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import metadata
 
 
-def validate_service_account(doc: Tree) -> list[FieldError]:
+def validate_service_account(doc: Tree) -> Errors:
     return metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
 
 
-def validate_service_account_update(new: Tree, old: Tree) -> list[FieldError]:
-    return metadata.validate_meta_update(new["metadata"], old["metadata"]) + validate_service_account(new)
+def validate_service_account_update(new: Tree, old: Tree) -> Errors:
+    return [*metadata.validate_meta_update(new["metadata"], old["metadata"]), *validate_service_account(new)]
 
 
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"

@@ -12,7 +12,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, more, name_of
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
 from kcm_cli.sandbox.apiserver.validation.ports import endpoint_protocols
@@ -22,116 +22,113 @@ _ENDPOINTS_MAX, _ADDRESSES_MAX, _PORTS_MAX, _TOPOLOGY_MAX, _HINTS_MAX = 1000, 10
 _ZONE = "topology.kubernetes.io/zone"
 
 
-def validate_slice(doc: Tree) -> list[FieldError]:
+def validate_slice(doc: Tree) -> Errors:
     return _slice(doc, None)
 
 
-def validate_slice_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_slice_update(new: Tree, old: Tree) -> Errors:
     after, before = new.get("addressType", ""), old.get("addressType", "")
-    return _slice(new, old) + errors.fixed("addressType", after, before)
+    return [*_slice(new, old), *errors.fixed("addressType", after, before)]
 
 
-def _slice(doc: Tree, known: Tree | None) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+def _slice(doc: Tree, known: Tree | None) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
     kind, endpoints = doc.get("addressType", ""), doc.get("endpoints") or []
-    found += errors.one_of("addressType", kind, _TYPES)
-    found += _slice_ports(doc.get("ports") or [])
+    yield from errors.one_of("addressType", kind, _TYPES)
+    yield from _slice_ports(doc.get("ports") or [])
     if known is not None and (known.get("endpoints") or []) == endpoints:
-        return found
+        return
     if len(endpoints) > _ENDPOINTS_MAX:
-        return [*found, errors.too_many("endpoints", len(endpoints), _ENDPOINTS_MAX)]
+        yield errors.too_many("endpoints", len(endpoints), _ENDPOINTS_MAX)
+        return
     for index, endpoint in enumerate(endpoints):
-        found += _endpoint(endpoint, kind, f"endpoints[{index}]")
-    return found
+        yield from _endpoint(endpoint, kind, f"endpoints[{index}]")
 
 
-def _slice_ports(items: list[Tree]) -> list[FieldError]:
+def _slice_ports(items: list[Tree]) -> Errors:
     if len(items) > _PORTS_MAX:
-        return [errors.too_many("ports", len(items), _PORTS_MAX)]
-    found: list[FieldError] = []
+        yield errors.too_many("ports", len(items), _PORTS_MAX)
+        return
     seen: set[str] = set()
     for index, port in enumerate(items):
         name, path = port.get("name") or "", f"ports[{index}]"
         if name:
-            found += errors.invalid_each(f"{path}.name", name, names.dns1123_label(name))
+            yield from errors.invalid_each(f"{path}.name", name, names.dns1123_label(name))
         if name in seen:
-            found.append(errors.duplicate(f"{path}.name", name))
+            yield errors.duplicate(f"{path}.name", name)
         seen.add(name)
-        found += endpoint_protocols(port, path)
-    return found
+        yield from endpoint_protocols(port, path)
 
 
-def _endpoint(endpoint: Tree, kind: str, path: str) -> list[FieldError]:
+def _endpoint(endpoint: Tree, kind: str, path: str) -> Errors:
     values, place = endpoint.get("addresses") or (), f"{path}.addresses"
-    found: list[FieldError] = []
     if not values:
-        found.append(errors.required(place, "must contain at least 1 address"))
+        yield errors.required(place, "must contain at least 1 address")
     elif len(values) > _ADDRESSES_MAX:
-        found.append(errors.too_many(place, len(values), _ADDRESSES_MAX))
+        yield errors.too_many(place, len(values), _ADDRESSES_MAX)
     for index, value in enumerate(values):
-        found += _address(value, kind, place, index)
+        yield from _address(value, kind, place, index)
     node, host, hints = endpoint.get("nodeName"), endpoint.get("hostname"), endpoint.get("hints")
     if node is not None:
-        found += errors.invalid_each(f"{path}.nodeName", node, names.dns1123_subdomain(node))
+        yield from errors.invalid_each(f"{path}.nodeName", node, names.dns1123_subdomain(node))
     topology = endpoint.get("deprecatedTopology") or {}
     place = f"{path}.deprecatedTopology"
     if len(topology) > _TOPOLOGY_MAX:
-        found.append(errors.too_many(place, len(topology), _TOPOLOGY_MAX))
-    found += labels.validate_labels(topology, place)
+        yield errors.too_many(place, len(topology), _TOPOLOGY_MAX)
+    yield from labels.validate_labels(topology, place)
     if _ZONE in topology:
-        found.append(errors.internal(f"{place}[{_ZONE}]", "reserved key was not removed in conversion"))
+        yield errors.internal(f"{place}[{_ZONE}]", "reserved key was not removed in conversion")
     if host is not None:
-        found += errors.invalid_each(f"{path}.hostname", host, names.dns1123_label(host))
-    return found if hints is None else found + _hints(hints, f"{path}.hints")
+        yield from errors.invalid_each(f"{path}.hostname", host, names.dns1123_label(host))
+    if hints is not None:
+        yield from _hints(hints, f"{path}.hints")
 
 
-def _address(value: str, kind: str, path: str, index: int) -> list[FieldError]:
+def _address(value: str, kind: str, path: str, index: int) -> Errors:
     place = f"{path}[{index}]"
     if kind == "FQDN":
         return _domain(value, place)
     if kind == "IPv4":
-        found = addresses.legacy_ip(value, place)
+        found = [*addresses.legacy_ip(value, place)]
     elif kind == "IPv6":
-        found = addresses.strict_ip(value, place)
+        found = [*addresses.strict_ip(value, place)]
     else:
         return []
     if found:
         return found
     if addresses.is_ipv6(value) != (kind == "IPv6"):
         found.append(errors.invalid(path, value, f"must be an {kind} address"))
-    return found + addresses.endpoint_ip(value, place)
+    return [*found, *addresses.endpoint_ip(value, place)]
 
 
-def _domain(name: str, path: str) -> list[FieldError]:
+def _domain(name: str, path: str) -> Errors:
     if not name:
         return [errors.required(path)]
     name = name.removesuffix(".")
     if messages := names.dns1123_subdomain(name):
         return [errors.invalid(path, name, ",".join(messages))]
     if "." not in name:
-        detail = "should be a domain with at least two segments separated by dots"
-        return [errors.invalid(path, name, detail)]
+        return [errors.invalid(path, name, "should be a domain with at least two segments separated by dots")]
     for label in name.split("."):
         if messages := names.dns1123_label(label):
             return [errors.invalid(path, label, ",".join(messages))]
     return []
 
 
-def _hints(hints: Tree, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _hints(hints: Tree, path: str) -> Errors:
     for field in ("forZones", "forNodes"):
         items, place = hints.get(field) or (), f"{path}.{field}"
         if len(items) > _HINTS_MAX:
-            return [*found, errors.too_many(place, len(items), _HINTS_MAX)]
+            yield errors.too_many(place, len(items), _HINTS_MAX)
+            return
         seen: set[str] = set()
         for index, item in enumerate(items):
             name = item.get("name", "")
             if name in seen:
-                found.append(errors.duplicate(f"{place}[{index}].name", name))
+                yield errors.duplicate(f"{place}[{index}].name", name)
             seen.add(name)
             rule = labels.value_messages if field == "forZones" else names.dns1123_subdomain
-            found += errors.invalid_each(f"{place}[{index}].name", name, rule(name))
-    return found
+            yield from errors.invalid_each(f"{place}[{index}].name", name, rule(name))
 
 
 def _defaults(doc: Tree) -> None:

@@ -9,39 +9,41 @@ from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.selectable import Selectable, text_at
 from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.tables.column import Column, Layout, age, name_of, wide
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels
 
 _TEXT_MAX, _NOTE_MAX = 128, 1024
 _MISMATCH = "does not match event.namespace"
 
 
-def validate_event(doc: Tree, controller_field: str) -> list[FieldError]:
+def validate_event(doc: Tree, controller_field: str) -> Errors:
     namespace = doc["metadata"].get("namespace", "")
     target = (doc.get("involvedObject") or {}).get("namespace", "")
     if not doc.get("eventTime"):
         wrong = namespace != target if target else namespace not in ("", "default")
-        found = [errors.invalid("involvedObject.namespace", target, _MISMATCH)] if wrong else []
+        if wrong:
+            yield errors.invalid("involvedObject.namespace", target, _MISMATCH)
     else:
         wrong = not target and namespace not in ("default", "kube-system")
-        found = [errors.invalid("involvedObject.namespace", target, _MISMATCH)] if wrong else []
-        found += _texts(doc, controller_field)
-    return found + errors.invalid_each("namespace", namespace, names.dns1123_subdomain(namespace))
+        if wrong:
+            yield errors.invalid("involvedObject.namespace", target, _MISMATCH)
+        yield from _texts(doc, controller_field)
+    yield from errors.invalid_each("namespace", namespace, names.dns1123_subdomain(namespace))
 
 
-def _texts(doc: Tree, controller_field: str) -> list[FieldError]:
+def _texts(doc: Tree, controller_field: str) -> Errors:
     controller = doc.get("reportingComponent", "")
-    found = [] if controller else [errors.required(controller_field)]
-    found += labels.validate_key(controller, controller_field)
+    if not controller:
+        yield errors.required(controller_field)
+    yield from labels.validate_key(controller, controller_field)
     for field in ("reportingInstance", "action", "reason"):
         value = doc.get(field, "")
         if not value:
-            found.append(errors.required(field))
+            yield errors.required(field)
         if len(value.encode()) > _TEXT_MAX:
-            found.append(errors.invalid(field, "", f"can have at most {_TEXT_MAX} characters"))
+            yield errors.invalid(field, "", f"can have at most {_TEXT_MAX} characters")
     if len(doc.get("message", "").encode()) > _NOTE_MAX:
-        found.append(errors.invalid("message", "", f"can have at most {_NOTE_MAX} characters"))
-    return found
+        yield errors.invalid("message", "", f"can have at most {_NOTE_MAX} characters")
 
 
 def _event(doc: Tree, now: datetime) -> list[object]:

@@ -5,13 +5,13 @@ from functools import cache
 
 from kcm_cli.sandbox.apiserver.security.bootstrap_flows import flow_objects
 from kcm_cli.sandbox.apiserver.trees import keep
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print
 
 PRECEDENCE_MAX, QUEUES_MAX, ENTROPY_MAX = 10_000, 10_000_000, 60
 
 
-def validate_fixed(name: str, kind: str, spec: Tree) -> list[FieldError]:
+def validate_fixed(name: str, kind: str, spec: Tree) -> Errors:
     """The server depends on the specs of a few objects."""
     wanted = _mandatory().get((kind, name))
     if wanted is None:
@@ -22,8 +22,7 @@ def validate_fixed(name: str, kind: str, spec: Tree) -> list[FieldError]:
         type_, wanted
     ):
         return []
-    detail = f"spec of '{name}'{but} must equal the fixed value"
-    return [errors.invalid("spec", go_print.internal(type_, spec), detail)]
+    return [errors.invalid("spec", go_print.internal(type_, spec), f"spec of '{name}'{but} must equal the fixed value")]
 
 
 @cache
@@ -33,22 +32,20 @@ def _mandatory() -> Mapping[tuple[str, str], Tree]:
     return {(o["kind"], o["metadata"]["name"]): o["spec"] for o in objects if o["metadata"]["name"] in names}
 
 
-def validate_status(new: Tree, old: Tree) -> list[FieldError]:
+def validate_status(new: Tree, old: Tree) -> Errors:
     """The status of either kind."""
     return validate_conditions(new)
 
 
-def validate_conditions(doc: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def validate_conditions(doc: Tree) -> Errors:
     seen: set[str] = set()
     for index, condition in enumerate((doc.get("status") or {}).get("conditions") or ()):
         kind, path = condition.get("type", ""), f"status.conditions[{index}].type"
         if kind in seen:
-            found.append(errors.duplicate(path, kind))
+            yield errors.duplicate(path, kind)
         seen.add(kind)
         if not kind:
-            found.append(errors.required(path))
-    return found
+            yield errors.required(path)
 
 
 def whole_metadata_status(new: Tree, old: Tree) -> None:

@@ -16,7 +16,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
@@ -25,89 +25,87 @@ _SUBJECTS = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user
 _NAMESPACE = "each member of this list must be '*' or a DNS-1123 label; "
 
 
-def validate_flow(doc: Tree) -> list[FieldError]:
+def validate_flow(doc: Tree) -> Errors:
     meta, spec = doc["metadata"], doc.get("spec") or {}
-    found = metadata.validate_meta(meta, False, metadata.subdomain)
-    found += _precedence(spec.get("matchingPrecedence", 0), meta.get("name", ""))
+    yield from metadata.validate_meta(meta, False, metadata.subdomain)
+    yield from _precedence(spec.get("matchingPrecedence", 0), meta.get("name", ""))
     method = spec.get("distinguisherMethod")
     if method is not None and method.get("type") not in _METHODS:
         shown = {"Type": method.get("type", "")}
-        found.append(errors.not_supported("spec.distinguisherMethod.type", shown, _METHODS))
+        yield errors.not_supported("spec.distinguisherMethod.type", shown, _METHODS)
     level = (spec.get("priorityLevelConfiguration") or {}).get("name", "")
     path = "spec.priorityLevelConfiguration.name"
     if level:
-        found += errors.invalid_each(path, level, names.dns1123_subdomain(level))
+        yield from errors.invalid_each(path, level, names.dns1123_subdomain(level))
     else:
-        found.append(errors.required(path, "must reference a priority level"))
+        yield errors.required(path, "must reference a priority level")
     for index, rule in enumerate(spec.get("rules") or ()):
-        found += _rule(rule, f"spec.rules[{index}]")
-    return found + validate_fixed(meta.get("name", ""), "FlowSchema", spec) + validate_conditions(doc)
+        yield from _rule(rule, f"spec.rules[{index}]")
+    yield from validate_fixed(meta.get("name", ""), "FlowSchema", spec)
+    yield from validate_conditions(doc)
 
 
-def _precedence(value: int, name: str) -> list[FieldError]:
+def _precedence(value: int, name: str) -> Errors:
     path = "spec.matchingPrecedence"
     if value <= 0:
         return [errors.invalid(path, value, "must be a positive value")]
     if value > PRECEDENCE_MAX:
         return [errors.invalid(path, value, f"must not be greater than {PRECEDENCE_MAX}")]
     if value == 1 and name != "exempt":
-        detail = "only the schema named 'exempt' may have matchingPrecedence 1"
-        return [errors.invalid(path, value, detail)]
+        return [errors.invalid(path, value, "only the schema named 'exempt' may have matchingPrecedence 1")]
     return []
 
 
-def validate_flow_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_flow_update(new: Tree, old: Tree) -> Errors:
     return validate_flow(new)
 
 
-def _rule(rule: Tree, path: str) -> list[FieldError]:
-    subjects, found = rule.get("subjects") or (), list[FieldError]()
+def _rule(rule: Tree, path: str) -> Errors:
+    subjects = rule.get("subjects") or ()
     if not subjects:
-        found.append(errors.required(f"{path}.subjects", "subjects must contain at least one value"))
+        yield errors.required(f"{path}.subjects", "subjects must contain at least one value")
     for index, subject in enumerate(subjects):
-        found += _subject(subject, f"{path}.subjects[{index}]")
+        yield from _subject(subject, f"{path}.subjects[{index}]")
     if not rule.get("resourceRules") and not rule.get("nonResourceRules"):
-        detail = "at least one of resourceRules and nonResourceRules has to be non-empty"
-        found.append(errors.required(path, detail))
+        yield errors.required(path, "at least one of resourceRules and nonResourceRules has to be non-empty")
     for index, item in enumerate(rule.get("resourceRules") or ()):
-        found += _resource_rule(item, f"{path}.resourceRules[{index}]")
+        yield from _resource_rule(item, f"{path}.resourceRules[{index}]")
     for index, item in enumerate(rule.get("nonResourceRules") or ()):
-        found += _url_rule(item, f"{path}.nonResourceRules[{index}]")
-    return found
+        yield from _url_rule(item, f"{path}.nonResourceRules[{index}]")
 
 
-def _subject(subject: Tree, path: str) -> list[FieldError]:
+def _subject(subject: Tree, path: str) -> Errors:
     kind = subject.get("kind", "")
     field = _SUBJECTS.get(kind)
     if field is None:
-        return [errors.not_supported(f"{path}.kind", kind, tuple(_SUBJECTS))]
-    found = _named(kind, field, subject.get(field), f"{path}.{field}")
+        yield errors.not_supported(f"{path}.kind", kind, tuple(_SUBJECTS))
+        return
+    yield from _named(kind, field, subject.get(field), f"{path}.{field}")
     for other in ("ServiceAccount", "User", "Group"):
         name = _SUBJECTS[other]
         if other != kind and subject.get(name) is not None:
-            detail = f"{name} is forbidden when subject kind is not '{other}'"
-            found.append(errors.forbidden(f"{path}.{name}", detail))
-    return found
+            yield errors.forbidden(f"{path}.{name}", f"{name} is forbidden when subject kind is not '{other}'")
 
 
-def _named(kind: str, field: str, holder: Tree | None, path: str) -> list[FieldError]:
+def _named(kind: str, field: str, holder: Tree | None, path: str) -> Errors:
     if holder is None:
-        return [errors.required(path, f"{field} is required when subject kind is '{kind}'")]
-    name, found = holder.get("name", ""), list[FieldError]()
+        yield errors.required(path, f"{field} is required when subject kind is '{kind}'")
+        return
+    name = holder.get("name", "")
     if not name:
-        found.append(errors.required(f"{path}.name"))
+        yield errors.required(f"{path}.name")
     if kind != "ServiceAccount":
-        return found
+        return
     if name and name != "*":
-        found += errors.invalid_each(f"{path}.name", name, names.dns1123_subdomain(name))
+        yield from errors.invalid_each(f"{path}.name", name, names.dns1123_subdomain(name))
     namespace = holder.get("namespace", "")
     if not namespace:
-        detail = "must specify namespace for service account"
-        return [*found, errors.required(f"{path}.namespace", detail)]
-    return found + errors.invalid_each(f"{path}.namespace", namespace, names.dns1123_label(namespace))
+        yield errors.required(f"{path}.namespace", "must specify namespace for service account")
+        return
+    yield from errors.invalid_each(f"{path}.namespace", namespace, names.dns1123_label(namespace))
 
 
-def _verbs(verbs: list[str], path: str) -> list[FieldError]:
+def _verbs(verbs: list[str], path: str) -> Errors:
     if not verbs:
         return [errors.required(path, "verbs must contain at least one value")]
     if "*" in verbs:
@@ -115,43 +113,44 @@ def _verbs(verbs: list[str], path: str) -> list[FieldError]:
     return [] if set(verbs) <= set(_VERBS) else [errors.not_supported(path, verbs, _VERBS)]
 
 
-def _alone(values: list[str], what: str, path: str) -> list[FieldError]:
+def _alone(values: list[str], what: str, path: str) -> Errors:
     if "*" not in values or len(values) == 1:
         return []
     return [errors.invalid(path, values, f"if '*' is present, must not specify other {what}")]
 
 
-def _resource_rule(rule: Tree, path: str) -> list[FieldError]:
-    found = _verbs(rule.get("verbs") or [], f"{path}.verbs")
+def _resource_rule(rule: Tree, path: str) -> Errors:
+    yield from _verbs(rule.get("verbs") or [], f"{path}.verbs")
     for field, one, many in (("apiGroups", "api group", "api groups"), ("resources", "resource", "resources")):
         values, place = rule.get(field) or [], f"{path}.{field}"
         if values:
-            found += _alone(values, many, place)
+            yield from _alone(values, many, place)
         else:
-            found.append(errors.required(place, f"resource rules must supply at least one {one}"))
+            yield errors.required(place, f"resource rules must supply at least one {one}")
     namespaces, place = rule.get("namespaces") or [], f"{path}.namespaces"
     if not namespaces and not rule.get("clusterScope"):
-        detail = "resource rules that are not cluster scoped must supply at least one namespace"
-        return [*found, errors.required(place, detail)]
+        yield errors.required(place, "resource rules that are not cluster scoped must supply at least one namespace")
+        return
     if "*" in namespaces:
-        return found + _alone(namespaces, "namespaces", place)
+        yield from _alone(namespaces, "namespaces", place)
+        return
     for index, name in enumerate(namespaces):
         details = [f"{_NAMESPACE}{message}" for message in names.dns1123_label(name)]
-        found += errors.invalid_each(f"{place}[{index}]", name, details)
-    return found
+        yield from errors.invalid_each(f"{place}[{index}]", name, details)
 
 
-def _url_rule(rule: Tree, path: str) -> list[FieldError]:
-    found = _verbs(rule.get("verbs") or [], f"{path}.verbs")
+def _url_rule(rule: Tree, path: str) -> Errors:
+    yield from _verbs(rule.get("verbs") or [], f"{path}.verbs")
     urls, place = rule.get("nonResourceURLs") or [], f"{path}.nonResourceURLs"
     if not urls:
-        return [*found, errors.required(place, "nonResourceURLs must contain at least one value")]
+        yield errors.required(place, "nonResourceURLs must contain at least one value")
+        return
     if "*" in urls:
-        return found + _alone(urls, "non-resource URLs", place)
+        yield from _alone(urls, "non-resource URLs", place)
+        return
     for index, url in enumerate(urls):
         if problem := _url_problem(url):
-            found.append(errors.invalid(f"{place}[{index}]", url, problem))
-    return found
+            yield errors.invalid(f"{place}[{index}]", url, problem)
 
 
 def _url_problem(url: str) -> str:

@@ -21,98 +21,91 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 _PRESERVE = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 
 
-def validate_level(doc: Tree) -> list[FieldError]:
+def validate_level(doc: Tree) -> Errors:
     meta, spec = doc["metadata"], doc.get("spec") or {}
-    found = metadata.validate_meta(meta, False, metadata.subdomain)
+    yield from metadata.validate_meta(meta, False, metadata.subdomain)
     if _PRESERVE in (meta.get("annotations") or ()):
-        found.append(errors.forbidden("metadata.annotations", f"annotation '{_PRESERVE}' is forbidden"))
+        yield errors.forbidden("metadata.annotations", f"annotation '{_PRESERVE}' is forbidden")
     kind, limited, exempt = spec.get("type", ""), spec.get("limited"), spec.get("exempt")
     if (meta.get("name") == "exempt") != (kind == "Exempt"):
-        detail = "must be 'Exempt' if and only if `name` is 'exempt'"
-        found.append(errors.invalid("spec.type", kind, detail))
+        yield errors.invalid("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'")
     if kind == "Exempt":
         if limited is not None:
-            found.append(errors.forbidden("spec.limited", "must be nil if the type is not Limited"))
+            yield errors.forbidden("spec.limited", "must be nil if the type is not Limited")
         if exempt is not None:
-            found += _shares(exempt, "spec.exempt")
+            yield from _shares(exempt, "spec.exempt")
     elif kind == "Limited":
         if exempt is not None:
-            found.append(errors.forbidden("spec.exempt", "must be nil if the type is Limited"))
+            yield errors.forbidden("spec.exempt", "must be nil if the type is Limited")
         if limited is None:
-            found.append(errors.required("spec.limited", "must not be empty when type is Limited"))
+            yield errors.required("spec.limited", "must not be empty when type is Limited")
         else:
-            found += _limited(limited, "spec.limited")
+            yield from _limited(limited, "spec.limited")
     else:
-        found.append(errors.not_supported("spec.type", kind, ("Exempt", "Limited")))
-    return found + validate_fixed(meta.get("name", ""), "PriorityLevelConfiguration", spec) + validate_conditions(doc)
+        yield errors.not_supported("spec.type", kind, ("Exempt", "Limited"))
+    yield from validate_fixed(meta.get("name", ""), "PriorityLevelConfiguration", spec)
+    yield from validate_conditions(doc)
 
 
-def validate_level_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_level_update(new: Tree, old: Tree) -> Errors:
     return validate_level(new)
 
 
-def _shares(level: Tree, path: str) -> list[FieldError]:
+def _shares(level: Tree, path: str) -> Errors:
     shares = level.get("nominalConcurrencyShares")
-    found: list[FieldError] = []
     if shares is not None and shares < 0:
         place = f"{path}.nominalConcurrencyShares"
-        found.append(errors.invalid(place, shares, "must be a non-negative integer"))
-    return found + _lendable(level, path)
+        yield errors.invalid(place, shares, "must be a non-negative integer")
+    yield from _lendable(level, path)
 
 
-def _lendable(level: Tree, path: str) -> list[FieldError]:
+def _lendable(level: Tree, path: str) -> Errors:
     percent = level.get("lendablePercent")
     if percent is None or 0 <= percent <= 100:
         return []
     return [errors.invalid(f"{path}.lendablePercent", percent, "must be between 0 and 100, inclusive")]
 
 
-def _limited(level: Tree, path: str) -> list[FieldError]:
+def _limited(level: Tree, path: str) -> Errors:
     shares, response = level.get("nominalConcurrencyShares"), level.get("limitResponse") or {}
-    found: list[FieldError] = []
     if shares is not None and shares < 0:
         place = f"{path}.nominalConcurrencyShares"
-        found.append(errors.invalid(place, shares, "must be a non-negative integer"))
-    found += _response(response, f"{path}.limitResponse") + _lendable(level, path)
+        yield errors.invalid(place, shares, "must be a non-negative integer")
+    yield from _response(response, f"{path}.limitResponse")
+    yield from _lendable(level, path)
     borrowing = level.get("borrowingLimitPercent")
     if borrowing is not None and borrowing < 0:
-        detail = "if specified, must be a non-negative integer"
-        found.append(errors.invalid(f"{path}.borrowingLimitPercent", borrowing, detail))
-    return found
+        yield errors.invalid(f"{path}.borrowingLimitPercent", borrowing, "if specified, must be a non-negative integer")
 
 
-def _response(response: Tree, path: str) -> list[FieldError]:
+def _response(response: Tree, path: str) -> Errors:
     kind, queuing = response.get("type", ""), response.get("queuing")
     if kind == "Reject":
         if queuing is None:
             return []
-        detail = "must be nil if limited.limitResponse.type is not Limited"
-        return [errors.forbidden(f"{path}.queuing", detail)]
+        return [errors.forbidden(f"{path}.queuing", "must be nil if limited.limitResponse.type is not Limited")]
     if kind != "Queue":
         return [errors.not_supported(f"{path}.type", kind, ("Queue", "Reject"))]
     if queuing is None:
-        detail = "must not be empty if limited.limitResponse.type is Limited"
-        return [errors.required(f"{path}.queuing", detail)]
+        return [errors.required(f"{path}.queuing", "must not be empty if limited.limitResponse.type is Limited")]
     return _queuing(queuing, f"{path}.queuing")
 
 
-def _queuing(queuing: Tree, path: str) -> list[FieldError]:
+def _queuing(queuing: Tree, path: str) -> Errors:
     queues, hand = queuing.get("queues", 0), queuing.get("handSize", 0)
-    found: list[FieldError] = []
     for field in ("queueLengthLimit", "queues"):
         if queuing.get(field, 0) <= 0:
-            found.append(errors.invalid(f"{path}.{field}", queuing.get(field, 0), "must be positive"))
+            yield errors.invalid(f"{path}.{field}", queuing.get(field, 0), "must be positive")
     if queues > QUEUES_MAX:
-        found.append(errors.invalid(f"{path}.queues", queues, f"must not be greater than {QUEUES_MAX}"))
+        yield errors.invalid(f"{path}.queues", queues, f"must not be greater than {QUEUES_MAX}")
     if problem := _hand_problem(queues, hand):
-        found.append(errors.invalid(f"{path}.handSize", hand, problem))
-    return found
+        yield errors.invalid(f"{path}.handSize", hand, problem)
 
 
 def _hand_problem(queues: int, hand: int) -> str:

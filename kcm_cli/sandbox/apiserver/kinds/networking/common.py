@@ -1,23 +1,21 @@
 """What the kinds of networking share."""
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 
-def validate_reference(reference: Tree, path: str) -> list[FieldError]:
+def validate_reference(reference: Tree, path: str) -> Errors:
     """An object of any kind, in the same namespace."""
     group = reference.get("apiGroup")
-    found: list[FieldError] = []
     if group is not None:
-        found += errors.invalid_each(f"{path}.apiGroup", group, names.dns1123_subdomain(group))
+        yield from errors.invalid_each(f"{path}.apiGroup", group, names.dns1123_subdomain(group))
     for field in ("kind", "name"):
         value = reference.get(field, "")
         if value:
-            found += errors.invalid_each(f"{path}.{field}", value, names.path_segment(value))
+            yield from errors.invalid_each(f"{path}.{field}", value, names.path_segment(value))
         else:
-            found.append(errors.required(f"{path}.{field}"))
-    return found
+            yield errors.required(f"{path}.{field}")
 
 
 def balancer_addresses(doc: Tree) -> str:

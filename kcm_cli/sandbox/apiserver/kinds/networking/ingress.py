@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata, ports
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
 
@@ -25,45 +25,42 @@ _CLASS = "kubernetes.io/ingress.class"
 _NOT_IP = "must be a DNS name, not an IP address"
 
 
-def validate_ingress(doc: Tree) -> list[FieldError]:
-    found = _ingress(doc)
+def validate_ingress(doc: Tree) -> Errors:
+    yield from _ingress(doc)
     annotation = (doc["metadata"].get("annotations") or {}).get(_CLASS)
     name = doc["spec"].get("ingressClassName")
     if annotation is not None and name is not None and annotation != name:
         detail = "must match `ingressClassName` when both are specified"
-        found.append(errors.invalid(f"annotations.{_CLASS}", annotation, detail))
-    return found
+        yield errors.invalid(f"annotations.{_CLASS}", annotation, detail)
 
 
-def _ingress(doc: Tree, *, any_secret: bool = False, any_wildcard: bool = False) -> list[FieldError]:
+def _ingress(doc: Tree, *, any_secret: bool = False, any_wildcard: bool = False) -> Errors:
     spec = doc["spec"]
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
     if not rules and backend is None:
-        detail = "either `defaultBackend` or `rules` must be specified"
-        found.append(errors.invalid("spec", spec.get("rules"), detail))
+        yield errors.invalid("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
     if backend is not None:
-        found += _backend(backend, "spec.defaultBackend")
+        yield from _backend(backend, "spec.defaultBackend")
     for index, rule in enumerate(rules):
-        found += _rule(rule, f"spec.rules[{index}]", any_wildcard)
+        yield from _rule(rule, f"spec.rules[{index}]", any_wildcard)
     for index, item in enumerate(spec.get("tls") or ()):
-        found += _tls(item, f"spec.tls[{index}]", any_secret)
+        yield from _tls(item, f"spec.tls[{index}]", any_secret)
     name = spec.get("ingressClassName")
     if name is not None:
-        found += errors.invalid_each("spec.ingressClassName", name, names.dns1123_subdomain(name))
-    return found
+        yield from errors.invalid_each("spec.ingressClassName", name, names.dns1123_subdomain(name))
 
 
-def validate_ingress_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_ingress_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     spec = old["spec"]
     any_secret = any(_secret_messages(item) for item in spec.get("tls") or ())
     wildcards = [rule for rule in spec.get("rules") or () if "*" in rule.get("host", "")]
-    any_wildcard = any(_paths(rule, "") for rule in wildcards)
-    return found + _ingress(new, any_secret=any_secret, any_wildcard=any_wildcard)
+    any_wildcard = any(any(_paths(rule, "")) for rule in wildcards)
+    yield from _ingress(new, any_secret=any_secret, any_wildcard=any_wildcard)
 
 
-def _host(host: str, path: str) -> list[FieldError]:
+def _host(host: str, path: str) -> Errors:
     rule = names.wildcard_subdomain if "*" in host else names.dns1123_subdomain
     return errors.invalid_each(path, host, rule(host))
 
@@ -73,68 +70,71 @@ def _secret_messages(item: Tree) -> list[str]:
     return names.dns1123_subdomain(name) if name else []
 
 
-def _tls(item: Tree, path: str, any_secret: bool) -> list[FieldError]:
-    found: list[FieldError] = []
+def _tls(item: Tree, path: str, any_secret: bool) -> Errors:
     for index, host in enumerate(item.get("hosts") or ()):
-        found += _host(host, f"{path}.hosts[{index}]")
+        yield from _host(host, f"{path}.hosts[{index}]")
     if any_secret:
-        return found
-    return found + errors.invalid_each(f"{path}.secretName", item.get("secretName", ""), _secret_messages(item))
+        return
+    yield from errors.invalid_each(f"{path}.secretName", item.get("secretName", ""), _secret_messages(item))
 
 
-def _rule(rule: Tree, path: str, any_wildcard: bool) -> list[FieldError]:
+def _rule(rule: Tree, path: str, any_wildcard: bool) -> Errors:
     host = rule.get("host", "")
-    found: list[FieldError] = []
     if host:
         if addresses.parse_ip(host) is not None:
-            found.append(errors.invalid(f"{path}.host", host, _NOT_IP))
-        found += _host(host, f"{path}.host")
-    return found if any_wildcard and "*" in host else found + _paths(rule, path)
+            yield errors.invalid(f"{path}.host", host, _NOT_IP)
+        yield from _host(host, f"{path}.host")
+    if not (any_wildcard and "*" in host):
+        yield from _paths(rule, path)
 
 
-def _paths(rule: Tree, path: str) -> list[FieldError]:
+def _paths(rule: Tree, path: str) -> Errors:
     http = rule.get("http")
     if http is None:
-        return []
+        return
     paths = http.get("paths") or ()
-    found = [] if paths else [errors.required(f"{path}.http.paths")]
+    if not paths:
+        yield errors.required(f"{path}.http.paths")
     for index, item in enumerate(paths):
-        found += _path(item, f"{path}.http.paths[{index}]")
-    return found
+        yield from _path(item, f"{path}.http.paths[{index}]")
 
 
-def _path(item: Tree, path: str) -> list[FieldError]:
+def _path(item: Tree, path: str) -> Errors:
     kind, target = item.get("pathType"), item.get("path", "")
     if kind is None:
-        return [errors.required(f"{path}.pathType", "pathType must be specified")]
-    found: list[FieldError] = []
+        yield errors.required(f"{path}.pathType", "pathType must be specified")
+        return
     if kind not in _PATH_TYPES:
-        found.append(errors.not_supported(f"{path}.pathType", kind, _PATH_TYPES))
+        yield errors.not_supported(f"{path}.pathType", kind, _PATH_TYPES)
     elif not target.startswith("/") and (target or kind != "ImplementationSpecific"):
-        found.append(errors.invalid(f"{path}.path", target, "must be an absolute path"))
+        yield errors.invalid(f"{path}.path", target, "must be an absolute path")
     if kind in ("Exact", "Prefix"):
         details = [f"must not contain '{part}'" for part in _BAD_PARTS if part in target]
         details += [f"cannot end with '{end}'" for end in _BAD_ENDS if target.endswith(end)]
-        found += errors.invalid_each(f"{path}.path", target, details)
-    return found + _backend(item.get("backend") or {}, f"{path}.backend")
+        yield from errors.invalid_each(f"{path}.path", target, details)
+    yield from _backend(item.get("backend") or {}, f"{path}.backend")
 
 
-def _backend(backend: Tree, path: str) -> list[FieldError]:
+def _backend(backend: Tree, path: str) -> Errors:
     resource, service = backend.get("resource"), backend.get("service")
     if resource is not None and service is not None:
-        return [errors.invalid(path, "", "cannot set both resource and service backends")]
+        yield errors.invalid(path, "", "cannot set both resource and service backends")
+        return
     if resource is not None:
-        return validate_reference(resource, f"{path}.resource")
+        yield from validate_reference(resource, f"{path}.resource")
+        return
     if service is None:
-        return [errors.invalid(path, "", "resource or service backend is required")]
+        yield errors.invalid(path, "", "resource or service backend is required")
+        return
     name = service.get("name", "")
-    found = [] if name else [errors.required(f"{path}.service.name")]
+    if not name:
+        yield errors.required(f"{path}.service.name")
     if name:
-        found += errors.invalid_each(f"{path}.service.name", name, names.dns1123_label(name))
-    return found + _port(service.get("port") or {}, path)
+        yield from errors.invalid_each(f"{path}.service.name", name, names.dns1123_label(name))
+    yield from _port(service.get("port") or {}, path)
 
 
-def _port(port: Tree, path: str) -> list[FieldError]:
+def _port(port: Tree, path: str) -> Errors:
     name, number = port.get("name", ""), port.get("number", 0)
     if name and number:
         return [errors.invalid(path, "", "cannot set both port name & port number")]
@@ -145,19 +145,18 @@ def _port(port: Tree, path: str) -> list[FieldError]:
     return [errors.required(path, "port name or number is required")]
 
 
-def validate_ingress_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_ingress_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     known = [item["ip"] for item in _points(old) if item.get("ip")]
     for index, item in enumerate(_points(new)):
         path = f"status.loadBalancer.ingress[{index}]"
         address, host = item.get("ip", ""), item.get("hostname", "")
         if address:
-            found += addresses.legacy_ip(address, f"{path}.ip", known)
+            yield from addresses.legacy_ip(address, f"{path}.ip", known)
         if host:
-            found += errors.invalid_each(f"{path}.hostname", host, names.dns1123_subdomain(host))
+            yield from errors.invalid_each(f"{path}.hostname", host, names.dns1123_subdomain(host))
             if addresses.parse_ip(host) is not None:
-                found.append(errors.invalid(f"{path}.hostname", host, _NOT_IP))
-    return found
+                yield errors.invalid(f"{path}.hostname", host, _NOT_IP)
 
 
 def _points(doc: Tree) -> list[Tree]:

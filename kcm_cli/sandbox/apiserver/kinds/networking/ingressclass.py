@@ -14,44 +14,48 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata
 
 _CONTROLLER_MAX = 250
 _SCOPES = ("Cluster", "Namespace")
 
 
-def validate_ingress_class(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+def validate_ingress_class(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
     spec = doc.get("spec") or {}
     controller, parameters = spec.get("controller", ""), spec.get("parameters")
     if len(controller.encode()) > _CONTROLLER_MAX:
-        found.append(errors.too_long("spec.controller", _CONTROLLER_MAX))
-    found += labels.domain_prefixed_path(controller, "spec.controller")
-    return found if parameters is None else found + _parameters(parameters, "spec.parameters")
+        yield errors.too_long("spec.controller", _CONTROLLER_MAX)
+    yield from labels.domain_prefixed_path(controller, "spec.controller")
+    if parameters is not None:
+        yield from _parameters(parameters, "spec.parameters")
 
 
-def validate_ingress_class_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_ingress_class_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     after, before = ((doc.get("spec") or {}).get("controller", "") for doc in (new, old))
-    return found + errors.fixed("spec.controller", after, before) + validate_ingress_class(new)
+    yield from errors.fixed("spec.controller", after, before)
+    yield from validate_ingress_class(new)
 
 
-def _parameters(reference: Tree, path: str) -> list[FieldError]:
-    found = validate_reference(reference, path)
+def _parameters(reference: Tree, path: str) -> Errors:
+    yield from validate_reference(reference, path)
     scope, namespace = reference.get("scope"), reference.get("namespace")
     if scope is None:
-        return [*found, errors.required(f"{path}.scope")]
+        yield errors.required(f"{path}.scope")
+        return
     if scope not in _SCOPES:
-        return [*found, errors.not_supported(f"{path}.scope", scope, _SCOPES)]
+        yield errors.not_supported(f"{path}.scope", scope, _SCOPES)
+        return
     if scope == "Namespace":
         if namespace is None:
-            detail = "`parameters.scope` is set to 'Namespace'"
-            return [*found, errors.required(f"{path}.namespace", detail)]
-        return found + errors.invalid_each(f"{path}.namespace", namespace, names.dns1123_label(namespace))
+            yield errors.required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
+            return
+        yield from errors.invalid_each(f"{path}.namespace", namespace, names.dns1123_label(namespace))
+        return
     if namespace is not None:
-        found.append(errors.forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'"))
-    return found
+        yield errors.forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
 
 
 def _defaults(doc: Tree) -> None:

@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, go_print, metadata
 
 
@@ -20,30 +20,31 @@ def _address_name(name: str, prefix: bool) -> list[str]:
     return [error.message.removeprefix(start) for error in addresses.strict_ip(name, "")]
 
 
-def validate_address(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], False, _address_name)
+def validate_address(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], False, _address_name)
     parent, path = (doc.get("spec") or {}).get("parentRef"), "spec.parentRef"
     if parent is None:
-        return [*found, errors.required(path)]
+        yield errors.required(path)
+        return
     group, namespace = parent.get("group", ""), parent.get("namespace", "")
     if group:
-        found += errors.invalid_each(f"{path}.group", group, names.dns1123_subdomain(group))
+        yield from errors.invalid_each(f"{path}.group", group, names.dns1123_subdomain(group))
     for field in ("resource", "name"):
         value = parent.get(field, "")
         if value:
-            found += errors.invalid_each(f"{path}.{field}", value, names.path_segment(value))
+            yield from errors.invalid_each(f"{path}.{field}", value, names.path_segment(value))
         else:
-            found.append(errors.required(f"{path}.{field}"))
+            yield errors.required(f"{path}.{field}")
     if namespace:
-        found += errors.invalid_each(f"{path}.namespace", namespace, names.path_segment(namespace))
-    return found
+        yield from errors.invalid_each(f"{path}.namespace", namespace, names.path_segment(namespace))
 
 
-def validate_address_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = validate_address(new) + metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_address_update(new: Tree, old: Tree) -> Errors:
+    yield from validate_address(new)
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     after, before = ((doc.get("spec") or {}).get("parentRef") for doc in (new, old))
     shown = None if after is None else go_print.internal("networking.ParentReference", after)
-    return found + errors.fixed("spec.parentRef", after, before, shown)
+    yield from errors.fixed("spec.parentRef", after, before, shown)
 
 
 def _cells(doc: Tree, now: datetime) -> list[object]:

@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import selector_text
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports
 from kcm_cli.sandbox.apiserver.validation.addresses import cidr_warnings
 
@@ -23,12 +23,12 @@ _TYPES = ("Ingress", "Egress")
 _DIRECTIONS = (("ingress", "from"), ("egress", "to"))
 
 
-def validate_policy(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    return found + _spec(doc.get("spec") or {}, lenient=False)
+def validate_policy(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    yield from _spec(doc.get("spec") or {}, lenient=False)
 
 
-def validate_policy_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_policy_update(new: Tree, old: Tree) -> Errors:
     spec = old.get("spec") or {}
     known: list[str] = []
     for field, peers in _DIRECTIONS:
@@ -37,90 +37,84 @@ def validate_policy_update(new: Tree, old: Tree) -> list[FieldError]:
                 block = peer.get("ipBlock")
                 if block is not None:
                     known += [block.get("cidr", ""), *(block.get("except") or ())]
-    lenient = bool(labels.validate_selector(spec.get("podSelector"), ""))
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    return found + _spec(new.get("spec") or {}, lenient=lenient, known=known)
+    lenient = any(labels.validate_selector(spec.get("podSelector"), ""))
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from _spec(new.get("spec") or {}, lenient=lenient, known=known)
 
 
-def _spec(spec: Tree, *, lenient: bool, known: Sequence[str] = ()) -> list[FieldError]:
-    found = labels.validate_selector(spec.get("podSelector"), "spec.podSelector", lenient_values=lenient)
+def _spec(spec: Tree, *, lenient: bool, known: Sequence[str] = ()) -> Errors:
+    yield from labels.validate_selector(spec.get("podSelector"), "spec.podSelector", lenient_values=lenient)
     for field, peers in _DIRECTIONS:
         for index, rule in enumerate(spec.get(field) or ()):
             path = f"spec.{field}[{index}]"
             for number, port in enumerate(rule.get("ports") or ()):
-                found += _port(port, f"{path}.ports[{number}]")
+                yield from _port(port, f"{path}.ports[{number}]")
             for number, peer in enumerate(rule.get(peers) or ()):
-                found += _peer(peer, f"{path}.{peers}[{number}]", lenient, known)
+                yield from _peer(peer, f"{path}.{peers}[{number}]", lenient, known)
     types = spec.get("policyTypes") or []
     if len(types) > len(_TYPES):
-        return [*found, errors.invalid("spec.policyTypes", types, "may not specify more than two policyTypes")]
+        yield errors.invalid("spec.policyTypes", types, "may not specify more than two policyTypes")
+        return
     for index, kind in enumerate(types):
         if kind not in _TYPES:
-            found.append(errors.not_supported(f"spec.policyTypes[{index}]", kind, _TYPES))
-    return found
+            yield errors.not_supported(f"spec.policyTypes[{index}]", kind, _TYPES)
 
 
-def _port(port: Tree, path: str) -> list[FieldError]:
+def _port(port: Tree, path: str) -> Errors:
     protocol, number, end = port.get("protocol"), port.get("port"), port.get("endPort")
-    found: list[FieldError] = []
     if protocol is not None and protocol not in _PROTOCOLS:
-        found.append(errors.not_supported(f"{path}.protocol", protocol, _PROTOCOLS))
+        yield errors.not_supported(f"{path}.protocol", protocol, _PROTOCOLS)
     if number is None:
         if end is not None:
-            detail = "may not be specified when `port` is not specified"
-            found.append(errors.invalid(f"{path}.endPort", end, detail))
-        return found
+            yield errors.invalid(f"{path}.endPort", end, "may not be specified when `port` is not specified")
+        return
     if isinstance(number, str):
         if end is not None:
-            detail = "may not be specified when `port` is non-numeric"
-            found.append(errors.invalid(f"{path}.endPort", end, detail))
-        return found + errors.invalid_each(f"{path}.port", number, names.port_name(number))
-    found += ports.number(number, f"{path}.port")
+            yield errors.invalid(f"{path}.endPort", end, "may not be specified when `port` is non-numeric")
+        yield from errors.invalid_each(f"{path}.port", number, names.port_name(number))
+        return
+    yield from ports.number(number, f"{path}.port")
     if end is not None:
         if end < number:
-            detail = "must be greater than or equal to `port`"
-            found.append(errors.invalid(f"{path}.endPort", number, detail))
-        found += ports.number(end, f"{path}.endPort")
-    return found
+            yield errors.invalid(f"{path}.endPort", number, "must be greater than or equal to `port`")
+        yield from ports.number(end, f"{path}.endPort")
 
 
-def _peer(peer: Tree, path: str, lenient: bool, known: Sequence[str]) -> list[FieldError]:
-    found: list[FieldError] = []
+def _peer(peer: Tree, path: str, lenient: bool, known: Sequence[str]) -> Errors:
     count = 0
     for field in ("podSelector", "namespaceSelector"):
         selector = peer.get(field)
         if selector is not None:
             count += 1
-            found += labels.validate_selector(selector, f"{path}.{field}", lenient_values=lenient)
+            yield from labels.validate_selector(selector, f"{path}.{field}", lenient_values=lenient)
     block = peer.get("ipBlock")
     if block is not None:
-        found += _block(block, f"{path}.ipBlock", known)
+        yield from _block(block, f"{path}.ipBlock", known)
         if count:
-            found.append(errors.forbidden(path, "may not specify both ipBlock and another peer"))
+            yield errors.forbidden(path, "may not specify both ipBlock and another peer")
     elif not count:
-        found.append(errors.required(path, "must specify a peer"))
-    return found
+        yield errors.required(path, "must specify a peer")
 
 
-def _block(block: Tree, path: str, known: Sequence[str]) -> list[FieldError]:
+def _block(block: Tree, path: str, known: Sequence[str]) -> Errors:
     text = block.get("cidr", "")
     if not text:
-        return [errors.required(f"{path}.cidr")]
-    found = addresses.legacy_cidr(text, f"{path}.cidr", known)
+        yield errors.required(f"{path}.cidr")
+        return
+    yield from addresses.legacy_cidr(text, f"{path}.cidr", known)
     whole = addresses.parse_cidr(text)
     if whole is None:
-        return found
+        return
     for index, item in enumerate(block.get("except") or ()):
         place = f"{path}.except[{index}]"
-        found += addresses.legacy_cidr(item, place, known)
+        yield from addresses.legacy_cidr(item, place, known)
         parsed = addresses.parse_cidr(item)
         if parsed is None:
             continue
         outer, inner = whole[1], parsed[1]
         inside = outer.version == inner.version and inner.network_address in outer
         if not inside or outer.prefixlen >= inner.prefixlen:
-            found.append(errors.invalid(place, item, "must be a strict subset of `cidr`"))
-    return found
+            yield errors.invalid(place, item, "must be a strict subset of `cidr`")
 
 
 def _defaults(doc: Tree) -> None:

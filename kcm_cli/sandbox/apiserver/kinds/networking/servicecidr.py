@@ -13,14 +13,14 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata
 from kcm_cli.sandbox.apiserver.validation.addresses import legacy_cidr
 
 
 def strict_cidr(value: str, path: str) -> list[FieldError]:
     """A block in its canonical form."""
-    found = legacy_cidr(value, path)
+    found = [*legacy_cidr(value, path)]
     parsed = parse_cidr(value)
     if found or parsed is None:
         return found
@@ -37,38 +37,40 @@ def _blocks(doc: Tree) -> list[str]:
     return (doc.get("spec") or {}).get("cidrs") or []
 
 
-def validate_range(doc: Tree) -> list[FieldError]:
-    return metadata.validate_meta(doc["metadata"], False, metadata.subdomain) + _range(_blocks(doc))
+def validate_range(doc: Tree) -> Errors:
+    return [*metadata.validate_meta(doc["metadata"], False, metadata.subdomain), *_range(_blocks(doc))]
 
 
-def _range(blocks: list[str]) -> list[FieldError]:
+def _range(blocks: list[str]) -> Errors:
     path = "spec.cidrs"
     if not blocks:
-        return [errors.required(path, "at least one CIDR required")]
+        yield errors.required(path, "at least one CIDR required")
+        return
     if len(blocks) > 2:
-        return [errors.invalid(path, {"CIDRs": blocks}, "may only hold up to 2 values")]
-    found: list[FieldError] = []
+        yield errors.invalid(path, {"CIDRs": blocks}, "may only hold up to 2 values")
+        return
     for index, block in enumerate(blocks):
-        found += strict_cidr(block, f"{path}[{index}]")
+        yield from strict_cidr(block, f"{path}[{index}]")
     parsed = [addresses.parse_cidr(block) for block in blocks]
     versions = [item[1].version for item in parsed if item is not None]
     if len(versions) == 2 and versions[0] == versions[1]:
-        found.append(errors.invalid(path, blocks, _SAME_FAMILY))
-    return found
+        yield errors.invalid(path, blocks, _SAME_FAMILY)
 
 
-def validate_range_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_range_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     blocks, known = _blocks(new), _blocks(old)
     grows = len(known) == 1 and len(blocks) == 2
     if len(blocks) != len(known) and not grows:
-        return [*found, errors.invalid("spec.cidrs", blocks or None, errors.IMMUTABLE)]
+        yield errors.invalid("spec.cidrs", blocks or None, errors.IMMUTABLE)
+        return
     for index, block in enumerate(known):
-        found += errors.fixed(f"spec.cidrs[{index}]", blocks[index], block)
-    return found + _range(blocks) if grows else found
+        yield from errors.fixed(f"spec.cidrs[{index}]", blocks[index], block)
+    if grows:
+        yield from _range(blocks)
 
 
-def validate_range_status(new: Tree, old: Tree) -> list[FieldError]:
+def validate_range_status(new: Tree, old: Tree) -> Errors:
     return metadata.validate_meta_update(new["metadata"], old["metadata"])
 
 

@@ -11,40 +11,39 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.nodes import DEPRECATED
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, quantities, scheduling
 
 
-def validate_runtime_class(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_plain_meta(doc["metadata"], False, metadata.subdomain)
+def validate_runtime_class(doc: Tree) -> Errors:
+    yield from metadata.validate_plain_meta(doc["metadata"], False, metadata.subdomain)
     handler, overhead, where = doc.get("handler", ""), doc.get("overhead"), doc.get("scheduling")
     if handler:
-        found += errors.invalid_each("handler", handler, names.dns1123_label(handler))
+        yield from errors.invalid_each("handler", handler, names.dns1123_label(handler))
     else:
-        found.append(errors.required("handler"))
+        yield errors.required("handler")
     if overhead is not None:
         limits = {"limits": overhead.get("podFixed") or {}}
-        found += quantities.validate_container(limits, (), "overhead")
+        yield from quantities.validate_container(limits, (), "overhead")
     if where is not None:
-        found += labels.validate_labels(where.get("nodeSelector"), "scheduling.nodeSelector")
-        found += _tolerations(where.get("tolerations") or [], "scheduling.tolerations")
-    return found
+        yield from labels.validate_labels(where.get("nodeSelector"), "scheduling.nodeSelector")
+        yield from _tolerations(where.get("tolerations") or [], "scheduling.tolerations")
 
 
-def _tolerations(items: list[Tree], path: str) -> list[FieldError]:
-    found = scheduling.validate_tolerations(items, path)
+def _tolerations(items: list[Tree], path: str) -> Errors:
+    yield from scheduling.validate_tolerations(items, path)
     seen: list[Tree] = []
     for index, item in enumerate(items):
         key = {field: value for field, value in item.items() if field != "tolerationSeconds"}
         if key in seen:
-            found.append(errors.duplicate(f"{path}[{index}]", go_print.internal("v1.Toleration", item)))
+            yield errors.duplicate(f"{path}[{index}]", go_print.internal("v1.Toleration", item))
         seen.append(key)
-    return found
 
 
-def validate_runtime_class_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = validate_runtime_class(new) + metadata.validate_plain_meta_update(new["metadata"], old["metadata"])
-    return found + errors.fixed("handler", new.get("handler", ""), old.get("handler", ""))
+def validate_runtime_class_update(new: Tree, old: Tree) -> Errors:
+    yield from validate_runtime_class(new)
+    yield from metadata.validate_plain_meta_update(new["metadata"], old["metadata"])
+    yield from errors.fixed("handler", new.get("handler", ""), old.get("handler", ""))
 
 
 def of_runtime_class(new: Tree, old: Tree | None) -> list[str]:

@@ -10,25 +10,24 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, number
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import conditions, errors, labels, numbers
 
 _EVICTIONS = ("AlwaysAllow", "IfHealthyBudget")
 _BUDGET_COUNTERS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 
 
-def validate_budget(doc: Tree) -> list[FieldError]:
+def validate_budget(doc: Tree) -> Errors:
     return _budget(doc["spec"], lenient=False)
 
 
-def validate_budget_update(new: Tree, old: Tree) -> list[FieldError]:
-    return _budget(new["spec"], lenient=bool(labels.validate_selector(old["spec"].get("selector"), "")))
+def validate_budget_update(new: Tree, old: Tree) -> Errors:
+    return _budget(new["spec"], lenient=any(labels.validate_selector(old["spec"].get("selector"), "")))
 
 
-def _budget(spec: Tree, *, lenient: bool) -> list[FieldError]:
+def _budget(spec: Tree, *, lenient: bool) -> Errors:
     low, high, selector = spec.get("minAvailable"), spec.get("maxUnavailable"), spec.get("selector")
     eviction = spec.get("unhealthyPodEvictionPolicy")
-    found: list[FieldError] = []
     if low is not None and high is not None:
         shown = {
             "MinAvailable": low,
@@ -36,21 +35,20 @@ def _budget(spec: Tree, *, lenient: bool) -> list[FieldError]:
             "MaxUnavailable": high,
             "UnhealthyPodEvictionPolicy": eviction,
         }
-        found.append(errors.invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set"))
+        yield errors.invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set")
     for field, value in (("minAvailable", low), ("maxUnavailable", high)):
         if value is not None:
-            found += numbers.count_or_percent(value, f"spec.{field}")
-            found += numbers.at_most_100_percent(value, f"spec.{field}")
-    found += labels.validate_selector(selector, "spec.selector", lenient_values=lenient)
+            yield from numbers.count_or_percent(value, f"spec.{field}")
+            yield from numbers.at_most_100_percent(value, f"spec.{field}")
+    yield from labels.validate_selector(selector, "spec.selector", lenient_values=lenient)
     if eviction is not None and eviction not in _EVICTIONS:
-        found.append(errors.not_supported("spec.unhealthyPodEvictionPolicy", eviction, _EVICTIONS))
-    return found
+        yield errors.not_supported("spec.unhealthyPodEvictionPolicy", eviction, _EVICTIONS)
 
 
-def validate_budget_status(new: Tree, old: Tree) -> list[FieldError]:
+def validate_budget_status(new: Tree, old: Tree) -> Errors:
     status = new.get("status") or {}
-    found = conditions.validate_conditions(status.get("conditions") or [], "status.conditions")
-    return found + numbers.non_negative(status, _BUDGET_COUNTERS, "status")
+    yield from conditions.validate_conditions(status.get("conditions") or [], "status.conditions")
+    yield from numbers.non_negative(status, _BUDGET_COUNTERS, "status")
 
 
 _NEW_COUNTERS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}

@@ -10,14 +10,14 @@ from kcm_cli.sandbox.apiserver.kinds.rbac.common import binding_cells, binding_c
 from kcm_cli.sandbox.apiserver.kinds.rbac.rules import validate_binding, validate_binding_update
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import Layout
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 
 
-def validate_cluster_role_binding(doc: Tree) -> list[FieldError]:
+def validate_cluster_role_binding(doc: Tree) -> Errors:
     return validate_binding(doc, namespaced=False)
 
 
-def validate_cluster_role_binding_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_cluster_role_binding_update(new: Tree, old: Tree) -> Errors:
     return validate_binding_update(new, old, namespaced=False)
 
 

@@ -7,7 +7,7 @@ from kcm_cli.machinery.cel.check import Fields
 from kcm_cli.machinery.cel.parser import parse
 from kcm_cli.machinery.cel.types import BOOL, DYN, STRING, map_of
 from kcm_cli.sandbox.apiserver.defaulting import fill
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 _TEXT_MAX = 10 * 1024
@@ -24,7 +24,7 @@ _ENVIRONMENT = cel.Environment({"device": cel.Type(_DEVICE)}, _OBJECTS.get)
 _BIND = "cel.bind("
 
 
-def validate_selector(selector: Tree, path: str) -> list[FieldError]:
+def validate_selector(selector: Tree, path: str) -> Errors:
     """One condition on a device."""
     expression = selector.get("cel")
     if expression is None:

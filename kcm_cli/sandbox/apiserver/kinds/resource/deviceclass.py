@@ -10,24 +10,22 @@ from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import LIST_MAX, val
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, named
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, quantities
 
 
-def validate_class(doc: Tree) -> list[FieldError]:
+def validate_class(doc: Tree) -> Errors:
     spec = doc.get("spec") or {}
-    found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
-    found += validate_items(spec.get("selectors") or [], LIST_MAX, validate_selector, "spec.selectors")
-    found += validate_items(spec.get("config") or [], LIST_MAX, validate_configuration, "spec.config")
+    yield from metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+    yield from validate_items(spec.get("selectors") or [], LIST_MAX, validate_selector, "spec.selectors")
+    yield from validate_items(spec.get("config") or [], LIST_MAX, validate_configuration, "spec.config")
     name = spec.get("extendedResourceName")
     if name is not None and not quantities.is_extended(name):
-        detail = "must be a valid extended resource name"
-        found.append(errors.invalid("spec.extendedResourceName", name, detail))
-    return found
+        yield errors.invalid("spec.extendedResourceName", name, "must be a valid extended resource name")
 
 
-def validate_class_update(new: Tree, old: Tree) -> list[FieldError]:
-    return validate_class(new) + metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_class_update(new: Tree, old: Tree) -> Errors:
+    return [*validate_class(new), *metadata.validate_meta_update(new["metadata"], old["metadata"])]
 
 
 KIND = Kind(

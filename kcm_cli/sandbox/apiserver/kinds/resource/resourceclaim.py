@@ -29,92 +29,90 @@ from kcm_cli.sandbox.apiserver.kinds.resource.devices import HARDWARE_MAX, INTER
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import conditions, errors, go_print, metadata, scheduling
 from kcm_cli.sandbox.apiserver.validation.volume_sources import csi_driver_name
 
 DeviceId = tuple[str, str, str, str]
 
 
-def interface_address(value: str, path: str) -> list[FieldError]:
+def interface_address(value: str, path: str) -> Errors:
     """An address with the length of its network's prefix, in its canonical form."""
     parsed = parse_cidr(value)
     if parsed is None:
-        return [
-            errors.invalid(path, value, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)")
-        ]
+        yield errors.invalid(path, value, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)")
+        return
     canonical = f"{parsed[0]}/{parsed[1].prefixlen}"
-    return (
-        [] if value == canonical else [errors.invalid(path, value, f"must be in canonical form ({quote(canonical)})")]
-    )
+    if value != canonical:
+        yield errors.invalid(path, value, f"must be in canonical form ({quote(canonical)})")
 
 
-def validate_claim(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    return found + validate_spec(doc.get("spec") or {}, "spec")
+def validate_claim(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    yield from validate_spec(doc.get("spec") or {}, "spec")
 
 
-def validate_claim_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(new["metadata"], True, metadata.subdomain)
-    found += metadata.validate_meta_update(new["metadata"], old["metadata"])
-    return found + validate_fixed_spec("resource.ResourceClaimSpec", new, old)
+def validate_claim_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta(new["metadata"], True, metadata.subdomain)
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from validate_fixed_spec("resource.ResourceClaimSpec", new, old)
 
 
-def validate_claim_status(new: Tree, old: Tree) -> list[FieldError]:
+def validate_claim_status(new: Tree, old: Tree) -> Errors:
     status, known = new.get("status") or {}, old.get("status") or {}
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     users, before = status.get("reservedFor") or [], known.get("reservedFor") or []
-    found += validate_items(
+    yield from validate_items(
         users, CONSUMERS_MAX, _consumer, "status.reservedFor", lambda item: str(item.get("uid", ""))
     )
     allocation, allocated = status.get("allocation"), known.get("allocation")
     results = ((allocation or {}).get("devices") or {}).get("results") or ()
-    found += _reported(status.get("devices") or [], {identity(item) for item in results})
+    yield from _reported(status.get("devices") or [], {identity(item) for item in results})
     if users and allocation is None:
-        detail = "may not be specified when `allocated` is not set"
-        found.append(errors.forbidden("status.reservedFor", detail))
+        yield errors.forbidden("status.reservedFor", "may not be specified when `allocated` is not set")
     elif new["metadata"].get("deletionTimestamp") and any(user not in before for user in users):
         detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
-        found.append(errors.forbidden("status.reservedFor", detail))
+        yield errors.forbidden("status.reservedFor", detail)
     if allocation is None:
-        return found
+        return
     if allocated is not None:
         shown = go_print.internal("resource.AllocationResult", allocation)
-        return found + errors.fixed("status.allocation", allocation, allocated, shown)
-    return found + _allocation(allocation, (new.get("spec") or {}).get("devices") or {}, "status.allocation")
+        yield from errors.fixed("status.allocation", allocation, allocated, shown)
+        return
+    yield from _allocation(allocation, (new.get("spec") or {}).get("devices") or {}, "status.allocation")
 
 
-def _reported(items: list[Tree], allocated: set[DeviceId]) -> list[FieldError]:
-    found: list[FieldError] = []
+def _reported(items: list[Tree], allocated: set[DeviceId]) -> Errors:
     for index, item in enumerate(items):
-        found += validate_status(item, allocated, f"status.devices[{index}]")
+        yield from validate_status(item, allocated, f"status.devices[{index}]")
     known = [identity(item) for item in items]
     for index, one in enumerate(known):
         if one in known[:index]:
-            found.append(errors.duplicate(f"status.devices[{index}]", shown_identity(one)))
-    return found
+            yield errors.duplicate(f"status.devices[{index}]", shown_identity(one))
 
 
-def _consumer(user: Tree, path: str) -> list[FieldError]:
+def _consumer(user: Tree, path: str) -> Errors:
     return [errors.required(f"{path}.{field}") for field in ("resource", "name", "uid") if not user.get(field)]
 
 
-def _allocation(allocation: Tree, claim: Tree, path: str) -> list[FieldError]:
+def _allocation(allocation: Tree, claim: Tree, path: str) -> Errors:
     known, given = named_requests(claim.get("requests") or []), allocation.get("devices") or {}
 
-    def result(item: Tree, place: str) -> list[FieldError]:
-        found = validate_reference(item.get("request", ""), known, f"{place}.request")
-        found += csi_driver_name(item.get("driver", ""), f"{place}.driver")
-        found += devices.validate_pool(item.get("pool", ""), f"{place}.pool")
+    def result(item: Tree, place: str) -> Errors:
+        yield from validate_reference(item.get("request", ""), known, f"{place}.request")
+        yield from csi_driver_name(item.get("driver", ""), f"{place}.driver")
+        yield from devices.validate_pool(item.get("pool", ""), f"{place}.pool")
         device = item.get("device", "")
-        found += errors.invalid_each(f"{place}.device", device, names.dns1123_label(device))
-        return found + devices.validate_bindings(item, place) + validate_share(item, place)
+        yield from errors.invalid_each(f"{place}.device", device, names.dns1123_label(device))
+        yield from devices.validate_bindings(item, place)
+        yield from validate_share(item, place)
 
-    def configuration(item: Tree, place: str) -> list[FieldError]:
-        found = errors.one_of(f"{place}.source", item.get("source", ""), ("FromClaim", "FromClass"))
-        return found + validate_references(item, known, place) + validate_configuration(item, place)
+    def configuration(item: Tree, place: str) -> Errors:
+        yield from errors.one_of(f"{place}.source", item.get("source", ""), ("FromClaim", "FromClass"))
+        yield from validate_references(item, known, place)
+        yield from validate_configuration(item, place)
 
-    found = validate_items(given.get("results") or [], LIST_MAX, result, f"{path}.devices.results")
+    found = [*validate_items(given.get("results") or [], LIST_MAX, result, f"{path}.devices.results")]
     found += validate_items(given.get("config") or [], 2 * LIST_MAX, configuration, f"{path}.devices.config")
     selector = allocation.get("nodeSelector")
     if selector is not None:
@@ -139,25 +137,25 @@ def shown_identity(device: DeviceId) -> Tree:
     return dict(zip(("Driver", "Pool", "Device", "ShareID"), device, strict=True))
 
 
-def validate_status(device: Tree, allocated: set[DeviceId], path: str) -> list[FieldError]:
+def validate_status(device: Tree, allocated: set[DeviceId], path: str) -> Errors:
     """What a driver reports of a device. ``allocated``: the devices that the claim has."""
-    found = csi_driver_name(device.get("driver", ""), f"{path}.driver")
-    found += validate_pool(device.get("pool", ""), f"{path}.pool")
+    yield from csi_driver_name(device.get("driver", ""), f"{path}.driver")
+    yield from validate_pool(device.get("pool", ""), f"{path}.pool")
     name = device.get("device", "")
-    found += errors.invalid_each(f"{path}.device", name, names.dns1123_label(name))
-    found += validate_share(device, path)
+    yield from errors.invalid_each(f"{path}.device", name, names.dns1123_label(name))
+    yield from validate_share(device, path)
     if identity(device) not in allocated:
-        found.append(errors.invalid(path, shown_identity(identity(device)), _ALLOCATED))
+        yield errors.invalid(path, shown_identity(identity(device)), _ALLOCATED)
     items = device.get("conditions") or []
     if len(items) > _CONDITIONS_MAX:
-        found.append(errors.too_many(f"{path}.conditions", len(items), _CONDITIONS_MAX))
-    found += conditions.validate_conditions(items, f"{path}.conditions")
+        yield errors.too_many(f"{path}.conditions", len(items), _CONDITIONS_MAX)
+    yield from conditions.validate_conditions(items, f"{path}.conditions")
     if "data" in device:
-        found += validate_raw(device["data"], f"{path}.data", _DATA_MAX)
-    return found + _network(device.get("networkData") or {}, f"{path}.networkData")
+        yield from validate_raw(device["data"], f"{path}.data", _DATA_MAX)
+    yield from _network(device.get("networkData") or {}, f"{path}.networkData")
 
 
-def validate_share(device: Tree, path: str) -> list[FieldError]:
+def validate_share(device: Tree, path: str) -> Errors:
     """The id of a share of a device, if it has one."""
     share, place = device.get("shareID"), f"{path}.shareID"
     if share is None:
@@ -173,17 +171,17 @@ def validate_share(device: Tree, path: str) -> list[FieldError]:
     return [errors.invalid(place, share, f"uid must be in RFC 4122 normalized form, {form}")]
 
 
-def _network(data: Tree, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _network(data: Tree, path: str) -> Errors:
     for field, most in (("interfaceName", INTERFACE_MAX), ("hardwareAddress", HARDWARE_MAX)):
         if len(data.get(field, "").encode()) > most:
-            found.append(errors.too_long(f"{path}.{field}", most))
+            yield errors.too_long(f"{path}.{field}", most)
     ips = data.get("ips") or []
     if len(ips) > _IPS_MAX:
-        return [*found, errors.too_many(f"{path}.ips", len(ips), _IPS_MAX)]
+        yield errors.too_many(f"{path}.ips", len(ips), _IPS_MAX)
+        return
     for index, ip in enumerate(ips):
-        found += interface_address(ip, f"{path}.ips[{index}]")
-    return found + [errors.duplicate(f"{path}.ips[{i}]", ip) for i, ip in enumerate(ips) if ip in ips[:i]]
+        yield from interface_address(ip, f"{path}.ips[{index}]")
+    yield from (errors.duplicate(f"{path}.ips[{i}]", ip) for i, ip in enumerate(ips) if ip in ips[:i])
 
 
 def _defaults(doc: Tree) -> None:

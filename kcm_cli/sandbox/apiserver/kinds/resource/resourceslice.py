@@ -22,7 +22,7 @@ from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, quantities, scheduling
 from kcm_cli.sandbox.apiserver.validation.volume_sources import csi_driver_name
 
@@ -31,76 +31,70 @@ _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_PLACE = f"exactly one of {', '.join(f'`{field}`' for field in _PLACES)} is required"
 
 
-def validate_slice(doc: Tree) -> list[FieldError]:
-    return metadata.validate_meta(doc["metadata"], False, metadata.subdomain) + _spec(doc.get("spec") or {}, None)
+def validate_slice(doc: Tree) -> Errors:
+    return [*metadata.validate_meta(doc["metadata"], False, metadata.subdomain), *_spec(doc.get("spec") or {}, None)]
 
 
-def validate_slice_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    return found + _spec(new.get("spec") or {}, old.get("spec") or {})
+def validate_slice_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from _spec(new.get("spec") or {}, old.get("spec") or {})
 
 
-def _spec(spec: Tree, known: Tree | None) -> list[FieldError]:
+def _spec(spec: Tree, known: Tree | None) -> Errors:
     pool = spec.get("pool") or {}
-    found = csi_driver_name(spec.get("driver", ""), "spec.driver")
-    found += devices.validate_pool(pool.get("name", ""), "spec.pool.name")
+    yield from csi_driver_name(spec.get("driver", ""), "spec.driver")
+    yield from devices.validate_pool(pool.get("name", ""), "spec.pool.name")
     count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
     if count <= 0:
-        found.append(errors.invalid("spec.pool.resourceSliceCount", count, quantities.NOT_POSITIVE))
+        yield errors.invalid("spec.pool.resourceSliceCount", count, quantities.NOT_POSITIVE)
     if generation < 0:
-        detail = "must be greater than or equal to zero"
-        found.append(errors.invalid("spec.pool.generation", generation, detail))
+        yield errors.invalid("spec.pool.generation", generation, "must be greater than or equal to zero")
     if known is not None:
         before = (known.get("pool") or {}).get("name", "")
-        found += errors.fixed("spec.pool.name", pool.get("name", ""), before)
-        found += errors.fixed("spec.driver", spec.get("driver", ""), known.get("driver", ""))
-        found += errors.fixed("spec.nodeName", spec.get("nodeName"), known.get("nodeName"))
-    found += _place(spec)
+        yield from errors.fixed("spec.pool.name", pool.get("name", ""), before)
+        yield from errors.fixed("spec.driver", spec.get("driver", ""), known.get("driver", ""))
+        yield from errors.fixed("spec.nodeName", spec.get("nodeName"), known.get("nodeName"))
+    yield from _place(spec)
     if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
-        found.append(errors.invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
-    return found + _devices(spec.get("devices") or [], selects_nodes=bool(spec.get("perDeviceNodeSelection")))
+        yield errors.invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed")
+    yield from _devices(spec.get("devices") or [], selects_nodes=bool(spec.get("perDeviceNodeSelection")))
 
 
-def _place(spec: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def _place(spec: Tree) -> Errors:
     used: list[str] = []
     name, selector = spec.get("nodeName"), spec.get("nodeSelector")
     if name == "":
-        detail = "must be either unset or set to a non-empty string"
-        found.append(errors.invalid("spec.nodeName", name, detail))
+        yield errors.invalid("spec.nodeName", name, "must be either unset or set to a non-empty string")
     elif name is not None:
         used.append("`nodeName`")
-        found += errors.invalid_each("spec.nodeName", name, names.dns1123_subdomain(name))
+        yield from errors.invalid_each("spec.nodeName", name, names.dns1123_subdomain(name))
     if selector is not None:
         used.append("`nodeSelector`")
-        found += scheduling.validate_node_selector(selector, "spec.nodeSelector")
+        yield from scheduling.validate_node_selector(selector, "spec.nodeSelector")
     for field in ("allNodes", "perDeviceNodeSelection"):
         if spec.get(field):
             used.append(f"`{field}`")
         elif spec.get(field) is False:
-            found.append(errors.invalid(f"spec.{field}", False, "must be either unset or set to true"))
+            yield errors.invalid(f"spec.{field}", False, "must be either unset or set to true")
     if not used:
-        found.append(errors.required("spec", _ONE_PLACE))
+        yield errors.required("spec", _ONE_PLACE)
     elif len(used) > 1:
-        detail = f"{_ONE_PLACE}, but multiple fields are set"
-        found.append(errors.invalid("spec", f"{{{', '.join(used)}}}", detail))
-    return found
+        yield errors.invalid("spec", f"{{{', '.join(used)}}}", f"{_ONE_PLACE}, but multiple fields are set")
 
 
-def _devices(items: list[Tree], *, selects_nodes: bool) -> list[FieldError]:
+def _devices(items: list[Tree], *, selects_nodes: bool) -> Errors:
     advanced = any(device.get("taints") or device.get("consumesCounters") for device in items)
     most = _TAINTED_MAX if advanced else _DEVICES_MAX
     if len(items) > most:
-        return [errors.too_many("spec.devices", len(items), most)]
-    found: list[FieldError] = []
+        yield errors.too_many("spec.devices", len(items), most)
+        return
     seen: set[str] = set()
     for index, device in enumerate(items):
         name, path = device.get("name", ""), f"spec.devices[{index}]"
-        found += validate_device(device, path, selects_nodes=selects_nodes)
+        yield from validate_device(device, path, selects_nodes=selects_nodes)
         if name in seen:
-            found.append(errors.duplicate(path, name))
+            yield errors.duplicate(path, name)
         seen.add(name)
-    return found
 
 
 _ONE_VALUE = "exactly one value must be specified"
@@ -112,30 +106,31 @@ _semver = re.compile(
 ).fullmatch
 
 
-def validate_device(device: Tree, path: str, *, selects_nodes: bool) -> list[FieldError]:
+def validate_device(device: Tree, path: str, *, selects_nodes: bool) -> Errors:
     """A device in a slice. selects_nodes: whether devices say on which nodes they are."""
     name, attributes, capacity = device.get("name", ""), device.get("attributes") or {}, device.get("capacity") or {}
-    found = errors.invalid_each(f"{path}.name", name, names.dns1123_label(name))
+    yield from errors.invalid_each(f"{path}.name", name, names.dns1123_label(name))
     if (count := len(attributes) + len(capacity)) > ATTRIBUTES_MAX:
         detail = f"the total number of attributes and capacities must not exceed {ATTRIBUTES_MAX}"
-        found.append(errors.invalid(path, count, detail))
+        yield errors.invalid(path, count, detail)
     for key, attribute in sorted(attributes.items()):
         place = f"{path}.attributes"
-        found += qualified(key, place) + _attribute(attribute, f"{place}[{_shown_key(key)}]")
+        yield from qualified(key, place)
+        yield from _attribute(attribute, f"{place}[{_shown_key(key)}]")
     for key, amount in sorted(capacity.items()):
         place = f"{path}.capacity"
-        found += qualified(key, place)
+        yield from qualified(key, place)
         if amount.get("requestPolicy") is not None and not device.get("allowMultipleAllocations"):
             where = f"{place}[{_shown_key(key)}].requestPolicy"
-            found.append(errors.forbidden(where, "allowMultipleAllocations must be true"))
+            yield errors.forbidden(where, "allowMultipleAllocations must be true")
     taints = device.get("taints") or []
     if len(taints) > TAINTS_MAX:
-        found.append(errors.too_many(f"{path}.taints", len(taints), TAINTS_MAX))
+        yield errors.too_many(f"{path}.taints", len(taints), TAINTS_MAX)
     else:
         for index, taint in enumerate(taints):
-            found += _taint(taint, f"{path}.taints[{index}]")
-    found += _nodes(device, path, selects_nodes=selects_nodes)
-    return found + validate_bindings(device, path)
+            yield from _taint(taint, f"{path}.taints[{index}]")
+    yield from _nodes(device, path, selects_nodes=selects_nodes)
+    yield from validate_bindings(device, path)
 
 
 def _shown_key(key: str) -> str:
@@ -145,36 +140,33 @@ def _shown_key(key: str) -> str:
     return f"{key[: (rest + 1) // 2]}...{key[len(key) - rest // 2 :]}"
 
 
-def _attribute(attribute: Tree, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _attribute(attribute: Tree, path: str) -> Errors:
     if (text := attribute.get("string")) is not None:
-        found += _short(text, f"{path}.string")
+        yield from _short(text, f"{path}.string")
     if (version := attribute.get("version")) is not None:
         if not _semver(version):
-            detail = "must be a string compatible with semver.org spec 2.0.0"
-            found.append(errors.invalid(f"{path}.version", version, detail))
-        found += _short(version, f"{path}.version")
+            yield errors.invalid(f"{path}.version", version, "must be a string compatible with semver.org spec 2.0.0")
+        yield from _short(version, f"{path}.version")
     given = [field for field in attribute if attribute[field] is not None]
     if not given:
-        found.append(errors.invalid(path, "", _ONE_VALUE))
+        yield errors.invalid(path, "", _ONE_VALUE)
     elif len(given) > 1:
-        found.append(errors.invalid(path, go_print.internal("resource.DeviceAttribute", attribute), _ONE_VALUE))
-    return found
+        yield errors.invalid(path, go_print.internal("resource.DeviceAttribute", attribute), _ONE_VALUE)
 
 
-def _short(text: str, path: str) -> list[FieldError]:
+def _short(text: str, path: str) -> Errors:
     return [errors.too_long(path, TEXT_MAX)] if len(text.encode()) > TEXT_MAX else []
 
 
-def _taint(taint: Tree, path: str) -> list[FieldError]:
+def _taint(taint: Tree, path: str) -> Errors:
     value, effect = taint.get("value", ""), taint.get("effect", "")
-    found = labels.validate_key(taint.get("key", ""), f"{path}.key")
+    yield from labels.validate_key(taint.get("key", ""), f"{path}.key")
     if value:
-        found += errors.invalid_each(f"{path}.value", value, labels.value_messages(value))
-    return found + errors.one_of(f"{path}.effect", effect, EFFECTS)
+        yield from errors.invalid_each(f"{path}.value", value, labels.value_messages(value))
+    yield from errors.one_of(f"{path}.effect", effect, EFFECTS)
 
 
-def _nodes(device: Tree, path: str, *, selects_nodes: bool) -> list[FieldError]:
+def _nodes(device: Tree, path: str, *, selects_nodes: bool) -> Errors:
     given = [field for field in ("nodeName", "nodeSelector", "allNodes") if device.get(field) is not None]
     if given and not selects_nodes:
         detail = "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true"

@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, flag, name_of, number
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 _HIGHEST = 1_000_000_000
@@ -19,18 +19,18 @@ _SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_0
 _PREEMPTIONS = ("PreemptLowerPriority", "Never")
 
 
-def validate_priority_class(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+def validate_priority_class(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
     name, value = doc["metadata"].get("name", ""), doc.get("value", 0)
     if name.startswith("system-"):
         if problem := _system_problem(name, value, doc.get("globalDefault", False)):
             start = "priority class names with 'system-' prefix are reserved for system use only. error: "
-            found.append(errors.forbidden("metadata.name", start + problem))
+            yield errors.forbidden("metadata.name", start + problem)
     elif value > _HIGHEST:
-        detail = f"maximum allowed value of a user defined priority is {_HIGHEST}"
-        found.append(errors.forbidden("value", detail))
+        yield errors.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}")
     policy = doc.get("preemptionPolicy")
-    return found if policy is None else found + errors.one_of("preemptionPolicy", policy, _PREEMPTIONS)
+    if policy is not None:
+        yield from errors.one_of("preemptionPolicy", policy, _PREEMPTIONS)
 
 
 def _system_problem(name: str, value: int, default: bool) -> str:
@@ -42,11 +42,11 @@ def _system_problem(name: str, value: int, default: bool) -> str:
     return f"globalDefault of {name} PriorityClass must be false" if default else ""
 
 
-def validate_priority_class_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_priority_class_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     if new.get("value", 0) != old.get("value", 0):
-        found.append(errors.forbidden("value", "may not be changed in an update."))
-    return found + errors.fixed("preemptionPolicy", new.get("preemptionPolicy"), old.get("preemptionPolicy"))
+        yield errors.forbidden("value", "may not be changed in an update.")
+    yield from errors.fixed("preemptionPolicy", new.get("preemptionPolicy"), old.get("preemptionPolicy"))
 
 
 def _defaults(doc: Tree) -> None:

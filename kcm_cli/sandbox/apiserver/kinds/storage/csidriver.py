@@ -12,7 +12,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, flag, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 _GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
@@ -21,63 +21,60 @@ _MIN_TOKEN_S, _MAX_TOKEN_S = 600, 2**32
 _MIN_PERIOD_S = 10
 
 
-def validate_driver(doc: Tree) -> list[FieldError]:
-    return metadata.validate_meta(doc["metadata"], False, metadata.subdomain) + _driver_spec(doc["spec"])
+def validate_driver(doc: Tree) -> Errors:
+    return [*metadata.validate_meta(doc["metadata"], False, metadata.subdomain), *_driver_spec(doc["spec"])]
 
 
-def validate_driver_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_driver_update(new: Tree, old: Tree) -> Errors:
     spec, known = new["spec"], old["spec"]
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"]) + _driver_spec(spec)
-    found += errors.fixed("spec.attachedRequired", spec.get("attachRequired"), known.get("attachRequired"))
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from _driver_spec(spec)
+    yield from errors.fixed("spec.attachedRequired", spec.get("attachRequired"), known.get("attachRequired"))
     modes, before = spec.get("volumeLifecycleModes"), known.get("volumeLifecycleModes")
-    return found + errors.fixed("spec.volumeLifecycleModes", modes, before)
+    yield from errors.fixed("spec.volumeLifecycleModes", modes, before)
 
 
-def _driver_spec(spec: Tree) -> list[FieldError]:
-    found: list[FieldError] = []
+def _driver_spec(spec: Tree) -> Errors:
     for field, shown in (
         ("attachRequired", "attachedRequired"),
         ("podInfoOnMount", "podInfoOnMount"),
         ("storageCapacity", "storageCapacity"),
     ):
         if spec.get(field) is None:
-            found.append(errors.required(f"spec.{shown}"))
+            yield errors.required(f"spec.{shown}")
     policy = spec.get("fsGroupPolicy")
     if policy is not None and policy not in _GROUP_POLICIES:
-        found.append(errors.not_supported("spec.fsGroupPolicy", policy, _GROUP_POLICIES))
+        yield errors.not_supported("spec.fsGroupPolicy", policy, _GROUP_POLICIES)
     tokens = spec.get("tokenRequests") or []
-    found += _tokens(tokens, "spec.tokenRequests")
+    yield from _tokens(tokens, "spec.tokenRequests")
     for mode in spec.get("volumeLifecycleModes") or ():
         if mode not in _LIFECYCLES:
-            found.append(errors.not_supported("spec.volumeLifecycleModes", mode, _LIFECYCLES))
+            yield errors.not_supported("spec.volumeLifecycleModes", mode, _LIFECYCLES)
     if spec.get("seLinuxMount") is None:
-        found.append(errors.required("spec.seLinuxMount"))
+        yield errors.required("spec.seLinuxMount")
     period_s = spec.get("nodeAllocatableUpdatePeriodSeconds")
     if period_s is not None and period_s < _MIN_PERIOD_S:
         detail = f"must be greater than or equal to {_MIN_PERIOD_S} seconds"
-        found.append(errors.invalid("spec.nodeAllocatableUpdatePeriodSeconds", period_s, detail))
+        yield errors.invalid("spec.nodeAllocatableUpdatePeriodSeconds", period_s, detail)
     in_secrets = spec.get("serviceAccountTokenInSecrets")
     if in_secrets is not None and not tokens:
         detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
-        found.append(errors.invalid("spec.serviceAccountTokenInSecrets", in_secrets, detail))
-    return found
+        yield errors.invalid("spec.serviceAccountTokenInSecrets", in_secrets, detail)
 
 
-def _tokens(requests: list[Tree], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _tokens(requests: list[Tree], path: str) -> Errors:
     seen: set[str] = set()
     for index, request in enumerate(requests):
         audience, seconds = request.get("audience", ""), request.get("expirationSeconds")
         if audience in seen:
-            found.append(errors.duplicate(f"{path}[{index}].audience", audience))
+            yield errors.duplicate(f"{path}[{index}].audience", audience)
             continue
         seen.add(audience)
         place = f"{path}[{index}].expirationSeconds"
         if seconds is not None and seconds < _MIN_TOKEN_S:
-            found.append(errors.invalid(place, seconds, "may not specify a duration less than 10 minutes"))
+            yield errors.invalid(place, seconds, "may not specify a duration less than 10 minutes")
         if seconds is not None and seconds > _MAX_TOKEN_S:
-            found.append(errors.invalid(place, seconds, "may not specify a duration larger than 2^32 seconds"))
-    return found
+            yield errors.invalid(place, seconds, "may not specify a duration larger than 2^32 seconds")
 
 
 _CSI_DRIVER = (

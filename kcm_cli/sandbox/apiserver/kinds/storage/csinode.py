@@ -10,51 +10,47 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import NODE_ID_MAX
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, created, name_of, number
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, numbers
 from kcm_cli.sandbox.apiserver.validation.volume_sources import csi_driver_name
 
 
-def validate_node(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+def validate_node(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
     seen: set[str] = set()
     for index, driver in enumerate(doc["spec"].get("drivers") or ()):
-        found += _node_driver(driver, seen, f"spec.drivers[{index}]")
-    return found
+        yield from _node_driver(driver, seen, f"spec.drivers[{index}]")
 
 
-def _node_driver(driver: Tree, seen: set[str], path: str) -> list[FieldError]:
+def _node_driver(driver: Tree, seen: set[str], path: str) -> Errors:
     name, node_id = driver.get("name", ""), driver.get("nodeID", "")
-    found = csi_driver_name(name, f"{path}.name")
+    yield from csi_driver_name(name, f"{path}.name")
     if not node_id:
-        found.append(errors.required(f"{path}.nodeID"))
+        yield errors.required(f"{path}.nodeID")
     if len(node_id.encode()) > NODE_ID_MAX:
-        detail = f"must be {NODE_ID_MAX} characters or less"
-        found.append(errors.invalid(f"{path}.nodeID", node_id, detail))
-    found += numbers.non_negative(driver.get("allocatable") or {}, ("count",), f"{path}.allocatable")
+        yield errors.invalid(f"{path}.nodeID", node_id, f"must be {NODE_ID_MAX} characters or less")
+    yield from numbers.non_negative(driver.get("allocatable") or {}, ("count",), f"{path}.allocatable")
     if name in seen:
-        found.append(errors.duplicate(f"{path}.name", name))
+        yield errors.duplicate(f"{path}.name", name)
     seen.add(name)
     keys = driver.get("topologyKeys") or []
     for index, key in enumerate(keys):
         if not key:
-            found.append(errors.required(path))
+            yield errors.required(path)
         if key in keys[:index]:
-            found.append(errors.duplicate(path, key))
-        found += labels.validate_key(key, path)
-    return found
+            yield errors.duplicate(path, key)
+        yield from labels.validate_key(key, path)
 
 
-def validate_node_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = validate_node(new)
+def validate_node_update(new: Tree, old: Tree) -> Errors:
+    yield from validate_node(new)
     for before in old["spec"].get("drivers") or ():
         for driver in new["spec"].get("drivers") or ():
             if driver.get("name") == before.get("name"):
                 after = {key: value for key, value in driver.items() if key != "allocatable"}
                 known = {key: value for key, value in before.items() if key != "allocatable"}
                 shown = go_print.internal("storage.CSINodeDriver", after)
-                found += errors.fixed("spec.drivers", after, known, shown)
-    return found
+                yield from errors.fixed("spec.drivers", after, known, shown)
 
 
 def _cells(doc: Tree, now: datetime) -> list[object]:

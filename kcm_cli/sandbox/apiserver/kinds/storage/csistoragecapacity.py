@@ -7,29 +7,30 @@ from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.nodes import DEPRECATED
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, quantities
 
 
-def validate_capacity(doc: Tree) -> list[FieldError]:
+def validate_capacity(doc: Tree) -> Errors:
     return _capacity(doc, lenient=False)
 
 
-def _capacity(doc: Tree, *, lenient: bool) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    found += labels.validate_selector(doc.get("nodeTopology"), "nodeTopology", lenient_values=lenient)
+def _capacity(doc: Tree, *, lenient: bool) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    yield from labels.validate_selector(doc.get("nodeTopology"), "nodeTopology", lenient_values=lenient)
     name, capacity = doc.get("storageClassName", ""), doc.get("capacity")
-    found += errors.invalid_each("storageClassName", name, names.dns1123_subdomain(name))
-    return found if capacity is None else found + quantities.non_negative(capacity, "capacity")
+    yield from errors.invalid_each("storageClassName", name, names.dns1123_subdomain(name))
+    if capacity is not None:
+        yield from quantities.non_negative(capacity, "capacity")
 
 
-def validate_capacity_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = _capacity(new, lenient=labels.has_invalid_value(old.get("nodeTopology")))
-    found += metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_capacity_update(new: Tree, old: Tree) -> Errors:
+    yield from _capacity(new, lenient=labels.has_invalid_value(old.get("nodeTopology")))
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     topology = new.get("nodeTopology")
-    found += errors.fixed("nodeTopology", topology, old.get("nodeTopology"), labels.shown(topology))
+    yield from errors.fixed("nodeTopology", topology, old.get("nodeTopology"), labels.shown(topology))
     name = new.get("storageClassName", "")
-    return found + errors.fixed("storageClassName", name, old.get("storageClassName", ""))
+    yield from errors.fixed("storageClassName", name, old.get("storageClassName", ""))
 
 
 def of_selector(selector: Tree | None, path: str) -> list[str]:

@@ -12,62 +12,60 @@ from kcm_cli.sandbox.apiserver.kinds.storage.common import validate_driver, vali
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata
 
 _POLICIES = ("Delete", "Retain")
 _MODES = ("Immediate", "WaitForFirstConsumer")
 
 
-def validate_storage_class(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
-    found += validate_driver(doc.get("provisioner", ""), "provisioner")
-    found += validate_parameters(doc.get("parameters") or {}, "parameters")
+def validate_storage_class(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+    yield from validate_driver(doc.get("provisioner", ""), "provisioner")
+    yield from validate_parameters(doc.get("parameters") or {}, "parameters")
     policy, mode = doc.get("reclaimPolicy"), doc.get("volumeBindingMode")
     if policy and policy not in _POLICIES:
-        found.append(errors.not_supported("reclaimPolicy", policy, _POLICIES))
+        yield errors.not_supported("reclaimPolicy", policy, _POLICIES)
     if mode is None:
-        found.append(errors.required("volumeBindingMode"))
+        yield errors.required("volumeBindingMode")
     elif mode not in _MODES:
-        found.append(errors.not_supported("volumeBindingMode", mode, _MODES))
-    return found + _topologies(doc.get("allowedTopologies") or [], "allowedTopologies")
+        yield errors.not_supported("volumeBindingMode", mode, _MODES)
+    yield from _topologies(doc.get("allowedTopologies") or [], "allowedTopologies")
 
 
-def validate_storage_class_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = validate_storage_class(new) + metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_storage_class_update(new: Tree, old: Tree) -> Errors:
+    yield from validate_storage_class(new)
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     parameters = errors.sorted_map(new.get("parameters"))
-    found += errors.fixed("parameters", parameters, errors.sorted_map(old.get("parameters")))
-    found += errors.fixed("provisioner", new.get("provisioner", ""), old.get("provisioner", ""))
+    yield from errors.fixed("parameters", parameters, errors.sorted_map(old.get("parameters")))
+    yield from errors.fixed("provisioner", new.get("provisioner", ""), old.get("provisioner", ""))
     for field in ("reclaimPolicy", "volumeBindingMode"):
-        found += errors.fixed(field, new.get(field), old.get(field))
-    return found
+        yield from errors.fixed(field, new.get(field), old.get(field))
 
 
-def _topologies(terms: list[Tree], path: str) -> list[FieldError]:
-    found: list[FieldError] = []
+def _topologies(terms: list[Tree], path: str) -> Errors:
     # upstream: pkg/apis/storage/validation/validation.go#validateAllowedTopologies (starts with empty entries)
     seen: list[dict[str, set[str]]] = [{} for _ in terms]
     for index, term in enumerate(terms):
         place = f"{path}[{index}].matchLabelExpressions"
         values: dict[str, set[str]] = {}
         for number, item in enumerate(term.get("matchLabelExpressions") or ()):
-            found += _topology(item, values, f"{place}[{number}]")
-        found += [errors.duplicate(place, "") for other in seen if other == values]
+            yield from _topology(item, values, f"{place}[{number}]")
+        yield from (errors.duplicate(place, "") for other in seen if other == values)
         seen.append(values)
-    return found
 
 
-def _topology(item: Tree, seen: dict[str, set[str]], path: str) -> list[FieldError]:
+def _topology(item: Tree, seen: dict[str, set[str]], path: str) -> Errors:
     key, values = item.get("key", ""), item.get("values") or []
-    found = [] if values else [errors.required(f"{path}.values")]
+    if not values:
+        yield errors.required(f"{path}.values")
     for index, value in enumerate(values):
         if value in values[:index]:
-            found.append(errors.duplicate(f"{path}.values[{index}]", value))
-    found += labels.validate_key(key, f"{path}.key")
+            yield errors.duplicate(f"{path}.values[{index}]", value)
+    yield from labels.validate_key(key, f"{path}.key")
     if key in seen:
-        found.append(errors.duplicate(f"{path}.key", key))
+        yield errors.duplicate(f"{path}.key", key)
     seen[key] = set(values)
-    return found
 
 
 def _defaults(doc: Tree) -> None:

@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.kinds.storage.common import MESSAGE_MAX, METADATA
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, flag, name_of
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata
 from kcm_cli.sandbox.apiserver.validation.persistent_volume import (
     validate_attributes_class,
@@ -26,50 +26,46 @@ from kcm_cli.sandbox.apiserver.validation.volume_sources import csi_driver_name
 _INLINE = "in the context of inline volumes"
 
 
-def validate_inline_spec(spec: Tree, path: str) -> list[FieldError]:
+def validate_inline_spec(spec: Tree, path: str) -> Errors:
     """The spec of a volume that is no object of its own."""
-    found: list[FieldError] = []
     if spec.get("claimRef") is not None:
-        found.append(errors.forbidden(f"{path}.claimRef", f"may not be specified {_INLINE}"))
+        yield errors.forbidden(f"{path}.claimRef", f"may not be specified {_INLINE}")
     if spec.get("capacity"):
-        found.append(errors.forbidden(f"{path}.capacity", f"may not be specified {_INLINE}"))
+        yield errors.forbidden(f"{path}.capacity", f"may not be specified {_INLINE}")
     if spec.get("csi") is None:
-        found.append(errors.required(f"{path}.csi", f"has to be specified {_INLINE}"))
-    found += validate_modes(spec, path)
+        yield errors.required(f"{path}.csi", f"has to be specified {_INLINE}")
+    yield from validate_modes(spec, path)
     if spec.get("persistentVolumeReclaimPolicy") not in (None, "", "Retain"):
-        detail = f"may only be Retain {_INLINE}"
-        found.append(errors.forbidden(f"{path}.persistentVolumeReclaimPolicy", detail))
+        yield errors.forbidden(f"{path}.persistentVolumeReclaimPolicy", f"may only be Retain {_INLINE}")
     if spec.get("nodeAffinity") is not None:
-        found.append(errors.forbidden(f"{path}.nodeAffinity", f"may not be specified {_INLINE}"))
-    found += validate_sources(spec, "", path, has_affinity=False)
+        yield errors.forbidden(f"{path}.nodeAffinity", f"may not be specified {_INLINE}")
+    yield from validate_sources(spec, "", path, has_affinity=False)
     if spec.get("storageClassName"):
-        found.append(errors.forbidden(f"{path}.storageClassName", f"may not be specified {_INLINE}"))
+        yield errors.forbidden(f"{path}.storageClassName", f"may not be specified {_INLINE}")
     if spec.get("volumeMode") not in (None, "Filesystem"):
-        detail = f"may not specify volumeMode other than Filesystem {_INLINE}"
-        found.append(errors.forbidden(f"{path}.volumeMode", detail))
-    return found + validate_attributes_class(spec, path)
+        yield errors.forbidden(f"{path}.volumeMode", f"may not specify volumeMode other than Filesystem {_INLINE}")
+    yield from validate_attributes_class(spec, path)
 
 
 _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
-def validate_attachment(doc: Tree) -> list[FieldError]:
+def validate_attachment(doc: Tree) -> Errors:
     spec = doc["spec"]
-    found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
-    found += csi_driver_name(spec.get("attacher", ""), "spec.attacher")
+    yield from metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+    yield from csi_driver_name(spec.get("attacher", ""), "spec.attacher")
     source = spec.get("source") or {}
-    found += _attached(source, "spec.source")
+    yield from _attached(source, "spec.source")
     node = spec.get("nodeName", "")
-    found += errors.invalid_each("spec.nodeName", node, names.dns1123_subdomain(node))
-    found += _attachment_status(doc.get("status") or {})
+    yield from errors.invalid_each("spec.nodeName", node, names.dns1123_subdomain(node))
+    yield from _attachment_status(doc.get("status") or {})
     name = source.get("persistentVolumeName")
     if name is not None:
         path = "spec.source.persistentVolumeName"
-        found += errors.invalid_each(path, name, names.dns1123_subdomain(name))
-    return found
+        yield from errors.invalid_each(path, name, names.dns1123_subdomain(name))
 
 
-def _attached(source: Tree, path: str) -> list[FieldError]:
+def _attached(source: Tree, path: str) -> Errors:
     inline, name = source.get("inlineVolumeSpec"), source.get("persistentVolumeName")
     if inline is None and name is None:
         return [errors.required(path, _ONE_SOURCE)]
@@ -82,26 +78,23 @@ def _attached(source: Tree, path: str) -> list[FieldError]:
     return [errors.required(f"{path}.persistentVolumeName", "must specify non empty persistentVolumeName")]
 
 
-def _attachment_status(status: Tree) -> list[FieldError]:
+def _attachment_status(status: Tree) -> Errors:
     entries = (status.get("attachmentMetadata") or {}).items()
-    found: list[FieldError] = []
     if sum(len(key.encode()) + len(value.encode()) for key, value in entries) > METADATA_MAX:
-        found.append(errors.too_long("status.attachmentMetadata", METADATA_MAX))
+        yield errors.too_long("status.attachmentMetadata", METADATA_MAX)
     for field in ("attachError", "detachError"):
         error = status.get(field) or {}
         if len(error.get("message", "").encode()) > MESSAGE_MAX:
             # upstream: pkg/apis/storage/validation/validation.go#validateVolumeError (names the other limit)
-            found.append(errors.too_long(f"status.{field}.message", METADATA_MAX))
+            yield errors.too_long(f"status.{field}.message", METADATA_MAX)
         code = error.get("errorCode")
         if code is not None and code < 0:
-            detail = names.range_message(0, 2**31 - 1)
-            found.append(errors.invalid(f"status.{field}.errorCode", code, detail))
-    return found
+            yield errors.invalid(f"status.{field}.errorCode", code, names.range_message(0, 2**31 - 1))
 
 
-def validate_attachment_update(new: Tree, old: Tree) -> list[FieldError]:
+def validate_attachment_update(new: Tree, old: Tree) -> Errors:
     shown = go_print.internal("storage.VolumeAttachmentSpec", new["spec"])
-    return validate_attachment(new) + errors.fixed("spec", new["spec"], old["spec"], shown)
+    return [*validate_attachment(new), *errors.fixed("spec", new["spec"], old["spec"], shown)]
 
 
 def _defaults(doc: Tree) -> None:

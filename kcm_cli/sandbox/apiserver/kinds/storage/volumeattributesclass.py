@@ -10,26 +10,25 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import validate_driver, validate_parameters
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 
-def validate_attributes_class(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
-    found += validate_driver(doc.get("driverName", ""), "driverName")
+def validate_attributes_class(doc: Tree) -> Errors:
+    yield from metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+    yield from validate_driver(doc.get("driverName", ""), "driverName")
     parameters = doc.get("parameters") or {}
-    found += validate_parameters(parameters, "parameters")
+    yield from validate_parameters(parameters, "parameters")
     if not parameters:
-        found.append(errors.required("parameters", "must contain at least one key/value pair"))
-    return found
+        yield errors.required("parameters", "must contain at least one key/value pair")
 
 
-def validate_attributes_class_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+def validate_attributes_class_update(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     for field in ("driverName", "parameters"):
         if new.get(field) != old.get(field):
-            found.append(errors.forbidden(field, f"updates to {field} are forbidden."))
-    return found + validate_attributes_class(new)
+            yield errors.forbidden(field, f"updates to {field} are forbidden.")
+    yield from validate_attributes_class(new)
 
 
 def _cells(doc: Tree, now: datetime) -> list[object]:
