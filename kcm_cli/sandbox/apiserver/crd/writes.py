@@ -81,8 +81,7 @@ def strategy_of(kind: Kind) -> Strategy:
         on_create=writes.on_create,
         on_update=writes.on_update,
         on_status=writes.on_status,
-        check_create=writes.check_create,
-        check_update=writes.check_update,
+        check=writes.check,
         check_status=writes.check_status,
         warn=writes.warn,
         warn_status=writes.warn_status,
@@ -134,7 +133,11 @@ class _Writes:
 
     # Checking.
 
-    def check_create(self, doc: Tree) -> list[FieldError]:
+    def check(self, new: Tree, old: Tree | None) -> list[FieldError]:
+        """What is wrong with a new object, or with a changed one."""
+        return self._check_create(new) if old is None else self._check_update(new, old)
+
+    def _check_create(self, doc: Tree) -> list[FieldError]:
         self._check_type(doc)
         found = [*validate_plain_meta(doc["metadata"], self._kind.namespaced, subdomain)]
         found += self._checker.check(doc).below("")
@@ -144,7 +147,7 @@ class _Writes:
             found += repeated(self._schema, doc)
         return self._with_rules(found, doc, None)
 
-    def check_update(self, new: Tree, old: Tree) -> list[FieldError]:
+    def _check_update(self, new: Tree, old: Tree) -> list[FieldError]:
         self._check_type(new)
         found = [*validate_plain_meta_update(new["metadata"], old["metadata"])]
         found += self._checker.check(new, old).below("")

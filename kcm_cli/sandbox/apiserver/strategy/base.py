@@ -18,7 +18,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, Errors, FieldError, Tree, User
-from kcm_cli.sandbox.apiserver.validation.metadata import path_segment, validate_common_update, validate_plain_meta
+from kcm_cli.sandbox.apiserver.validation import rules
+from kcm_cli.sandbox.apiserver.validation.metadata import (
+    NameRule,
+    core_finalizers,
+    path_segment,
+    validate_common_update,
+    validate_meta,
+    validate_meta_update,
+    validate_plain_meta,
+    validate_plain_meta_update,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +44,9 @@ NO_CONTEXT = Context()
 Change = Callable[[Tree], None]
 Stamp = Callable[[Tree, Tree | None, Context], None]
 Carry = Callable[[Tree, Tree], None]
-Check = Callable[[Tree], Errors]
+Check = Callable[[Tree, Tree | None], Errors]
 CheckUpdate = Callable[[Tree, Tree], Errors]
+Step = Literal["metadata", "name", "rules", "change"]
 Warn = Callable[[Tree, Tree | None], list[str]]
 GracePeriod = Callable[[Tree, int | None], int]
 Propagation = Literal["Background", "Orphan"]
@@ -53,14 +64,28 @@ def stamp_nothing(new: Tree, old: Tree | None, context: Context) -> None:
     """Nothing of the request goes into the object."""
 
 
-def no_errors(doc: Tree) -> Errors:
+def no_errors(new: Tree, old: Tree | None) -> Errors:
     """Accept anything."""
-    return []
+    return ()
 
 
-def no_update_errors(new: Tree, old: Tree) -> Errors:
-    """Accept any change."""
-    return []
+def by(rule: rules.Rule) -> Check:
+    """A kind that checks new and changed objects alike, by rules for the whole object."""
+    return lambda new, old: rule(new, "")
+
+
+def status_check(rule: rules.Rule, change: CheckUpdate = no_errors) -> CheckUpdate:
+    """A change of the status: that of the metadata, rules for the status, and what holds for the change."""
+    return lambda new, old: [
+        *validate_meta_update(new["metadata"], old["metadata"]),
+        *rule(new.get("status") or {}, "status"),
+        *change(new, old),
+    ]
+
+
+def by_spec(rule: rules.Rule) -> Check:
+    """The same by rules for the spec."""
+    return lambda new, old: rule(new.get("spec") or {}, "spec")
 
 
 def no_warnings(new: Tree, old: Tree | None) -> list[str]:
@@ -72,6 +97,12 @@ def no_warnings(new: Tree, old: Tree | None) -> list[str]:
 class Strategy:
     """The rules of one kind (or of one of its subresources).
 
+    names: how objects are named; None for a kind that checks its metadata itself.
+    core_finalizers: whether finalizers without a domain have to be standard ones (kinds of the core packages).
+    check: the kind's rules, for a new object (``old`` is None) and a changed one.
+    check_change: what is wrong with a change only.
+    update_steps: what an update is checked for, in upstream's order: the change of the metadata, names and other
+    metadata, ``check``, ``check_change``.
     creates_on_update: a PUT to a name that is not there creates the object.
     needs_version_on_update: a PUT without ``resourceVersion`` is refused (422).
     returns_object_on_delete: DELETE answers the object, not a Status.
@@ -88,9 +119,12 @@ class Strategy:
     on_status: Carry = carry_nothing
     stamp: Stamp = stamp_nothing
     stamp_status: Stamp = stamp_nothing
-    check_create: Check = no_errors
-    check_update: CheckUpdate = no_update_errors
-    check_status: CheckUpdate = no_update_errors
+    names: NameRule | None = None
+    core_finalizers: bool = True
+    check: Check = no_errors
+    check_change: CheckUpdate = no_errors
+    check_status: CheckUpdate = no_errors
+    update_steps: tuple[Step, ...] = ("metadata", "rules", "change")
     warn: Warn = no_warnings
     warn_status: Warn = no_warnings
     warn_refused: Callable[[Tree, Tree, list[FieldError]], list[str]] = lambda new, old, found: []
@@ -122,12 +156,31 @@ class Strategy:
 
     def validate_create(self, doc: Tree) -> list[FieldError]:
         """What is wrong with a new object."""
-        found = [*self.check_create(doc)]
-        return found or [*validate_plain_meta(doc["metadata"], self.namespaced, path_segment)]
+        if self.names is not None:
+            return [*self._metadata(doc["metadata"], self.names), *self.check(doc, None)]
+        return [*self.check(doc, None)] or [*validate_plain_meta(doc["metadata"], self.namespaced, path_segment)]
 
     def validate_update(self, new: Tree, old: Tree) -> list[FieldError]:
         """What is wrong with a change; errors that two layers find appear twice, as upstream reports them."""
-        return [*validate_common_update(new, old, self.namespaced), *self.check_update(new, old)]
+        meta, known = new["metadata"], old["metadata"]
+        changed = [*validate_plain_meta_update(meta, known)]
+        found = [*validate_plain_meta(meta, self.namespaced, path_segment), *changed]
+        for step in self.update_steps:
+            if step == "rules":
+                found += self.check(new, old)
+            elif step == "change":
+                found += self.check_change(new, old)
+            elif self.names is not None and step == "name":
+                found += self._metadata(meta, self.names)
+            elif self.names is not None:
+                found += changed
+                if self.core_finalizers:
+                    found += core_finalizers(meta)
+        return found
+
+    def _metadata(self, meta: Tree, rule: NameRule) -> Errors:
+        check = validate_meta if self.core_finalizers else validate_plain_meta
+        return check(meta, self.namespaced, rule)
 
     def validate_status(self, new: Tree, old: Tree) -> list[FieldError]:
         """What is wrong with a change of the status."""

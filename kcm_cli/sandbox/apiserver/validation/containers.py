@@ -6,7 +6,6 @@ Source: pkg/apis/core/validation/validation.go#validateContainers, #validateInit
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -17,21 +16,14 @@ from kcm_cli.sandbox.apiserver.validation import (
     ports,
     probes,
     quantities,
+    rules,
     security,
 )
 
-PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-_MESSAGES = ("File", "FallbackToLogsOnError")
-_RESTARTS = ("Always", "Never", "OnFailure")
-_ACTIONS = ("Restart", "RestartAllContainers")
-_RULES_MAX, _CODES_MAX = 20, 255
+_RESTARTS = rules.choices("core.v1.PodSpec", "restartPolicy")
+
+_RULES_NEED_POLICY = "must specify restartPolicy when restart rules are used"
 _SIDECARS_ONLY = "may not be set for init containers without restartPolicy=Always"
-_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_NOT_EPHEMERAL = (
-    *("ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules"),
-    *("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"),
-)
-_NO_EPHEMERAL = "cannot be set for an Ephemeral Container"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +38,107 @@ class Surroundings:
     host_users: bool
 
 
-@lru_cache(maxsize=4096)
-def _label(name: str) -> tuple[str, ...]:
-    return tuple(names.dns1123_label(name))
+def validate_init(containers: list[Tree], regular: list[Tree], around: Surroundings, path: str) -> Errors:
+    """Containers that run before the others, or beside them (``restartPolicy: Always``)."""
+    seen = {container.get("name", "") for container in regular}
+    for index, container in enumerate(containers):
+        place, name = f"{path}[{index}]", container.get("name", "")
+        yield from _common(container, around, place)
+        if container.get("restartPolicy") is not None:
+            yield from _restart(container, place)
+        elif container.get("restartPolicyRules"):
+            yield errors.required(f"{place}.restartPolicy", _RULES_NEED_POLICY)
+        if name in seen:
+            yield errors.duplicate(f"{place}.name", name)
+        elif name:
+            seen.add(name)
+        yield from _host_ports([container], path)
+        if container.get("restartPolicy") == "Always":
+            yield from _running(container, around, place)
+        else:
+            yield from _BEFORE_OTHERS(container, place)
+
+
+def _no_restart(policy: str, path: str) -> Errors:
+    if policy == "RestartContainer":
+        yield errors.invalid(path, policy, "must not be set to 'RestartContainer' for non-sidecar initContainers")
+
+
+_BEFORE_OTHERS = rules.fields(
+    "",
+    *(
+        rules.forbidden(field, _SIDECARS_ONLY, zero=False)
+        for field in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+    ),
+    rules.each("resizePolicy", rules.fields("", rules.optional("restartPolicy", _no_restart))),
+)
+
+
+def _restart(container: Tree, path: str) -> Errors:
+    if container.get("restartPolicy") is None and container.get("restartPolicyRules"):
+        yield errors.required(f"{path}.restartPolicy", _RULES_NEED_POLICY)
+    yield from _RESTART(container, path)
+
+
+_RESTART = rules.fields(
+    "core.v1.Container",
+    rules.optional("restartPolicy", rules.enum(*_RESTARTS)),
+    rules.optional("restartPolicyRules", rules.max_items(20)),
+    rules.each(
+        "restartPolicyRules",
+        rules.fields(
+            "",
+            rules.always("action", rules.enum("Restart", "RestartAllContainers")),
+            rules.present(
+                "exitCodes",
+                rules.fields(
+                    "",
+                    rules.always("operator", rules.enum("In", "NotIn")),
+                    rules.optional("values", rules.max_items(255)),
+                ),
+                detail="must be specified",
+            ),
+        ),
+    ),
+)
+
+
+def validate_ephemeral(containers: list[Tree], others: list[Tree], around: Surroundings, path: str) -> Errors:
+    """Containers that were added to a running pod."""
+    targets = {container.get("name", "") for container in others}
+    unique = rules.Unique(*targets)
+    for index, container in enumerate(containers):
+        place = f"{path}[{index}]"
+        yield from _common(container, around, place)
+        yield from image_padding(container, place)
+        yield from unique(container.get("name", ""), f"{place}.name")
+        target = container.get("targetContainerName")
+        if target and target not in targets:
+            yield errors.not_found(f"{place}.targetContainerName", target)
+        yield from _NOT_EPHEMERAL(container, place)
+
+
+def _not_ephemeral(*names: str) -> tuple[rules.Field, ...]:
+    return tuple(rules.forbidden(name, "cannot be set for an Ephemeral Container") for name in names)
+
+
+_NOT_EPHEMERAL = rules.fields(
+    "",
+    *_not_ephemeral("ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules"),
+    *_not_ephemeral("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"),
+    rules.each("volumeMounts", rules.fields("", *_not_ephemeral("subPath", "subPathExpr"))),
+)
 
 
 def validate_regular(containers: list[Tree], around: Surroundings, path: str) -> Errors:
     """The containers that a pod is there for."""
     if not containers:
         yield errors.required(path)
-        return
-    seen: set[str] = set()
+    unique = rules.Unique()
     for index, container in enumerate(containers):
         place = f"{path}[{index}]"
         yield from _common(container, around, place)
-        name = container.get("name", "")
-        if name in seen:
-            yield errors.duplicate(f"{place}.name", name)
-        seen.add(name)
+        yield from unique(container.get("name", ""), f"{place}.name")
         yield from _running(container, around, place)
         if "restartPolicy" in container or "restartPolicyRules" in container:
             yield from _restart(container, place)
@@ -77,96 +152,6 @@ def _running(container: Tree, around: Surroundings, path: str) -> Errors:
     yield from probes.validate_probes(container, around.grace_s, path)
 
 
-def validate_init(containers: list[Tree], regular: list[Tree], around: Surroundings, path: str) -> Errors:
-    """Containers that run before the others, or beside them (``restartPolicy: Always``)."""
-    seen = {container.get("name", "") for container in regular}
-    for index, container in enumerate(containers):
-        place, name = f"{path}[{index}]", container.get("name", "")
-        yield from _common(container, around, place)
-        yield from _init_restart(container, place)
-        if name in seen:
-            yield errors.duplicate(f"{place}.name", name)
-        elif name:
-            seen.add(name)
-        yield from _host_ports([container], path)
-        if container.get("restartPolicy") == "Always":
-            yield from _running(container, around, place)
-        else:
-            yield from _before_others(container, place)
-
-
-def _before_others(container: Tree, path: str) -> Errors:
-    yield from (
-        errors.forbidden(f"{path}.{field}", _SIDECARS_ONLY)
-        for field in ("lifecycle", *_PROBES)
-        if container.get(field) is not None
-    )
-    for index, item in enumerate(container.get("resizePolicy") or ()):
-        if item.get("restartPolicy") == "RestartContainer":
-            place = f"{path}.resizePolicy[{index}].restartPolicy"
-            detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-            yield errors.invalid(place, "RestartContainer", detail)
-
-
-def _init_restart(container: Tree, path: str) -> Errors:
-    if container.get("restartPolicy") is not None:
-        return _restart(container, path)
-    if container.get("restartPolicyRules"):
-        return [errors.required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used")]
-    return []
-
-
-def _restart(container: Tree, path: str) -> Errors:
-    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
-    if policy is None and rules:
-        yield errors.required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used")
-    elif policy is not None and policy not in _RESTARTS:
-        yield errors.not_supported(f"{path}.restartPolicy", policy, _RESTARTS)
-    if len(rules) > _RULES_MAX:
-        yield errors.too_many(f"{path}.restartPolicyRules", len(rules), _RULES_MAX)
-    for index, rule in enumerate(rules):
-        yield from _restart_rule(rule, f"{path}.restartPolicyRules[{index}]")
-
-
-def _restart_rule(rule: Tree, path: str) -> Errors:
-    action, codes = rule.get("action", ""), rule.get("exitCodes")
-    if action not in _ACTIONS:
-        yield errors.not_supported(f"{path}.action", action, _ACTIONS)
-    if codes is None:
-        yield errors.required(f"{path}.exitCodes", "must be specified")
-        return
-    operator, values = codes.get("operator", ""), codes.get("values") or ()
-    if operator not in ("In", "NotIn"):
-        yield errors.not_supported(f"{path}.exitCodes.operator", operator, ["In", "NotIn"])
-    if len(values) > _CODES_MAX:
-        yield errors.too_many(f"{path}.exitCodes.values", len(values), _CODES_MAX)
-
-
-def validate_ephemeral(containers: list[Tree], others: list[Tree], around: Surroundings, path: str) -> Errors:
-    """Containers that were added to a running pod."""
-    targets = {container.get("name", "") for container in others}
-    seen = set(targets)
-    for index, container in enumerate(containers):
-        place, name = f"{path}[{index}]", container.get("name", "")
-        yield from _common(container, around, place)
-        yield from image_padding(container, place)
-        if name in seen:
-            yield errors.duplicate(f"{place}.name", name)
-        seen.add(name)
-        target = container.get("targetContainerName")
-        if target and target not in targets:
-            yield errors.not_found(f"{place}.targetContainerName", target)
-        yield from _not_ephemeral(container, place)
-
-
-def _not_ephemeral(container: Tree, path: str) -> Errors:
-    yield from (errors.forbidden(f"{path}.{field}", _NO_EPHEMERAL) for field in _NOT_EPHEMERAL if container.get(field))
-    for index, mount in enumerate(container.get("volumeMounts") or ()):
-        for field in ("subPath", "subPathExpr"):
-            if mount.get(field):
-                yield errors.forbidden(f"{path}.volumeMounts[{index}].{field}", _NO_EPHEMERAL)
-
-
 def image_padding(container: Tree, path: str) -> Errors:
     """No white space around the name of an image; templates may have it."""
     image = container.get("image", "")
@@ -176,39 +161,19 @@ def image_padding(container: Tree, path: str) -> Errors:
 
 
 def _common(container: Tree, around: Surroundings, path: str) -> Errors:
-    name, policy = container.get("name", ""), container.get("terminationMessagePolicy", "")
-    if not name:
-        yield errors.required(f"{path}.name")
-    elif messages := _label(name):
-        yield from errors.invalid_each(f"{path}.name", name, messages)
-    if not container.get("image"):
-        yield errors.required(f"{path}.image")
-    if policy not in _MESSAGES:
-        yield errors.unchosen(policy, _MESSAGES, f"{path}.terminationMessagePolicy")
-    yield from _contents(container, around, path)
-    pull = container.get("imagePullPolicy", "")
-    if pull not in PULL_POLICIES:
-        yield errors.unchosen(pull, PULL_POLICIES, f"{path}.imagePullPolicy")
-    if resources := container.get("resources"):
-        yield from quantities.validate_container(resources, around.claims, f"{path}.resources")
-    if resizes := container.get("resizePolicy"):
-        yield from _resizes(resizes, around.restart_policy, f"{path}.resizePolicy")
-    context = container.get("securityContext")
-    if context:
-        yield from security.validate_container(context, f"{path}.securityContext", host_users=around.host_users)
-
-
-def _contents(container: Tree, around: Surroundings, path: str) -> Errors:
-    if opened := container.get("ports"):
-        yield from _ports(opened, f"{path}.ports")
-    if variables := container.get("env"):
-        yield from container_env.validate_env(variables, f"{path}.env")
-    if sources := container.get("envFrom"):
-        yield from container_env.validate_env_from(sources, f"{path}.envFrom")
+    found = [*_HEAD(container, path)]
     if container.get("volumeMounts"):
-        yield from container_mounts.validate_mounts(container, around.volumes, f"{path}.volumeMounts")
+        found += container_mounts.validate_mounts(container, around.volumes, f"{path}.volumeMounts")
     if container.get("volumeDevices"):
-        yield from container_mounts.validate_devices(container, around.volumes, f"{path}.volumeDevices")
+        found += container_mounts.validate_devices(container, around.volumes, f"{path}.volumeDevices")
+    found += _PULLED(container, path)
+    if resources := container.get("resources"):
+        found += quantities.validate_container(resources, around.claims, f"{path}.resources")
+    if resizes := container.get("resizePolicy"):
+        found += _resizes(resizes, around.restart_policy, f"{path}.resizePolicy")
+    if context := container.get("securityContext"):
+        found += security.validate_container(context, f"{path}.securityContext", host_users=around.host_users)
+    return found
 
 
 def _ports(items: list[Tree], path: str) -> Errors:
@@ -221,14 +186,25 @@ def _ports(items: list[Tree], path: str) -> Errors:
             elif name in seen:
                 yield errors.duplicate(f"{place}.name", name)
             seen.add(name)
-        number = port.get("containerPort", 0)
-        if number:
-            yield from ports.number(number, f"{place}.containerPort")
-        else:
-            yield errors.required(f"{place}.containerPort")
-        if host_port := port.get("hostPort"):
-            yield from ports.number(host_port, f"{place}.hostPort")
-        yield from ports.protocol(port.get("protocol"), f"{place}.protocol")
+        yield from _PORT(port, place)
+
+
+_PORT = rules.fields(
+    "core.v1.ContainerPort",
+    rules.required("containerPort", ports.number),
+    rules.nonempty("hostPort", ports.number),
+    rules.one_of("protocol"),
+)
+_HEAD = rules.fields(
+    "core.v1.Container",
+    rules.required("name", rules.LABEL),
+    rules.required("image"),
+    rules.one_of("terminationMessagePolicy", "File", "FallbackToLogsOnError"),
+    rules.nonempty("ports", _ports),
+    rules.nonempty("env", container_env.validate_env),
+    rules.nonempty("envFrom", container_env.validate_env_from),
+)
+_PULLED = rules.fields("core.v1.Container", rules.one_of("imagePullPolicy"))
 
 
 def _host_ports(containers: list[Tree], path: str) -> Errors:
@@ -244,14 +220,11 @@ def _host_ports(containers: list[Tree], path: str) -> Errors:
 
 
 def _resizes(items: list[Tree], restart_policy: str, path: str) -> Errors:
-    seen: set[str] = set()
+    unique = rules.Unique()
     for index, item in enumerate(items):
         name, policy = item.get("resourceName", ""), item.get("restartPolicy", "")
-        if name in seen:
-            yield errors.duplicate(f"{path}[{index}]", name)
-        seen.add(name)
-        for value, choices in ((name, quantities.COMPUTE), (policy, ("NotRequired", "RestartContainer"))):
-            if value not in choices:
-                yield errors.unchosen(value, choices, path)
+        yield from unique(name, f"{path}[{index}]")
+        yield from errors.one_of(path, name, quantities.COMPUTE)
+        yield from errors.one_of(path, policy, ("NotRequired", "RestartContainer"))
         if restart_policy == "Never" and policy != "NotRequired":
             yield errors.invalid(path, policy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")

@@ -88,14 +88,16 @@ def unchosen(value: str, choices: tuple[str, ...], path: str) -> FieldError:
     return not_supported(path, value, choices) if value else required(path)
 
 
-def duplicate(path: str, value: object) -> FieldError:
+def duplicate(path: str, value: object, detail: str = "") -> FieldError:
     """A value that another item has already."""
-    return FieldError("FieldValueDuplicate", path, f"Duplicate value: {show(value)}")
+    text = f"Duplicate value: {show(value)}"
+    return FieldError("FieldValueDuplicate", path, f"{text}: {detail}" if detail else text)
 
 
-def not_found(path: str, value: object) -> FieldError:
+def not_found(path: str, value: object, detail: str = "") -> FieldError:
     """A reference to something that is not there."""
-    return FieldError("FieldValueNotFound", path, f"Not found: {show(value)}")
+    text = f"Not found: {show(value)}"
+    return FieldError("FieldValueNotFound", path, f"{text}: {detail}" if detail else text)
 
 
 def too_long(path: str, limit: int) -> FieldError:

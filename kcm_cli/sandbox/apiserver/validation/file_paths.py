@@ -4,9 +4,7 @@ Source: pkg/apis/core/validation/validation.go#validateLocalDescendingPath, #Val
 """
 
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError
-from kcm_cli.sandbox.apiserver.validation import errors
-
-MODE = "must be a number between 0 and 0777 (octal), both inclusive"
+from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 
 def no_backsteps(target: str, path: str) -> list[FieldError]:
@@ -30,8 +28,5 @@ def not_reserved(target: str, path: str) -> Errors:
         yield errors.invalid(path, target, "must not start with '..'")
 
 
-def mode(value: int | None, path: str) -> Errors:
-    """The permission bits of a file."""
-    if value is None or 0 <= value <= 0o777:
-        return []
-    return [errors.invalid(path, value, MODE)]
+mode = rules.between(0, 0o777, "must be a number between 0 and 0777 (octal), both inclusive")
+"""The permission bits of a file."""

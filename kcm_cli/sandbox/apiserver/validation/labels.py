@@ -7,13 +7,13 @@ Source: apimachinery pkg/apis/meta/v1/validation, pkg/api/validation/objectmeta.
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from kcm_cli.machinery import labels as machinery_labels
 from kcm_cli.machinery import names
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 ANNOTATIONS_LIMIT = 256 * 1024
 """Bytes that all annotations of an object may have together."""
@@ -38,9 +38,8 @@ def value_messages(value: str) -> tuple[str, ...]:
     return tuple(names.label_value(value))
 
 
-def validate_key(key: str, path: str) -> Errors:
-    """A label key, or another qualified name."""
-    return errors.invalid_each(path, key, key_messages(key))
+validate_key = rules.form(key_messages)
+"""A label key, or another qualified name."""
 
 
 _http_path = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+").fullmatch
@@ -61,63 +60,79 @@ def domain_prefixed_path(value: str, path: str) -> Errors:
         yield errors.invalid(path, rest, names.regex_message("Invalid path", _HTTP_PATH))
 
 
-def validate_labels(labels: Mapping[str, str] | None, path: str) -> Errors:
+def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldError]:
     """Keys and values of a set of labels."""
+    found: list[FieldError] = []
     for key, value in (labels or {}).items():
         if messages := key_messages(key):
-            yield from errors.invalid_each(path, key, messages)
+            found += errors.invalid_each(path, key, messages)
         if messages := value_messages(value):
-            yield from errors.invalid_each(path, value, messages)
+            found += errors.invalid_each(path, value, messages)
+    return found
 
 
-def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> Errors:
+def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
     """Keys, in any case, and the size of all together."""
-    if not annotations:
-        return
+    found: list[FieldError] = []
     size = 0
-    for key, value in annotations.items():
+    for key, value in (annotations or {}).items():
         size += len(key) + len(value)
         if messages := key_messages(key.lower()):
-            yield from errors.invalid_each(path, key, messages)
-    if size > ANNOTATIONS_LIMIT // 4 and _size(annotations) > ANNOTATIONS_LIMIT:
-        yield errors.too_long(path, ANNOTATIONS_LIMIT)
-
-
-def _size(annotations: Mapping[str, str]) -> int:
-    return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+            found += errors.invalid_each(path, key, messages)
+    if annotations and size > ANNOTATIONS_LIMIT // 4 and _size(annotations) > ANNOTATIONS_LIMIT:
+        found.append(errors.too_long(path, ANNOTATIONS_LIMIT))
+    return found
 
 
 def validate_selector(
     selector: Tree | None, path: str, *, lenient_values: bool = False, lenient_operators: bool = False
-) -> Errors:
+) -> list[FieldError]:
     """A LabelSelector. ``lenient_values`` lets through values that an older object already has."""
-    if not selector:
-        return
-    yield from validate_labels(selector.get("matchLabels"), f"{path}.matchLabels")
-    for index, requirement in enumerate(selector.get("matchExpressions") or ()):
-        yield from _validate_requirement(
-            requirement,
-            f"{path}.matchExpressions[{index}]",
-            lenient_values=lenient_values,
-            lenient_operators=lenient_operators,
-        )
+    return [*_selector(lenient_values, lenient_operators)(selector, path)] if selector else []
 
 
-def _validate_requirement(requirement: Tree, path: str, *, lenient_values: bool, lenient_operators: bool) -> Errors:
-    operator, values = requirement.get("operator", ""), requirement.get("values") or ()
-    if operator in ("In", "NotIn"):
-        if not values:
-            yield errors.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            yield errors.forbidden(f"{path}.values", detail)
-    elif not lenient_operators:
-        yield errors.invalid(f"{path}.operator", operator, "not a valid selector operator")
-    yield from validate_key(requirement.get("key", ""), f"{path}.key")
-    if not lenient_values:
-        for index, value in enumerate(values):
-            yield from errors.invalid_each(f"{path}.values[{index}]", value, value_messages(value))
+@cache
+def _selector(lenient_values: bool, lenient_operators: bool) -> rules.Rule:
+    requirement = rules.fields(
+        "",
+        operator_and_values("" if lenient_operators else "not a valid selector operator"),
+        rules.always("key", validate_key),
+        *(() if lenient_values else (VALUES,)),
+    )
+    return rules.fields("", rules.optional("matchLabels", validate_labels), rules.each("matchExpressions", requirement))
+
+
+def operator_and_values(otherwise: str = "", **counted: str) -> rules.Rule:
+    """An operator and as many values as it takes.
+
+    otherwise: what is said of an operator that is not known; nothing if empty. ``counted``: operators that take
+    exactly one value, with what is said if they have not.
+    """
+
+    def check(requirement: Tree, path: str) -> Errors:
+        operator, values = requirement.get("operator", ""), requirement.get("values") or ()
+        if operator in ("In", "NotIn"):
+            if not values:
+                yield errors.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        elif operator in ("Exists", "DoesNotExist"):
+            if values:
+                detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                yield errors.forbidden(f"{path}.values", detail)
+        elif operator in counted:
+            if len(values) != 1:
+                yield errors.required(f"{path}.values", counted[operator])
+        elif otherwise:
+            yield errors.invalid(f"{path}.operator", operator, otherwise)
+
+    return check
+
+
+VALUES = rules.each("values", rules.form(value_messages))
+"""Values of labels, as expressions of selectors name them."""
+
+
+def _size(annotations: Mapping[str, str]) -> int:
+    return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
 
 
 def has_invalid_value(selector: Tree | None) -> bool:

@@ -6,15 +6,16 @@ Source: apimachinery pkg/api/validation/objectmeta.go; apiserver pkg/registry/re
 from collections.abc import Callable
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors
-from kcm_cli.sandbox.apiserver.validation.labels import key_messages, validate_annotations, validate_labels
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, rules
+from kcm_cli.sandbox.apiserver.validation.labels import validate_annotations, validate_key, validate_labels
 
 NameRule = Callable[[str, bool], list[str]]
 """Messages about a name; the second argument says that it is a prefix (``generateName``)."""
 
 MANAGER_LENGTH, _SUBRESOURCE_LENGTH = 128, 256
 STANDARD_FINALIZERS = frozenset({"kubernetes", "foregroundDeletion", "orphan"})
+_NOT_STANDARD = "name is neither a standard finalizer name nor is it fully qualified"
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _REFERENCE_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
@@ -41,56 +42,41 @@ def path_segment(name: str, prefix: bool = False) -> list[str]:
 
 def validate_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str = "metadata") -> Errors:
     """Metadata by itself, of a kind of the server's core packages: it knows the standard finalizers."""
-    return [*validate_plain_meta(meta, namespaced, rule, path), *_core_finalizers(meta, path)]
+    return [*validate_plain_meta(meta, namespaced, rule, path), *core_finalizers(meta, path)]
 
 
-def _core_finalizers(meta: Tree, path: str) -> Errors:
-    detail = "name is neither a standard finalizer name nor is it fully qualified"
-    yield from (
-        errors.invalid(f"{path}.finalizers[{index}]", name, detail)
+def validate_finalizer(name: str, path: str) -> Errors:
+    """A finalizer of a namespace's spec: fully qualified, or a standard one."""
+    yield from validate_key(name, path)
+    if "/" not in name and name not in STANDARD_FINALIZERS:
+        yield errors.invalid(path, name, _NOT_STANDARD)
+
+
+def core_finalizers(meta: Tree, path: str = "metadata") -> Errors:
+    """The finalizers of such a kind."""
+    return [
+        errors.invalid(f"{path}.finalizers[{index}]", name, _NOT_STANDARD)
         for index, name in enumerate(meta.get("finalizers") or ())
         if "/" not in name and name not in STANDARD_FINALIZERS
-    )
+    ]
 
 
 def validate_plain_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str = "metadata") -> Errors:
     """Metadata of any kind."""
+    found: list[FieldError] = []
     if generate := meta.get("generateName"):
-        yield from errors.invalid_each(f"{path}.generateName", generate, rule(generate, True))
+        found += errors.invalid_each(f"{path}.generateName", generate, rule(generate, True))
     if name := meta.get("name"):
         if messages := rule(name, False):
-            yield from errors.invalid_each(f"{path}.name", name, messages)
+            found += errors.invalid_each(f"{path}.name", name, messages)
     else:
-        yield errors.required(f"{path}.name", "name or generateName is required")
-    yield from validate_rest(meta, namespaced, path)
+        found.append(errors.required(f"{path}.name", "name or generateName is required"))
+    return found + validate_rest(meta, namespaced, path)
 
 
-def validate_rest(meta: Tree, namespaced: bool, path: str = "metadata") -> Errors:
+def validate_rest(meta: Tree, namespaced: bool, path: str = "metadata") -> list[FieldError]:
     """Metadata but for the names."""
-    yield from _namespace(meta, namespaced, path)
-    if meta.get("generation", 0) < 0:
-        yield errors.invalid(f"{path}.generation", meta["generation"], errors.NEGATIVE)
-    if labels := meta.get("labels"):
-        yield from validate_labels(labels, f"{path}.labels")
-    if annotations := meta.get("annotations"):
-        yield from validate_annotations(annotations, f"{path}.annotations")
-    if references := meta.get("ownerReferences"):
-        yield from validate_owners(references, f"{path}.ownerReferences")
-    if finalizers := meta.get("finalizers"):
-        yield from _finalizers(finalizers, f"{path}.finalizers")
-    yield from _managers(meta, path)
-
-
-def _managers(meta: Tree, path: str) -> Errors:
-    entries = enumerate(meta.get("managedFields") or ())
-    return [error for index, entry in entries for error in _manager(entry, f"{path}.managedFields[{index}]")]
-
-
-def _manager(entry: Tree, path: str) -> Errors:
-    """The names of an entry of managedFields."""
-    yield from manager_errors(entry.get("manager") or "", f"{path}.manager")
-    if len((entry.get("subresource") or "").encode()) > _SUBRESOURCE_LENGTH:
-        yield errors.too_long(f"{path}.subresource", _SUBRESOURCE_LENGTH)
+    return [*_namespace(meta, namespaced, path), *_REST(meta, path)]
 
 
 def manager_errors(manager: str, path: str) -> Errors:
@@ -98,7 +84,7 @@ def manager_errors(manager: str, path: str) -> Errors:
     if len(manager.encode()) > MANAGER_LENGTH:
         yield errors.too_long(path, MANAGER_LENGTH)
     position = 0
-    for letter in manager:
+    for letter in "" if manager.isprintable() else manager:
         if not letter.isprintable():
             text = f"invalid character U+{ord(letter):04X} (at position {position})"
             yield errors.invalid(path, manager, text)
@@ -163,14 +149,29 @@ def shown_owner(ref: Tree) -> Tree:
 
 def _finalizers(finalizers: list[str], path: str) -> Errors:
     for name in finalizers:
-        yield from errors.invalid_each(path, name, key_messages(name))
+        yield from validate_key(name, path)
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         yield errors.invalid(path, finalizers, "finalizer orphan and foregroundDeletion cannot be both set")
 
 
+_MANAGER = rules.fields(
+    "", rules.nonempty("manager", manager_errors), rules.optional("subresource", rules.max_bytes(_SUBRESOURCE_LENGTH))
+)
+_MANAGERS = rules.fields("", rules.each("managedFields", _MANAGER))
+_REST = rules.fields(
+    "",
+    rules.nonempty("generation", rules.COUNT),
+    rules.nonempty("labels", validate_labels),
+    rules.nonempty("annotations", validate_annotations),
+    rules.nonempty("ownerReferences", validate_owners),
+    rules.nonempty("finalizers", _finalizers),
+    _MANAGERS,
+)
+
+
 def validate_meta_update(new: Tree, old: Tree, path: str = "metadata") -> Errors:
     """What an update may do to metadata, of a kind of the server's core packages."""
-    return [*validate_plain_meta_update(new, old, path), *_core_finalizers(new, path)]
+    return [*validate_plain_meta_update(new, old, path), *core_finalizers(new, path)]
 
 
 def validate_plain_meta_update(new: Tree, old: Tree, path: str = "metadata") -> Errors:
@@ -192,7 +193,7 @@ def validate_plain_meta_update(new: Tree, old: Tree, path: str = "metadata") -> 
         yield from validate_annotations(new.get("annotations"), f"{path}.annotations")
     if new.get("ownerReferences") != old.get("ownerReferences"):
         yield from validate_owners(new.get("ownerReferences") or [], f"{path}.ownerReferences")
-    yield from _managers(new, path)
+    yield from _MANAGERS(new, path)
 
 
 def _new_finalizers(new: Tree, old: Tree, path: str) -> Errors:

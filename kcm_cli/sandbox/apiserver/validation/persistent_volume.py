@@ -5,14 +5,10 @@ Source: pkg/apis/core/validation/validation.go#ValidatePersistentVolumeSpec, pkg
 
 import posixpath
 
-from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import (
-    errors,
-    file_paths,
-    persistent_claim,
-    volume_sources,
-)
+from kcm_cli.sandbox.apiserver.validation import errors, file_paths, rules, volume_sources
+from kcm_cli.sandbox.apiserver.validation.persistent_claim import access_modes
+from kcm_cli.sandbox.apiserver.validation.volume_sources import COMMON, PERSISTENT
 
 SOURCE_ORDER = (
     *("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte"),
@@ -28,14 +24,8 @@ _CSI_SECRETS = (
     "nodePublishSecretRef",
     "nodeExpandSecretRef",
 )
-_ISCSI_FORM = "must be valid format"
 
-
-def validate_modes(spec: Tree, path: str) -> Errors:
-    modes = spec.get("accessModes") or []
-    if not modes:
-        yield errors.required(f"{path}.accessModes")
-    yield from persistent_claim.access_modes(modes, f"{path}.accessModes")
+validate_modes = rules.fields("", rules.required("accessModes"), rules.optional("accessModes", access_modes))
 
 
 def validate_sources(spec: Tree, name: str, path: str, *, has_affinity: bool) -> Errors:
@@ -48,7 +38,8 @@ def validate_sources(spec: Tree, name: str, path: str, *, has_affinity: bool) ->
             yield errors.forbidden(f"{path}.{_SECOND_PATHS.get(kind, kind)}", _SECOND)
             continue
         first = first or kind
-        yield from _source(kind, source, name, f"{path}.{_FIRST_PATHS.get(kind, kind)}")
+        place = f"{path}.{_FIRST_PATHS.get(kind, kind)}"
+        yield from _iscsi(source, name, place) if kind == "iscsi" else _SOURCES[kind](source, place)
         if kind == "local" and not has_affinity:
             yield errors.required(f"{path}.nodeAffinity", "Local volume requires node affinity")
     if not first:
@@ -63,42 +54,19 @@ def validate_sources(spec: Tree, name: str, path: str, *, has_affinity: bool) ->
         yield errors.forbidden(f"{path}.persistentVolumeReclaimPolicy", detail)
 
 
-def _source(kind: str, source: Tree, name: str, path: str) -> Errors:
-    match kind:
-        case "glusterfs":
-            yield from volume_sources.COMMON[kind](source, path)
-            yield from _endpoints_namespace(source, path)
-        case "iscsi":
-            yield from _iscsi(source, name, path)
-        case "azureFile":
-            yield from volume_sources.COMMON[kind](source, path)
-            empty = source.get("secretNamespace") == ""
-            if empty:
-                yield errors.required(f"{path}.secretNamespace")
-        case "local":
-            target = source.get("path", "")
-            if target:
-                yield from file_paths.no_backsteps(target, f"{path}.path")
-            else:
-                yield errors.required(f"{path}.path")
-        case "csi":
-            yield from _csi(source, path)
-        case _:
-            yield from (volume_sources.PERSISTENT.get(kind) or volume_sources.COMMON[kind])(source, path)
+def _endpoints_namespace(namespace: str, path: str) -> Errors:
+    if namespace:
+        return rules.LABEL(namespace, path)
+    detail = "if the endpointnamespace is set, it must be a valid namespace name"
+    return [errors.invalid(path, namespace, detail)]
 
 
-def _endpoints_namespace(source: Tree, path: str) -> Errors:
-    namespace = source.get("endpointsNamespace")
-    if namespace is None:
-        return []
-    place = f"{path}.endpointsNamespace"
-    if namespace == "":
-        return [errors.invalid(place, namespace, "if the endpointnamespace is set, it must be a valid namespace name")]
-    return errors.invalid_each(place, namespace, names.dns1123_label(namespace))
+def _not_empty(text: str, path: str) -> Errors:
+    return () if text else [errors.required(path)]
 
 
 def _iscsi(source: Tree, name: str, path: str) -> Errors:
-    found = [*volume_sources.iscsi(source, path, _ISCSI_FORM, named_secret=True)]
+    found = [*volume_sources.persistent_iscsi(source, path)]
     portal = source.get("targetPortal", "")
     if source.get("initiatorName") is not None and len(f"{name}:{portal}") > volume_sources.PORTAL_MAX:
         error = errors.invalid(f"{path}.targetportal", portal, volume_sources.PORTAL_TOO_LONG)
@@ -106,32 +74,29 @@ def _iscsi(source: Tree, name: str, path: str) -> Errors:
     return found
 
 
-def _csi(source: Tree, path: str) -> Errors:
-    yield from volume_sources.csi_driver_name(source.get("driver", ""), f"{path}.driver")
-    if not source.get("volumeHandle"):
-        yield errors.required(f"{path}.volumeHandle")
-    for field in _CSI_SECRETS:
-        reference = source.get(field)
-        if reference is not None:
-            yield from _secret(reference, f"{path}.{field}")
+_SECRET = rules.fields("", rules.required("name", rules.SUBDOMAIN), rules.required("namespace", rules.LABEL))
+_SOURCES: dict[str, rules.Rule] = {
+    **COMMON,
+    **PERSISTENT,
+    "glusterfs": rules.fields("", COMMON["glusterfs"], rules.optional("endpointsNamespace", _endpoints_namespace)),
+    "azureFile": rules.fields("", COMMON["azureFile"], rules.optional("secretNamespace", _not_empty)),
+    "local": rules.fields("", rules.required("path", file_paths.no_backsteps)),
+    "csi": rules.fields(
+        "",
+        rules.required("driver", volume_sources.CSI_DRIVER),
+        rules.required("volumeHandle"),
+        *(rules.optional(field, _SECRET) for field in _CSI_SECRETS),
+    ),
+}
 
 
-def _secret(reference: Tree, path: str) -> Errors:
-    for field, rule in (("name", names.dns1123_subdomain), ("namespace", names.dns1123_label)):
-        value = reference.get(field, "")
-        if value:
-            yield from errors.invalid_each(f"{path}.{field}", value, rule(value))
-        else:
-            yield errors.required(f"{path}.{field}")
+def _class_name(name: str, path: str) -> Errors:
+    return rules.SUBDOMAIN(name, path) if name else [errors.required(path, "an empty string is disallowed")]
 
 
-def validate_attributes_class(spec: Tree, path: str) -> Errors:
-    name = spec.get("volumeAttributesClassName")
-    if name is None:
-        return
-    place = f"{path}.volumeAttributesClassName"
-    if not name:
-        yield errors.required(place, "an empty string is disallowed")
-    yield from persistent_claim.class_name(name, place)
-    if spec.get("csi") is None:
+def _needs_csi(spec: Tree, path: str) -> Errors:
+    if spec.get("volumeAttributesClassName") is not None and spec.get("csi") is None:
         yield errors.required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")
+
+
+validate_attributes_class = rules.fields("", rules.optional("volumeAttributesClassName", _class_name), _needs_csi)

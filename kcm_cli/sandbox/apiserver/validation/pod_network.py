@@ -5,9 +5,8 @@ Source: pkg/apis/core/validation/validation.go#validatePodDNSConfig, #validatePo
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, rules
 
-DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _SERVERS_MAX, _SEARCHES_MAX, _SEARCH_CHARS_MAX = 3, 32, 2048
 _HOSTNAME_MAX = 64
 
@@ -15,24 +14,20 @@ _HOSTNAME_MAX = 64
 def validate_dns(spec: Tree, path: str) -> Errors:
     """Name servers and search domains."""
     config, none = spec.get("dnsConfig"), spec.get("dnsPolicy") == "None"
+    place = f"{path}.dnsConfig"
     if config is None:
-        if not none:
-            return
-        yield errors.required(path, "must provide `dnsConfig` when `dnsPolicy` is None")
-        return
-    servers, searches = config.get("nameservers") or [], config.get("searches") or []
-    if none and not servers:
+        if none:
+            yield errors.required(place, "must provide `dnsConfig` when `dnsPolicy` is None")
+    elif none and config and not config.get("nameservers"):
         detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-        yield errors.required(f"{path}.nameservers", detail)
-        return
+        yield errors.required(f"{place}.nameservers", detail)
+    else:
+        yield from _CONFIG(config, place)
+
+
+def _few_servers(servers: list[str], path: str) -> Errors:
     if len(servers) > _SERVERS_MAX:
-        yield errors.invalid(f"{path}.nameservers", servers, f"must not have more than {_SERVERS_MAX} nameservers")
-    for index, server in enumerate(servers):
-        yield from addresses.legacy_ip(server, f"{path}.nameservers[{index}]")
-    yield from _searches(searches, f"{path}.searches")
-    for index, option in enumerate(config.get("options") or ()):
-        if not option.get("name"):
-            yield errors.required(f"{path}.options[{index}]", "must not be empty")
+        yield errors.invalid(path, servers, f"must not have more than {_SERVERS_MAX} nameservers")
 
 
 def _searches(searches: list[str], path: str) -> Errors:
@@ -47,6 +42,23 @@ def _searches(searches: list[str], path: str) -> Errors:
             yield from errors.invalid_each(f"{path}[{index}]", domain, names.dns1123_subdomain_with_underscore(domain))
 
 
+def _option(option: Tree, path: str) -> Errors:
+    return () if option.get("name") else [errors.required(path, "must not be empty")]
+
+
+_CONFIG = rules.fields(
+    "",
+    rules.optional("nameservers", _few_servers),
+    rules.each("nameservers", addresses.legacy_ip),
+    rules.optional("searches", _searches),
+    rules.each("options", _option),
+)
+validate_aliases = rules.items(
+    rules.fields("", rules.always("ip", addresses.legacy_ip), rules.each("hostnames", rules.SUBDOMAIN))
+)
+"""Lines of the pod's hosts file."""
+
+
 def validate_hostname_override(spec: Tree, path: str) -> Errors:
     """A host name that replaces the one made from the pod's name."""
     name, place = spec["hostnameOverride"], f"{path}.hostnameOverride"
@@ -56,16 +68,7 @@ def validate_hostname_override(spec: Tree, path: str) -> Errors:
         yield errors.forbidden(place, "may not be specified when hostNetwork is true")
     if len(name) > _HOSTNAME_MAX:
         yield errors.too_long(place, _HOSTNAME_MAX)
-    yield from errors.invalid_each(place, name, names.dns1123_subdomain(name))
-
-
-def validate_aliases(aliases: list[Tree], path: str) -> Errors:
-    """Lines of the pod's hosts file."""
-    for index, alias in enumerate(aliases):
-        yield from addresses.legacy_ip(alias.get("ip", ""), f"{path}[{index}].ip")
-        for number, name in enumerate(alias.get("hostnames") or ()):
-            place = f"{path}[{index}].hostnames[{number}]"
-            yield from errors.invalid_each(place, name, names.dns1123_subdomain(name))
+    yield from rules.SUBDOMAIN(name, place)
 
 
 def validate_host_ports(spec: Tree, path: str, *, is_pod: bool) -> Errors:

@@ -201,9 +201,7 @@ def _claims(used: list[Tree], known: Collection[str], path: str) -> Errors:
         yield from _claim_uses(name, claim.get("request", ""), seen, place)
         if name not in known:
             rest = f": {', '.join(sorted(known))}" if known else " which is empty"
-            error = errors.not_found(place, name)
-            detail = f"must be one of the names in pod.spec.resourceClaims{rest}"
-            yield FieldError(error.type, error.field, f"{error.message}: {detail}")
+            yield errors.not_found(place, name, f"must be one of the names in pod.spec.resourceClaims{rest}")
 
 
 def _claim_uses(name: str, request: str, seen: set[str], path: str) -> Errors:

@@ -4,111 +4,111 @@ Source: pkg/apis/core/validation/validation.go#validateAffinity, #ValidateTolera
 #validateTopologySpreadConstraints.
 """
 
+from functools import cache
+
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels
+from kcm_cli.sandbox.apiserver.validation import errors, labels, rules
 from kcm_cli.sandbox.apiserver.validation.quantities import NOT_POSITIVE
 
-TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+TAINT_EFFECT = rules.enum("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_WEIGHT = "must be in the range 1-100"
 _ANY_KEY = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 _BAD_OPERATOR = "not a valid selector operator"
+_ONE_VALUE = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+_WEIGHT = rules.always("weight", rules.between(1, 100, "must be in the range 1-100"), default=0)
+
+
+def _field_operator(item: Tree, path: str) -> Errors:
+    operator = item.get("operator", "")
+    if operator not in ("In", "NotIn"):
+        yield errors.invalid(f"{path}.operator", operator, _BAD_OPERATOR)
+    elif len(item.get("values") or ()) != 1:
+        detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+        yield errors.required(f"{path}.values", detail)
+
+
+def _field_name(item: Tree, path: str) -> Errors:
+    key = item.get("key", "")
+    if key != "metadata.name":
+        return [errors.invalid(f"{path}.key", key, "not a valid field selector key")]
+    return _NODE_NAMES(item, path)
+
+
+_NODE_NAMES = rules.fields("", rules.each("values", rules.SUBDOMAIN))
+
+
+@cache
+def _node_term(lenient: bool) -> rules.Rule:
+    expression = rules.fields(
+        "",
+        labels.operator_and_values(_BAD_OPERATOR, Gt=_ONE_VALUE, Lt=_ONE_VALUE),
+        rules.always("key", labels.validate_key),
+        *(() if lenient else (labels.VALUES,)),
+    )
+    return rules.fields(
+        "",
+        rules.each("matchExpressions", expression),
+        rules.each("matchFields", rules.fields("", _field_operator, _field_name)),
+    )
+
+
+@cache
+def _node_selector(lenient: bool) -> rules.Rule:
+    detail = "must have at least one node selector term"
+    return rules.fields("", rules.required("nodeSelectorTerms", rules.items(_node_term(lenient)), detail=detail))
+
+
+@cache
+def _node_affinity(lenient: bool) -> rules.Rule:
+    weighted = rules.fields("", _WEIGHT, rules.optional("preference", _node_term(True)))
+    return rules.fields("", rules.optional(_REQUIRED, _node_selector(lenient)), rules.each(_PREFERRED, weighted))
+
+
+def _namespaces(values: list[str], path: str) -> Errors:
+    # upstream: pkg/apis/core/validation/validation.go#validatePodAffinityTerm (writes the path in the singular)
+    for name in values:
+        yield from errors.invalid_each(path, name, names.dns1123_label(name))
+
+
+@cache
+def _affinity(lenient: bool) -> rules.Rule:
+    def selector(found: Tree, path: str) -> Errors:
+        return labels.validate_selector(found, path, lenient_values=lenient)
+
+    term = rules.fields(
+        "",
+        rules.optional("labelSelector", selector),
+        rules.optional("namespaceSelector", selector),
+        rules.optional("namespaces", _namespaces, at="namespace"),
+        match_label_keys,
+        rules.required("topologyKey", detail="can not be empty"),
+        rules.always("topologyKey", labels.validate_key),
+    )
+    weighted = rules.fields("", _WEIGHT, rules.always("podAffinityTerm", term, default={}))
+    pods = rules.fields("", rules.each(_REQUIRED, term), rules.each(_PREFERRED, weighted))
+    return rules.fields(
+        "",
+        rules.optional("nodeAffinity", _node_affinity(lenient)),
+        rules.optional("podAffinity", pods),
+        rules.optional("podAntiAffinity", pods),
+    )
 
 
 def validate_affinity(affinity: Tree, path: str, *, lenient: bool = False) -> Errors:
     """Node and pod affinity. ``lenient``: an older object has values that no label can have."""
-    if (node := affinity.get("nodeAffinity")) is not None:
-        yield from validate_node_affinity(node, f"{path}.nodeAffinity", lenient=lenient)
-    for field in ("podAffinity", "podAntiAffinity"):
-        rules = affinity.get(field)
-        if rules is not None:
-            yield from _pod_affinity(rules, f"{path}.{field}", lenient)
+    return _affinity(lenient)(affinity, path)
 
 
 def validate_node_affinity(affinity: Tree, path: str, *, lenient: bool = False) -> Errors:
     """Which nodes a pod needs or likes."""
-    if (required := affinity.get(_REQUIRED)) is not None:
-        yield from validate_node_selector(required, f"{path}.{_REQUIRED}", lenient=lenient)
-    for index, term in enumerate(affinity.get(_PREFERRED) or ()):
-        place = f"{path}.{_PREFERRED}[{index}]"
-        if not 0 < term.get("weight", 0) <= 100:
-            yield errors.invalid(f"{place}.weight", term.get("weight", 0), _WEIGHT)
-        yield from _node_term(term.get("preference") or {}, f"{place}.preference", lenient=True)
+    return _node_affinity(lenient)(affinity, path)
 
 
 def validate_node_selector(selector: Tree, path: str, *, lenient: bool = False) -> Errors:
     """Terms of which one has to hold."""
-    terms = selector.get("nodeSelectorTerms")
-    if not terms:
-        yield errors.required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
-        return
-    for index, term in enumerate(terms):
-        yield from _node_term(term, f"{path}.nodeSelectorTerms[{index}]", lenient=lenient)
-
-
-def _node_term(term: Tree, path: str, *, lenient: bool) -> Errors:
-    for index, item in enumerate(term.get("matchExpressions") or ()):
-        yield from _node_expression(item, f"{path}.matchExpressions[{index}]", lenient)
-    for index, item in enumerate(term.get("matchFields") or ()):
-        yield from _node_field(item, f"{path}.matchFields[{index}]")
-
-
-def _node_expression(item: Tree, path: str, lenient: bool) -> Errors:
-    operator, values, key = item.get("operator", ""), item.get("values") or (), item.get("key", "")
-    if operator in ("In", "NotIn"):
-        if not values:
-            yield errors.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            yield errors.forbidden(f"{path}.values", detail)
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            yield errors.required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
-    else:
-        yield errors.invalid(f"{path}.operator", operator, _BAD_OPERATOR)
-    yield from labels.validate_key(key, f"{path}.key")
-    if not lenient:
-        for index, value in enumerate(values):
-            yield from errors.invalid_each(f"{path}.values[{index}]", value, labels.value_messages(value))
-
-
-def _node_field(item: Tree, path: str) -> Errors:
-    operator, values, key = item.get("operator", ""), item.get("values") or (), item.get("key", "")
-    if operator not in ("In", "NotIn"):
-        yield errors.invalid(f"{path}.operator", operator, _BAD_OPERATOR)
-    elif len(values) != 1:
-        detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
-        yield errors.required(f"{path}.values", detail)
-    if key != "metadata.name":
-        yield errors.invalid(f"{path}.key", key, "not a valid field selector key")
-        return
-    for index, value in enumerate(values):
-        yield from errors.invalid_each(f"{path}.values[{index}]", value, names.dns1123_subdomain(value))
-
-
-def _pod_affinity(rules: Tree, path: str, lenient: bool) -> Errors:
-    for index, term in enumerate(rules.get(_REQUIRED) or ()):
-        yield from _pod_term(term, f"{path}.{_REQUIRED}[{index}]", lenient)
-    for index, weighted in enumerate(rules.get(_PREFERRED) or ()):
-        place = f"{path}.{_PREFERRED}[{index}]"
-        if not 0 < weighted.get("weight", 0) <= 100:
-            yield errors.invalid(f"{place}.weight", weighted.get("weight", 0), _WEIGHT)
-        yield from _pod_term(weighted.get("podAffinityTerm") or {}, f"{place}.podAffinityTerm", lenient)
-
-
-def _pod_term(term: Tree, path: str, lenient: bool) -> Errors:
-    for field in ("labelSelector", "namespaceSelector"):
-        yield from labels.validate_selector(term.get(field), f"{path}.{field}", lenient_values=lenient)
-    for name in term.get("namespaces") or ():
-        yield from errors.invalid_each(f"{path}.namespace", name, names.dns1123_label(name))
-    yield from match_label_keys(term, path)
-    key = term.get("topologyKey", "")
-    if not key:
-        yield errors.required(f"{path}.topologyKey", "can not be empty")
-    yield from labels.validate_key(key, f"{path}.topologyKey")
+    return _node_selector(lenient)(selector, path)
 
 
 def match_label_keys(term: Tree, path: str) -> Errors:
@@ -117,37 +117,25 @@ def match_label_keys(term: Tree, path: str) -> Errors:
     if not keys and not mismatched:
         return
     selector = term.get("labelSelector")
-    yield from _label_keys(keys, selector, f"{path}.matchLabelKeys")
-    yield from _label_keys(mismatched, selector, f"{path}.mismatchLabelKeys")
-    detail = "exists in both matchLabelKeys and labelSelector"
+    yield from (_LABEL_KEYS if selector is not None else _NO_LABEL_KEYS)(term, path)
     places = {key: index for index, key in enumerate(keys)}
     seen = set((selector or {}).get("matchLabels") or ())
     for item in (selector or {}).get("matchExpressions") or ():
         key = item.get("key", "")
         if key in places and key in seen:
-            yield errors.invalid(f"{path}[{places[key]}]", key, detail)
+            yield errors.invalid(f"{path}[{places[key]}]", key, "exists in both matchLabelKeys and labelSelector")
         seen.add(key)
-    detail = "exists in both matchLabelKeys and mismatchLabelKeys"
     for index, key in enumerate(keys):
         if key in mismatched:
+            detail = "exists in both matchLabelKeys and mismatchLabelKeys"
             yield errors.invalid(f"{path}.matchLabelKeys[{index}]", key, detail)
 
 
-def _label_keys(keys: list[str] | tuple[str, ...], selector: Tree | None, path: str) -> Errors:
-    if not keys:
-        return
-    if selector is None:
-        yield errors.forbidden(path, "must not be specified when labelSelector is not set")
-        return
-    for index, key in enumerate(keys):
-        yield from labels.validate_key(key, f"{path}[{index}]")
-
-
-def validate_taint_effect(effect: str, path: str) -> Errors:
-    """One of the three effects."""
-    if effect in TAINT_EFFECTS:
-        return []
-    return [errors.not_supported(path, effect, TAINT_EFFECTS)]
+_KEYS, _NO_SELECTOR = rules.items(labels.validate_key), "must not be specified when labelSelector is not set"
+_LABEL_KEYS = rules.fields("", rules.optional("matchLabelKeys", _KEYS), rules.optional("mismatchLabelKeys", _KEYS))
+_NO_LABEL_KEYS = rules.fields(
+    "", rules.forbidden("matchLabelKeys", _NO_SELECTOR), rules.forbidden("mismatchLabelKeys", _NO_SELECTOR)
+)
 
 
 def validate_tolerations(tolerations: list[Tree], path: str) -> Errors:
@@ -158,77 +146,73 @@ def validate_tolerations(tolerations: list[Tree], path: str) -> Errors:
             key = item.get("key", "")
             if not key or not labels.key_messages(key):
                 continue
-        yield from _toleration(item, f"{path}[{index}]")
+        yield from _TOLERATION(item, f"{path}[{index}]")
 
 
 def _toleration(item: Tree, path: str) -> Errors:
-    key, operator = item.get("key", ""), item.get("operator", "")
-    effect, value = item.get("effect", ""), item.get("value", "")
-    if key:
-        yield from labels.validate_key(key, f"{path}.key")
-    if not key and operator != "Exists":
+    operator, toleration = item.get("operator", ""), item.get("value", "")
+    effect = item.get("effect", "")
+    if not item.get("key") and operator != "Exists":
         yield errors.invalid(f"{path}.operator", operator, _ANY_KEY)
     if item.get("tolerationSeconds") is not None and effect != "NoExecute":
         yield errors.invalid(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
     if operator in ("Equal", ""):
-        if messages := labels.value_messages(value):
-            yield errors.invalid(f"{path}.operator", value, ";".join(messages))
+        if messages := labels.value_messages(toleration):
+            yield errors.invalid(f"{path}.operator", toleration, ";".join(messages))
     elif operator == "Exists":
-        if value:
-            yield errors.invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
+        if toleration:
+            yield errors.invalid(f"{path}.operator", toleration, "value must be empty when `operator` is 'Exists'")
     else:
-        choices = ["Equal", "Exists", "Lt", "Gt"] if operator in ("Lt", "Gt") else ["Equal", "Exists"]
-        yield errors.not_supported(f"{path}.operator", operator, choices)
-    if effect:
-        yield from validate_taint_effect(effect, f"{path}.effect")
+        known = ["Equal", "Exists", "Lt", "Gt"] if operator in ("Lt", "Gt") else ["Equal", "Exists"]
+        yield errors.not_supported(f"{path}.operator", operator, known)
+
+
+_TOLERATION = rules.fields(
+    "", rules.nonempty("key", labels.validate_key), _toleration, rules.nonempty("effect", TAINT_EFFECT)
+)
 
 
 def validate_spreading(constraints: list[Tree], path: str) -> Errors:
     """Topology spread constraints."""
+    pairs = [(item.get("topologyKey", ""), item.get("whenUnsatisfiable", "")) for item in constraints]
     for index, item in enumerate(constraints):
         place = f"{path}[{index}]"
-        yield from _constraint(item, place)
-        pair = (item.get("topologyKey", ""), item.get("whenUnsatisfiable", ""))
-        later = constraints[index + 1 :]
-        if any((other.get("topologyKey", ""), other.get("whenUnsatisfiable", "")) == pair for other in later):
-            shown = f"{{{pair[0]}, {pair[1]}}}"
+        yield from _CONSTRAINT(item, place)
+        if pairs[index] in pairs[index + 1 :]:
+            shown = f"{{{', '.join(pairs[index])}}}"
             yield errors.duplicate(f"{place}.{{topologyKey, whenUnsatisfiable}}", shown)
-        yield from _constraint_options(item, place)
+        yield from _OPTIONS(item, place)
 
 
-def _constraint(item: Tree, path: str) -> Errors:
-    if item.get("maxSkew", 0) <= 0:
-        yield errors.invalid(f"{path}.maxSkew", item.get("maxSkew", 0), NOT_POSITIVE)
-    if not item.get("topologyKey"):
-        yield errors.required(f"{path}.topologyKey", "can not be empty")
-    action = item.get("whenUnsatisfiable", "")
-    if action not in ("DoNotSchedule", "ScheduleAnyway"):
-        choices = ["DoNotSchedule", "ScheduleAnyway"]
-        yield errors.not_supported(f"{path}.whenUnsatisfiable", action, choices)
-
-
-def _constraint_options(item: Tree, path: str) -> Errors:
+def _domains(item: Tree, path: str) -> Errors:
     domains, action = item.get("minDomains"), item.get("whenUnsatisfiable", "")
-    if domains is not None:
-        if domains <= 0:
-            yield errors.invalid(f"{path}.minDomains", domains, NOT_POSITIVE)
-        if action != "DoNotSchedule":
-            detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-            yield errors.invalid(f"{path}.minDomains", domains, detail)
-    for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-        policy = item.get(field)
-        if policy is not None and policy not in ("Honor", "Ignore"):
-            yield errors.not_supported(f"{path}.{field}", policy, ["Honor", "Ignore"])
-    yield from match_label_keys(item, path)
-    yield from labels.validate_selector(item.get("labelSelector"), f"{path}.labelSelector")
+    if domains is not None and action != "DoNotSchedule":
+        detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+        yield errors.invalid(f"{path}.minDomains", domains, detail)
+
+
+_SPREAD = "core.v1.TopologySpreadConstraint"
+_CONSTRAINT = rules.fields(
+    _SPREAD,
+    rules.always("maxSkew", rules.at_least(1, NOT_POSITIVE), default=0),
+    rules.required("topologyKey", detail="can not be empty"),
+    rules.always("whenUnsatisfiable", rules.enum(*rules.choices(_SPREAD, "whenUnsatisfiable"))),
+)
+_OPTIONS = rules.fields(
+    _SPREAD,
+    rules.optional("minDomains", rules.at_least(1, NOT_POSITIVE)),
+    _domains,
+    rules.maybe_one_of("nodeAffinityPolicy"),
+    rules.maybe_one_of("nodeTaintsPolicy"),
+    match_label_keys,
+    rules.optional("labelSelector", labels.validate_selector),
+)
 
 
 def validate_gates(gates: list[Tree], path: str) -> Errors:
     """Scheduling gates."""
-    seen: set[str] = set()
+    unique = rules.Unique()
     for index, gate in enumerate(gates):
         name = gate.get("name", "")
         yield from labels.validate_key(name, f"{path}[{index}]")
-        if name in seen:
-            yield errors.duplicate(f"{path}[{index}]", name)
-        seen.add(name)
+        yield from unique(name, f"{path}[{index}]")

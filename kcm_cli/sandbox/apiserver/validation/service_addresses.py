@@ -6,10 +6,12 @@ Source: pkg/apis/core/validation/validation.go#ValidateServiceClusterIPsRelatedF
 from collections.abc import Sequence
 
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, rules
 
 FAMILIES = ("IPv4", "IPv6")
-POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_FAMILIES = rules.fields(
+    "core.v1.ServiceSpec", rules.each("ipFamilies", rules.enum(*FAMILIES), key=""), rules.maybe_one_of("ipFamilyPolicy")
+)
 
 
 def is_headless(spec: Tree) -> bool:
@@ -22,15 +24,14 @@ def validate_cluster_ips(spec: Tree, known: Sequence[str]) -> Errors:
     if spec.get("type") == "ExternalName":
         return
     yield from _singular(spec)
-    yield from _families(spec)
+    yield from _FAMILIES(spec, "spec")
     values = spec.get("clusterIPs") or []
     broken: list[FieldError] = []
     for index, value in enumerate(values):
-        if index == 0 and value == "None":
-            if len(values) > 1:
-                broken.append(errors.invalid("spec.clusterIPs", values, "'None' must be the first and only value"))
-        else:
+        if index or value != "None":
             broken += addresses.legacy_ip(value, f"spec.clusterIPs[{index}]", known)
+        elif len(values) > 1:
+            broken.append(errors.invalid("spec.clusterIPs", values, "'None' must be the first and only value"))
     yield from broken
     if len(values) > 2:
         yield errors.invalid("spec.clusterIPs", values, "may only hold up to 2 values")
@@ -47,19 +48,6 @@ def _singular(spec: Tree) -> Errors:
     if not value and values:
         return [errors.invalid("spec.clusterIPs", values, "must be empty when `clusterIP` is not specified")]
     return []
-
-
-def _families(spec: Tree) -> Errors:
-    seen: set[str] = set()
-    for index, family in enumerate(spec.get("ipFamilies") or ()):
-        if family not in FAMILIES:
-            yield errors.not_supported(f"spec.ipFamilies[{index}]", family, FAMILIES)
-        if family in seen:
-            yield errors.duplicate(f"spec.ipFamilies[{index}]", family)
-        seen.add(family)
-    policy = spec.get("ipFamilyPolicy")
-    if policy is not None and policy not in POLICIES:
-        yield errors.not_supported("spec.ipFamilyPolicy", policy, POLICIES)
 
 
 def _match(spec: Tree, values: list[str]) -> Errors:

@@ -1,70 +1,75 @@
-"""Projected volumes: several sources in one directory.
+"""Files in volumes: keys of Secrets and ConfigMaps, facts about the pod, and several such sources in one directory.
 
-Source: pkg/apis/core/validation/validation.go#validateProjectionSources.
+Source: pkg/apis/core/validation/validation.go#validateProjectionSources, #validateKeyToPath,
+#validateDownwardAPIVolumeFile.
 """
 
-from collections.abc import Callable
-
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, file_paths
+from kcm_cli.sandbox.apiserver.validation import errors, file_paths, rules
+from kcm_cli.sandbox.apiserver.validation.container_env import VOLUME_FIELDS, field_selector, resource_selector
 
-_MIN_TOKEN_S, _MAX_TOKEN_S = 600, 2**32
-_CLASH = "conflicting duplicate paths"
-Check = Callable[[Tree, str], Errors]
+TOKEN_SECONDS = rules.every(
+    rules.at_least(600, "may not specify a duration less than 10 minutes"),
+    rules.at_most(2**32, "may not specify a duration larger than 2^32 seconds"),
+)
+"""For how long a token may be valid."""
+
+DEFAULT_MODE = rules.optional("defaultMode", file_paths.mode)
+_PATH = rules.always("path", file_paths.not_reserved)
+_FACT = field_selector(*VOLUME_FIELDS)
+
+key_to_path = rules.fields(
+    "", rules.required("key"), rules.required("path"), _PATH, rules.optional("mode", file_paths.mode)
+)
+"""One key and the file that it becomes."""
+
+KEYS = rules.each("items", key_to_path)
 
 
-def validate_projected(source: Tree, path: str, item_check: Check, downward_check: Check) -> Errors:
+def _fact(item: Tree, path: str) -> Errors:
+    field, resource = item.get("fieldRef"), item.get("resourceFieldRef")
+    if field is not None:
+        yield from _FACT(field, f"{path}.fieldRef")
+        if resource is not None:
+            yield errors.invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously")
+    elif resource is not None:
+        yield from resource_selector(resource, f"{path}.resourceFieldRef", volume=True)
+    else:
+        yield errors.required(path, "one of fieldRef and resourceFieldRef is required")
+
+
+downward_file = rules.fields("", rules.required("path"), _PATH, _fact, rules.optional("mode", file_paths.mode))
+"""One fact about the pod and the file that it becomes."""
+
+_TOKEN = rules.fields("", rules.always("expirationSeconds", TOKEN_SECONDS, default=0))
+_PROJECTED, _NAMED = rules.fields("", DEFAULT_MODE), rules.fields("", rules.required("name"))
+_TOKEN_PATH = rules.fields("", rules.required("path", file_paths.not_reserved))
+
+
+def validate_projected(source: Tree, path: str) -> Errors:
     """All sources; no two write the same file."""
-    yield from file_paths.mode(source.get("defaultMode"), f"{path}.defaultMode")
     taken: set[str] = set()
+
+    def clash(target: str, shown: str) -> Errors:
+        if target in taken:
+            yield errors.invalid(path, shown, "conflicting duplicate paths")
+        elif target:
+            taken.add(target)
+
+    yield from _PROJECTED(source, path)
     for index, part in enumerate(source.get("sources") or ()):
         place = f"{path}.sources[{index}]"
         for kind in ("secret", "configMap"):
-            items = part.get(kind)
-            if items is not None:
-                yield from _items(items, f"{place}.{kind}", path, taken, item_check)
-        if (downward := part.get("downwardAPI")) is not None:
-            yield from _downward(downward, f"{place}.downwardAPI", path, taken, downward_check)
+            if (items := part.get(kind)) is not None:
+                yield from _NAMED(items, f"{place}.{kind}")
+                for number, item in enumerate(items.get("items") or ()):
+                    yield from key_to_path(item, f"{place}.{kind}.items[{number}]")
+                    yield from clash(item.get("path", ""), items.get("name", ""))
+        for item in (part.get("downwardAPI") or {}).get("items") or ():
+            yield from downward_file(item, f"{place}.downwardAPI")
+            yield from clash(item.get("path", ""), item.get("path", ""))
         if (token := part.get("serviceAccountToken")) is not None:
-            yield from _token(token, f"{place}.serviceAccountToken", path)
+            yield from _TOKEN(token, f"{place}.serviceAccountToken")
+            yield from _TOKEN_PATH(token, path)
         if len(part) > 1:
             yield errors.forbidden(place, "may not specify more than 1 volume type per source")
-
-
-def _claim_path(target: str, shown: str, path: str, taken: set[str]) -> Errors:
-    if not target:
-        return []
-    if target in taken:
-        return [errors.invalid(path, shown, _CLASH)]
-    taken.add(target)
-    return []
-
-
-def _items(items: Tree, place: str, path: str, taken: set[str], check: Check) -> Errors:
-    name = items.get("name", "")
-    if not name:
-        yield errors.required(f"{place}.name")
-    for index, item in enumerate(items.get("items") or ()):
-        yield from check(item, f"{place}.items[{index}]")
-        yield from _claim_path(item.get("path", ""), name, path, taken)
-
-
-def _downward(downward: Tree, place: str, path: str, taken: set[str], check: Check) -> Errors:
-    for item in downward.get("items") or ():
-        yield from check(item, place)
-        target = item.get("path", "")
-        yield from _claim_path(target, target, path, taken)
-
-
-def _token(token: Tree, place: str, path: str) -> Errors:
-    seconds = token.get("expirationSeconds", 0)
-    if seconds < _MIN_TOKEN_S:
-        yield errors.invalid(f"{place}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
-    if seconds > _MAX_TOKEN_S:
-        detail = "may not specify a duration larger than 2^32 seconds"
-        yield errors.invalid(f"{place}.expirationSeconds", seconds, detail)
-    target = token.get("path", "")
-    if not target:
-        yield errors.required(f"{path}.path")
-        return
-    yield from file_paths.not_reserved(target, f"{path}.path")

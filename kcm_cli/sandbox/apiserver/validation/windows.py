@@ -6,9 +6,8 @@ Source: pkg/apis/core/validation/validation.go#validateWindows, #validateWindows
 import re
 from collections.abc import Iterator
 
-from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 _SPEC_MAX_KIB = 64
 _DOMAIN_MAX, _USER_MAX = 256, 104
@@ -21,21 +20,11 @@ _domain = re.compile(rf"{_LABEL}(?:\.{_LABEL})*").fullmatch
 _bad_user = re.compile(r'["/\\:;|=,+*?<>@\[\]]').search
 _dots_only = re.compile(r"[. ]+").fullmatch
 _POD_FIELDS = (
-    ("securityContext.appArmorProfile", "appArmorProfile", False),
-    ("securityContext.seLinuxOptions", "seLinuxOptions", False),
-    ("hostUsers", "hostUsers", True),
-    ("hostPID", "hostPID", True),
-    ("hostIPC", "hostIPC", True),
-    ("securityContext.seccompProfile", "seccompProfile", False),
-    ("securityContext.fsGroup", "fsGroup", False),
-    ("securityContext.fsGroupChangePolicy", "fsGroupChangePolicy", False),
-    ("securityContext.sysctls", "sysctls", False),
-    ("shareProcessNamespace", "shareProcessNamespace", True),
-    ("securityContext.runAsUser", "runAsUser", False),
-    ("securityContext.runAsGroup", "runAsGroup", False),
-    ("securityContext.supplementalGroups", "supplementalGroups", False),
-    ("securityContext.supplementalGroupsPolicy", "supplementalGroupsPolicy", False),
-    ("securityContext.seLinuxChangePolicy", "seLinuxChangePolicy", False),
+    *("securityContext.appArmorProfile", "securityContext.seLinuxOptions", "hostUsers", "hostPID", "hostIPC"),
+    *("securityContext.seccompProfile", "securityContext.fsGroup", "securityContext.fsGroupChangePolicy"),
+    *("securityContext.sysctls", "shareProcessNamespace", "securityContext.runAsUser", "securityContext.runAsGroup"),
+    *("securityContext.supplementalGroups", "securityContext.supplementalGroupsPolicy"),
+    "securityContext.seLinuxChangePolicy",
 )
 _NEVER_FALSE = ("hostUsers", "shareProcessNamespace")
 _CONTAINER_FIELDS = (
@@ -60,22 +49,11 @@ def containers_of(spec: Tree, path: str) -> Iterator[tuple[Tree, str]]:
             yield container, f"{path}.{kind}[{index}]"
 
 
-def validate_options(options: Tree | None, path: str) -> Errors:
-    """The Windows options of a security context."""
-    if options is None:
-        return
-    name = options.get("gmsaCredentialSpecName")
-    if name is not None:
-        yield from errors.invalid_each(f"{path}.gmsaCredentialSpecName", name, names.dns1123_subdomain(name))
-    spec = options.get("gmsaCredentialSpec")
-    if spec == "":
-        yield errors.invalid(f"{path}.gmsaCredentialSpec", spec, "gmsaCredentialSpec cannot be an empty string")
-    elif spec is not None and len(spec.encode()) > _SPEC_MAX_KIB * 1024:
-        detail = f"gmsaCredentialSpec size must be under {_SPEC_MAX_KIB} KiB"
-        yield errors.invalid(f"{path}.gmsaCredentialSpec", spec, detail)
-    user = options.get("runAsUserName")
-    if user is not None:
-        yield from errors.invalid_each(f"{path}.runAsUserName", user, _user_name(user))
+def _credential(spec: str, path: str) -> Errors:
+    if not spec:
+        yield errors.invalid(path, spec, "gmsaCredentialSpec cannot be an empty string")
+    elif len(spec.encode()) > _SPEC_MAX_KIB * 1024:
+        yield errors.invalid(path, spec, f"gmsaCredentialSpec size must be under {_SPEC_MAX_KIB} KiB")
 
 
 def _user_name(value: str) -> list[str]:
@@ -103,38 +81,42 @@ def _user_name(value: str) -> list[str]:
     return found
 
 
+validate_options = rules.fields(
+    "",
+    rules.optional("gmsaCredentialSpecName", rules.SUBDOMAIN),
+    rules.optional("gmsaCredentialSpec", _credential),
+    rules.optional("runAsUserName", rules.form(_user_name)),
+)
+"""The Windows options of a security context."""
+
+
 def validate_os(spec: Tree, path: str) -> Errors:
     """The pod's operating system, and what goes with it."""
     name = spec["os"].get("name", "")
     if not name:
-        return [errors.required(f"{path}.os.name")]
-    if name == "linux":
-        return _linux(spec, path)
-    if name == "windows":
-        return _windows(spec, path)
-    return [errors.not_supported(f"{path}.os", name, ["linux", "windows"])]
+        yield errors.required(f"{path}.os.name")
+    elif name not in _OF_POD:
+        yield errors.not_supported(f"{path}.os", name, ["linux", "windows"])
+    else:
+        yield from _OF_POD[name](spec, path)
+        for container, place in containers_of(spec, path):
+            yield from _OF_CONTAINER[name](container.get("securityContext") or {}, f"{place}.securityContext")
 
 
-def _linux(spec: Tree, path: str) -> Errors:
-    if (spec.get("securityContext") or {}).get("windowsOptions") is not None:
-        yield errors.forbidden(f"{path}.securityContext.windowsOptions", _NOT_LINUX)
-    for container, place in containers_of(spec, path):
-        if (container.get("securityContext") or {}).get("windowsOptions") is not None:
-            yield errors.forbidden(f"{place}.securityContext.windowsOptions", _NOT_LINUX)
-
-
-def _windows(spec: Tree, path: str) -> Errors:
-    context = spec.get("securityContext") or {}
-    for place, field, in_spec in _POD_FIELDS:
-        value = (spec if in_spec else context).get(field)
+def _not_of_pod(spec: Tree, path: str) -> Errors:
+    for place in _POD_FIELDS:
+        within, _, field = place.rpartition(".")
+        value = ((spec.get(within) or {}) if within else spec).get(field)
         said = field in _NEVER_FALSE if value is False else value is not None and value != []
         if said:
             yield errors.forbidden(f"{path}.{place}", _NO)
-    for container, place in containers_of(spec, path):
-        own = container.get("securityContext") or {}
-        for field in _CONTAINER_FIELDS:
-            if own.get(field) is not None:
-                yield errors.forbidden(f"{place}.securityContext.{field}", _NO)
+
+
+_OF_CONTAINER = {
+    "linux": rules.fields("", rules.forbidden("windowsOptions", _NOT_LINUX, zero=False)),
+    "windows": rules.fields("", *(rules.forbidden(field, _NO, zero=False) for field in _CONTAINER_FIELDS)),
+}
+_OF_POD = {"linux": rules.fields("", rules.optional("securityContext", _OF_CONTAINER["linux"])), "windows": _not_of_pod}
 
 
 def validate_host_process(spec: Tree, path: str) -> Errors:

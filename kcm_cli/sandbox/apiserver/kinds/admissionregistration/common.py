@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from kcm_cli.api.policy_expressions import environment, problem, variable_type
@@ -15,7 +16,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.parts import bump_generation
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, name_of, number
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 Variables = Mapping[str, cel.Type] | None
 """The types of a policy's variables; None for one without any."""
@@ -29,12 +30,24 @@ def is_identifier(name: str) -> bool:
 
 
 def validate_expression(
-    text: str,
+    holder: Tree,
     path: str,
     returns: Sequence[cel.Type],
     known: cel.Environment,
+    missing: str = "",
 ) -> Errors:
-    """An expression that must evaluate to one of these types (none: to anything). known: see ``environment``."""
+    """The expression of an object, which must evaluate to one of these types (none: to anything).
+
+    known: see ``environment``. missing: the detail of the error for none.
+    """
+    text, place = holder.get("expression", ""), f"{path}.expression"
+    if not text.strip():
+        return [errors.required(place, missing)]
+    return checked_expression(text, place, returns, known)
+
+
+def checked_expression(text: str, path: str, returns: Sequence[cel.Type], known: cel.Environment) -> Errors:
+    """The same for the text of one."""
     why = problem(text, known, returns)
     return [errors.invalid(path, text, why)] if why else []
 
@@ -116,15 +129,19 @@ def bump_if_changed(field: str) -> Callable[[Tree, Tree], None]:
     return prepare
 
 
-WEBHOOKS = Strategy(
+POLICY_STRATEGY = Strategy(
     namespaced=False,
+    names=metadata.subdomain,
+    core_finalizers=False,
     on_create=parts.first_generation,
-    on_update=bump_if_changed("webhooks"),
+    on_update=parts.bump_if_spec_changed,
     needs_version_on_update=True,
-    check_create=admissionregistration_webhooks.validate_webhooks,
-    check_update=admissionregistration_webhooks.validate_webhooks_update,
+    update_steps=("name", "rules"),
     warn=of_admission,
 )
+"""What policies and their bindings have in common."""
+
+WEBHOOKS = replace(POLICY_STRATEGY, on_update=bump_if_changed("webhooks"), check=admissionregistration_webhooks.check)
 
 
 def _webhooks(doc: Tree, now: datetime) -> list[object]:

@@ -17,13 +17,10 @@ from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata
-
-_STATUSES = ("True", "False", "Unknown")
-_GROUP_MAX, _VERSION_MAX = 20_000, 1_000
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
 
 
-def validate_api_service(doc: Tree) -> Errors:
+def _check(doc: Tree, old: Tree | None) -> Errors:
     spec = doc.get("spec") or {}
     group, version = spec.get("group", ""), spec.get("version", "")
     expected = f"{version}.{group}"
@@ -33,18 +30,50 @@ def validate_api_service(doc: Tree) -> Errors:
             return messages
         return [] if name == expected else [f'must be `spec.version+"."+spec.group`: {quote(expected)}']
 
-    found = [*metadata.validate_plain_meta(doc["metadata"], False, rule)]
+    if old is not None:
+        yield from metadata.validate_plain_meta_update(doc["metadata"], old["metadata"])
+    yield from metadata.validate_plain_meta(doc["metadata"], False, rule)
     if not group and version != "v1":
-        found.append(errors.required("spec.group", "only v1 may have an empty group and it better be legacy kube"))
-    if group:
-        found += errors.invalid_each("spec.group", group, names.dns1123_subdomain(group))
-    found += errors.invalid_each("spec.version", version, names.dns1035_label(version))
-    for field, most in (("groupPriorityMinimum", _GROUP_MAX), ("versionPriority", _VERSION_MAX)):
-        value = spec.get(field, 0)
-        if not 0 < value <= most:
-            found.append(errors.invalid(f"spec.{field}", value, f"must be positive and less than {most}"))
-    service = spec.get("service")
-    return [*found, *(_local(spec) if service is None else _remote(spec, service))]
+        yield errors.required("spec.group", "only v1 may have an empty group and it better be legacy kube")
+    yield from _SPEC(spec, "spec")
+    yield from _local(spec) if spec.get("service") is None else _remote(spec)
+
+
+def _priority(most: int) -> rules.Rule:
+    return rules.between(1, most, f"must be positive and less than {most}")
+
+
+_SPEC = rules.fields(
+    "",
+    rules.nonempty("group", rules.SUBDOMAIN),
+    rules.always("version", rules.form(names.dns1035_label)),
+    rules.always("groupPriorityMinimum", _priority(20_000), default=0),
+    rules.always("versionPriority", _priority(1_000), default=0),
+)
+
+
+def _port(port: int, path: str) -> Errors:
+    if messages := names.port_number(port):
+        yield errors.invalid(path, port, f"port is not valid: {', '.join(messages)}")
+
+
+_SERVICE = rules.fields("", rules.required("namespace"), rules.required("name"), rules.always("port", _port, default=0))
+
+
+def _remote(spec: Tree) -> Errors:
+    yield from _SERVICE(spec["service"], "spec.service")
+    if spec.get("insecureSkipTLSVerify") and _bundle_size(spec):
+        yield errors.invalid("spec.insecureSkipTLSVerify", True, "may not be true if caBundle is present")
+
+
+_STATUS = rules.fields(
+    "", rules.each("conditions", rules.fields("", rules.always("status", rules.enum("True", "False", "Unknown"))))
+)
+
+
+def _check_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_plain_meta_update(new["metadata"], old["metadata"])
+    yield from _STATUS(new.get("status") or {}, "status")
 
 
 def _bundle_size(spec: Tree) -> int:
@@ -59,28 +88,6 @@ def _local(spec: Tree) -> Errors:
         yield errors.invalid("spec.caBundle", f"{size} bytes", "local APIServices may not have a caBundle")
     if spec.get("insecureSkipTLSVerify"):
         yield errors.invalid("spec.insecureSkipTLSVerify", True, "local APIServices may not have insecureSkipTLSVerify")
-
-
-def _remote(spec: Tree, service: Tree) -> Errors:
-    fields = ("namespace", "name")
-    yield from (errors.required(f"spec.service.{field}") for field in fields if not service.get(field))
-    port = service.get("port", 0)
-    if messages := names.port_number(port):
-        yield errors.invalid("spec.service.port", port, f"port is not valid: {', '.join(messages)}")
-    if spec.get("insecureSkipTLSVerify") and _bundle_size(spec):
-        yield errors.invalid("spec.insecureSkipTLSVerify", True, "may not be true if caBundle is present")
-
-
-def validate_api_service_update(new: Tree, old: Tree) -> Errors:
-    return [*metadata.validate_plain_meta_update(new["metadata"], old["metadata"]), *validate_api_service(new)]
-
-
-def validate_api_service_status(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_plain_meta_update(new["metadata"], old["metadata"])
-    for index, condition in enumerate((new.get("status") or {}).get("conditions") or ()):
-        status, path = condition.get("status", ""), f"status.conditions[{index}].status"
-        if status not in _STATUSES:
-            yield errors.not_supported(path, status, _STATUSES)
 
 
 def _defaults(doc: Tree) -> None:
@@ -133,9 +140,8 @@ KIND = Kind(
         on_status=_service_status,
         stamp=_stamp_service,
         needs_version_on_update=True,
-        check_create=validate_api_service,
-        check_update=validate_api_service_update,
-        check_status=validate_api_service_status,
+        check=_check,
+        check_status=_check_status,
     ),
     table=Layout(
         (

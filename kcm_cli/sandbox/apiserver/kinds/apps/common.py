@@ -2,9 +2,10 @@
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.intstr import IntOrString
+from kcm_cli.sandbox.apiserver.strategy.base import CheckUpdate
 from kcm_cli.sandbox.apiserver.tables.column import Column
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, pod_template
+from kcm_cli.sandbox.apiserver.validation import errors, labels, numbers, pod_template, rules
 from kcm_cli.sandbox.apiserver.validation.replicas import template_of
 
 
@@ -16,18 +17,21 @@ def amount(value: IntOrString) -> int:
     return int(text) if text.lstrip("+-").isdecimal() and text.count("-") + text.count("+") < 2 else 0
 
 
-def not_decremented(new: Tree, old: Tree, field: str, path: str) -> Errors:
-    """A counter that only rises. Absent counts as lower than anything."""
-    value, known = new.get(field), old.get(field)
-    if known is None or (value is not None and value >= known):
-        return []
-    return [errors.invalid(f"{path}.{field}", value or 0, "cannot be decremented")]
+def not_decremented(name: str) -> CheckUpdate:
+    """A counter of the status that only rises. Absent counts as lower than anything."""
+
+    def check(new: Tree, old: Tree) -> Errors:
+        value, known = ((doc.get("status") or {}).get(name) for doc in (new, old))
+        if known is not None and (value is None or value < known):
+            yield errors.invalid(f"status.{name}", value or 0, "cannot be decremented")
+
+    return check
 
 
 def validate_replica_template(spec: Tree, known: Tree | None) -> Errors:
     """Selector and template of a Deployment or ReplicaSet."""
     selector = spec.get("selector")
-    yield from _selector(selector, "deployment")
+    yield from validate_selector(selector, "deployment")
     compiled = labels.compile_selector(selector)
     if compiled is None:
         yield errors.invalid("spec.selector", labels.shown(selector), "invalid label selector")
@@ -38,20 +42,32 @@ def validate_replica_template(spec: Tree, known: Tree | None) -> Errors:
     yield from pod_template.validate_long_running(template, "spec.template", "ReplicaSet")
 
 
-def _selector(selector: Tree | None, kind: str) -> Errors:
+def validate_selector(selector: Tree | None, kind: str) -> Errors:
+    """A selector that is there, and selects by something."""
     if selector is None:
         yield errors.required("spec.selector")
         return
     yield from labels.validate_selector(selector, "spec.selector")
-    if labels.selector_is_empty(selector):
+    yield from not_empty(selector, kind)
+
+
+def not_empty(selector: Tree | None, kind: str) -> Errors:
+    """A selector that, if it is there, selects by something."""
+    if selector is not None and labels.selector_is_empty(selector):
         yield errors.invalid("spec.selector", labels.shown(selector), f"empty selector is invalid for {kind}")
 
 
 def validate_immutable_selector(new: Tree, old: Tree) -> Errors:
     selector = new["spec"].get("selector")
-    if selector == old["spec"].get("selector"):
-        return []
-    return [errors.invalid("spec.selector", labels.shown(selector), errors.IMMUTABLE)]
+    return errors.fixed("spec.selector", selector, old["spec"].get("selector"), labels.shown(selector))
+
+
+ROLLING = (
+    rules.always("maxUnavailable", numbers.count_or_percent, default=0),
+    rules.always("maxSurge", numbers.count_or_percent, default=0),
+    rules.always("maxUnavailable", numbers.at_most_100_percent, default=0),
+)
+"""How many pods may be missing, or be too many, during a rolling update."""
 
 
 def shown_strategy(strategy: Tree) -> Tree:

@@ -11,29 +11,18 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
+
+_REVISION = rules.fields("", rules.optional("revision", rules.COUNT))
 
 
-def validate_revision(doc: Tree) -> Errors:
-    yield from _revision(doc)
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    yield from _REVISION(doc, "")
     data = doc.get("data")
-    if data is None:
+    if old is None and data is None:
         yield errors.required("data", "data is mandatory")
-    elif not isinstance(data, dict):
+    elif old is None and not isinstance(data, dict):
         yield errors.required("data", "data must be a valid JSON object")
-
-
-def _revision(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    revision = doc.get("revision", 0)
-    if not revision >= 0:
-        yield errors.invalid("revision", revision, errors.NEGATIVE)
-
-
-def validate_revision_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from _revision(new)
-    yield from errors.fixed("data", new.get("data"), old.get("data"))
 
 
 def _cells(doc: Tree, now: datetime) -> list[object]:
@@ -50,8 +39,10 @@ KIND = Kind(
     "apps",
     "controllerrevisions",
     strategy=Strategy(
-        check_create=validate_revision,
-        check_update=validate_revision_update,
+        names=metadata.subdomain,
+        check=_check,
+        check_change=lambda new, old: errors.fixed("data", new.get("data"), old.get("data")),
+        update_steps=("metadata", "name", "rules", "change"),
     ),
     table=Layout(
         (

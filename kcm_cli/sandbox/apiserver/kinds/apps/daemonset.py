@@ -12,85 +12,63 @@ from kcm_cli.sandbox.apiserver.kinds.apps import common
 from kcm_cli.sandbox.apiserver.kinds.apps.common import shown_strategy, validate_immutable_selector
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, number, wide
 from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, containers, label_set, selector_text
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers, pod_template
+from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers, pod_template, rules
 from kcm_cli.sandbox.apiserver.validation.replicas import template_of
 
-_DS_COUNTERS = (
-    "currentNumberScheduled",
-    "numberMisscheduled",
-    "desiredNumberScheduled",
-    "numberReady",
-    "observedGeneration",
-    "updatedNumberScheduled",
-    "numberAvailable",
-    "numberUnavailable",
-    "collisionCount",
-)
 
-
-def validate_daemon_set(doc: Tree) -> Errors:
-    return [*metadata.validate_meta(doc["metadata"], True, metadata.subdomain), *_daemon_set_spec(doc["spec"])]
-
-
-def validate_daemon_set_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from validate_immutable_selector(new, old)
-    lenient = labels.has_invalid_value(old["spec"].get("selector"))
-    yield from _daemon_set_spec(new["spec"], old["spec"], lenient=lenient)
-
-
-def validate_daemon_set_status(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    status = new.get("status") or {}
-    yield from numbers.non_negative(status, _DS_COUNTERS, "status")
-    yield from common.not_decremented(status, old.get("status") or {}, "collisionCount", "status")
-
-
-def _daemon_set_spec(spec: Tree, known: Tree | None = None, *, lenient: bool = False) -> Errors:
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    spec, known = doc["spec"], None if old is None else old["spec"]
     selector, template = spec.get("selector"), spec.get("template") or {}
+    lenient = labels.has_invalid_value((known or {}).get("selector"))
     yield from labels.validate_selector(selector, "spec.selector", lenient_values=lenient)
     compiled = labels.compile_selector(selector)
     if compiled is not None:
         yield from pod_template.validate_match(template, compiled, "spec.template")
-    if selector is not None and labels.selector_is_empty(selector):
-        yield errors.invalid("spec.selector", labels.shown(selector), "empty selector is invalid for daemonset")
+    yield from common.not_empty(selector, "daemonset")
     yield from pod_template.validate_template(template, "spec.template", template_of(known))
     yield from pod_template.validate_long_running(template, "spec.template", "DaemonSet")
-    yield from numbers.non_negative(spec, ("minReadySeconds",), "spec")
-    yield from _daemon_set_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy")
-    yield from numbers.non_negative(spec, ("revisionHistoryLimit",), "spec")
+    yield from _SPEC(spec, "spec")
 
 
-def _daemon_set_strategy(strategy: Tree, path: str) -> Errors:
+def _strategy(strategy: Tree, path: str) -> Errors:
     match strategy.get("type"):
         case "OnDelete":
-            return []
+            return ()
         case "RollingUpdate":
-            rolling = strategy.get("rollingUpdate")
-            if rolling is None:
-                return [errors.required(f"{path}.rollingUpdate")]
-            return _rolling_daemon_set(rolling, f"{path}.rollingUpdate")
+            return _ROLLING(strategy, path)
         case _:
             return [errors.not_supported(path, shown_strategy(strategy), ["RollingUpdate", "OnDelete"])]
 
 
-def _rolling_daemon_set(rolling: Tree, path: str) -> Errors:
+def _surges_or_misses(rolling: Tree, path: str) -> Errors:
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    yield from numbers.count_or_percent(unavailable, f"{path}.maxUnavailable")
-    yield from numbers.count_or_percent(surge, f"{path}.maxSurge")
-    yield from numbers.at_most_100_percent(unavailable, f"{path}.maxUnavailable")
-    yield from numbers.at_most_100_percent(surge, f"{path}.maxSurge")
     has_unavailable, has_surge = common.amount(unavailable) != 0, common.amount(surge) != 0
     if has_unavailable and has_surge:
         yield errors.invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero")
     elif not has_unavailable and not has_surge:
         yield errors.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
+
+
+_MOST = rules.always("maxSurge", numbers.at_most_100_percent, default=0)
+_ROLLING = rules.fields("", rules.present("rollingUpdate", rules.fields("", *common.ROLLING, _MOST, _surges_or_misses)))
+_SPEC = rules.fields(
+    "",
+    *rules.counters("minReadySeconds"),
+    rules.always("updateStrategy", _strategy, default={}),
+    *rules.counters("revisionHistoryLimit"),
+)
+_STATUS = rules.fields(
+    "",
+    *rules.counters("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"),
+    *rules.counters("observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable"),
+    *rules.counters("collisionCount"),
+)
 
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
@@ -182,9 +160,11 @@ KIND = Kind(
         on_create=_new_daemon_set,
         on_update=_daemon_set_update,
         on_status=parts.status_update,
-        check_create=validate_daemon_set,
-        check_update=validate_daemon_set_update,
-        check_status=validate_daemon_set_status,
+        names=metadata.subdomain,
+        check=_check,
+        check_change=validate_immutable_selector,
+        update_steps=("metadata", "change", "rules"),
+        check_status=status_check(_STATUS, common.not_decremented("collisionCount")),
         warn=of_daemon_set,
     ),
     table=Layout(

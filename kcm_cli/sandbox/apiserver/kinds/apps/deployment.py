@@ -19,84 +19,65 @@ from kcm_cli.sandbox.apiserver.kinds.apps.common import (
 )
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields, new_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, wide
 from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, NONE, containers, selector_text
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, numbers
-from kcm_cli.sandbox.apiserver.validation.replicas import validate_available_within_ready
-
-_DEPLOYMENT_COUNTERS = (
-    "observedGeneration",
-    "replicas",
-    "updatedReplicas",
-    "readyReplicas",
-    "availableReplicas",
-    "unavailableReplicas",
-    "terminatingReplicas",
-    "collisionCount",
-)
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, numbers, rules
+from kcm_cli.sandbox.apiserver.validation.replicas import available_within_ready
 
 
-def validate_deployment(doc: Tree) -> Errors:
-    return [*metadata.validate_meta(doc["metadata"], True, metadata.subdomain), *_deployment_spec(doc["spec"])]
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    spec = doc["spec"]
+    yield from _REPLICAS(spec, "spec")
+    yield from validate_replica_template(spec, None if old is None else old["spec"])
+    yield from _SPEC(spec, "spec")
 
 
-def validate_deployment_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from _deployment_spec(new["spec"], old["spec"])
-    yield from validate_immutable_selector(new, old)
+def _strategy(strategy: Tree, path: str) -> Errors:
+    if strategy.get("type") in _STRATEGIES:
+        return _STRATEGIES[strategy["type"]](strategy, path)
+    return [errors.not_supported(path, shown_strategy(strategy), ["Recreate", "RollingUpdate"])]
 
 
-def validate_deployment_status(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    status = new.get("status") or {}
-    yield from numbers.non_negative(status, _DEPLOYMENT_COUNTERS, "status")
-    yield from numbers.not_above(
-        status, ("updatedReplicas", "readyReplicas", "availableReplicas"), "replicas", "status"
-    )
-    yield from validate_available_within_ready(status)
-    yield from common.not_decremented(status, old.get("status") or {}, "collisionCount", "status")
+def _moves(rolling: Tree, path: str) -> Errors:
+    unavailable = rolling.get("maxUnavailable", 0)
+    if common.amount(unavailable) == 0 and common.amount(rolling.get("maxSurge", 0)) == 0:
+        yield errors.invalid(f"{path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
 
 
-def _deployment_spec(spec: Tree, known: Tree | None = None) -> Errors:
-    yield from numbers.non_negative(spec, ("replicas",), "spec")
-    yield from validate_replica_template(spec, known)
-    yield from _deployment_strategy(spec.get("strategy") or {}, "spec.strategy")
-    yield from numbers.non_negative(
-        spec, ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"), "spec"
-    )
+def _deadline(spec: Tree, path: str) -> Errors:
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
-        yield errors.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
+        yield errors.invalid(f"{path}.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
 
 
-def _deployment_strategy(strategy: Tree, path: str) -> Errors:
-    rolling = strategy.get("rollingUpdate")
-    match strategy.get("type"):
-        case "Recreate":
-            if rolling is None:
-                return []
-            detail = "may not be specified when strategy `type` is 'Recreate'"
-            return [errors.forbidden(f"{path}.rollingUpdate", detail)]
-        case "RollingUpdate":
-            if rolling is None:
-                return [errors.required(f"{path}.rollingUpdate", "this should be defaulted and never be nil")]
-            return _rolling_deployment(rolling, f"{path}.rollingUpdate")
-        case _:
-            return [errors.not_supported(path, shown_strategy(strategy), ["Recreate", "RollingUpdate"])]
-
-
-def _rolling_deployment(rolling: Tree, path: str) -> Errors:
-    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    yield from numbers.count_or_percent(unavailable, f"{path}.maxUnavailable")
-    yield from numbers.count_or_percent(surge, f"{path}.maxSurge")
-    if common.amount(unavailable) == 0 and common.amount(surge) == 0:
-        yield errors.invalid(f"{path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
-    yield from numbers.at_most_100_percent(unavailable, f"{path}.maxUnavailable")
+_ROLLING = rules.fields("", *common.ROLLING[:2], _moves, common.ROLLING[2])
+_NO_ROLLING = "may not be specified when strategy `type` is 'Recreate'"
+_STRATEGIES = {
+    "Recreate": rules.fields("", rules.forbidden("rollingUpdate", _NO_ROLLING, zero=False)),
+    "RollingUpdate": rules.fields(
+        "", rules.present("rollingUpdate", _ROLLING, detail="this should be defaulted and never be nil")
+    ),
+}
+_REPLICAS = rules.fields("", *rules.counters("replicas"))
+_SPEC = rules.fields(
+    "",
+    rules.always("strategy", _strategy, default={}),
+    *rules.counters("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"),
+    _deadline,
+)
+_BOUNDED = ("updatedReplicas", "readyReplicas", "availableReplicas")
+_STATUS = rules.fields(
+    "",
+    *rules.counters("observedGeneration", "replicas", *_BOUNDED, "unavailableReplicas", "terminatingReplicas"),
+    *rules.counters("collisionCount"),
+    numbers.not_above("replicas", *_BOUNDED),
+    available_within_ready,
+)
 
 
 _DEPLOYMENT = (*ONE_REPLICA, ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600))
@@ -149,9 +130,10 @@ KIND = Kind(
         on_create=new_with_template,
         on_update=_deployment_update,
         on_status=_deployment_status,
-        check_create=validate_deployment,
-        check_update=validate_deployment_update,
-        check_status=validate_deployment_status,
+        names=metadata.subdomain,
+        check=_check,
+        check_change=validate_immutable_selector,
+        check_status=status_check(_STATUS, common.not_decremented("collisionCount")),
         warn=warned.of_replicas,
     ),
     table=Layout(

@@ -6,7 +6,7 @@ pkg/registry/apps/statefulset/strategy.go, pkg/printers/internalversion/printers
 
 from datetime import datetime
 
-from kcm_cli.machinery import names
+from kcm_cli.machinery.intstr import IntOrString
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod, volumes
 from kcm_cli.sandbox.apiserver.defaulting.workloads import ONE_REPLICA, spec_of, zero_counters
 from kcm_cli.sandbox.apiserver.kinds.apps import common
@@ -21,87 +21,43 @@ from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, created
 from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, containers
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers, pod_annotations, pod_template
+from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers, pod_annotations, pod_template, rules
 from kcm_cli.sandbox.apiserver.validation.persistent_claim import validate_claim_spec
 
-_COUNTERS = (
-    "replicas",
-    "readyReplicas",
-    "currentReplicas",
-    "updatedReplicas",
-    "availableReplicas",
-    "observedGeneration",
-    "collisionCount",
-)
 _BOUNDED = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
 _MUTABLE = (
-    "replicas",
-    "template",
-    "updateStrategy",
-    "minReadySeconds",
-    "ordinals",
-    "revisionHistoryLimit",
+    *("replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit"),
     "persistentVolumeClaimRetentionPolicy",
 )
-_IMMUTABLE_SPEC = (
-    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
-)
 
 
-def validate_stateful_set(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.label)
-    yield from _spec(doc["spec"], new=True)
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    if old is None:
+        return _of_spec(doc["spec"], new=True)
+    known_bad = doc["spec"] != old["spec"] and any(_of_spec(old["spec"], new=False))
+    return _of_spec(doc["spec"], new=False, check_template=not known_bad)
 
 
-def validate_stateful_set_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    known_bad = any(_spec(old["spec"], new=False)) if new["spec"] != old["spec"] else False
-    yield from _spec(new["spec"], new=False, check_template=not known_bad)
-    changed = {key: value for key, value in new["spec"].items() if key not in _MUTABLE}
-    if changed != {key: value for key, value in old["spec"].items() if key not in _MUTABLE}:
+def _check_change(new: Tree, old: Tree) -> Errors:
+    after, before = ({key: value for key, value in doc["spec"].items() if key not in _MUTABLE} for doc in (new, old))
+    if after != before:
         yield errors.forbidden("spec", _IMMUTABLE_SPEC)
 
 
-def validate_stateful_set_status(new: Tree, old: Tree) -> Errors:
-    status = new.get("status") or {}
-    yield from numbers.non_negative(status, _COUNTERS, "status")
-    yield from numbers.not_above(status, _BOUNDED, "replicas", "status")
-    yield from numbers.not_above(status, ("availableReplicas",), "readyReplicas", "status")
+def _check_status(new: Tree, old: Tree) -> Errors:
+    yield from _STATUS(new.get("status") or {}, "status")
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from common.not_decremented(status, old.get("status") or {}, "collisionCount", "status")
+    yield from common.not_decremented("collisionCount")(new, old)
 
 
-def _spec(spec: Tree, *, new: bool, check_template: bool = True) -> Errors:
-    yield from _policies(spec)
-    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()) if new else ():
-        yield from validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec")
-    yield from numbers.non_negative(spec, ("replicas", "minReadySeconds"), "spec")
-    if (ordinals := spec.get("ordinals")) is not None:
-        yield from numbers.non_negative(ordinals, ("start",), "spec.ordinals")
-    service = spec.get("serviceName")
-    if new and service:
-        yield from errors.invalid_each("spec.serviceName", service, names.dns1123_label(service))
-    yield from _selector_and_template(spec, check_template)
+def _of_spec(spec: Tree, *, new: bool, check_template: bool = True) -> Errors:
+    yield from _SPEC[new](spec, "spec")
+    yield from common.validate_selector(spec.get("selector"), "statefulset")
+    yield from _template(spec, check_template)
     yield from pod_template.validate_long_running(spec.get("template") or {}, "spec.template", "StatefulSet")
 
 
-def _policies(spec: Tree) -> Errors:
-    management = spec.get("podManagementPolicy")
-    if not management:
-        yield errors.required("spec.podManagementPolicy")
-    elif management not in ("OrderedReady", "Parallel"):
-        yield errors.invalid("spec.podManagementPolicy", management, "must be 'OrderedReady' or 'Parallel'")
-    yield from _update_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy")
-    retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
-    for field in ("whenDeleted", "whenScaled"):
-        policy = retention.get(field, "Retain")
-        if policy not in ("Retain", "Delete"):
-            path = f"spec.persistentVolumeClaimRetentionPolicy.{field}"
-            yield errors.not_supported(path, policy, ["Retain", "Delete"])
-
-
-def _update_strategy(strategy: Tree, path: str) -> Errors:
+def _strategy(strategy: Tree, path: str) -> Errors:
     rolling = strategy.get("rollingUpdate")
     shown = rolling and {
         "Partition": rolling.get("partition", 0),
@@ -109,45 +65,77 @@ def _update_strategy(strategy: Tree, path: str) -> Errors:
     }
     match strategy.get("type"):
         case "" | None:
-            return [errors.required(path)]
+            yield errors.required(path)
         case "OnDelete":
-            if rolling is None:
-                return []
-            return [errors.invalid(f"{path}.rollingUpdate", shown, "only allowed for updateStrategy 'RollingUpdate'")]
+            if rolling is not None:
+                detail = "only allowed for updateStrategy 'RollingUpdate'"
+                yield errors.invalid(f"{path}.rollingUpdate", shown, detail)
         case "RollingUpdate":
-            return [] if rolling is None else _rolling(rolling, f"{path}.rollingUpdate")
+            yield from _ROLLING(strategy, path)
         case other:
             detail = "must be 'RollingUpdate' or 'OnDelete'"
-            return [errors.invalid(path, {"Type": other, "RollingUpdate": shown}, detail)]
+            yield errors.invalid(path, {"Type": other, "RollingUpdate": shown}, detail)
 
 
-def _rolling(rolling: Tree, path: str) -> Errors:
-    yield from numbers.non_negative(rolling, ("partition",), path)
-    unavailable = rolling.get("maxUnavailable")
-    if unavailable is not None:
-        yield from numbers.count_or_percent(unavailable, f"{path}.maxUnavailable")
-        if common.amount(unavailable) == 0:
-            yield errors.invalid(f"{path}.maxUnavailable", unavailable, "cannot be 0")
-        yield from numbers.at_most_100_percent(unavailable, f"{path}.maxUnavailable")
+def _management(policy: str, path: str) -> Errors:
+    if policy not in ("OrderedReady", "Parallel"):
+        yield errors.invalid(path, policy, "must be 'OrderedReady' or 'Parallel'")
 
 
-def _selector_and_template(spec: Tree, check_template: bool) -> Errors:
-    selector = spec.get("selector")
-    if selector is None:
-        yield errors.required("spec.selector")
-    else:
-        yield from labels.validate_selector(selector, "spec.selector")
-        if labels.selector_is_empty(selector):
-            yield errors.invalid("spec.selector", labels.shown(selector), "empty selector is invalid for statefulset")
-    compiled = labels.compile_selector(selector)
+def _some(unavailable: IntOrString, path: str) -> Errors:
+    return [errors.invalid(path, unavailable, "cannot be 0")] if common.amount(unavailable) == 0 else ()
+
+
+def _spec(new: bool) -> rules.Rule:
+    claims = rules.each("volumeClaimTemplates", rules.fields("", rules.always("spec", validate_claim_spec, default={})))
+    return rules.fields(
+        "",
+        rules.required("podManagementPolicy", _management),
+        rules.always("updateStrategy", _strategy, default={}),
+        rules.optional(
+            "persistentVolumeClaimRetentionPolicy",
+            rules.fields(
+                "",
+                rules.maybe_one_of("whenDeleted", "Retain", "Delete"),
+                rules.maybe_one_of("whenScaled", "Retain", "Delete"),
+            ),
+        ),
+        *([claims] if new else ()),
+        *rules.counters("replicas", "minReadySeconds"),
+        rules.optional("ordinals", rules.fields("", *rules.counters("start"))),
+        *([rules.nonempty("serviceName", rules.LABEL)] if new else ()),
+    )
+
+
+_SPEC = {new: _spec(new) for new in (False, True)}
+_UNAVAILABLE = rules.optional("maxUnavailable", numbers.count_or_percent, _some, numbers.at_most_100_percent)
+_ROLLING = rules.fields(
+    "", rules.optional("rollingUpdate", rules.fields("", *rules.counters("partition"), _UNAVAILABLE))
+)
+_STATUS = rules.fields(
+    "",
+    *rules.counters("replicas", *_BOUNDED, "observedGeneration", "collisionCount"),
+    numbers.not_above("replicas", *_BOUNDED),
+    numbers.not_above("readyReplicas", "availableReplicas"),
+)
+
+
+def _template(spec: Tree, check_template: bool) -> Errors:
+    compiled = labels.compile_selector(spec.get("selector"))
     if compiled is None:
-        yield errors.invalid("spec.selector", labels.shown(selector), "")
+        yield errors.invalid("spec.selector", labels.shown(spec.get("selector")), "")
         return
     template = _as_run(spec)
     yield from pod_template.validate_match(template, compiled, "spec.template")
     if check_template:
         yield from pod_template.validate_template(template, "spec.template")
     yield from _template_meta(template.get("metadata") or {}, template.get("spec") or {})
+
+
+_IMMUTABLE_SPEC = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
 
 
 def _template_meta(meta: Tree, pod: Tree) -> Errors:
@@ -247,9 +235,10 @@ KIND = Kind(
         on_create=_new_stateful_set,
         on_update=_stateful_set_update,
         on_status=parts.status_update,
-        check_create=validate_stateful_set,
-        check_update=validate_stateful_set_update,
-        check_status=validate_stateful_set_status,
+        names=metadata.label,
+        check=_check,
+        check_change=_check_change,
+        check_status=_check_status,
         warn=of_stateful_set,
     ),
     table=Layout((NAME, READY, AGE, CONTAINERS, IMAGES), _cells),

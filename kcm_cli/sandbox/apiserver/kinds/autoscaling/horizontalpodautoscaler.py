@@ -7,57 +7,29 @@ pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go, pkg/printers/inter
 from collections.abc import Mapping
 from datetime import datetime
 
-from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, numbers, quantities
-
-_WINDOW_MAX_S, _PERIOD_MAX_S = 3600, 1800
-_SELECTS = ("Disabled", "Max", "Min")
-_POLICIES = ("Percent", "Pods")
-_ZERO = "must specify at least one Object or External metric to support scaling to zero replicas"
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, quantities, rules
 
 
-def validate_autoscaler(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    yield from _spec(doc["spec"], None)
-
-
-def validate_autoscaler_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from _spec(new["spec"], old["spec"])
-
-
-def validate_autoscaler_status(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    counters = ("currentReplicas", "desiredReplicas")
-    yield from numbers.non_negative(new.get("status") or {}, counters, "status")
-
-
-def _spec(spec: Tree, known: Tree | None) -> Errors:
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    spec, known = doc["spec"], {} if old is None else old["spec"]
     low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    least = 0 if known is not None and known.get("minReplicas") == 0 else 1
+    least = 0 if known.get("minReplicas") == 0 else 1
     if low is not None and low < least:
         yield errors.invalid("spec.minReplicas", low, f"must be greater than or equal to {least}")
-    if high == 0:
-        yield errors.required("spec.maxReplicas", "must be set and greater than 0")
-    elif high < 0:
-        yield errors.invalid("spec.maxReplicas", high, "must be greater than or equal to 1")
+    yield from _MAX(spec, "spec")
     if low is not None and high < low:
         yield errors.invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`")
-    yield from _target(spec.get("scaleTargetRef") or {}, (known or {}).get("scaleTargetRef"))
-    yield from _metrics(spec.get("metrics") or [], low, (known or {}).get("metrics") or [])
-    behavior = spec.get("behavior") or {}
-    for field in ("scaleUp", "scaleDown"):
-        rules = behavior.get(field)
-        if rules is not None:
-            yield from _rules(rules, f"spec.behavior.{field}")
+    yield from _target(spec.get("scaleTargetRef") or {}, known.get("scaleTargetRef"))
+    yield from _metrics(spec.get("metrics") or [], low, known.get("metrics") or [])
+    yield from _BEHAVIOR(spec, "spec")
 
 
 def _target(ref: Tree, known: Tree | None) -> Errors:
@@ -81,34 +53,42 @@ def _metrics(metrics: list[Tree], low: int | None, known: list[Tree]) -> Errors:
         yield errors.forbidden("spec.metrics", _ZERO)
 
 
-def _rules(rules: Tree, path: str) -> Errors:
-    window_s, select, tolerance = (
-        rules.get(field) for field in ("stabilizationWindowSeconds", "selectPolicy", "tolerance")
-    )
-    if window_s is not None and not 0 <= window_s <= _WINDOW_MAX_S:
-        high = f"must be less than or equal to {_WINDOW_MAX_S}"
-        detail = "must be greater than or equal to zero" if window_s < 0 else high
-        yield errors.invalid(f"{path}.stabilizationWindowSeconds", window_s, detail)
-    if select is not None and select not in _SELECTS:
-        yield errors.not_supported(f"{path}.selectPolicy", select, _SELECTS)
-    policies = rules.get("policies") or ()
-    if not policies:
-        yield errors.required(f"{path}.policies", "must specify at least one Policy")
-    for index, policy in enumerate(policies):
-        yield from _policy(policy, f"{path}.policies[{index}]")
-    if tolerance is not None:
-        yield from quantities.non_negative(tolerance, f"{path}.tolerance")
+_POSITIVE = rules.at_least(1, quantities.NOT_POSITIVE)
+_PERIOD = rules.at_most(1800, "must be less than or equal to 1800")
+_POLICY = rules.fields(
+    "",
+    rules.always("type", rules.enum("Percent", "Pods")),
+    rules.always("value", _POSITIVE, default=0),
+    rules.always("periodSeconds", _POSITIVE, _PERIOD, default=0),
+)
+_RULES = rules.fields(
+    "",
+    rules.optional(
+        "stabilizationWindowSeconds",
+        rules.at_least(0, "must be greater than or equal to zero"),
+        rules.at_most(3600, "must be less than or equal to 3600"),
+    ),
+    rules.maybe_one_of("selectPolicy", "Disabled", "Max", "Min"),
+    rules.required("policies", rules.items(_POLICY), detail="must specify at least one Policy"),
+    rules.optional("tolerance", quantities.non_negative),
+)
+_BEHAVIOR = rules.fields(
+    "",
+    rules.optional(
+        "behavior", rules.fields("", rules.optional("scaleUp", _RULES), rules.optional("scaleDown", _RULES))
+    ),
+)
+_MAX = rules.fields(
+    "",
+    rules.required(
+        "maxReplicas",
+        rules.at_least(0, "must be greater than or equal to 1"),
+        detail="must be set and greater than 0",
+    ),
+)
+_STATUS = rules.fields("", *rules.counters("currentReplicas", "desiredReplicas"))
 
-
-def _policy(policy: Tree, path: str) -> Errors:
-    kind, period_s = policy.get("type", ""), policy.get("periodSeconds", 0)
-    if kind not in _POLICIES:
-        yield errors.not_supported(f"{path}.type", kind, _POLICIES)
-    for field in ("value", "periodSeconds"):
-        if policy.get(field, 0) <= 0:
-            yield errors.invalid(f"{path}.{field}", policy.get(field, 0), quantities.NOT_POSITIVE)
-    if period_s > _PERIOD_MAX_S:
-        yield errors.invalid(f"{path}.periodSeconds", period_s, f"must be less than or equal to {_PERIOD_MAX_S}")
+_ZERO = "must specify at least one Object or External metric to support scaling to zero replicas"
 
 
 _FIELDS: Mapping[str, str] = {
@@ -120,8 +100,78 @@ _FIELDS: Mapping[str, str] = {
 }
 _ORDER = ("object", "external", "pods", "resource", "containerResource")
 _TYPES = tuple(sorted(_FIELDS))
-_RAW_OR_UTILIZATION = "must set either a target raw value or a target utilization"
-_NOT_BOTH = "may not set both a target raw value and a target utilization"
+
+
+def _named_by(name: str, path: str) -> Errors:
+    return errors.invalid_each(path, name, quantities.container_name(name))
+
+
+validate_reference = rules.fields("", rules.required("kind", rules.SEGMENT), rules.required("name", rules.SEGMENT))
+"""Kind and name of a reference."""
+
+_NAME = rules.required("name", detail="must specify a resource name")
+_IDENTIFIER = rules.always(
+    "metric", rules.fields("", rules.required("name", rules.SEGMENT, detail="must specify a metric name")), default={}
+)
+_IDENTITY: Mapping[str, rules.Rule] = {
+    "object": rules.fields("", rules.always("describedObject", validate_reference, default={})),
+    "resource": rules.fields("", _NAME),
+    "containerResource": rules.fields(
+        "",
+        _NAME,
+        rules.nonempty("name", _named_by),
+        rules.required("container", rules.LABEL, detail="must specify a container"),
+    ),
+}
+
+
+def _positive(amount: str, path: str) -> Errors:
+    return [errors.invalid(path, amount, "must be positive")] if from_json(amount).sign <= 0 else ()
+
+
+def _target_type(kind: str, path: str) -> Errors:
+    if kind not in ("Utilization", "Value", "AverageValue"):
+        yield errors.invalid(path, kind, "must be either Utilization, Value, or AverageValue")
+
+
+_TARGET = rules.fields(
+    "",
+    rules.required("type", detail="must specify a metric target type"),
+    rules.always("type", _target_type),
+    rules.optional("value", _positive),
+    rules.optional("averageValue", _positive),
+    rules.optional("averageUtilization", rules.at_least(1, errors.NOT_POSITIVE)),
+)
+
+
+def _source(field: str, source: Tree, path: str, lenient: bool) -> Errors:
+    target, place = source.get("target") or {}, f"{path}.target"
+    if field in _IDENTITY:
+        yield from _IDENTITY[field](source, path)
+    ref = source.get("describedObject") or {}
+    if field == "object" and not lenient and (problem := version_problem(ref, core=True)):
+        yield errors.invalid(f"{path}.describedObject.apiVersion", ref.get("apiVersion", ""), problem)
+    if field not in ("resource", "containerResource"):
+        yield from _IDENTIFIER(source, path)
+    yield from _TARGET(target, place)
+    value, average, utilization = (target.get(name) for name in ("value", "averageValue", "averageUtilization"))
+    match field:
+        case "object" if value is None and average is None:
+            yield errors.required(f"{place}.averageValue", "must set either a target value or averageValue")
+        case "external" if value is None and average is None:
+            detail = "must set either a target value for metric or a per-pod target"
+            yield errors.required(f"{place}.averageValue", detail)
+        case "external" if value is not None and average is not None:
+            detail = "may not set both a target value for metric and a per-pod target"
+            yield errors.forbidden(f"{place}.value", detail)
+        case "pods" if average is None:
+            yield errors.required(f"{place}.averageValue", "must specify a positive target averageValue")
+        case "resource" | "containerResource" if utilization is None and average is None:
+            detail = "must set either a target raw value or a target utilization"
+            yield errors.required(f"{place}.averageUtilization", detail)
+        case "resource" | "containerResource" if utilization is not None and average is not None:
+            detail = "may not set both a target raw value and a target utilization"
+            yield errors.forbidden(f"{place}.averageValue", detail)
 
 
 def version_problem(ref: Tree, *, core: bool) -> str:
@@ -152,84 +202,6 @@ def validate_metric(metric: Tree, path: str, *, lenient: bool) -> Errors:
         yield from (errors.forbidden(f"{path}.{field}", detail) for field in present if field != expected)
 
 
-def _source(field: str, source: Tree, path: str, lenient: bool) -> Errors:
-    target, place = source.get("target") or {}, f"{path}.target"
-    if field == "object":
-        yield from _described(source.get("describedObject") or {}, f"{path}.describedObject", lenient)
-    if field in ("resource", "containerResource"):
-        yield from _resource(field, source, path)
-    else:
-        yield from _identifier(source.get("metric") or {}, f"{path}.metric")
-    yield from _metric_target(target, place)
-    value, average, utilization = (target.get(name) for name in ("value", "averageValue", "averageUtilization"))
-    match field:
-        case "object" if value is None and average is None:
-            yield errors.required(f"{place}.averageValue", "must set either a target value or averageValue")
-        case "external" if value is None and average is None:
-            detail = "must set either a target value for metric or a per-pod target"
-            yield errors.required(f"{place}.averageValue", detail)
-        case "external" if value is not None and average is not None:
-            yield errors.forbidden(f"{place}.value", "may not set both a target value for metric and a per-pod target")
-        case "pods" if average is None:
-            yield errors.required(f"{place}.averageValue", "must specify a positive target averageValue")
-        case "resource" | "containerResource" if utilization is None and average is None:
-            yield errors.required(f"{place}.averageUtilization", _RAW_OR_UTILIZATION)
-        case "resource" | "containerResource" if utilization is not None and average is not None:
-            yield errors.forbidden(f"{place}.averageValue", _NOT_BOTH)
-
-
-def _described(ref: Tree, path: str, lenient: bool) -> Errors:
-    yield from validate_reference(ref, path)
-    problem = "" if lenient else version_problem(ref, core=True)
-    if problem:
-        yield errors.invalid(f"{path}.apiVersion", ref.get("apiVersion", ""), problem)
-
-
-def validate_reference(ref: Tree, path: str) -> Errors:
-    """Kind and name of a reference."""
-    for field in ("kind", "name"):
-        value = ref.get(field, "")
-        if value:
-            yield from errors.invalid_each(f"{path}.{field}", value, names.path_segment(value))
-        else:
-            yield errors.required(f"{path}.{field}")
-
-
-def _resource(field: str, source: Tree, path: str) -> Errors:
-    name, container = source.get("name", ""), source.get("container", "")
-    if not name:
-        yield errors.required(f"{path}.name", "must specify a resource name")
-    if field == "resource":
-        return
-    if name:
-        yield from errors.invalid_each(f"{path}.name", name, quantities.container_name(name))
-    if container:
-        yield from errors.invalid_each(f"{path}.container", container, names.dns1123_label(container))
-        return
-    yield errors.required(f"{path}.container", "must specify a container")
-
-
-def _identifier(metric: Tree, path: str) -> Errors:
-    name = metric.get("name", "")
-    if not name:
-        return [errors.required(f"{path}.name", "must specify a metric name")]
-    return errors.invalid_each(f"{path}.name", name, names.path_segment(name))
-
-
-def _metric_target(target: Tree, path: str) -> Errors:
-    kind, utilization = target.get("type", ""), target.get("averageUtilization")
-    if not kind:
-        yield errors.required(f"{path}.type", "must specify a metric target type")
-    if kind not in ("Utilization", "Value", "AverageValue"):
-        yield errors.invalid(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue")
-    for field in ("value", "averageValue"):
-        value = target.get(field)
-        if value is not None and from_json(value).sign <= 0:
-            yield errors.invalid(f"{path}.{field}", value, "must be positive")
-    if utilization is not None and utilization < 1:
-        yield errors.invalid(f"{path}.averageUtilization", utilization, errors.NOT_POSITIVE)
-
-
 def _defaults(doc: Tree) -> None:
     """Version v2; what v1 has of it, in its own version."""
     spec = doc.setdefault("spec", {})
@@ -244,12 +216,12 @@ def _defaults(doc: Tree) -> None:
         _scaling_rules(fill.made(behavior, "scaleDown"), None, [("Percent", 100)])
 
 
-def _scaling_rules(rules: Tree, window_s: int | None, policies: list[tuple[str, int]]) -> None:
+def _scaling_rules(scaling: Tree, window_s: int | None, policies: list[tuple[str, int]]) -> None:
     if window_s is not None:
-        fill.absent(rules, (("stabilizationWindowSeconds", window_s),))
-    fill.absent(rules, (("selectPolicy", "Max"),))
-    if rules.get("policies") is None:
-        rules["policies"] = [{"type": kind, "value": value, "periodSeconds": 15} for kind, value in policies]
+        fill.absent(scaling, (("stabilizationWindowSeconds", window_s),))
+    fill.absent(scaling, (("selectPolicy", "Max"),))
+    if scaling.get("policies") is None:
+        scaling["policies"] = [{"type": kind, "value": value, "periodSeconds": 15} for kind, value in policies]
 
 
 def _cells(doc: Tree, now: datetime) -> list[object]:
@@ -303,9 +275,9 @@ KIND = Kind(
         on_create=parts.new_with_status({"desiredReplicas": 0, "currentMetrics": None}, generation=False),
         on_update=parts.keep_status,
         on_status=parts.status_update,
-        check_create=validate_autoscaler,
-        check_update=validate_autoscaler_update,
-        check_status=validate_autoscaler_status,
+        names=metadata.subdomain,
+        check=_check,
+        check_status=status_check(_STATUS),
     ),
     table=Layout(
         (

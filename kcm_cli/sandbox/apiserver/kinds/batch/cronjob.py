@@ -24,66 +24,61 @@ from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warni
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, age, created, flag, number
 from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, NONE, containers, selector_text
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers
+from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, rules
 
 _NAME_MAX = 52
-_POLICIES = ("Allow", "Forbid", "Replace")
 
 
-def validate_cron_job(doc: Tree) -> Errors:
-    """A new CronJob; its jobs' names must have room for the time."""
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    yield from _spec(doc["spec"], None)
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    """A new CronJob's jobs' names must have room for the time."""
+    spec, known = doc["spec"], None if old is None else old["spec"]
+    yield from _SCHEDULED(spec, "spec")
+    yield from _schedule(spec, known)
+    yield from _DEADLINE(spec, "spec")
+    zone = spec.get("timeZone")
+    if zone is not None and (known is None or known.get("timeZone") != zone):
+        yield from errors.invalid_each("spec.timeZone", zone, zone_problems(zone))
+    yield from _POLICY(spec, "spec")
+    job = (spec.get("jobTemplate") or {}).get("spec") or {}
+    before = None if known is None else (known.get("jobTemplate") or {}).get("spec") or {}
+    yield from validate_spec_of_template(job, "spec.jobTemplate.spec", before)
+    yield from _GENERATED(job, "spec.jobTemplate.spec")
+    yield from _HISTORY(spec, "spec")
     name = doc["metadata"].get("name", "")
-    if len(name) > _NAME_MAX:
+    if old is None and len(name) > _NAME_MAX:
         yield errors.invalid("metadata.name", name, f"must be no more than {_NAME_MAX} characters")
 
 
-def validate_cron_job_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from _spec(new["spec"], old["spec"])
-
-
-def _spec(spec: Tree, known: Tree | None) -> Errors:
-    schedule, zone = spec.get("schedule", ""), spec.get("timeZone")
-    if schedule:
-        zoned = known is not None and "TZ" in known.get("schedule", "")
-        yield from _schedule(schedule, zone, zoned)
-    else:
-        yield errors.required("spec.schedule")
-    yield from numbers.non_negative(spec, ("startingDeadlineSeconds",), "spec")
-    if zone is not None and (known is None or known.get("timeZone") != zone):
-        yield from errors.invalid_each("spec.timeZone", zone, zone_problems(zone))
-    policy = spec.get("concurrencyPolicy", "")
-    if not policy:
-        yield errors.required("spec.concurrencyPolicy")
-    elif policy not in _POLICIES:
-        yield errors.not_supported("spec.concurrencyPolicy", policy, _POLICIES)
-    yield from _template(spec, known)
-    yield from numbers.non_negative(spec, ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"), "spec")
-
-
-def _schedule(schedule: str, zone: str | None, zoned: bool) -> Errors:
-    """``zoned``: an older object's schedule has a time zone in it, so that this one may, too."""
-    if problem := schedule_problem(schedule):
+def _schedule(spec: Tree, known: Tree | None) -> Errors:
+    """An older object's schedule may have a time zone in it; then this one may, too."""
+    schedule = spec.get("schedule", "")
+    if schedule and (problem := schedule_problem(schedule)):
         yield errors.invalid("spec.schedule", schedule, problem)
-    if "TZ" in schedule and not zoned:
+    if "TZ" not in schedule:
+        return
+    if known is None or "TZ" not in known.get("schedule", ""):
         detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
         yield errors.invalid("spec.schedule", schedule, detail)
-    elif "TZ" in schedule and zone is not None:
-        yield errors.invalid("spec.schedule", schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")
+    elif spec.get("timeZone") is not None:
+        detail = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
+        yield errors.invalid("spec.schedule", schedule, detail)
 
 
-def _template(spec: Tree, known: Tree | None) -> Errors:
-    path = "spec.jobTemplate.spec"
-    job = (spec.get("jobTemplate") or {}).get("spec") or {}
-    before = None if known is None else (known.get("jobTemplate") or {}).get("spec") or {}
-    yield from validate_spec_of_template(job, path, before)
-    if job.get("selector") is not None:
-        shown = labels.shown(job["selector"])
-        yield errors.invalid(f"{path}.selector", shown, "`selector` will be auto-generated")
-    if job.get("manualSelector"):
-        yield errors.not_supported(f"{path}.manualSelector", True, ["nil", "false"])
+def _selector(selector: Tree, path: str) -> Errors:
+    yield errors.invalid(path, labels.shown(selector), "`selector` will be auto-generated")
+
+
+def _manual(manual: bool, path: str) -> Errors:
+    yield errors.not_supported(path, True, ["nil", "false"])
+
+
+_SCHEDULED, _DEADLINE = (
+    rules.fields("", rules.required("schedule")),
+    rules.fields("", *rules.counters("startingDeadlineSeconds")),
+)
+_POLICY = rules.fields("batch.v1.CronJobSpec", rules.one_of("concurrencyPolicy"))
+_GENERATED = rules.fields("", rules.optional("selector", _selector), rules.nonempty("manualSelector", _manual))
+_HISTORY = rules.fields("", *rules.counters("successfulJobsHistoryLimit", "failedJobsHistoryLimit"))
 
 
 _zone_part = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
@@ -193,8 +188,8 @@ KIND = Kind(
         on_create=_new_cron_job,
         on_update=_cron_job_update,
         on_status=parts.status_update,
-        check_create=validate_cron_job,
-        check_update=validate_cron_job_update,
+        names=metadata.subdomain,
+        check=_check,
         warn=of_cron_job,
     ),
     table=Layout(

@@ -18,6 +18,7 @@ from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warni
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, age, created
 from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, containers, selector_text
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import metadata
 
 _MAX_INT32 = 2**31 - 1
 
@@ -150,8 +151,10 @@ KIND = Kind(
         on_create=_new_job,
         on_update=update_with_template,
         on_status=parts.status_update,
-        check_create=job_validation.validate_job,
-        check_update=job_validation.validate_job_update,
+        names=metadata.subdomain,
+        check=job_validation.check,
+        check_change=job_validation.check_change,
+        update_steps=("name", "rules", "metadata", "change"),
         check_status=job_status.validate_job_status,
         propagation="Orphan",
         completes_on_read=_takes_labels,

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from kcm_cli.sandbox.apiserver.kinds.batch import common
 from kcm_cli.sandbox.apiserver.kinds.batch.job_policies import IndexesError, count_indexes, index_interval
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, numbers
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, rules
 
-_COUNTERS = ("active", "succeeded", "failed", "ready", "terminating")
+_COUNTERS = rules.fields("", *rules.counters("active", "succeeded", "failed", "ready", "terminating"))
+
 _FINAL = ("Failed", "Complete", "FailureTarget")
 _FINISHED = "Finished"
 
@@ -22,7 +23,7 @@ def validate_job_status(new: Tree, old: Tree) -> Errors:
     """A job's new status."""
     spec, status, known = new["spec"], new.get("status") or {}, old.get("status") or {}
     found = [*metadata.validate_meta_update(new["metadata"], old["metadata"])]
-    found += numbers.non_negative(status, _COUNTERS, "status")
+    found += _COUNTERS(status, "status")
     found += _uncounted(status.get("uncountedTerminatedPods") or {})
     states, before = _states(status), _states(known)
 

@@ -7,36 +7,14 @@ from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.batch import job_policies
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, numbers, pod_template
-
-_COUNTERS = (
-    "parallelism",
-    "completions",
-    "activeDeadlineSeconds",
-    "backoffLimit",
-    "ttlSecondsAfterFinished",
-    "backoffLimitPerIndex",
-    "maxFailedIndexes",
-)
-_INDEXES_MAX = 100_000
-_PARALLELISM_MAX, _FAILED_MAX = 10_000, 10_000
-_MANAGED_BY_MAX = 63
-_INDEXED = "requires indexed completion mode"
-_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
-_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
-_STRUCTS = {"podFailurePolicy": "batch.PodFailurePolicy", "successPolicy": "batch.SuccessPolicy"}
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, pod_template, rules
 
 
-def validate_job(doc: Tree) -> Errors:
-    """A new job."""
-    return _job(doc, prefixed=True)
-
-
-def _job(doc: Tree, *, prefixed: bool, known: Tree | None = None) -> Errors:
+def check(doc: Tree, old: Tree | None) -> Errors:
+    """A new job, or a changed one."""
     meta, spec = doc["metadata"], doc["spec"]
-    yield from metadata.validate_meta(meta, True, metadata.subdomain)
-    yield from _generated_selector(doc, prefixed)
-    yield from _spec(spec, known)
+    yield from _generated_selector(doc, old)
+    yield from _spec(spec, None if old is None else old["spec"])
     completions = spec.get("completions")
     if spec.get("completionMode") == "Indexed" and completions and completions > 0:
         hostname = f"{meta.get('name', '')}-{completions - 1}"
@@ -45,13 +23,105 @@ def _job(doc: Tree, *, prefixed: bool, known: Tree | None = None) -> Errors:
             yield errors.invalid("metadata.name", meta.get("name", ""), detail)
 
 
-def _generated_selector(doc: Tree, prefixed: bool) -> Errors:
+_INDEXES_MAX = 100_000
+_PARALLELISM_MAX, _FAILED_MAX = 10_000, 10_000
+
+
+def validate_spec_of_template(spec: Tree, path: str, known: Tree | None = None) -> Errors:
+    """What holds for jobs and for the templates of CronJobs alike."""
+    yield from _SPEC(spec, path)
+    if spec.get("podFailurePolicy") is not None:
+        yield from job_policies.validate_failure_policy(spec, f"{path}.podFailurePolicy")
+    if spec.get("successPolicy") is not None:
+        yield from job_policies.validate_success_policy(spec, f"{path}.successPolicy")
+    yield from job_policies.validate_replacement(spec, path)
+    template = spec.get("template") or {}
+    before = None if known is None else known.get("template")
+    yield from pod_template.validate_template(template, f"{path}.template", before)
+    yield from _restart_policy(spec, template, f"{path}.template.spec.restartPolicy")
+
+
+def _restart_policy(spec: Tree, template: Tree, path: str) -> Errors:
+    policy = (template.get("spec") or {}).get("restartPolicy", "")
+    if policy in ("Always", ""):
+        yield errors.required(path, 'valid values: "OnFailure", "Never"')
+    elif policy not in ("OnFailure", "Never"):
+        yield errors.not_supported(path, policy, ["OnFailure", "Never"])
+    elif spec.get("podFailurePolicy") is not None and policy != "Never":
+        yield errors.invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')
+
+
+def _limit_per_index(spec: Tree, path: str) -> Errors:
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        yield errors.required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
+
+
+def _mode(spec: Tree, path: str) -> Errors:
+    mode = spec.get("completionMode")
+    if mode == "Indexed":
+        yield from _indexed(spec, path)
+    elif mode in (None, "NonIndexed"):
+        for field in ("backoffLimitPerIndex", "maxFailedIndexes"):
+            if spec.get(field) is not None:
+                yield errors.invalid(f"{path}.{field}", spec[field], _INDEXED)
+
+
+_SPEC = rules.fields(
+    "",
+    *rules.counters("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
+    *rules.counters("backoffLimitPerIndex", "maxFailedIndexes"),
+    _limit_per_index,
+    rules.optional("managedBy", labels.domain_prefixed_path, rules.max_bytes(63)),
+    rules.maybe_one_of("completionMode", "NonIndexed", "Indexed"),
+    _mode,
+)
+
+
+def _indexed(spec: Tree, path: str) -> Errors:
+    completions, parallelism = spec.get("completions"), spec.get("parallelism", 0)
+    failed = spec.get("maxFailedIndexes")
+    if completions is None:
+        yield errors.required(f"{path}.completions", "when completion mode is Indexed")
+    if parallelism > _INDEXES_MAX:
+        detail = f"must be less than or equal to {_INDEXES_MAX} when completion mode is Indexed"
+        yield errors.invalid(f"{path}.parallelism", parallelism, detail)
+    if failed is not None and completions is not None and failed > completions:
+        yield errors.invalid(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions")
+    if failed is not None and failed > _INDEXES_MAX:
+        yield errors.invalid(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {_INDEXES_MAX}")
+    if completions is not None and completions > _INDEXES_MAX and spec.get("backoffLimitPerIndex") is not None:
+        yield from _many(parallelism, failed, path)
+
+
+def check_change(new: Tree, old: Tree) -> Errors:
+    spec, known = new["spec"], old["spec"]
+    yield from _spec(spec, known)
+    yield from _completions(spec, known)
+    selector = spec.get("selector")
+    yield from errors.fixed("spec.selector", selector, known.get("selector"), labels.shown(selector))
+    yield from _template(spec, known, old)
+    for field in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
+        shown = value = spec.get(field)
+        if field in _STRUCTS and value is not None:
+            shown = go_print.internal(_STRUCTS[field], value)
+        yield from errors.fixed(f"spec.{field}", value, known.get(field), shown)
+
+
+_INDEXED = "requires indexed completion mode"
+_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
+_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
+_STRUCTS = {"podFailurePolicy": "batch.PodFailurePolicy", "successPolicy": "batch.SuccessPolicy"}
+
+
+def _generated_selector(doc: Tree, old: Tree | None) -> Errors:
     meta, spec = doc["metadata"], doc["spec"]
     selector = spec.get("selector")
     if spec.get("manualSelector") or selector is None:
         return
     uid, name = meta.get("uid", ""), meta.get("name", "")
     template = (spec.get("template") or {}).get("metadata") or {}
+    before = {} if old is None else ((old["spec"].get("template") or {}).get("metadata") or {}).get("labels") or {}
+    prefixed = old is None or (_NAME_LABELS[1] in before and _UID_LABELS[1] in before)
     kept = slice(None) if prefixed else slice(1)
     expected = dict.fromkeys(_UID_LABELS[kept], uid) | dict.fromkeys(_NAME_LABELS[kept], name)
     if not uid:
@@ -88,68 +158,6 @@ def _spec(spec: Tree, known: Tree | None) -> Errors:
         yield from pod_template.validate_match(spec.get("template") or {}, compiled, "spec.template")
 
 
-def validate_spec_of_template(spec: Tree, path: str, known: Tree | None = None) -> Errors:
-    """What holds for jobs and for the templates of CronJobs alike."""
-    yield from numbers.non_negative(spec, _COUNTERS, path)
-    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
-        yield errors.required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
-    managed_by = spec.get("managedBy")
-    if managed_by is not None:
-        yield from labels.domain_prefixed_path(managed_by, f"{path}.managedBy")
-        if len(managed_by.encode()) > _MANAGED_BY_MAX:
-            yield errors.too_long(f"{path}.managedBy", _MANAGED_BY_MAX)
-    yield from _mode(spec, path)
-    if spec.get("podFailurePolicy") is not None:
-        yield from job_policies.validate_failure_policy(spec, f"{path}.podFailurePolicy")
-    if spec.get("successPolicy") is not None:
-        yield from job_policies.validate_success_policy(spec, f"{path}.successPolicy")
-    yield from job_policies.validate_replacement(spec, f"{path}.podReplacementPolicy")
-    template = spec.get("template") or {}
-    before = None if known is None else known.get("template")
-    yield from pod_template.validate_template(template, f"{path}.template", before)
-    yield from _restart_policy(spec, template, f"{path}.template.spec.restartPolicy")
-
-
-def _restart_policy(spec: Tree, template: Tree, path: str) -> Errors:
-    policy = (template.get("spec") or {}).get("restartPolicy", "")
-    if policy in ("Always", ""):
-        return [errors.required(path, 'valid values: "OnFailure", "Never"')]
-    if policy not in ("OnFailure", "Never"):
-        return [errors.not_supported(path, policy, ["OnFailure", "Never"])]
-    if spec.get("podFailurePolicy") is not None and policy != "Never":
-        return [errors.invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')]
-    return []
-
-
-def _mode(spec: Tree, path: str) -> Errors:
-    mode = spec.get("completionMode")
-    if mode is not None and mode not in ("NonIndexed", "Indexed"):
-        yield errors.not_supported(f"{path}.completionMode", mode, ["NonIndexed", "Indexed"])
-    if mode == "Indexed":
-        yield from _indexed(spec, path)
-    elif mode in (None, "NonIndexed"):
-        for field in ("backoffLimitPerIndex", "maxFailedIndexes"):
-            if spec.get(field) is not None:
-                yield errors.invalid(f"{path}.{field}", spec[field], _INDEXED)
-
-
-def _indexed(spec: Tree, path: str) -> Errors:
-    completions, parallelism = spec.get("completions"), spec.get("parallelism", 0)
-    failed = spec.get("maxFailedIndexes")
-    if completions is None:
-        yield errors.required(f"{path}.completions", "when completion mode is Indexed")
-    if parallelism > _INDEXES_MAX:
-        detail = f"must be less than or equal to {_INDEXES_MAX} when completion mode is Indexed"
-        yield errors.invalid(f"{path}.parallelism", parallelism, detail)
-    if failed is not None:
-        if completions is not None and failed > completions:
-            yield errors.invalid(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions")
-        if failed > _INDEXES_MAX:
-            yield errors.invalid(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {_INDEXES_MAX}")
-    if completions is not None and completions > _INDEXES_MAX and spec.get("backoffLimitPerIndex") is not None:
-        yield from _many(parallelism, failed, path)
-
-
 def _many(parallelism: int, failed: int | None, path: str) -> Errors:
     """More indexes than can be tracked one by one."""
     rest = f"when completions are above {_INDEXES_MAX} and used with backoff limit per index"
@@ -160,33 +168,6 @@ def _many(parallelism: int, failed: int | None, path: str) -> Errors:
         yield errors.invalid(f"{path}.parallelism", parallelism, detail)
     if failed is not None and failed > _FAILED_MAX:
         yield errors.invalid(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {_FAILED_MAX} {rest}")
-
-
-def validate_job_update(new: Tree, old: Tree) -> Errors:
-    """A changed job."""
-    spec, known = new["spec"], old["spec"]
-    before = ((known.get("template") or {}).get("metadata") or {}).get("labels") or {}
-    prefixed = _NAME_LABELS[1] in before and _UID_LABELS[1] in before
-    yield from _job(new, prefixed=prefixed, known=known)
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from _spec(spec, known)
-    yield from _completions(spec, known)
-    yield from _fixed(spec, known, "selector")
-    yield from _template(spec, known, old)
-    for field in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
-        yield from _fixed(spec, known, field)
-
-
-def _fixed(spec: Tree, known: Tree, field: str) -> Errors:
-    value = spec.get(field)
-    if value == known.get(field):
-        return []
-    shown: object = value
-    if field == "selector":
-        shown = labels.shown(value)
-    elif field in _STRUCTS and value is not None:
-        shown = go_print.internal(_STRUCTS[field], value)
-    return [errors.invalid(f"spec.{field}", shown, errors.IMMUTABLE)]
 
 
 def _completions(spec: Tree, known: Tree) -> Errors:

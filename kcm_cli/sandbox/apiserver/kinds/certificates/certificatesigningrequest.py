@@ -5,7 +5,7 @@ pkg/registry/certificates/certificatesigningrequest/strategy.go, pkg/printers/in
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime
 
 from cryptography import x509
@@ -25,14 +25,10 @@ from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, c
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, rules
 
-_USAGES = (
-    *("any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment"),
-    *("decipher only", "digital signature", "email protection", "encipher only", "ipsec end system"),
-    *("ipsec tunnel", "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc"),
-    *("ocsp signing", "s/mime", "server auth", "signing", "timestamping"),
-)
+_USAGES = rules.choices("certificates.v1.CertificateSigningRequestSpec", "usages")
+
 _LEGACY = "kubernetes.io/legacy-unknown"
 _FORM = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
 _SIGNER_MAX = names.SUBDOMAIN_MAX * 2 + names.LABEL_MAX + 2
@@ -43,20 +39,18 @@ _MIN_DURATION_S = 600
 _block = re.compile(rb"^-----BEGIN ([^\n]*?)-----[ \t]*\r?\n(.*?)^-----END \1-----", re.DOTALL | re.MULTILINE).search
 
 
-@dataclass(frozen=True, slots=True)
-class _Allowed:
-    """What this update may do."""
+def _check_status(new: Tree, old: Tree) -> Errors:
+    """An update of ``.../status``: a certificate can be issued, once."""
+    return [*_request(new, old), *_update(new, old, certificate=True)]
 
-    decisions: bool = False
-    certificate: bool = False
+
+def _check_approval(new: Tree, old: Tree) -> Errors:
+    """An update of ``.../approval``: it is decided, once."""
+    return [*_request(new, old), *_update(new, old, decisions=True)]
 
 
 def _any_name(name: str, prefix: bool) -> list[str]:
     return []
-
-
-def validate_request(doc: Tree) -> Errors:
-    return _request(doc, None)
 
 
 def _request(doc: Tree, old: Tree | None) -> Errors:
@@ -122,40 +116,40 @@ def _usages(usages: list[str], known: list[str]) -> Errors:
     if not usages:
         yield errors.required("spec.usages")
     if all(usage in _USAGES for usage in known):
-        for index, usage in enumerate(usages):
-            if usage not in _USAGES:
-                yield errors.not_supported(f"spec.usages[{index}]", usage, _USAGES)
+        yield from _KNOWN(usages, "spec.usages")
     if len(set(known)) == len(known):
-        for index, usage in enumerate(usages):
-            if usage in usages[:index]:
-                yield errors.duplicate(f"spec.usages[{index}]", usage)
+        yield from _DISTINCT(usages, "spec.usages")
+
+
+_KNOWN, _DISTINCT = rules.items(rules.enum(*_USAGES)), rules.items(rules.anything, key="")
 
 
 def validate_signer(name: str, path: str) -> Errors:
     """The name of a signer."""
+    domain, slash, rest = name.partition("/")
     if not name:
         yield errors.required(path)
         return
-    if name.count("/") != 1:
+    if not slash or "/" in rest:
         yield errors.invalid(path, name, _FORM)
         return
-    domain, _, rest = name.partition("/")
     if len(domain) > names.SUBDOMAIN_MAX:
         yield errors.too_long(path, names.SUBDOMAIN_MAX)
-    for label in domain.split("."):
-        if messages := names.dns1123_label(label):
-            details = [f"validating label {quote(label)}: {message}" for message in messages]
-            yield from errors.invalid_each(path, domain, details)
-            break
+    yield from _first_wrong(domain, names.dns1123_label, path)
     if "." not in domain:
         yield errors.invalid(path, domain, "should be a domain with at least two segments separated by dots")
-    for label in rest.split("."):
-        if messages := names.dns1123_subdomain(label):
-            details = [f"validating label {quote(label)}: {message}" for message in messages]
-            yield from errors.invalid_each(path, rest, details)
-            break
+    yield from _first_wrong(rest, names.dns1123_subdomain, path)
     if len(name) > _SIGNER_MAX:
         yield errors.too_long(path, _SIGNER_MAX)
+
+
+def _first_wrong(text: str, rule: Callable[[str], list[str]], path: str) -> Errors:
+    """What is wrong with the first part between dots that is wrong."""
+    for label in text.split("."):
+        if messages := rule(label):
+            details = [f"validating label {quote(label)}: {message}" for message in messages]
+            return errors.invalid_each(path, text, details)
+    return ()
 
 
 def _conditions(conditions: list[Tree], known: list[Tree]) -> Errors:
@@ -176,42 +170,24 @@ def _conditions(conditions: list[Tree], known: list[Tree]) -> Errors:
         seen.add(kind)
 
 
-def validate_request_update(new: Tree, old: Tree) -> Errors:
-    """An update of the main resource: neither decisions nor certificates change."""
-    return _update(new, old, _Allowed())
-
-
-def validate_request_status(new: Tree, old: Tree) -> Errors:
-    """An update of ``.../status``: a certificate can be issued, once."""
-    return _update(new, old, _Allowed(certificate=True))
-
-
-def validate_request_approval(new: Tree, old: Tree) -> Errors:
-    """An update of ``.../approval``: it is decided, once."""
-    return _update(new, old, _Allowed(decisions=True))
-
-
 def _of_type(doc: Tree, kind: str) -> list[Tree]:
     conditions = (doc.get("status") or {}).get("conditions") or ()
     return [item for item in conditions if item.get("type") == kind]
 
 
-def _update(new: Tree, old: Tree, allowed: _Allowed) -> Errors:
+def _update(new: Tree, old: Tree, *, decisions: bool = False, certificate: bool = False) -> Errors:
+    """What may have changed: decisions or certificates, neither of them in the main resource."""
     path = "status.conditions"
-    yield from _request(new, old)
     for kind in _TRUE_ONLY:
         if len(_of_type(new, kind)) < len(_of_type(old, kind)):
             yield errors.forbidden(path, f"updates may not remove a condition of type {quote(kind)}")
-    if not allowed.decisions:
-        for kind in _DECISIONS:
-            yield from _decision(_of_type(new, kind), _of_type(old, kind), kind, path)
-    certificate = (new.get("status") or {}).get("certificate", "")
-    before = (old.get("status") or {}).get("certificate", "")
-    if certificate != before:
-        if not allowed.certificate:
-            yield errors.forbidden("status.certificate", "updates may not set certificate content")
-        elif before:
-            yield errors.forbidden("status.certificate", "updates may not modify existing certificate content")
+    for kind in () if decisions else _DECISIONS:
+        yield from _decision(_of_type(new, kind), _of_type(old, kind), kind, path)
+    after, before = ((doc.get("status") or {}).get("certificate", "") for doc in (new, old))
+    if after != before and not certificate:
+        yield errors.forbidden("status.certificate", "updates may not set certificate content")
+    elif after != before and before:
+        yield errors.forbidden("status.certificate", "updates may not modify existing certificate content")
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
 
 
@@ -325,16 +301,16 @@ KIND = Kind(
         on_status=_request_status,
         stamp=_stamp_request,
         stamp_status=_stamp_conditions,
-        check_create=validate_request,
-        check_update=validate_request_update,
-        check_status=validate_request_status,
+        check=_request,
+        check_change=_update,
+        check_status=_check_status,
     ),
     subresources={
         "approval": Strategy(
             namespaced=False,
             on_update=_approval,
             stamp=_stamp_conditions,
-            check_update=validate_request_approval,
+            check_change=_check_approval,
         )
     },
     table=Layout(

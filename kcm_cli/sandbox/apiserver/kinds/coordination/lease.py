@@ -7,26 +7,16 @@ pkg/registry/coordination/lease/strategy.go, pkg/printers/internalversion/printe
 from datetime import datetime
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
-from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, numbers
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
 
-
-def validate_lease(doc: Tree) -> Errors:
-    return [*metadata.validate_plain_meta(doc["metadata"], True, metadata.subdomain), *_lease(doc.get("spec") or {})]
-
-
-def validate_lease_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_plain_meta_update(new["metadata"], old["metadata"])
-    yield from _lease(new.get("spec") or {})
-
-
-def _lease(spec: Tree) -> Errors:
-    duration_s = spec.get("leaseDurationSeconds")
-    if duration_s is not None and duration_s <= 0:
-        yield errors.invalid("spec.leaseDurationSeconds", duration_s, errors.NOT_POSITIVE)
-    yield from numbers.non_negative(spec, ("leaseTransitions",), "spec")
+_SPEC = rules.fields(
+    "",
+    rules.optional("leaseDurationSeconds", rules.at_least(1, errors.NOT_POSITIVE)),
+    *rules.counters("leaseTransitions"),
+)
 
 
 _LEASE_GATED = ("strategy", "preferredHolder")
@@ -55,8 +45,9 @@ KIND = Kind(
         on_update=_lease_update,
         creates_on_update=True,
         needs_version_on_update=True,
-        check_create=validate_lease,
-        check_update=validate_lease_update,
+        names=metadata.subdomain,
+        core_finalizers=False,
+        check=by_spec(_SPEC),
     ),
     table=Layout((NAME, Column("Holder", "LeaseSpec.holderIdentity"), AGE), _cells),
 )

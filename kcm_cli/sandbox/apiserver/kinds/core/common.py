@@ -2,7 +2,7 @@
 
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 SIZE_LIMIT = 1024 * 1024
 """Bytes of data that a ConfigMap or Secret may hold."""
@@ -10,13 +10,22 @@ SIZE_LIMIT = 1024 * 1024
 _LOCKED = "field is immutable when `immutable` is set"
 
 
-def validate_locked(new: Tree, old: Tree, fields: tuple[str, ...]) -> Errors:
+def validate_locked(new: Tree, old: Tree, *names: str) -> Errors:
+    """An object that is immutable stays so, and so do these fields of it."""
     if not old.get("immutable"):
         return
     if not new.get("immutable"):
         yield errors.forbidden("immutable", _LOCKED)
-    changed = [field for field in fields if (new.get(field) or {}) != (old.get(field) or {})]
-    yield from (errors.forbidden(field, _LOCKED) for field in changed)
+    for name in names:
+        if (new.get(name) or {}) != (old.get(name) or {}):
+            yield errors.forbidden(name, _LOCKED)
+
+
+def needs_version(new: Tree, old: Tree) -> Errors:
+    """An update of the status names the version that it is of."""
+    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    if not new["metadata"].get("resourceVersion"):
+        yield errors.required("resourceVersion")
 
 
 def decoded_size(text: str) -> int:

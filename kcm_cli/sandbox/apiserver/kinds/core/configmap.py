@@ -14,27 +14,17 @@ from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 
-def validate_config_map(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+def _check(doc: Tree, old: Tree | None) -> Errors:
     data, binary = doc.get("data") or {}, doc.get("binaryData") or {}
-    size = 0
-    for key, value in data.items():
-        path = f"data[{key}]"
-        yield from errors.invalid_each(path, key, names.config_map_key(key))
+    for key in data:
+        yield from errors.invalid_each(f"data[{key}]", key, names.config_map_key(key))
         if key in binary:
-            yield errors.invalid(path, key, "duplicate of key present in binaryData")
-        size += len(value.encode())
-    for key, value in binary.items():
+            yield errors.invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+    for key in binary:
         yield from errors.invalid_each(f"binaryData[{key}]", key, names.config_map_key(key))
-        size += decoded_size(value)
+    size = sum(len(value.encode()) for value in data.values()) + sum(decoded_size(value) for value in binary.values())
     if size > SIZE_LIMIT:
         yield errors.too_long("[]", SIZE_LIMIT)
-
-
-def validate_config_map_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from validate_locked(new, old, ("data", "binaryData"))
-    yield from validate_config_map(new)
 
 
 def _cells(doc: Tree, now: datetime) -> list[object]:
@@ -45,8 +35,10 @@ KIND = Kind(
     "",
     "configmaps",
     strategy=Strategy(
-        check_create=validate_config_map,
-        check_update=validate_config_map_update,
+        names=metadata.subdomain,
+        check=_check,
+        check_change=lambda new, old: validate_locked(new, old, "data", "binaryData"),
+        update_steps=("metadata", "change", "name", "rules"),
     ),
     table=Layout((NAME, Column("Data", "ConfigMap.data"), AGE), _cells),
 )

@@ -6,58 +6,56 @@ pkg/registry/core/endpoints/strategy.go, pkg/printers/internalversion/printers.g
 
 from datetime import datetime
 
-from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, more, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata, ports
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
-from kcm_cli.sandbox.apiserver.validation.ports import endpoint_protocols
 
 
-def validate_endpoints(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    for index, subset in enumerate(doc.get("subsets") or ()):
-        yield from _subset(subset, f"subsets[{index}]")
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    subsets = doc.get("subsets") or []
+    return () if old is not None and subsets == (old.get("subsets") or []) else _SUBSETS(subsets, "subsets")
 
 
-def validate_endpoints_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    if (new.get("subsets") or []) == (old.get("subsets") or []):
-        yield from metadata.validate_meta(new["metadata"], True, metadata.subdomain)
-        return
-    yield from validate_endpoints(new)
-
-
-def _subset(subset: Tree, path: str) -> Errors:
-    fields = ("addresses", "notReadyAddresses")
-    if not any(subset.get(field) for field in fields):
+def _some_address(subset: Tree, path: str) -> Errors:
+    if not subset.get("addresses") and not subset.get("notReadyAddresses"):
         yield errors.required(path, "must specify `addresses` or `notReadyAddresses`")
-    for field in fields:
-        for index, address in enumerate(subset.get(field) or ()):
-            yield from _old_address(address, f"{path}.{field}[{index}]")
-    items = subset.get("ports") or ()
-    for index, port in enumerate(items):
-        place, name = f"{path}.ports[{index}]", port.get("name", "")
-        if name:
-            yield from errors.invalid_each(f"{place}.name", name, names.dns1123_label(name))
-        elif len(items) > 1:
-            yield errors.required(f"{place}.name")
-        yield from ports.number(port.get("port", 0), f"{place}.port")
-        yield from endpoint_protocols({**port, "protocol": port.get("protocol") or None}, place)
 
 
-def _old_address(address: Tree, path: str) -> Errors:
-    value, host, node = address.get("ip", ""), address.get("hostname", ""), address.get("nodeName")
-    yield from addresses.legacy_ip(value, f"{path}.ip")
-    if host:
-        yield from errors.invalid_each(f"{path}.hostname", host, names.dns1123_label(host))
-    if node is not None:
-        yield from errors.invalid_each(f"{path}.nodeName", node, names.dns1123_subdomain(node))
-    yield from addresses.endpoint_ip(value, f"{path}.ip")
+def _port_names(ports: list[Tree], path: str) -> Errors:
+    for index, port in enumerate(ports):
+        if len(ports) > 1 and not port.get("name"):
+            yield errors.required(f"{path}[{index}].name")
+        yield from _PORT(port, f"{path}[{index}]")
+
+
+_ADDRESS = rules.fields(
+    "",
+    rules.always("ip", addresses.legacy_ip),
+    rules.nonempty("hostname", rules.LABEL),
+    rules.optional("nodeName", rules.SUBDOMAIN),
+    rules.always("ip", addresses.endpoint_ip),
+)
+_PORT = rules.fields(
+    "core.v1.EndpointPort",
+    rules.nonempty("name", rules.LABEL),
+    rules.always("port", ports.number, default=0),
+    rules.one_of("protocol"),
+    rules.optional("appProtocol", labels.validate_key),
+)
+_SUBSETS = rules.items(
+    rules.fields(
+        "",
+        _some_address,
+        rules.each("addresses", _ADDRESS),
+        rules.each("notReadyAddresses", _ADDRESS),
+        rules.optional("ports", _port_names),
+    )
+)
 
 
 def _defaults(doc: Tree) -> None:
@@ -98,8 +96,9 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         creates_on_update=True,
-        check_create=validate_endpoints,
-        check_update=validate_endpoints_update,
+        names=metadata.subdomain,
+        check=_check,
+        update_steps=("metadata", "name", "rules"),
         warn=of_endpoints,
     ),
     table=Layout((NAME, Column("Endpoints", "Endpoints.subsets"), AGE), _cells),

@@ -11,27 +11,20 @@ from kcm_cli.sandbox.apiserver.defaulting import resources
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, quantities
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, quantities, rules
 
 _TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 _FIELDS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 _MAX_MILLI = (2**63 - 1) // 1000
 
 
-def validate_limit_range(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    seen: set[str] = set()
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    unique = rules.Unique()
     for index, limit in enumerate((doc.get("spec") or {}).get("limits") or ()):
         kind, path = limit.get("type", ""), f"spec.limits[{index}]"
         yield from _type(kind, f"{path}.type")
-        if kind in seen:
-            yield errors.duplicate(f"{path}.type", kind)
-        seen.add(kind)
+        yield from unique(kind, f"{path}.type")
         yield from _limit(limit, kind, path)
-
-
-def validate_limit_range_update(new: Tree, old: Tree) -> Errors:
-    return validate_limit_range(new)
 
 
 def _type(kind: str, path: str) -> Errors:
@@ -142,7 +135,8 @@ KIND = Kind(
     strategy=Strategy(
         on_create=_new_limit_range,
         creates_on_update=True,
-        check_create=validate_limit_range,
-        check_update=validate_limit_range_update,
+        names=metadata.subdomain,
+        check=_check,
+        update_steps=("name", "rules"),
     ),
 )

@@ -6,7 +6,6 @@ pkg/registry/core/namespace/strategy.go, pkg/printers/internalversion/printers.g
 
 from datetime import datetime
 
-from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.apply.resets import STATUS
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
@@ -15,23 +14,15 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata
-
-_NOT_A_FINALIZER = "name is neither a standard finalizer name nor is it fully qualified"
-_STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
 
 
-def validate_namespace(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], False, metadata.label)
+def _check(doc: Tree, old: Tree | None) -> Errors:
     for name in (doc.get("spec") or {}).get("finalizers") or ():
-        yield from _finalizer(name, "spec.finalizers")
+        yield from metadata.validate_finalizer(name, "spec.finalizers")
 
 
-def validate_namespace_update(new: Tree, old: Tree) -> Errors:
-    return [*validate_namespace(new), *metadata.validate_meta_update(new["metadata"], old["metadata"])]
-
-
-def validate_namespace_status(new: Tree, old: Tree) -> Errors:
+def _check_status(new: Tree, old: Tree) -> Errors:
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     phase = (new.get("status") or {}).get("phase", "")
     if not new["metadata"].get("deletionTimestamp"):
@@ -41,16 +32,7 @@ def validate_namespace_status(new: Tree, old: Tree) -> Errors:
         yield errors.invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")
 
 
-def validate_namespace_finalize(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    for index, name in enumerate((new.get("spec") or {}).get("finalizers") or ()):
-        yield from _finalizer(name, f"spec.finalizers[{index}]")
-
-
-def _finalizer(name: str, path: str) -> Errors:
-    yield from errors.invalid_each(path, name, names.qualified_name(name))
-    if "/" not in name and name not in _STANDARD_FINALIZERS:
-        yield errors.invalid(path, name, _NOT_A_FINALIZER)
+_FINALIZE = rules.fields("", rules.each("finalizers", metadata.validate_finalizer))
 
 
 def _defaults(doc: Tree) -> None:
@@ -113,16 +95,18 @@ KIND = Kind(
         on_create=_new_namespace,
         on_update=_namespace_update,
         on_status=_namespace_status,
-        check_create=validate_namespace,
-        check_update=validate_namespace_update,
-        check_status=validate_namespace_status,
+        names=metadata.label,
+        check=_check,
+        update_steps=("name", "rules", "metadata"),
+        check_status=_check_status,
         returns_object_on_delete=True,
     ),
     subresources={
         "finalize": Strategy(
             namespaced=False,
             on_update=_namespace_finalize,
-            check_update=validate_namespace_finalize,
+            names=metadata.label,
+            check=lambda new, old: _FINALIZE(new.get("spec") or {}, "spec"),
         )
     },
     table=Layout((NAME, Column("Status", "The status of the namespace"), AGE), _cells),

@@ -20,8 +20,17 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of, wide
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
-from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, go_print, labels, metadata, quantities, scheduling
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
+from kcm_cli.sandbox.apiserver.validation import (
+    addresses,
+    errors,
+    go_print,
+    labels,
+    metadata,
+    quantities,
+    rules,
+    scheduling,
+)
 from kcm_cli.sandbox.apiserver.validation.addresses import cidr_warnings
 
 _AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
@@ -35,17 +44,48 @@ _FEATURE = (
 )
 
 
-def validate_node(doc: Tree) -> Errors:
-    meta, spec, status = doc["metadata"], doc.get("spec") or {}, doc.get("status") or {}
-    yield from metadata.validate_meta(meta, False, metadata.subdomain)
-    yield from _annotations(meta.get("annotations") or {})
-    yield from _taints(spec.get("taints") or [], "metadata.taints")
-    yield from _resources(status)
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    yield from _annotations(doc["metadata"].get("annotations") or {})
+    yield from _taints((doc.get("spec") or {}).get("taints") or [], "metadata.taints")
+    status = doc.get("status") or {}
+    yield from _RESOURCES(status, "status")
     swap = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity")
     if swap is not None and swap <= 0:
         yield errors.invalid("metadata.nodeSwapStatus.capacity", swap, errors.NOT_POSITIVE)
-    yield from _features(status.get("declaredFeatures") or [])
-    yield from _blocks(spec.get("podCIDRs") or [])
+    yield from _FEATURES(status, "status")
+    yield from _blocks((doc.get("spec") or {}).get("podCIDRs") or [])
+
+
+def _taints(taints: list[Tree], path: str) -> Errors:
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        yield from _TAINT(taint, f"{path}[{index}]")
+        key = (taint.get("key", ""), taint.get("effect", ""))
+        if key in seen:
+            shown = go_print.internal("core.Taint", taint)
+            yield errors.duplicate(f"{path}[{index}]", shown, "taints must be unique by key and effect pair")
+        seen.add(key)
+
+
+def _taint_value(value: str, path: str) -> Errors:
+    if messages := labels.value_messages(value):
+        yield errors.invalid(path, value, ";".join(messages))
+
+
+_TAINT = rules.fields(
+    "",
+    rules.always("key", labels.validate_key),
+    rules.optional("value", _taint_value),
+    rules.required("effect", scheduling.TAINT_EFFECT),
+)
+
+
+def _amounts(amounts: Mapping[str, str], path: str) -> Errors:
+    for name, amount in amounts.items():
+        yield from quantities.amount(name, amount, f"{path}.{name}")
+
+
+_RESOURCES = rules.fields("", rules.optional("capacity", _amounts), rules.optional("allocatable", _amounts))
 
 
 def _annotations(annotations: Mapping[str, str]) -> Errors:
@@ -82,43 +122,24 @@ def _avoided(entry: Tree, path: str) -> Errors:
     return [errors.invalid(f"{path}.PodController.Controller", False, "must point to a controller")]
 
 
-def _taints(taints: list[Tree], path: str) -> Errors:
-    seen: set[tuple[str, str]] = set()
-    for index, taint in enumerate(taints):
-        key, value, effect = (taint.get(field, "") for field in ("key", "value", "effect"))
-        place = f"{path}[{index}]"
-        yield from labels.validate_key(key, f"{place}.key")
-        if messages := labels.value_messages(value):
-            yield errors.invalid(f"{place}.value", value, ";".join(messages))
-        if effect:
-            yield from scheduling.validate_taint_effect(effect, f"{place}.effect")
-        else:
-            yield errors.required(f"{place}.effect")
-        if (key, effect) in seen:
-            error = errors.duplicate(place, go_print.internal("core.Taint", taint))
-            text = f"{error.message}: taints must be unique by key and effect pair"
-            yield FieldError(error.type, error.field, text)
-        seen.add((key, effect))
+def _feature_problem(name: str) -> list[str]:
+    start = f"invalid feature name {quote(name)}: "
+    if len(name) > names.SUBDOMAIN_MAX:
+        return [f"{start}must be no more than {names.SUBDOMAIN_MAX} characters"]
+    return [] if _feature(name) else [start + _FEATURE]
 
 
-def _resources(status: Tree) -> Errors:
-    for field in ("capacity", "allocatable"):
-        for name, amount in (status.get(field) or {}).items():
-            yield from quantities.amount(name, amount, f"status.{field}.{name}")
-
-
-def _features(features: list[str]) -> Errors:
+def _features(features: list[str], path: str) -> Errors:
     for index, name in enumerate(features):
-        path, before = f"status.declaredFeatures[{index}]", features[index - 1] if index else ""
+        place, before = f"{path}[{index}]", features[index - 1] if index else ""
         if index and before == name:
-            yield errors.duplicate(path, name)
+            yield errors.duplicate(place, name)
         elif before > name:
-            yield errors.invalid(path, name, "list must be sorted alphabetically")
-        start = f"invalid feature name {quote(name)}: "
-        if len(name) > names.SUBDOMAIN_MAX:
-            yield errors.invalid(path, name, f"{start}must be no more than {names.SUBDOMAIN_MAX} characters")
-        elif not _feature(name):
-            yield errors.invalid(path, name, start + _FEATURE)
+            yield errors.invalid(place, name, "list must be sorted alphabetically")
+        yield from errors.invalid_each(place, name, _feature_problem(name))
+
+
+_FEATURES = rules.fields("", rules.optional("declaredFeatures", _features))
 
 
 def _blocks(blocks: list[str]) -> Errors:
@@ -136,18 +157,14 @@ def _blocks(blocks: list[str]) -> Errors:
             yield errors.invalid(path, blocks, _ONE_FAMILY)
 
 
-def validate_node_update(new: Tree, old: Tree) -> Errors:
-    return [*validate_node(new), *validate_node_status(new, old)]
-
-
-def validate_node_status(new: Tree, old: Tree) -> Errors:
+def _check_status(new: Tree, old: Tree) -> Errors:
     """What holds for both updates."""
     spec, known = new.get("spec") or {}, old.get("spec") or {}
     status = new.get("status") or {}
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     yield from _annotations(new["metadata"].get("annotations") or {})
-    yield from _resources(status)
-    yield from _features(status.get("declaredFeatures") or [])
+    yield from _RESOURCES(status, "status")
+    yield from _FEATURES(status, "status")
     seen: list[Tree] = []
     for index, address in enumerate(status.get("addresses") or ()):
         if address in seen:
@@ -155,10 +172,8 @@ def validate_node_status(new: Tree, old: Tree) -> Errors:
             yield errors.duplicate(f"status.addresses[{index}]", shown)
         seen.append(address)
     yield from _unchanged(spec, known)
-    yield from _config_source(spec.get("configSource"), "spec.configSource")
-    for field in ("assigned", "active", "lastKnownGood"):
-        source = (status.get("config") or {}).get(field)
-        yield from _config_source(source, f"status.config.{field}")
+    yield from _IN_SPEC(spec, "spec")
+    yield from _IN_STATUS(status, "status")
     yield from _taints(spec.get("taints") or [], "metadata.taints")
     if spec.get("externalID", "") != known.get("externalID", ""):
         yield errors.forbidden("spec.externalID", "may not be updated")
@@ -175,32 +190,39 @@ def _unchanged(spec: Tree, known: Tree) -> Errors:
         yield errors.forbidden("spec.providerID", _FIXED.format("providerID"))
 
 
-def _config_source(source: Tree | None, path: str) -> Errors:
-    if source is None:
-        return
-    config = source.get("configMap")
-    if config is None:
-        yield errors.invalid(path, {"ConfigMap": None}, "exactly one reference subfield must be non-nil")
-        return
-    if path.startswith("spec"):
-        for field in ("uid", "resourceVersion"):
-            if config.get(field):
-                yield errors.forbidden(f"{path}.configMap.{field}", f"{field} must not be set in spec")
-    else:
-        for field in ("uid", "resourceVersion"):
-            if not config.get(field):
-                yield errors.required(f"{path}.configMap.{field}")
-    rules = (
-        ("namespace", names.dns1123_label),
-        ("name", names.dns1123_subdomain),
-        ("kubeletConfigKey", names.config_map_key),
+def _config_source(*versions: rules.Field) -> rules.Rule:
+    config = rules.fields(
+        "",
+        *versions,
+        rules.required("namespace", rules.LABEL),
+        rules.required("name", rules.SUBDOMAIN),
+        rules.required("kubeletConfigKey", rules.form(names.config_map_key)),
     )
-    for field, rule in rules:
-        value = config.get(field, "")
-        if value:
-            yield from errors.invalid_each(f"{path}.configMap.{field}", value, rule(value))
-        else:
-            yield errors.required(f"{path}.configMap.{field}")
+
+    def check(source: Tree, path: str) -> Errors:
+        if source.get("configMap") is None:
+            return [errors.invalid(path, {"ConfigMap": None}, "exactly one reference subfield must be non-nil")]
+        return config(source["configMap"], f"{path}.configMap")
+
+    return check
+
+
+_IN_SPEC = rules.fields(
+    "",
+    rules.optional(
+        "configSource",
+        _config_source(
+            *(rules.forbidden(name, f"{name} must not be set in spec") for name in ("uid", "resourceVersion"))
+        ),
+    ),
+)
+_CONFIG = _config_source(rules.required("uid"), rules.required("resourceVersion"))
+_IN_STATUS = rules.fields(
+    "",
+    rules.optional(
+        "config", rules.fields("", *(rules.optional(name, _CONFIG) for name in ("assigned", "active", "lastKnownGood")))
+    ),
+)
 
 
 def _defaults(doc: Tree) -> None:
@@ -295,9 +317,11 @@ KIND = Kind(
         on_create=_new_node,
         on_update=_node_update,
         on_status=_node_status,
-        check_create=validate_node,
-        check_update=validate_node_update,
-        check_status=validate_node_status,
+        names=metadata.subdomain,
+        check=_check,
+        check_change=_check_status,
+        update_steps=("name", "rules", "change"),
+        check_status=_check_status,
         warn=of_node,
     ),
     table=Layout(

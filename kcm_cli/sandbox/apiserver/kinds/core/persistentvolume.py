@@ -23,6 +23,7 @@ from kcm_cli.sandbox.apiserver.validation import (
     metadata,
     persistent_claim,
     quantities,
+    rules,
     scheduling,
 )
 from kcm_cli.sandbox.apiserver.validation.persistent_volume import (
@@ -32,7 +33,31 @@ from kcm_cli.sandbox.apiserver.validation.persistent_volume import (
     validate_sources,
 )
 
-_POLICIES = ("Delete", "Recycle", "Retain")
+
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    lenient = old is not None and _has_invalid_value(old["spec"].get("nodeAffinity"))
+    yield from _spec(doc, lenient=lenient)
+    if _MOUNT_OPTIONS not in (doc["metadata"].get("annotations") or ()):
+        return
+    if not any(kind in doc["spec"] for kind in SOURCE_ORDER if kind not in _NO_MOUNT_OPTIONS):
+        detail = "may not specify mount options for this volume type"
+        yield errors.forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", detail)
+
+
+def _check_change(new: Tree, old: Tree) -> Errors:
+    spec, known = new["spec"], old["spec"]
+    yield from _spec(new, lenient=_has_invalid_value(known.get("nodeAffinity")))
+    yield from _source_changed(spec, known)
+    yield from errors.fixed("volumeMode", spec.get("volumeMode"), known.get("volumeMode"))
+    affinity, before = spec.get("nodeAffinity"), known.get("nodeAffinity")
+    if before is not None and _renamed(affinity) != _renamed(before):
+        shown = None if affinity is None else go_print.internal("core.VolumeNodeAffinity", affinity)
+        detail = f"{errors.IMMUTABLE}, except for updating from beta label to GA"
+        yield errors.invalid("nodeAffinity", shown, detail)
+    if known.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
+        yield errors.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
+
+
 _NO_MOUNT_OPTIONS = frozenset(
     {"hostPath", "flocker", "fc", "flexVolume", "portworxVolume", "scaleIO", "local", "storageos", "csi"}
 )
@@ -44,42 +69,6 @@ _RENAMED = {
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
 }
-
-
-def validate_volume(doc: Tree) -> Errors:
-    return [*_volume(doc, lenient=False), *_mount_options(doc)]
-
-
-def _volume(doc: Tree, *, lenient: bool) -> Errors:
-    meta = doc["metadata"]
-    yield from metadata.validate_meta(meta, False, metadata.subdomain)
-    yield from _spec(doc["spec"], meta.get("name", ""), "spec", lenient=lenient)
-
-
-def _mount_options(doc: Tree) -> Errors:
-    if _MOUNT_OPTIONS not in (doc["metadata"].get("annotations") or ()):
-        return []
-    if any(kind in doc["spec"] for kind in SOURCE_ORDER if kind not in _NO_MOUNT_OPTIONS):
-        return []
-    detail = "may not specify mount options for this volume type"
-    return [errors.forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", detail)]
-
-
-def validate_volume_update(new: Tree, old: Tree) -> Errors:
-    spec, known = new["spec"], old["spec"]
-    lenient = _has_invalid_value(known.get("nodeAffinity"))
-    yield from _volume(new, lenient=lenient)
-    yield from _mount_options(new)
-    yield from _volume(new, lenient=lenient)
-    yield from _source_changed(spec, known)
-    if spec.get("volumeMode") != known.get("volumeMode"):
-        yield errors.invalid("volumeMode", spec.get("volumeMode"), errors.IMMUTABLE)
-    affinity, before = spec.get("nodeAffinity"), known.get("nodeAffinity")
-    if before is not None and _renamed(affinity) != _renamed(before):
-        shown = None if affinity is None else go_print.internal("core.VolumeNodeAffinity", affinity)
-        yield errors.invalid("nodeAffinity", shown, f"{errors.IMMUTABLE}, except for updating from beta label to GA")
-    if known.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
-        yield errors.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
 
 
 def _source_changed(spec: Tree, known: Tree) -> Errors:
@@ -124,42 +113,43 @@ def _renamed(affinity: Tree | None) -> object:
     ]
 
 
-def validate_volume_status(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    if not new["metadata"].get("resourceVersion"):
-        yield errors.required("resourceVersion")
+def _spec(doc: Tree, *, lenient: bool) -> Errors:
+    spec = doc["spec"]
+    yield from _BEFORE_SOURCES[lenient](spec, "spec")
+    has_affinity = spec.get("nodeAffinity") is not None
+    yield from validate_sources(spec, doc["metadata"].get("name", ""), "spec", has_affinity=has_affinity)
+    yield from _AFTER_SOURCES(spec, "spec")
 
 
-def _spec(spec: Tree, name: str, path: str, *, lenient: bool) -> Errors:
-    yield from validate_modes(spec, path)
-    yield from _capacity(spec.get("capacity"), f"{path}.capacity")
-    policy = spec.get("persistentVolumeReclaimPolicy")
-    if policy and policy not in _POLICIES:
-        yield errors.not_supported(f"{path}.persistentVolumeReclaimPolicy", policy, _POLICIES)
-    affinity = spec.get("nodeAffinity")
-    if affinity is not None:
-        yield from _node_affinity(affinity, f"{path}.nodeAffinity", lenient)
-    yield from validate_sources(spec, name, path, has_affinity=affinity is not None)
-    yield from persistent_claim.class_name(spec.get("storageClassName"), f"{path}.storageClassName")
-    yield from persistent_claim.volume_mode(spec.get("volumeMode"), f"{path}.volumeMode")
-    yield from validate_attributes_class(spec, path)
-
-
-def _capacity(capacity: Mapping[str, str] | None, path: str) -> Errors:
+def _capacity(capacity: Mapping[str, str], path: str) -> Errors:
     if not capacity:
         yield errors.required(path)
     if not capacity or "storage" not in capacity or len(capacity) > 1:
         yield errors.not_supported(path, errors.sorted_map(capacity), ["storage"])
-    for name, value in sorted((capacity or {}).items()):
-        yield from common.basic(value, f"{path}[{name}]")
-        yield from quantities.positive(value, f"{path}[{name}]")
+    for name, amount in sorted((capacity or {}).items()):
+        yield from common.basic(amount, f"{path}[{name}]")
+        yield from quantities.positive(amount, f"{path}[{name}]")
 
 
-def _node_affinity(affinity: Tree, path: str, lenient: bool) -> Errors:
-    required = affinity.get("required")
-    if required is None:
-        return [errors.required(f"{path}.required", "must specify required node constraints")]
-    return scheduling.validate_node_selector(required, f"{path}.required", lenient=lenient)
+def _node_affinity(lenient: bool) -> rules.Rule:
+    def check(required: Tree, path: str) -> Errors:
+        return scheduling.validate_node_selector(required, path, lenient=lenient)
+
+    return rules.fields("", rules.present("required", check, detail="must specify required node constraints"))
+
+
+_VOLUME = "core.v1.PersistentVolumeSpec"
+_BEFORE_SOURCES = {
+    lenient: rules.fields(
+        _VOLUME,
+        validate_modes,
+        rules.always("capacity", _capacity, default=None),
+        rules.maybe_one_of("persistentVolumeReclaimPolicy", zero=True),
+        rules.optional("nodeAffinity", _node_affinity(lenient)),
+    )
+    for lenient in (False, True)
+}
+_AFTER_SOURCES = rules.fields(_VOLUME, *persistent_claim.CLASSES, validate_attributes_class)
 
 
 def _defaults(doc: Tree) -> None:
@@ -268,9 +258,11 @@ KIND = Kind(
         on_status=parts.status_update,
         stamp=_stamp_volume,
         stamp_status=_stamp_volume_status,
-        check_create=validate_volume,
-        check_update=validate_volume_update,
-        check_status=validate_volume_status,
+        names=metadata.subdomain,
+        check=_check,
+        check_change=_check_change,
+        update_steps=("name", "rules", "name", "change"),
+        check_status=common.needs_version,
         returns_object_on_delete=True,
         warn=of_volume,
     ),

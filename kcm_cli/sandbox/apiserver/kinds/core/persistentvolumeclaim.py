@@ -18,43 +18,36 @@ from kcm_cli.sandbox.apiserver.strategy.warnings.storage import of_claim_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, name_of, wide
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, rules
 from kcm_cli.sandbox.apiserver.validation.persistent_claim import validate_claim_spec
 
-_BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 _RESIZES = (
-    "ControllerResizeInProgress",
-    "ControllerResizeInfeasible",
-    "NodeResizeInProgress",
-    "NodeResizeInfeasible",
+    *("ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible"),
     "NodeResizePending",
 )
-_SPEC_FIXED = (
-    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-)
 
 
-def validate_claim(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    yield from validate_claim_spec(doc["spec"], "spec")
-
-
-def validate_claim_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from metadata.validate_meta(new["metadata"], True, metadata.subdomain)
-    spec, known = new["spec"], old["spec"]
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    known = {} if old is None else old["spec"]
     sources = (known.get("dataSource") or {}, known.get("dataSourceRef") or {})
-    yield from validate_claim_spec(
-        spec,
+    return validate_claim_spec(
+        doc["spec"],
         "spec",
         lenient_selector=any(labels.validate_selector(known.get("selector"), "")),
         lenient_groups=any(source.get("apiGroup") is not None for source in sources),
     )
+
+
+def _check_change(new: Tree, old: Tree) -> Errors:
     yield from _immutable_spec(new, old)
     yield from _shrunk(new, old)
-    if spec.get("volumeMode") != known.get("volumeMode"):
-        yield errors.invalid("volumeMode", spec.get("volumeMode"), errors.IMMUTABLE)
+    yield from errors.fixed("volumeMode", new["spec"].get("volumeMode"), old["spec"].get("volumeMode"))
     yield from _class_removed(new, old)
+
+
+_SPEC_FIXED = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+)
 
 
 def _immutable_spec(new: Tree, old: Tree) -> Errors:
@@ -76,8 +69,8 @@ def _immutable_spec(new: Tree, old: Tree) -> Errors:
 
 def _storage_class(new: Tree, old: Tree, spec: Tree) -> Errors:
     """The class may move from the old annotation to its field, or be given where there was none."""
-    before = (old["metadata"].get("annotations") or {}).get(_BETA_CLASS)
-    after = (new["metadata"].get("annotations") or {}).get(_BETA_CLASS)
+    before = (old["metadata"].get("annotations") or {}).get(CLASS)
+    after = (new["metadata"].get("annotations") or {}).get(CLASS)
     name = new["spec"].get("storageClassName")
     unset = old["spec"].get("storageClassName") is None
     if before is not None and unset and name == before and after in (None, before):
@@ -87,7 +80,7 @@ def _storage_class(new: Tree, old: Tree, spec: Tree) -> Errors:
         spec.pop("storageClassName", None)
     if (before or "") == (after or ""):
         return []
-    return [errors.invalid(f"metadata.annotations.{_BETA_CLASS}", after or "", errors.IMMUTABLE)]
+    return [errors.invalid(f"metadata.annotations.{CLASS}", after or "", errors.IMMUTABLE)]
 
 
 def _requested(doc: Tree) -> str:
@@ -114,22 +107,36 @@ def _class_removed(new: Tree, old: Tree) -> Errors:
     return [errors.forbidden("spec.volumeAttributesClassName", detail)]
 
 
-def validate_claim_status(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    if not new["metadata"].get("resourceVersion"):
-        yield errors.required("resourceVersion")
+def _check_status(new: Tree, old: Tree) -> Errors:
+    yield from common.needs_version(new, old)
     if not new["spec"].get("accessModes"):
         yield errors.required("Spec.accessModes")
-    status = new.get("status") or {}
-    for name, value in sorted((status.get("capacity") or {}).items()):
-        yield from common.basic(value, f"status.capacity[{name}]")
-    for name, state in sorted((status.get("allocatedResourceStatuses") or {}).items()):
-        yield from _resource_key(name, "status.allocatedResourceStatuses")
+    yield from _STATUS(new.get("status") or {}, "status")
+
+
+def _capacity(capacity: Tree, path: str) -> Errors:
+    for name, value in sorted(capacity.items()):
+        yield from common.basic(value, f"{path}[{name}]")
+
+
+def _resizes(states: Tree, path: str) -> Errors:
+    for name, state in sorted(states.items()):
+        yield from _resource_key(name, path)
         if state not in _RESIZES:
-            yield errors.not_supported("status.allocatedResourceStatuses", name, _RESIZES)
-    for name, value in sorted((status.get("allocatedResources") or {}).items()):
-        wrong = _resource_key(name, "status.allocatedResources")
-        yield from wrong or common.basic(value, f"status.allocatedResources[{name}]")
+            yield errors.not_supported(path, name, _RESIZES)
+
+
+def _allocated(amounts: Tree, path: str) -> Errors:
+    for name, value in sorted(amounts.items()):
+        yield from _resource_key(name, path) or common.basic(value, f"{path}[{name}]")
+
+
+_STATUS = rules.fields(
+    "",
+    rules.optional("capacity", _capacity),
+    rules.optional("allocatedResourceStatuses", _resizes),
+    rules.optional("allocatedResources", _allocated),
+)
 
 
 def _resource_key(name: str, path: str) -> list[FieldError]:
@@ -236,9 +243,11 @@ KIND = Kind(
         on_create=_new_claim,
         on_update=_claim_update,
         on_status=parts.status_update,
-        check_create=validate_claim,
-        check_update=validate_claim_update,
-        check_status=validate_claim_status,
+        names=metadata.subdomain,
+        check=_check,
+        check_change=_check_change,
+        update_steps=("metadata", "name", "rules", "change"),
+        check_status=_check_status,
         completes_on_read=lambda doc: True,  # the phase of a claim without one is Pending
         returns_object_on_delete=True,
         warn=of_claim,

@@ -4,7 +4,7 @@ Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
 pkg/registry/core/pod/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from kcm_cli.machinery import names
 from kcm_cli.planning.pod_totals import aggregate, supported
@@ -25,31 +25,12 @@ from kcm_cli.sandbox.apiserver.strategy.warnings.containers import app_armor_fie
 from kcm_cli.sandbox.apiserver.strategy.warnings.pods import warnings_of_pod
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, wide
 from kcm_cli.sandbox.apiserver.trees import keep
-from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import metadata
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
-from kcm_cli.sandbox.apiserver.validation.pod_annotations import APP_ARMOR, MIRROR
+from kcm_cli.sandbox.apiserver.validation.pod_annotations import APP_ARMOR
 from kcm_cli.sandbox.apiserver.validation.security import app_armor
 from kcm_cli.sandbox.apiserver.validation.windows import containers_of
-
-
-def validate_changes(new: Mapping[str, str], old: Mapping[str, str], path: str) -> Errors:
-    """What an update of a pod may not do to them."""
-    for key in sorted(old):
-        if new.get(key) != old[key]:
-            yield from _fixed(key, "remove or update", path)
-    for key in sorted(new):
-        if key not in old:
-            yield from _fixed(key, "add", path)
-
-
-def _fixed(key: str, verb: str, path: str) -> Errors:
-    if key.startswith(APP_ARMOR):
-        return [errors.forbidden(f"{path}[{key}]", f"may not {verb} AppArmor annotations")]
-    if key == MIRROR:
-        return [errors.forbidden(f"{path}[{key}]", f"may not {verb} mirror pod annotation")]
-    return []
-
 
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
@@ -301,26 +282,19 @@ def _resized(after: list[Tree], before: list[Tree]) -> list[Tree]:
     return result
 
 
-def _check_resize(new: Tree, old: Tree) -> Errors:
-    return validate_resize(new, old, qos_class)
-
-
-_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
-
-
 def apply_app_armor(doc: Tree) -> None:
     """Profiles in annotations become fields, where they say something that the pod's own does not."""
     spec, annotations = doc["spec"], doc["metadata"].get("annotations") or {}
-    if not any(key.startswith(_APP_ARMOR) for key in annotations) or (spec.get("os") or {}).get("name") == "windows":
+    if not any(key.startswith(APP_ARMOR) for key in annotations) or (spec.get("os") or {}).get("name") == "windows":
         return
     pod = (spec.get("securityContext") or {}).get("appArmorProfile")
     for container, _ in containers_of(spec, ""):
-        annotation = annotations.get(_APP_ARMOR + container.get("name", ""))
+        annotation = annotations.get(APP_ARMOR + container.get("name", ""))
         context = container.get("securityContext") or {}
         if annotation is None or context.get("appArmorProfile") is not None:
             continue
         profile = app_armor_field(annotation)
-        if profile is not None and not app_armor(profile, "") and profile != pod:
+        if profile is not None and not any(app_armor(profile, "")) and profile != pod:
             container["securityContext"] = {**context, "appArmorProfile": profile}
 
 
@@ -334,8 +308,9 @@ KIND = Kind(
         on_create=_new,
         on_update=_update,
         on_status=_strategy_status,
-        check_create=pod_validation.validate_pod,
-        check_update=pod_validation.validate_pod_update,
+        names=metadata.subdomain,
+        check=pod_validation.check_pod,
+        update_steps=("metadata", "name", "rules"),
         check_status=validate_pod_status,
         grace_period=grace_period,
         returns_object_on_delete=True,
@@ -344,9 +319,9 @@ KIND = Kind(
     ),
     subresources={
         "ephemeralcontainers": Strategy(
-            on_update=_ephemeral_containers, check_update=pod_validation.validate_ephemeral_containers
+            on_update=_ephemeral_containers, check_change=pod_validation.validate_ephemeral_containers
         ),
-        "resize": Strategy(on_update=_resize, check_update=_check_resize),
+        "resize": Strategy(on_update=_resize, check_change=validate_resize),
     },
     table=Layout(
         (

@@ -3,28 +3,24 @@
 Source: pkg/apis/core/validation/validation.go#ValidatePodResize.
 """
 
-from collections.abc import Callable
-
+from kcm_cli.planning.qos import qos_class
 from kcm_cli.sandbox.apiserver.kinds.core import pod_validation
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata
+from kcm_cli.sandbox.apiserver.validation import errors
 from kcm_cli.sandbox.apiserver.validation.pod_annotations import MIRROR
 from kcm_cli.sandbox.apiserver.validation.quantities import COMPUTE
 
 _ONLY = "only cpu and memory resources are mutable"
 
 
-def validate_resize(new: Tree, old: Tree, qos_class: Callable[[Tree], str]) -> Errors:
-    """Only processor and memory change; ``qos_class`` tells the class of a spec."""
+def validate_resize(new: Tree, old: Tree) -> Errors:
+    """Only processor and memory change."""
     if MIRROR in (old["metadata"].get("annotations") or ()):
         return [errors.forbidden("[]", "static pods cannot be resized")]
     spec, known = new["spec"], old["spec"]
     if (known.get("os") or {}).get("name") == "windows":
         return [errors.forbidden("[]", "windows pods cannot be resized")]
-    found = [
-        *metadata.validate_meta_update(new["metadata"], old["metadata"]),
-        *pod_validation.metadata_and_spec(new, old),
-    ]
+    found = [*pod_validation.update_of_subresource(new, old)]
     status = old.get("status") or {}
     if (status.get("qosClass") or qos_class(known)) != qos_class(spec):
         detail = "Pod QOS Class may not change as a result of resizing"

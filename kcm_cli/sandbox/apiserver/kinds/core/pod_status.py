@@ -7,14 +7,9 @@ from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.sandbox.apiserver.kinds.core.pod_validation import annotation_changes
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, security
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, rules, security
 
 _SYSTEM = frozenset({"PodScheduled", "Ready", "Initialized"})
-_NON_NEGATIVE = "must be a non-negative integer"
-_NOT_BACK = "may not be transitioned to non-terminated state"
-_FAMILIES = "may specify no more than one IP for each IP family"
-_HEALTH = ("Healthy", "Unhealthy", "Unknown")
-_MESSAGE_MAX = 1024
 
 
 def validate_pod_status(new: Tree, old: Tree) -> Errors:
@@ -22,12 +17,10 @@ def validate_pod_status(new: Tree, old: Tree) -> Errors:
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     yield from annotation_changes(new, old)
     spec, status, known = new["spec"], new.get("status") or {}, old.get("status") or {}
-    yield from _conditions(status.get("conditions") or [], "status.conditions")
+    yield from _CONDITIONS(status, "status")
     yield from _nominated(status.get("nominatedNodeName", ""), known.get("nominatedNodeName", ""), spec)
-    if status.get("observedGeneration", 0) < 0:
-        yield errors.invalid("status.observedGeneration", status["observedGeneration"], _NON_NEGATIVE)
-    if status.get("qosClass", "") != known.get("qosClass", ""):
-        yield errors.invalid("status.qosClass", status.get("qosClass", ""), errors.IMMUTABLE)
+    yield from _OBSERVED(status, "status")
+    yield from errors.fixed("status.qosClass", status.get("qosClass", ""), known.get("qosClass", ""))
     yield from _transitions(status, known, old["spec"])
     if claims := status.get("resourceClaimStatuses"):
         yield from validate_claims(claims, spec.get("resourceClaims") or [], "status.resourceClaimStatuses")
@@ -37,27 +30,32 @@ def validate_pod_status(new: Tree, old: Tree) -> Errors:
     for index, item in enumerate(status.get("nodeAllocatableResourceClaimStatuses") or ()):
         place = f"status.nodeAllocatableResourceClaimStatuses[{index}]"
         yield from validate_allocatable(item, spec, status, place)
-    yield from _pod_ips(status, known)
+    yield from _ips(_addresses(status, "podIPs"), _addresses(known, "podIPs"), "status.podIPs")
     yield from _host_ips(status, known)
     yield from _container_statuses(status, spec)
 
 
-def _conditions(conditions: list[Tree], path: str) -> Errors:
-    for index, condition in enumerate(conditions):
-        if condition.get("observedGeneration", 0) < 0:
-            place = f"{path}[{index}].observedGeneration"
-            yield errors.invalid(place, condition["observedGeneration"], _NON_NEGATIVE)
-        kind = condition.get("type", "")
-        if kind not in _SYSTEM:
-            yield from labels.validate_key(kind, f"{path}[{index}].Type")
+def _condition_type(kind: str, path: str) -> Errors:
+    return () if kind in _SYSTEM else labels.validate_key(kind, path)
+
+
+_GENERATION = rules.optional("observedGeneration", rules.at_least(0, "must be a non-negative integer"))
+_OBSERVED = rules.fields("", _GENERATION)
+_CONDITIONS = rules.fields(
+    "", rules.each("conditions", rules.fields("", _GENERATION, rules.always("type", _condition_type, at="Type")))
+)
 
 
 def _nominated(name: str, known: str, spec: Tree) -> Errors:
     if not name or name == known:
         return
-    yield from errors.invalid_each("status.nominatedNodeName", name, names.dns1123_subdomain(name))
+    yield from rules.SUBDOMAIN(name, "status.nominatedNodeName")
     if spec.get("nodeName"):
         yield errors.forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node")
+
+
+_NOT_BACK = "may not be transitioned to non-terminated state"
+_FAMILIES = "may specify no more than one IP for each IP family"
 
 
 def _transitions(status: Tree, known: Tree, spec: Tree) -> Errors:
@@ -115,10 +113,6 @@ def _rule_restarts(container: Tree, code: int) -> bool:
     return False
 
 
-def _pod_ips(status: Tree, known: Tree) -> Errors:
-    return _ips(_addresses(status, "podIPs"), _addresses(known, "podIPs"), "status.podIPs")
-
-
 def _host_ips(status: Tree, known: Tree) -> Errors:
     values = _addresses(status, "hostIPs")
     if values and values[0] != status.get("hostIP", ""):
@@ -141,41 +135,37 @@ def _ips(values: list[str], known: list[str], path: str) -> Errors:
 
 
 def _container_statuses(status: Tree, spec: Tree) -> Errors:
-    fields = {
+    statuses = {
         "containerStatuses": "containers",
         "initContainerStatuses": "initContainers",
         "ephemeralContainerStatuses": "ephemeralContainers",
     }
-    os = (spec.get("os") or {}).get("name", "linux")
-    users: list[FieldError] = []
+    windows = (spec.get("os") or {}).get("name", "linux") == "windows"
     health: list[FieldError] = []
-    for field in fields:
-        containers = spec.get(fields[field]) or ()
+    for field, containers in statuses.items():
         for index, item in enumerate(status.get(field) or ()):
             place = f"status.{field}[{index}]"
-            user, allocated = item.get("user"), item.get("allocatedResourcesStatus")
-            if user is not None:
-                users += _user(user, os, f"{place}.user.linux")
+            if (user := (item.get("user") or {}).get("linux")) is not None:
+                yield from (_no_user if windows else _USER)(user, f"{place}.user.linux")
+            allocated, place = item.get("allocatedResourcesStatus"), f"{place}.allocatedResourcesStatus"
             if allocated and field.startswith("ephemeral"):
-                detail = "must not be specified in container status"
-                health.append(errors.forbidden(f"{place}.allocatedResourcesStatus", detail))
+                health.append(errors.forbidden(place, "must not be specified in container status"))
             elif allocated:
-                own = [other for other in containers if other.get("name") == item.get("name")]
-                health += _health(allocated, own[:1], f"{place}.allocatedResourcesStatus")
-    return [*users, *health]
+                own = [other for other in spec.get(containers) or () if other.get("name") == item.get("name")]
+                health += _health(allocated, own[:1], place)
+    yield from health
 
 
-def _user(user: Tree, os: str, path: str) -> Errors:
-    linux = user.get("linux")
-    if linux is None:
-        return
-    if os == "windows":
-        yield errors.forbidden(path, "cannot be set for a windows pod")
-        return
-    for field in ("uid", "gid"):
-        yield from security.user_or_group(linux.get(field, 0), f"{path}.{field}")
-    for index, group in enumerate(linux.get("supplementalGroups") or ()):
-        yield from security.user_or_group(group, f"{path}.supplementalGroups[{index}]")
+def _no_user(user: Tree, path: str) -> Errors:
+    return [errors.forbidden(path, "cannot be set for a windows pod")]
+
+
+_USER = rules.fields(
+    "",
+    rules.always("uid", security.user_or_group, default=0),
+    rules.always("gid", security.user_or_group, default=0),
+    rules.each("supplementalGroups", security.user_or_group),
+)
 
 
 def _health(statuses: list[Tree], own: list[Tree], path: str) -> Errors:
@@ -189,9 +179,18 @@ def _health(statuses: list[Tree], own: list[Tree], path: str) -> Errors:
                     "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
                 )
             yield errors.invalid(f"{place}.name", name, detail)
-        seen: set[str] = set()
-        for number, resource in enumerate(item.get("resources") or ()):
-            yield from _resource_health(resource, seen, f"{place}.resources[{number}]")
+        yield from _RESOURCES(item, place)
+
+
+def _not_empty(message: str, path: str) -> Errors:
+    return _MESSAGE(message, path) if message else [errors.required(path, "must be non-empty if specified")]
+
+
+_MESSAGE = rules.max_bytes(1024)
+_RESOURCE = rules.fields(
+    "", rules.always("health", rules.enum("Healthy", "Unhealthy", "Unknown")), rules.optional("message", _not_empty)
+)
+_RESOURCES = rules.fields("", rules.each("resources", _RESOURCE, key="resourceID"))
 
 
 def _allocated(name: str, resources: Tree) -> bool:
@@ -204,31 +203,17 @@ def _allocated(name: str, resources: Tree) -> bool:
     )
 
 
-def _resource_health(resource: Tree, seen: set[str], path: str) -> Errors:
-    health, message, name = resource.get("health", ""), resource.get("message"), resource.get("resourceID", "")
-    if health not in _HEALTH:
-        yield errors.not_supported(f"{path}.health", health, _HEALTH)
-    if message == "":
-        yield errors.required(f"{path}.message", "must be non-empty if specified")
-    elif message is not None and len(message.encode()) > _MESSAGE_MAX:
-        yield errors.too_long(f"{path}.message", _MESSAGE_MAX)
-    if name in seen:
-        yield errors.duplicate(f"{path}.resourceID", name)
-    seen.add(name)
-
-
 def validate_claims(statuses: list[Tree], claims: list[Tree], path: str) -> Errors:
-    known, seen = {claim.get("name", "") for claim in claims}, set[str]()
+    known, unique = {claim.get("name", "") for claim in claims}, rules.Unique()
     for index, item in enumerate(statuses):
         name, place = item.get("name", ""), f"{path}[{index}]"
         if name not in known:
             yield errors.invalid(f"{place}.name", name, "must match the name of an entry in `spec.resourceClaims`")
-        if name in seen:
-            yield errors.duplicate(f"{place}.name", name)
-        seen.add(name)
-        claim = item.get("resourceClaimName")
-        if claim is not None:
-            yield from errors.invalid_each(f"{place}.resourceClaimName", claim, names.dns1123_subdomain(claim))
+        yield from unique(name, f"{place}.name")
+        yield from _CLAIM(item, place)
+
+
+_CLAIM = rules.fields("", rules.optional("resourceClaimName", rules.SUBDOMAIN))
 
 
 def validate_extended(status: Tree, spec: Tree, path: str) -> Errors:

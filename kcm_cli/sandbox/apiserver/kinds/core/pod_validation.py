@@ -4,10 +4,17 @@ Source: pkg/apis/core/validation/validation.go#ValidatePodCreate, #ValidatePodUp
 """
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.kinds.core import pod
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import containers, errors, go_print, metadata, pod_annotations, scheduling
+from kcm_cli.sandbox.apiserver.validation import (
+    containers,
+    errors,
+    go_print,
+    metadata,
+    pod_annotations,
+    rules,
+    scheduling,
+)
 from kcm_cli.sandbox.apiserver.validation.pod_spec import validate_pod_spec
 
 _DEADLINE_MAX = 2**31 - 1
@@ -21,9 +28,12 @@ _UPDATABLE = (
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def validate_pod(doc: Tree) -> Errors:
-    """A new pod."""
-    yield from metadata_and_spec(doc)
+def check_pod(doc: Tree, old: Tree | None) -> Errors:
+    """A new pod, or a changed one."""
+    return [*of_pod(doc, old), *(_created(doc) if old is None else _updated(doc, old))]
+
+
+def _created(doc: Tree) -> Errors:
     spec = doc["spec"]
     if spec.get("ephemeralContainers"):
         yield errors.forbidden("spec.ephemeralContainers", "cannot be set on create")
@@ -33,33 +43,35 @@ def validate_pod(doc: Tree) -> Errors:
         yield from pod_annotations.validate_match(annotations, spec, "spec")
 
 
-def metadata_and_spec(doc: Tree, known: Tree | None = None) -> Errors:
-    """A pod by itself. The spec that an older object has already is good."""
+def of_pod(doc: Tree, old: Tree | None = None) -> list[FieldError]:
+    """A pod by itself, but for its metadata. The spec that an older object has already is good."""
     meta, spec = doc["metadata"], doc["spec"]
-    yield from metadata.validate_meta(meta, True, metadata.subdomain)
+    known, found = None if old is None else old["spec"], list[FieldError]()
     if annotations := meta.get("annotations"):
-        yield from pod_annotations.validate_annotations(annotations, spec, "metadata.annotations")
-    if known is not None and spec == known["spec"]:
-        return
-    yield from validate_pod_spec(spec, "spec", meta, None if known is None else known["spec"])
+        found += pod_annotations.validate_annotations(annotations, spec, "metadata.annotations")
+    if spec == known:
+        return found
+    found += validate_pod_spec(spec, "spec", meta, known)
     if not spec.get("serviceAccountName"):
-        yield from _tokens(spec)
-    for field in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(field) or ()):
-            yield from containers.image_padding(container, f"spec.{field}[{index}]")
+        found += _tokens(spec)
+    return found + [*_PADDED(spec, "spec")]
 
 
-def _tokens(spec: Tree) -> Errors:
-    for index, volume in enumerate(spec.get("volumes") or ()):
-        for number, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
-            if source.get("serviceAccountToken") is not None:
-                place = f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
-                yield errors.forbidden(place, "must not be specified when serviceAccountName is not set")
+_IMAGES = rules.items(containers.image_padding)
+_PADDED = rules.fields("", rules.optional("containers", _IMAGES), rules.optional("initContainers", _IMAGES))
 
 
-def validate_pod_update(new: Tree, old: Tree) -> Errors:
+def update_of_subresource(new: Tree, old: Tree) -> Errors:
+    """What updates of subresources check of the whole pod."""
+    meta = new["metadata"]
+    yield from metadata.validate_meta_update(meta, old["metadata"])
+    yield from metadata.validate_meta(meta, True, metadata.subdomain)
+    yield from of_pod(new, old)
+
+
+def _updated(new: Tree, old: Tree) -> Errors:
     """A changed pod: little of its spec can change."""
-    yield from _update_metadata(new, old)
+    yield from annotation_changes(new, old)
     spec, known = new["spec"], old["spec"]
     if spec == known:
         return
@@ -82,12 +94,12 @@ def validate_pod_update(new: Tree, old: Tree) -> Errors:
         yield errors.forbidden("spec", f"pod updates may not change fields other than {_UPDATABLE}\n{difference}")
 
 
-def _update_metadata(new: Tree, old: Tree) -> Errors:
-    """What all updates of pods check first."""
-    meta, known = new["metadata"], old["metadata"]
-    yield from metadata.validate_meta_update(meta, known)
-    yield from metadata_and_spec(new, old)
-    yield from annotation_changes(new, old)
+def _tokens(spec: Tree) -> Errors:
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        for number, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
+            if source.get("serviceAccountToken") is not None:
+                place = f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
+                yield errors.forbidden(place, "must not be specified when serviceAccountName is not set")
 
 
 def annotation_changes(new: Tree, old: Tree) -> Errors:
@@ -97,19 +109,38 @@ def annotation_changes(new: Tree, old: Tree) -> Errors:
     if not (after or before):
         return
     path = "metadata.annotations"
-    yield from pod.validate_changes(after, before, path)
+    for key in sorted(before):
+        if after.get(key) != before[key]:
+            yield from _fixed(key, "remove or update", path)
+    for key in sorted(after):
+        if key not in before:
+            yield from _fixed(key, "add", path)
     yield from pod_annotations.validate_annotations(after, new["spec"], path)
 
 
-def _container_updates(new: list[Tree], old: list[Tree], path: str) -> tuple[list[FieldError], bool]:
+def _fixed(key: str, verb: str, path: str) -> Errors:
+    if key.startswith(pod_annotations.APP_ARMOR):
+        yield errors.forbidden(f"{path}[{key}]", f"may not {verb} AppArmor annotations")
+    elif key == pod_annotations.MIRROR:
+        yield errors.forbidden(f"{path}[{key}]", f"may not {verb} mirror pod annotation")
+
+
+def _container_updates(new: list[Tree], old: list[Tree], path: str) -> tuple[Errors, bool]:
     if len(new) != len(old):
         return [errors.forbidden(path, "pod updates may not add or remove containers")], True
-    found: list[FieldError] = []
-    for index, container in enumerate(new):
-        if not container.get("image"):
-            found.append(errors.required(f"{path}[{index}].image"))
-        found += containers.image_padding(container, f"{path}[{index}]")
-    return found, False
+    return _UPDATED(new, path), False
+
+
+_UPDATED = rules.items(rules.fields("", rules.required("image"), containers.image_padding))
+
+
+def _gates(new: list[Tree], old: list[Tree]) -> Errors:
+    before = {gate.get("name", "") for gate in old}
+    for index, gate in enumerate(new):
+        name = gate.get("name", "")
+        if name not in before:
+            detail = f"only deletion is allowed, but found new scheduling gate '{name}'"
+            yield errors.forbidden(f"spec.schedulingGates[{index}].name", detail)
 
 
 def _deadline(new: int | None, old: int | None) -> tuple[list[FieldError], bool]:
@@ -136,18 +167,6 @@ def _tolerations(new: list[Tree], old: list[Tree]) -> Errors:
 
 def _without_seconds(toleration: Tree) -> Tree:
     return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
-
-
-def _gates(new: list[Tree], old: list[Tree]) -> Errors:
-    before = {gate.get("name", "") for gate in old}
-    yield from (
-        errors.forbidden(
-            f"spec.schedulingGates[{index}].name",
-            f"only deletion is allowed, but found new scheduling gate '{gate.get('name', '')}'",
-        )
-        for index, gate in enumerate(new)
-        if gate.get("name", "") not in before
-    )
 
 
 def _without_updatable(spec: Tree, known: Tree) -> Tree:
@@ -225,7 +244,8 @@ def validate_ephemeral_containers(new: Tree, old: Tree) -> Errors:
     if pod_annotations.MIRROR in (old["metadata"].get("annotations") or ()):
         yield errors.forbidden("[]", "static pods do not support ephemeral containers")
         return
-    yield from _update_metadata(new, old)
+    yield from update_of_subresource(new, old)
+    yield from annotation_changes(new, old)
     path = "spec.ephemeralContainers"
     after = {item.get("name", ""): item for item in new["spec"].get("ephemeralContainers") or ()}
     for item in old["spec"].get("ephemeralContainers") or ():

@@ -16,18 +16,12 @@ from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed
 from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, Layout
 from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, containers, label_set
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import metadata
-from kcm_cli.sandbox.apiserver.validation import pod_template as validation_pod_template
+from kcm_cli.sandbox.apiserver.validation import metadata, pod_template
 
 
-def validate_pod_template(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    yield from validation_pod_template.validate_template(doc.get("template") or {}, "template")
-
-
-def validate_pod_template_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from validation_pod_template.validate_template(new.get("template") or {}, "template", old.get("template"))
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    known = None if old is None else old.get("template")
+    return pod_template.validate_template(doc.get("template") or {}, "template", known)
 
 
 def _defaults(doc: Tree) -> None:
@@ -66,8 +60,8 @@ KIND = Kind(
     strategy=Strategy(
         on_create=_new_pod_template,
         on_update=_pod_template_update,
-        check_create=validate_pod_template,
-        check_update=validate_pod_template_update,
+        names=metadata.subdomain,
+        check=_check,
         returns_object_on_delete=True,
         warn=of_pod_template,
     ),

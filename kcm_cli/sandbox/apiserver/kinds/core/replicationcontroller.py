@@ -11,45 +11,37 @@ from kcm_cli.sandbox.apiserver.defaulting.workloads import ONE_REPLICA, spec_of,
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.strategy.templates import new_with_replicas, update_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.tables.templates import label_set, replica_columns, replicas_cells
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, numbers, pod_template
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, pod_template, rules
 from kcm_cli.sandbox.apiserver.validation.replicas import template_of, validate_replica_status
 
 
-def validate_replication_controller(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    yield from _replication_controller_spec(doc["spec"])
-
-
-def validate_replication_controller_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from _replication_controller_spec(new["spec"], old["spec"])
-
-
-def validate_replication_controller_status(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from validate_replica_status(new.get("status") or {})
-
-
-def _replication_controller_spec(spec: Tree, known: Tree | None = None) -> Errors:
-    yield from numbers.non_negative(spec, ("minReadySeconds",), "spec")
-    selector, template = spec.get("selector") or {}, spec.get("template")
-    if not selector:
-        yield errors.required("spec.selector")
-    yield from numbers.non_negative(spec, ("replicas",), "spec")
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    spec = doc["spec"]
+    yield from _COUNTS(spec, "spec")
+    template, selector = spec.get("template"), spec.get("selector") or {}
     if template is None:
-        yield errors.required("spec.template")
         return
     own = (template.get("metadata") or {}).get("labels")
     if selector and any((own or {}).get(key) != value for key, value in selector.items()):
         yield errors.invalid("spec.template.metadata.labels", errors.sorted_map(own), pod_template.NO_MATCH)
-    yield from pod_template.validate_template(template, "spec.template", template_of(known))
+    known = None if old is None else template_of(old["spec"])
+    yield from pod_template.validate_template(template, "spec.template", known)
     yield from pod_template.validate_long_running(template, "spec.template", "ReplicationController")
+
+
+_COUNTS = rules.fields(
+    "",
+    *rules.counters("minReadySeconds"),
+    rules.required("selector"),
+    *rules.counters("replicas"),
+    rules.present("template"),
+)
 
 
 def _defaults(doc: Tree) -> None:
@@ -78,9 +70,9 @@ KIND = Kind(
         on_create=new_with_replicas,
         on_update=update_with_template,
         on_status=parts.status_update,
-        check_create=validate_replication_controller,
-        check_update=validate_replication_controller_update,
-        check_status=validate_replication_controller_status,
+        names=metadata.subdomain,
+        check=_check,
+        check_status=status_check(validate_replica_status),
         propagation="Orphan",
         warn=warned.of_replicas,
     ),

@@ -10,12 +10,13 @@ from functools import lru_cache
 
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.sandbox.apiserver.defaulting import resources
+from kcm_cli.sandbox.apiserver.kinds.core.common import needs_version
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, quantities
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, quantities, rules
 from kcm_cli.sandbox.apiserver.validation.quantities import COMPUTE_QUOTA, COUNTED, SERVICES, any_name, is_huge_quota
 
 _COMPUTE = frozenset({"pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"})
@@ -37,30 +38,20 @@ _MUST_EXIST = (
 )
 
 
-def validate_quota(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+def _check(doc: Tree, old: Tree | None) -> Errors:
     yield from _quota_spec(doc.get("spec") or {})
-    yield from _quota_status(doc.get("status") or {})
+    if old is None:
+        yield from _STATUS(doc.get("status") or {}, "status")
 
 
-def validate_quota_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from _quota_spec(new.get("spec") or {})
+def _check_change(new: Tree, old: Tree) -> Errors:
     scopes, known = ((doc.get("spec") or {}).get("scopes") for doc in (new, old))
     if set(scopes or ()) != set(known or ()):
         yield errors.invalid("spec.scopes", scopes, errors.IMMUTABLE)
 
 
-def validate_quota_status(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    if not new["metadata"].get("resourceVersion"):
-        yield errors.required("resourceVersion")
-    yield from _quota_status(new.get("status") or {})
-
-
-def _quota_status(status: Tree) -> Errors:
-    yield from _amounts(status.get("hard") or {}, "status.hard")
-    yield from _amounts(status.get("used") or {}, "status.used")
+def _check_status(new: Tree, old: Tree) -> Errors:
+    return [*needs_version(new, old), *_STATUS(new.get("status") or {}, "status")]
 
 
 def _amounts(amounts: Mapping[str, str], path: str) -> Errors:
@@ -95,6 +86,9 @@ def _scopes(scopes: list[str], limited: list[str]) -> Errors:
 
 def _conflicts(used: set[str], shown: list[str] | None, path: str) -> Errors:
     return [errors.invalid(path, shown, "conflicting scopes") for pair in _PAIRS if pair <= used]
+
+
+_STATUS = rules.fields("", rules.optional("hard", _amounts), rules.optional("used", _amounts))
 
 
 def _selector(selector: Tree, scopes: list[str] | None, limited: list[str]) -> Errors:
@@ -175,9 +169,10 @@ KIND = Kind(
         on_update=parts.keep_status,
         on_status=parts.status_update,
         returns_object_on_delete=True,
-        check_create=validate_quota,
-        check_update=validate_quota_update,
-        check_status=validate_quota_status,
+        names=metadata.subdomain,
+        check=_check,
+        check_change=_check_change,
+        check_status=_check_status,
         warn=of_quota,
     ),
     table=Layout(

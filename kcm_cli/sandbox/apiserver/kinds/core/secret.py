@@ -25,14 +25,18 @@ from kcm_cli.sandbox.apiserver.validation import errors, metadata
 _REDACTED = "<secret contents redacted>"
 
 
-def validate_secret(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+def _check(doc: Tree, old: Tree | None) -> Errors:
     data = doc.get("data") or {}
     for key in data:
         yield from errors.invalid_each(f"data[{key}]", key, names.config_map_key(key))
     if sum(decoded_size(value) for value in data.values()) > SIZE_LIMIT:
         yield errors.too_long("data", SIZE_LIMIT)
     yield from _secret_type(doc, data)
+
+
+def _check_change(new: Tree, old: Tree) -> Errors:
+    yield from errors.fixed("type", new.get("type", ""), old.get("type", ""))
+    yield from validate_locked(new, old, "data")
 
 
 def _secret_type(doc: Tree, data: Tree) -> Errors:
@@ -78,14 +82,6 @@ def _go_message(raw: bytes, error: Exception) -> str:
     if text[0] not in '{["-0123456789tfn':
         return f"invalid character '{text[0]}' looking for beginning of value"
     return str(error)
-
-
-def validate_secret_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    if new.get("type") != old.get("type"):
-        yield errors.invalid("type", new.get("type", ""), errors.IMMUTABLE)
-    yield from validate_locked(new, old, ("data",))
-    yield from validate_secret(new)
 
 
 def _defaults(doc: Tree) -> None:
@@ -140,8 +136,10 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         on_update=_drop_immutable_secret,
-        check_create=validate_secret,
-        check_update=validate_secret_update,
+        names=metadata.subdomain,
+        check=_check,
+        check_change=_check_change,
+        update_steps=("metadata", "change", "name", "rules"),
         warn=of_secret,
     ),
     table=Layout((NAME, Column("Type", "Secret.type"), Column("Data", "Secret.data"), AGE), _cells),

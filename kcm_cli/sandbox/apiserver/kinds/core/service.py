@@ -17,6 +17,7 @@ from kcm_cli.sandbox.apiserver.strategy.service_families import needs_cluster_ip
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of, wide
 from kcm_cli.sandbox.apiserver.tables.templates import NONE, label_set
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import metadata
 from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
 
 
@@ -151,8 +152,10 @@ KIND = Kind(
         on_create=_new,
         on_update=_update,
         on_status=parts.status_update,
-        check_create=service_validation.validate_service,
-        check_update=service_validation.validate_service_update,
+        names=metadata.label,
+        check=service_validation.check,
+        check_change=service_validation.check_change,
+        update_steps=("metadata", "change", "rules"),
         check_status=service_validation.validate_service_status,
         warn=service_validation.service_warnings,
         warn_status=service_validation.service_status_warnings,

@@ -3,31 +3,42 @@
 Source: pkg/apis/core/validation/validation.go#validateService; pkg/api/service/warnings.go.
 """
 
-from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.core.service_addresses import validate_family_change, validate_ip_change
-from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports
+from kcm_cli.sandbox.apiserver.kinds.networking.common import host_name
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports, rules
 from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
 from kcm_cli.sandbox.apiserver.validation.service_addresses import is_headless, validate_cluster_ips
 
 EXTERNAL_TYPES = ("LoadBalancer", "NodePort")
-_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_TRAFFIC_POLICIES = rules.choices("core.v1.ServiceSpec", "internalTrafficPolicy")
+
 _ONLY_BALANCER = "may only be used when `type` is 'LoadBalancer'"
 _NOT_EXTERNAL_NAME = "may not be set for ExternalName services"
-_TRAFFIC_POLICIES = ("Cluster", "Local")
-_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _HINTS = "service.kubernetes.io/topology-aware-hints"
 _MODE = "service.kubernetes.io/topology-mode"
 _RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _MAX_AFFINITY_S = 86400
 
 
-def validate_service(doc: Tree) -> Errors:
-    return [*metadata.validate_meta(doc["metadata"], True, metadata.label), *_service(doc, None)]
+def check(doc: Tree, old: Tree | None) -> Errors:
+    spec = doc["spec"]
+    known = old["spec"] if old else {}
+    yield from _topology(doc["metadata"].get("annotations") or {})
+    yield from _by_type(spec)
+    yield from _REST(spec, "spec")
+    yield from validate_cluster_ips(spec, known.get("clusterIPs") or ())
+    for index, value in enumerate(spec.get("externalIPs") or ()):
+        path = f"spec.externalIPs[{index}]"
+        wrong = addresses.legacy_ip(value, path, known.get("externalIPs") or ())
+        yield from wrong or addresses.endpoint_ip(value, path)
+    yield from _TYPE(spec, "spec")
+    yield from _port_collisions(spec)
+    yield from _source_ranges(doc, old)
+    yield from _POLICIES(spec, "spec")
 
 
-def validate_service_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+def check_change(new: Tree, old: Tree) -> Errors:
     spec, known = new["spec"], old["spec"]
     yield from validate_ip_change(spec, known)
     yield from validate_family_change(spec, known)
@@ -35,7 +46,6 @@ def validate_service_update(new: Tree, old: Tree) -> Errors:
     checked = needs_health_check(spec) and needs_health_check(known)
     if checked and spec.get("healthCheckNodePort") != known.get("healthCheckNodePort"):
         yield errors.forbidden("spec.healthCheckNodePort", errors.IMMUTABLE)
-    yield from _service(new, old)
 
 
 def validate_service_status(new: Tree, old: Tree) -> Errors:
@@ -49,33 +59,6 @@ def externally_accessible(spec: Tree) -> bool:
     """Whether traffic can come from outside of the cluster."""
     kind = spec.get("type")
     return kind in EXTERNAL_TYPES or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
-
-
-def _service(doc: Tree, old: Tree | None) -> Errors:
-    spec = doc["spec"]
-    known = old["spec"] if old else {}
-    yield from _topology(doc["metadata"].get("annotations") or {})
-    yield from _by_type(spec)
-    yield from _ports(spec)
-    yield from labels.validate_labels(spec.get("selector"), "spec.selector")
-    yield from _affinity(spec)
-    yield from validate_cluster_ips(spec, known.get("clusterIPs") or ())
-    for index, value in enumerate(spec.get("externalIPs") or ()):
-        path = f"spec.externalIPs[{index}]"
-        wrong = addresses.legacy_ip(value, path, known.get("externalIPs") or ())
-        yield from wrong or addresses.endpoint_ip(value, path)
-    if spec.get("type") not in _TYPES:
-        yield _type(spec.get("type"))
-    yield from _port_collisions(spec)
-    yield from _source_ranges(doc, old)
-    yield from _balancer_node_ports(spec)
-    yield from _balancer_class(spec, None)
-    yield from _external_policy(spec)
-    yield from _internal_policy(spec)
-
-
-def _type(value: str | None) -> FieldError:
-    return errors.not_supported("spec.type", value, _TYPES) if value else errors.required("spec.type")
 
 
 def _topology(annotations: Tree) -> Errors:
@@ -92,54 +75,52 @@ def _by_type(spec: Tree) -> Errors:
         yield errors.required("spec.ports")
     if kind in EXTERNAL_TYPES and headless:
         yield errors.invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
-    if kind != "ExternalName":
-        return
-    for field in ("clusterIPs", "ipFamilies"):
-        if spec.get(field):
-            yield errors.forbidden(f"spec.{field}", _NOT_EXTERNAL_NAME)
-    if spec.get("ipFamilyPolicy") is not None:
-        yield errors.forbidden("spec.ipFamilyPolicy", _NOT_EXTERNAL_NAME)
-    name = spec.get("externalName", "").removesuffix(".")
-    if not name:
-        yield errors.required("spec.externalName")
-        return
-    yield from errors.invalid_each("spec.externalName", name, names.dns1123_subdomain(name))
+    if kind == "ExternalName":
+        yield from _EXTERNAL_NAME(spec, "spec")
 
 
-def _ports(spec: Tree) -> Errors:
-    items = spec.get("ports") or ()
-    seen: set[str] = set()
+def _external_name(name: str, path: str) -> Errors:
+    name = name.removesuffix(".")
+    return rules.SUBDOMAIN(name, path) if name else [errors.required(path)]
+
+
+_EXTERNAL_NAME = rules.fields(
+    "",
+    rules.forbidden("clusterIPs", _NOT_EXTERNAL_NAME),
+    rules.forbidden("ipFamilies", _NOT_EXTERNAL_NAME),
+    rules.forbidden("ipFamilyPolicy", _NOT_EXTERNAL_NAME, zero=False),
+    rules.always("externalName", _external_name),
+)
+
+
+def _ports(items: list[Tree], path: str) -> Errors:
+    unique = rules.Unique()
     for index, port in enumerate(items):
-        path = f"spec.ports[{index}]"
-        yield from _port_name(port.get("name", ""), len(items) > 1, seen, f"{path}.name")
-        yield from ports.number(port.get("port", 0), f"{path}.port")
-        yield from ports.protocol(port.get("protocol"), f"{path}.protocol")
-        yield from ports.number_or_name(port.get("targetPort", 0), f"{path}.targetPort")
-        protocol = port.get("appProtocol")
-        if protocol is not None:
-            yield from labels.validate_key(protocol, f"{path}.appProtocol")
+        place = f"{path}[{index}]"
+        if name := port.get("name"):
+            yield from rules.LABEL(name, f"{place}.name")
+            yield from unique(name, f"{place}.name")
+        elif len(items) > 1:
+            yield errors.required(f"{place}.name")
+        yield from _PORT(port, place)
 
 
-def _port_name(name: str, required: bool, seen: set[str], path: str) -> Errors:
-    if not name:
-        if required:
-            yield errors.required(path)
-        return
-    yield from errors.invalid_each(path, name, names.dns1123_label(name))
-    if name in seen:
-        yield errors.duplicate(path, name)
-    seen.add(name)
+_PORT = rules.fields(
+    "core.v1.ServicePort",
+    rules.always("port", ports.number, default=0),
+    rules.one_of("protocol"),
+    rules.always("targetPort", ports.number_or_name, default=0),
+    rules.optional("appProtocol", labels.validate_key),
+)
 
 
 def _port_collisions(spec: Tree) -> Errors:
     items = spec.get("ports") or ()
     if spec.get("type") == "ClusterIP":
-        detail = "may not be used when `type` is 'ClusterIP'"
-        yield from (
-            errors.forbidden(f"spec.ports[{index}].nodePort", detail)
-            for index, port in enumerate(items)
-            if port.get("nodePort")
-        )
+        for index, port in enumerate(items):
+            if port.get("nodePort"):
+                detail = "may not be used when `type` is 'ClusterIP'"
+                yield errors.forbidden(f"spec.ports[{index}].nodePort", detail)
     seen: set[tuple[str, int]] = set()
     for index, port in enumerate(items):
         if node_port := port.get("nodePort"):
@@ -153,35 +134,40 @@ def _port_collisions(spec: Tree) -> Errors:
         seen.add(key)
 
 
+_WHEN = "when session affinity type is ClientIP"
+_SECONDS = rules.between(1, _MAX_AFFINITY_S, f"must be greater than 0 and less than {_MAX_AFFINITY_S}")
+_AFFINITIES = {
+    "None": rules.fields(
+        "", rules.forbidden("sessionAffinityConfig", "must not be set when session affinity is None", zero=False)
+    ),
+    "ClientIP": rules.fields(
+        "",
+        rules.present(
+            "sessionAffinityConfig",
+            rules.fields(
+                "",
+                rules.present(
+                    "clientIP", rules.fields("", rules.present("timeoutSeconds", _SECONDS, detail=_WHEN)), detail=_WHEN
+                ),
+            ),
+            detail=_WHEN,
+        ),
+    ),
+}
+
+
+def _affinity(spec: Tree, path: str) -> Errors:
+    return _AFFINITIES.get(spec.get("sessionAffinity", ""), _KNOWN_AFFINITY)(spec, path)
+
+
+_KNOWN_AFFINITY = rules.fields("core.v1.ServiceSpec", rules.one_of("sessionAffinity"))
+_REST = rules.fields("", rules.optional("ports", _ports), rules.optional("selector", labels.validate_labels), _affinity)
+_TYPE = rules.fields("core.v1.ServiceSpec", rules.one_of("type"))
+
+
 def _shown_port(protocol: str, port: int) -> Tree:
     shown: Tree = {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": port}
     return {**shown, "TargetPort": 0, "NodePort": 0}
-
-
-def _affinity(spec: Tree) -> Errors:
-    affinity, config = spec.get("sessionAffinity"), spec.get("sessionAffinityConfig")
-    path = "spec.sessionAffinityConfig"
-    if not affinity:
-        return [errors.required("spec.sessionAffinity")]
-    if affinity not in ("ClientIP", "None"):
-        return [errors.not_supported("spec.sessionAffinity", affinity, ["ClientIP", "None"])]
-    if affinity == "None":
-        if config is None:
-            return []
-        return [errors.forbidden(path, "must not be set when session affinity is None")]
-    when = "when session affinity type is ClientIP"
-    if config is None:
-        return [errors.required(path, when)]
-    client = config.get("clientIP")
-    if client is None:
-        return [errors.required(f"{path}.clientIP", when)]
-    timeout = client.get("timeoutSeconds")
-    if timeout is None:
-        return [errors.required(f"{path}.clientIP.timeoutSeconds", when)]
-    if 0 < timeout <= _MAX_AFFINITY_S:
-        return []
-    detail = f"must be greater than 0 and less than {_MAX_AFFINITY_S}"
-    return [errors.invalid(f"{path}.clientIP.timeoutSeconds", timeout, detail)]
 
 
 def _source_ranges(doc: Tree, old: Tree | None) -> Errors:
@@ -208,13 +194,51 @@ def _source_ranges(doc: Tree, old: Tree | None) -> Errors:
         yield from addresses.legacy_cidr(block.strip(), path)
 
 
-def _balancer_node_ports(spec: Tree) -> Errors:
+def _balancer(spec: Tree, path: str) -> Errors:
     allocate, balancer = spec.get("allocateLoadBalancerNodePorts"), spec.get("type") == "LoadBalancer"
     if allocate is not None and not balancer:
-        return [errors.forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_BALANCER)]
+        yield errors.forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_BALANCER)
     if allocate is None and balancer:
-        return [errors.required("allocateLoadBalancerNodePorts")]
-    return []
+        yield errors.required("allocateLoadBalancerNodePorts")
+    yield from _balancer_class(spec, None)
+
+
+def _external_policy(spec: Tree, path: str) -> Errors:
+    policy, place = spec.get("externalTrafficPolicy", ""), "spec.externalTrafficPolicy"
+    if externally_accessible(spec):
+        yield from errors.one_of(place, policy, _TRAFFIC_POLICIES)
+    elif policy:
+        yield errors.invalid(place, policy, "may only be set for externally-accessible services")
+    port = spec.get("healthCheckNodePort", 0)
+    if needs_health_check(spec):
+        yield from _HEALTH_PORT(spec, path)
+    elif port:
+        detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        yield errors.invalid("spec.healthCheckNodePort", port, detail)
+
+
+_HEALTH_PORT = rules.fields("", rules.required("healthCheckNodePort", ports.number))
+
+
+def unknown_internal_policy(spec: Tree) -> bool:
+    """Whether a policy is given that does not exist."""
+    policy = spec.get("internalTrafficPolicy")
+    return policy is not None and policy not in _TRAFFIC_POLICIES
+
+
+def _internal_policy(spec: Tree, path: str) -> Errors:
+    if spec.get("internalTrafficPolicy") is None and spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP"):
+        yield errors.required("spec.internalTrafficPolicy")
+
+
+_POLICIES = rules.fields(
+    "core.v1.ServiceSpec",
+    _balancer,
+    _external_policy,
+    _internal_policy,
+    rules.maybe_one_of("internalTrafficPolicy"),
+    rules.maybe_one_of("trafficDistribution", "PreferClose", "PreferSameZone", "PreferSameNode"),
+)
 
 
 def _balancer_class(spec: Tree, known: Tree | None) -> Errors:
@@ -227,45 +251,6 @@ def _balancer_class(spec: Tree, known: Tree | None) -> Errors:
         yield errors.invalid(path, value, "may not change once set")
     if value is not None:
         yield from labels.validate_key(value, path)
-
-
-def _external_policy(spec: Tree) -> Errors:
-    policy, path = spec.get("externalTrafficPolicy", ""), "spec.externalTrafficPolicy"
-    if not externally_accessible(spec):
-        if policy:
-            yield errors.invalid(path, policy, "may only be set for externally-accessible services")
-    elif not policy:
-        yield errors.required(path)
-    elif policy not in _TRAFFIC_POLICIES:
-        yield errors.not_supported(path, policy, _TRAFFIC_POLICIES)
-    port, path = spec.get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
-    if not needs_health_check(spec):
-        if port:
-            detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-            yield errors.invalid(path, port, detail)
-        return
-    if port:
-        yield from ports.number(port, path)
-    else:
-        yield errors.required(path)
-
-
-def unknown_internal_policy(spec: Tree) -> bool:
-    """Whether a policy is given that does not exist."""
-    policy = spec.get("internalTrafficPolicy")
-    return policy is not None and policy not in _TRAFFIC_POLICIES
-
-
-def _internal_policy(spec: Tree) -> Errors:
-    policy, path = spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy"
-    if policy is None:
-        if spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP"):
-            yield errors.required(path)
-    elif unknown_internal_policy(spec):
-        yield errors.not_supported(path, policy, _TRAFFIC_POLICIES)
-    distribution = spec.get("trafficDistribution")
-    if distribution is not None and distribution not in _DISTRIBUTIONS:
-        yield errors.not_supported("spec.trafficDistribution", distribution, _DISTRIBUTIONS)
 
 
 def _balancer_status(status: Tree, known: Tree, kind: str) -> Errors:
@@ -293,9 +278,7 @@ def _ingress_point(item: Tree, path: str, known: list[str]) -> Errors:
     elif mode not in ("Proxy", "VIP"):
         yield errors.not_supported(f"{path}.ipMode", mode, ["Proxy", "VIP"])
     if host:
-        yield from errors.invalid_each(f"{path}.hostname", host, names.dns1123_subdomain(host))
-        if addresses.parse_ip(host) is not None:
-            yield errors.invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address")
+        yield from host_name(host, f"{path}.hostname")
 
 
 def service_warnings(new: Tree, old: Tree | None) -> list[str]:

@@ -7,17 +7,8 @@ pkg/registry/core/serviceaccount/strategy.go, pkg/printers/internalversion/print
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, named
-from kcm_cli.sandbox.apiserver.types import Errors, Tree
+from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import metadata
-
-
-def validate_service_account(doc: Tree) -> Errors:
-    return metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-
-
-def validate_service_account_update(new: Tree, old: Tree) -> Errors:
-    return [*metadata.validate_meta_update(new["metadata"], old["metadata"]), *validate_service_account(new)]
-
 
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 
@@ -48,8 +39,8 @@ KIND = Kind(
     strategy=Strategy(
         on_create=_new_service_account,
         on_update=_service_account_update,
-        check_create=validate_service_account,
-        check_update=validate_service_account_update,
+        names=metadata.subdomain,
+        update_steps=("metadata", "name"),
         warn=_warn_service_account,
         returns_object_on_delete=True,
     ),

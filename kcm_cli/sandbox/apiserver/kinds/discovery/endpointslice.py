@@ -4,6 +4,7 @@ Source: pkg/apis/discovery/v1/defaults.go, pkg/apis/discovery/validation,
 pkg/registry/discovery/endpointslice/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from kcm_cli.machinery import names
@@ -13,75 +14,50 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, more, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
 from kcm_cli.sandbox.apiserver.validation.ports import endpoint_protocols
 
-_TYPES = ("FQDN", "IPv4", "IPv6")
-_ENDPOINTS_MAX, _ADDRESSES_MAX, _PORTS_MAX, _TOPOLOGY_MAX, _HINTS_MAX = 1000, 100, 20000, 16, 8
-_ZONE = "topology.kubernetes.io/zone"
+_ENDPOINTS_MAX, _ADDRESSES_MAX, _HINTS_MAX = 1000, 100, 8
 
 
-def validate_slice(doc: Tree) -> Errors:
-    return _slice(doc, None)
-
-
-def validate_slice_update(new: Tree, old: Tree) -> Errors:
-    after, before = new.get("addressType", ""), old.get("addressType", "")
-    return [*_slice(new, old), *errors.fixed("addressType", after, before)]
-
-
-def _slice(doc: Tree, known: Tree | None) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+def _check(doc: Tree, old: Tree | None) -> Errors:
     kind, endpoints = doc.get("addressType", ""), doc.get("endpoints") or []
-    yield from errors.one_of("addressType", kind, _TYPES)
-    yield from _slice_ports(doc.get("ports") or [])
-    if known is not None and (known.get("endpoints") or []) == endpoints:
+    yield from _SLICE(doc, "")
+    if old is not None and (old.get("endpoints") or []) == endpoints:
         return
     if len(endpoints) > _ENDPOINTS_MAX:
         yield errors.too_many("endpoints", len(endpoints), _ENDPOINTS_MAX)
         return
     for index, endpoint in enumerate(endpoints):
-        yield from _endpoint(endpoint, kind, f"endpoints[{index}]")
+        path = f"endpoints[{index}]"
+        yield from _addresses(endpoint.get("addresses") or (), kind, f"{path}.addresses")
+        yield from _ENDPOINT(endpoint, path)
 
 
-def _slice_ports(items: list[Tree]) -> Errors:
-    if len(items) > _PORTS_MAX:
-        yield errors.too_many("ports", len(items), _PORTS_MAX)
-        return
-    seen: set[str] = set()
+def _ports(items: list[Tree], path: str) -> Errors:
+    unique = rules.Unique()
     for index, port in enumerate(items):
-        name, path = port.get("name") or "", f"ports[{index}]"
-        if name:
-            yield from errors.invalid_each(f"{path}.name", name, names.dns1123_label(name))
-        if name in seen:
-            yield errors.duplicate(f"{path}.name", name)
-        seen.add(name)
-        yield from endpoint_protocols(port, path)
+        yield from _NAMED(port, f"{path}[{index}]")
+        yield from unique(port.get("name") or "", f"{path}[{index}].name")
+        yield from endpoint_protocols(port, f"{path}[{index}]")
 
 
-def _endpoint(endpoint: Tree, kind: str, path: str) -> Errors:
-    values, place = endpoint.get("addresses") or (), f"{path}.addresses"
+def _addresses(values: Sequence[str], kind: str, path: str) -> Errors:
     if not values:
-        yield errors.required(place, "must contain at least 1 address")
+        yield errors.required(path, "must contain at least 1 address")
     elif len(values) > _ADDRESSES_MAX:
-        yield errors.too_many(place, len(values), _ADDRESSES_MAX)
-    for index, value in enumerate(values):
-        yield from _address(value, kind, place, index)
-    node, host, hints = endpoint.get("nodeName"), endpoint.get("hostname"), endpoint.get("hints")
-    if node is not None:
-        yield from errors.invalid_each(f"{path}.nodeName", node, names.dns1123_subdomain(node))
-    topology = endpoint.get("deprecatedTopology") or {}
-    place = f"{path}.deprecatedTopology"
-    if len(topology) > _TOPOLOGY_MAX:
-        yield errors.too_many(place, len(topology), _TOPOLOGY_MAX)
-    yield from labels.validate_labels(topology, place)
+        yield errors.too_many(path, len(values), _ADDRESSES_MAX)
+    for index, address in enumerate(values):
+        yield from _address(address, kind, path, index)
+
+
+def _no_zone(topology: Tree, path: str) -> Errors:
     if _ZONE in topology:
-        yield errors.internal(f"{place}[{_ZONE}]", "reserved key was not removed in conversion")
-    if host is not None:
-        yield from errors.invalid_each(f"{path}.hostname", host, names.dns1123_label(host))
-    if hints is not None:
-        yield from _hints(hints, f"{path}.hints")
+        yield errors.internal(f"{path}[{_ZONE}]", "reserved key was not removed in conversion")
+
+
+_ZONE = "topology.kubernetes.io/zone"
 
 
 def _address(value: str, kind: str, path: str, index: int) -> Errors:
@@ -116,19 +92,29 @@ def _domain(name: str, path: str) -> Errors:
 
 
 def _hints(hints: Tree, path: str) -> Errors:
-    for field in ("forZones", "forNodes"):
-        items, place = hints.get(field) or (), f"{path}.{field}"
-        if len(items) > _HINTS_MAX:
-            yield errors.too_many(place, len(items), _HINTS_MAX)
+    for field, names_ in (("forZones", _ZONES), ("forNodes", _NODES)):
+        values = hints.get(field) or []
+        if len(values) > _HINTS_MAX:
+            yield errors.too_many(f"{path}.{field}", len(values), _HINTS_MAX)
             return
-        seen: set[str] = set()
-        for index, item in enumerate(items):
-            name = item.get("name", "")
-            if name in seen:
-                yield errors.duplicate(f"{place}[{index}].name", name)
-            seen.add(name)
-            rule = labels.value_messages if field == "forZones" else names.dns1123_subdomain
-            yield from errors.invalid_each(f"{place}[{index}].name", name, rule(name))
+        yield from names_(values, f"{path}.{field}")
+
+
+_ZONES = rules.items(rules.fields("", rules.always("name", rules.form(labels.value_messages))), key="name", first=True)
+_NODES = rules.items(rules.fields("", rules.always("name", rules.SUBDOMAIN)), key="name", first=True)
+_NAMED = rules.fields("", rules.nonempty("name", rules.LABEL))
+_SLICE = rules.fields(
+    "discovery.v1.EndpointSlice",
+    rules.one_of("addressType"),
+    rules.optional("ports", rules.unless(rules.max_items(20000), _ports)),
+)
+_ENDPOINT = rules.fields(
+    "",
+    rules.optional("nodeName", rules.SUBDOMAIN),
+    rules.optional("deprecatedTopology", rules.max_items(16), labels.validate_labels, _no_zone),
+    rules.optional("hostname", rules.LABEL),
+    rules.optional("hints", _hints),
+)
 
 
 def _defaults(doc: Tree) -> None:
@@ -200,8 +186,12 @@ KIND = Kind(
     strategy=Strategy(
         on_create=_new_slice,
         on_update=_slice_update,
-        check_create=validate_slice,
-        check_update=validate_slice_update,
+        names=metadata.subdomain,
+        check=_check,
+        check_change=lambda new, old: errors.fixed(
+            "addressType", new.get("addressType", ""), old.get("addressType", "")
+        ),
+        update_steps=("name", "rules", "change"),
         warn=of_slice,
     ),
     table=Layout(

@@ -10,40 +10,44 @@ from kcm_cli.sandbox.apiserver.selectable import Selectable, text_at
 from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.tables.column import Column, Layout, age, name_of, wide
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels
-
-_TEXT_MAX, _NOTE_MAX = 128, 1024
-_MISMATCH = "does not match event.namespace"
+from kcm_cli.sandbox.apiserver.validation import errors, labels, rules
 
 
 def validate_event(doc: Tree, controller_field: str) -> Errors:
     namespace = doc["metadata"].get("namespace", "")
     target = (doc.get("involvedObject") or {}).get("namespace", "")
-    if not doc.get("eventTime"):
-        wrong = namespace != target if target else namespace not in ("", "default")
-        if wrong:
-            yield errors.invalid("involvedObject.namespace", target, _MISMATCH)
-    else:
+    if doc.get("eventTime"):
         wrong = not target and namespace not in ("default", "kube-system")
-        if wrong:
-            yield errors.invalid("involvedObject.namespace", target, _MISMATCH)
-        yield from _texts(doc, controller_field)
+    else:
+        wrong = namespace != target if target else namespace not in ("", "default")
+    if wrong:
+        yield errors.invalid("involvedObject.namespace", target, _MISMATCH)
+    if doc.get("eventTime"):
+        yield from _TEXTS[controller_field](doc, "")
     yield from errors.invalid_each("namespace", namespace, names.dns1123_subdomain(namespace))
 
 
-def _texts(doc: Tree, controller_field: str) -> Errors:
-    controller = doc.get("reportingComponent", "")
-    if not controller:
-        yield errors.required(controller_field)
-    yield from labels.validate_key(controller, controller_field)
-    for field in ("reportingInstance", "action", "reason"):
-        value = doc.get(field, "")
-        if not value:
-            yield errors.required(field)
-        if len(value.encode()) > _TEXT_MAX:
-            yield errors.invalid(field, "", f"can have at most {_TEXT_MAX} characters")
-    if len(doc.get("message", "").encode()) > _NOTE_MAX:
-        yield errors.invalid("message", "", f"can have at most {_NOTE_MAX} characters")
+def _short(limit: int) -> rules.Rule:
+    def check(text: str, path: str) -> Errors:
+        if len(text.encode()) > limit:
+            yield errors.invalid(path, "", f"can have at most {limit} characters")
+
+    return check
+
+
+def _texts(controller_field: str) -> rules.Rule:
+    return rules.fields(
+        "",
+        rules.required("reportingComponent", at=controller_field),
+        rules.always("reportingComponent", labels.validate_key, at=controller_field),
+        *(rules.required(field, _short(128)) for field in ("reportingInstance", "action", "reason")),
+        rules.optional("message", _short(1024)),
+    )
+
+
+_TEXTS = {field: _texts(field) for field in ("reportingComponent", "reportingController")}
+
+_MISMATCH = "does not match event.namespace"
 
 
 def _event(doc: Tree, now: datetime) -> list[object]:

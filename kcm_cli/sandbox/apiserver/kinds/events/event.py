@@ -7,7 +7,7 @@ from kcm_cli.sandbox.apiserver.kinds.events.common import EVENTS, GROUP_SELECTAB
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, rules
 
 _FIXED = (
     *("reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type"),
@@ -17,37 +17,48 @@ _STRUCTS = {"source": "core.EventSource", "related": "core.ObjectReference"}
 _ZEROS: dict[str, object] = {"count": 0, "firstTimestamp": None, "lastTimestamp": None, "eventTime": None}
 
 
-def validate_group_event(doc: Tree) -> Errors:
+def _new(doc: Tree) -> Errors:
     """An event of events.k8s.io/v1, in the form of core/v1."""
     yield from validate_event(doc, "reportingController")
     yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    yield from _series(doc.get("series"))
-    if not doc.get("eventTime"):
-        yield errors.required("eventTime")
-    kind = doc.get("type", "")
-    if kind not in ("Normal", "Warning"):
-        yield errors.invalid("type", "", f"has invalid value: {kind}")
-    source = doc.get("source") or {}
-    unset = (*(doc.get(field) for field in ("firstTimestamp", "lastTimestamp", "count")), any(source.values()))
-    for field, value in zip(("firstTimestamp", "lastTimestamp", "count", "source"), unset, strict=True):
-        if value:
-            yield errors.invalid(field, "", "needs to be unset")
+    yield from _EVENT(doc, "")
 
 
-def _series(series: Tree | None) -> Errors:
-    if series is None:
-        return
-    if series.get("count", 0) < 2:
-        yield errors.invalid("series.count", "", "should be at least 2")
-    if not series.get("lastObservedTime"):
-        yield errors.required("series.lastObservedTime")
+def _least(count: int, path: str) -> Errors:
+    return [errors.invalid(path, "", "should be at least 2")] if count < 2 else ()
 
 
-def validate_group_event_update(new: Tree, old: Tree) -> Errors:
+def _type(kind: str, path: str) -> Errors:
+    return () if kind in ("Normal", "Warning") else [errors.invalid(path, "", f"has invalid value: {kind}")]
+
+
+def _unset(value: object, path: str) -> Errors:
+    return [errors.invalid(path, "", "needs to be unset")]
+
+
+def _no_source(source: Tree, path: str) -> Errors:
+    return _unset(source, path) if any(source.values()) else ()
+
+
+_SERIES = rules.optional(
+    "series", rules.fields("", rules.always("count", _least, default=0), rules.required("lastObservedTime"))
+)
+_EVENT = rules.fields(
+    "",
+    _SERIES,
+    rules.required("eventTime"),
+    rules.always("type", _type),
+    *(rules.nonempty(field, _unset) for field in ("firstTimestamp", "lastTimestamp", "count")),
+    rules.nonempty("source", _no_source),
+)
+_ONLY_SERIES = rules.fields("", _SERIES)
+
+
+def _changed(new: Tree, old: Tree) -> Errors:
     yield from validate_event(new, "reportingController")
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     if new.get("series") != old.get("series"):
-        yield from _series(new.get("series"))
+        yield from _ONLY_SERIES(new, "")
     after, before = new.get("involvedObject") or {}, old.get("involvedObject") or {}
     shown = go_print.internal("core.ObjectReference", after)
     yield from errors.fixed("involvedObject", after, before, shown)
@@ -66,8 +77,7 @@ KIND = Kind(
     "events",
     strategy=Strategy(
         creates_on_update=True,
-        check_create=validate_group_event,
-        check_update=validate_group_event_update,
+        check=lambda new, old: _new(new) if old is None else _changed(new, old),
     ),
     table=EVENTS,
     selectable=GROUP_SELECTABLE,

@@ -6,7 +6,7 @@ from functools import cache
 from kcm_cli.sandbox.apiserver.security.bootstrap_flows import flow_objects
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, rules
 
 PRECEDENCE_MAX, QUEUES_MAX, ENTROPY_MAX = 10_000, 10_000_000, 60
 
@@ -32,20 +32,15 @@ def _mandatory() -> Mapping[tuple[str, str], Tree]:
     return {(o["kind"], o["metadata"]["name"]): o["spec"] for o in objects if o["metadata"]["name"] in names}
 
 
-def validate_status(new: Tree, old: Tree) -> Errors:
+def check_status(new: Tree, old: Tree) -> Errors:
     """The status of either kind."""
-    return validate_conditions(new)
+    return validate_status(new.get("status") or {}, "status")
 
 
-def validate_conditions(doc: Tree) -> Errors:
-    seen: set[str] = set()
-    for index, condition in enumerate((doc.get("status") or {}).get("conditions") or ()):
-        kind, path = condition.get("type", ""), f"status.conditions[{index}].type"
-        if kind in seen:
-            yield errors.duplicate(path, kind)
-        seen.add(kind)
-        if not kind:
-            yield errors.required(path)
+validate_status = rules.fields(
+    "", rules.each("conditions", rules.fields("", rules.required("type")), key="type", first=True)
+)
+"""Conditions, one of each type."""
 
 
 def whole_metadata_status(new: Tree, old: Tree) -> None:

@@ -13,8 +13,8 @@ from kcm_cli.sandbox.apiserver.kinds.flowcontrol import common
 from kcm_cli.sandbox.apiserver.kinds.flowcontrol.common import (
     ENTROPY_MAX,
     QUEUES_MAX,
-    validate_conditions,
     validate_fixed,
+    validate_status,
 )
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
@@ -22,88 +22,25 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
 
 _PRESERVE = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 
 
-def validate_level(doc: Tree) -> Errors:
+def _check(doc: Tree, old: Tree | None) -> Errors:
     meta, spec = doc["metadata"], doc.get("spec") or {}
-    yield from metadata.validate_meta(meta, False, metadata.subdomain)
     if _PRESERVE in (meta.get("annotations") or ()):
         yield errors.forbidden("metadata.annotations", f"annotation '{_PRESERVE}' is forbidden")
-    kind, limited, exempt = spec.get("type", ""), spec.get("limited"), spec.get("exempt")
+    kind = spec.get("type", "")
     if (meta.get("name") == "exempt") != (kind == "Exempt"):
         yield errors.invalid("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'")
-    if kind == "Exempt":
-        if limited is not None:
-            yield errors.forbidden("spec.limited", "must be nil if the type is not Limited")
-        if exempt is not None:
-            yield from _shares(exempt, "spec.exempt")
-    elif kind == "Limited":
-        if exempt is not None:
-            yield errors.forbidden("spec.exempt", "must be nil if the type is Limited")
-        if limited is None:
-            yield errors.required("spec.limited", "must not be empty when type is Limited")
-        else:
-            yield from _limited(limited, "spec.limited")
-    else:
-        yield errors.not_supported("spec.type", kind, ("Exempt", "Limited"))
+    yield from _TYPES.get(kind, _UNKNOWN)(spec, "spec")
     yield from validate_fixed(meta.get("name", ""), "PriorityLevelConfiguration", spec)
-    yield from validate_conditions(doc)
+    yield from validate_status(doc.get("status") or {}, "status")
 
 
-def validate_level_update(new: Tree, old: Tree) -> Errors:
-    return validate_level(new)
-
-
-def _shares(level: Tree, path: str) -> Errors:
-    shares = level.get("nominalConcurrencyShares")
-    if shares is not None and shares < 0:
-        place = f"{path}.nominalConcurrencyShares"
-        yield errors.invalid(place, shares, "must be a non-negative integer")
-    yield from _lendable(level, path)
-
-
-def _lendable(level: Tree, path: str) -> Errors:
-    percent = level.get("lendablePercent")
-    if percent is None or 0 <= percent <= 100:
-        return []
-    return [errors.invalid(f"{path}.lendablePercent", percent, "must be between 0 and 100, inclusive")]
-
-
-def _limited(level: Tree, path: str) -> Errors:
-    shares, response = level.get("nominalConcurrencyShares"), level.get("limitResponse") or {}
-    if shares is not None and shares < 0:
-        place = f"{path}.nominalConcurrencyShares"
-        yield errors.invalid(place, shares, "must be a non-negative integer")
-    yield from _response(response, f"{path}.limitResponse")
-    yield from _lendable(level, path)
-    borrowing = level.get("borrowingLimitPercent")
-    if borrowing is not None and borrowing < 0:
-        yield errors.invalid(f"{path}.borrowingLimitPercent", borrowing, "if specified, must be a non-negative integer")
-
-
-def _response(response: Tree, path: str) -> Errors:
-    kind, queuing = response.get("type", ""), response.get("queuing")
-    if kind == "Reject":
-        if queuing is None:
-            return []
-        return [errors.forbidden(f"{path}.queuing", "must be nil if limited.limitResponse.type is not Limited")]
-    if kind != "Queue":
-        return [errors.not_supported(f"{path}.type", kind, ("Queue", "Reject"))]
-    if queuing is None:
-        return [errors.required(f"{path}.queuing", "must not be empty if limited.limitResponse.type is Limited")]
-    return _queuing(queuing, f"{path}.queuing")
-
-
-def _queuing(queuing: Tree, path: str) -> Errors:
+def _hand(queuing: Tree, path: str) -> Errors:
     queues, hand = queuing.get("queues", 0), queuing.get("handSize", 0)
-    for field in ("queueLengthLimit", "queues"):
-        if queuing.get(field, 0) <= 0:
-            yield errors.invalid(f"{path}.{field}", queuing.get(field, 0), "must be positive")
-    if queues > QUEUES_MAX:
-        yield errors.invalid(f"{path}.queues", queues, f"must not be greater than {QUEUES_MAX}")
     if problem := _hand_problem(queues, hand):
         yield errors.invalid(f"{path}.handSize", hand, problem)
 
@@ -117,6 +54,53 @@ def _hand_problem(queues: int, hand: int) -> str:
         return ""
     start = f"required entropy bits of deckSize {queues} and handSize {hand}"
     return f"{start} should not be greater than {ENTROPY_MAX}"
+
+
+_POSITIVE = rules.at_least(1, "must be positive")
+_FEW = rules.at_most(QUEUES_MAX, f"must not be greater than {QUEUES_MAX}")
+_QUEUES = rules.fields(
+    "",
+    rules.always("queueLengthLimit", _POSITIVE, default=0),
+    rules.always("queues", _POSITIVE, _FEW, default=0),
+    _hand,
+)
+_SHARES = rules.optional("nominalConcurrencyShares", rules.at_least(0, "must be a non-negative integer"))
+_LENDABLE = rules.optional("lendablePercent", rules.between(0, 100, "must be between 0 and 100, inclusive"))
+_RESPONSES = {
+    "Reject": rules.fields(
+        "", rules.forbidden("queuing", "must be nil if limited.limitResponse.type is not Limited", zero=False)
+    ),
+    "Queue": rules.fields(
+        "", rules.present("queuing", _QUEUES, detail="must not be empty if limited.limitResponse.type is Limited")
+    ),
+}
+_UNKNOWN_RESPONSE = rules.fields("", rules.always("type", rules.enum("Queue", "Reject")))
+
+
+def _response(response: Tree, path: str) -> Errors:
+    return _RESPONSES.get(response.get("type", ""), _UNKNOWN_RESPONSE)(response, path)
+
+
+_LEVEL = rules.fields(
+    "",
+    _SHARES,
+    rules.always("limitResponse", _response, default={}),
+    _LENDABLE,
+    rules.optional("borrowingLimitPercent", rules.at_least(0, "if specified, must be a non-negative integer")),
+)
+_TYPES = {
+    "Exempt": rules.fields(
+        "",
+        rules.forbidden("limited", "must be nil if the type is not Limited", zero=False),
+        rules.optional("exempt", rules.fields("", _SHARES, _LENDABLE)),
+    ),
+    "Limited": rules.fields(
+        "",
+        rules.forbidden("exempt", "must be nil if the type is Limited", zero=False),
+        rules.present("limited", _LEVEL, detail="must not be empty when type is Limited"),
+    ),
+}
+_UNKNOWN = rules.fields("", rules.always("type", rules.enum("Exempt", "Limited")))
 
 
 _LIMITED = (("nominalConcurrencyShares", 30), ("lendablePercent", 0))
@@ -152,9 +136,10 @@ KIND = Kind(
         on_create=parts.new_with_status({}, generation=True),
         on_update=parts.spec_update,
         on_status=common.whole_metadata_status,
-        check_create=validate_level,
-        check_update=validate_level_update,
-        check_status=common.validate_status,
+        names=metadata.subdomain,
+        check=_check,
+        update_steps=("name", "rules"),
+        check_status=common.check_status,
     ),
     table=Layout(
         (

@@ -1,21 +1,25 @@
 """What the kinds of networking share."""
 
-from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, rules
+
+validate_reference = rules.fields(
+    "",
+    rules.optional("apiGroup", rules.SUBDOMAIN),
+    rules.required("kind", rules.SEGMENT),
+    rules.required("name", rules.SEGMENT),
+)
+"""An object of any kind, in the same namespace."""
 
 
-def validate_reference(reference: Tree, path: str) -> Errors:
-    """An object of any kind, in the same namespace."""
-    group = reference.get("apiGroup")
-    if group is not None:
-        yield from errors.invalid_each(f"{path}.apiGroup", group, names.dns1123_subdomain(group))
-    for field in ("kind", "name"):
-        value = reference.get(field, "")
-        if value:
-            yield from errors.invalid_each(f"{path}.{field}", value, names.path_segment(value))
-        else:
-            yield errors.required(f"{path}.{field}")
+def host_name(host: str, path: str) -> Errors:
+    """A DNS name, as load balancers have them."""
+    yield from rules.SUBDOMAIN(host, path)
+    if addresses.parse_ip(host) is not None:
+        yield errors.invalid(path, host, NOT_IP)
+
+
+NOT_IP = "must be a DNS name, not an IP address"
 
 
 def balancer_addresses(doc: Tree) -> str:

@@ -5,108 +5,71 @@ pkg/registry/networking/ingress/strategy.go, pkg/printers/internalversion/printe
 """
 
 from datetime import datetime
+from functools import cache
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.kinds.networking.common import balancer_addresses, validate_reference
+from kcm_cli.sandbox.apiserver.kinds.networking.common import NOT_IP, balancer_addresses, host_name, validate_reference
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata, ports
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata, ports, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
 
-_PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
-_BAD_PARTS = ("//", "/./", "/../", "%2f", "%2F")
-_BAD_ENDS = ("/..", "/.")
-_CLASS = "kubernetes.io/ingress.class"
-_NOT_IP = "must be a DNS name, not an IP address"
 
-
-def validate_ingress(doc: Tree) -> Errors:
-    yield from _ingress(doc)
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    spec, known = doc["spec"], {} if old is None else old["spec"]
+    any_secret = any(any(_SECRET(item, "")) for item in known.get("tls") or ())
+    wildcards = [rule for rule in known.get("rules") or () if "*" in rule.get("host", "")]
+    any_wildcard = any(any(_PATHS(rule, "")) for rule in wildcards)
+    if not spec.get("rules") and spec.get("defaultBackend") is None:
+        yield errors.invalid("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
+    yield from _spec(any_secret, any_wildcard)(spec, "spec")
     annotation = (doc["metadata"].get("annotations") or {}).get(_CLASS)
-    name = doc["spec"].get("ingressClassName")
-    if annotation is not None and name is not None and annotation != name:
+    if (
+        old is None
+        and None not in (annotation, spec.get("ingressClassName"))
+        and annotation != spec["ingressClassName"]
+    ):
         detail = "must match `ingressClassName` when both are specified"
         yield errors.invalid(f"annotations.{_CLASS}", annotation, detail)
 
 
-def _ingress(doc: Tree, *, any_secret: bool = False, any_wildcard: bool = False) -> Errors:
-    spec = doc["spec"]
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
-    if not rules and backend is None:
-        yield errors.invalid("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
-    if backend is not None:
-        yield from _backend(backend, "spec.defaultBackend")
-    for index, rule in enumerate(rules):
-        yield from _rule(rule, f"spec.rules[{index}]", any_wildcard)
-    for index, item in enumerate(spec.get("tls") or ()):
-        yield from _tls(item, f"spec.tls[{index}]", any_secret)
-    name = spec.get("ingressClassName")
-    if name is not None:
-        yield from errors.invalid_each("spec.ingressClassName", name, names.dns1123_subdomain(name))
+@cache
+def _spec(any_secret: bool, any_wildcard: bool) -> rules.Rule:
+    def paths(rule: Tree, path: str) -> Errors:
+        return () if any_wildcard and "*" in rule.get("host", "") else _PATHS(rule, path)
 
-
-def validate_ingress_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    spec = old["spec"]
-    any_secret = any(_secret_messages(item) for item in spec.get("tls") or ())
-    wildcards = [rule for rule in spec.get("rules") or () if "*" in rule.get("host", "")]
-    any_wildcard = any(any(_paths(rule, "")) for rule in wildcards)
-    yield from _ingress(new, any_secret=any_secret, any_wildcard=any_wildcard)
+    return rules.fields(
+        "",
+        rules.optional("defaultBackend", _backend),
+        rules.each("rules", rules.fields("", rules.nonempty("host", _rule_host), paths)),
+        rules.each("tls", rules.fields("", rules.each("hosts", _host), *(() if any_secret else (_SECRET,)))),
+        rules.optional("ingressClassName", rules.SUBDOMAIN),
+    )
 
 
 def _host(host: str, path: str) -> Errors:
-    rule = names.wildcard_subdomain if "*" in host else names.dns1123_subdomain
-    return errors.invalid_each(path, host, rule(host))
+    return _WILDCARD(host, path) if "*" in host else rules.SUBDOMAIN(host, path)
 
 
-def _secret_messages(item: Tree) -> list[str]:
-    name = item.get("secretName", "")
-    return names.dns1123_subdomain(name) if name else []
+def _rule_host(host: str, path: str) -> Errors:
+    if addresses.parse_ip(host) is not None:
+        yield errors.invalid(path, host, NOT_IP)
+    yield from _host(host, path)
 
 
-def _tls(item: Tree, path: str, any_secret: bool) -> Errors:
-    for index, host in enumerate(item.get("hosts") or ()):
-        yield from _host(host, f"{path}.hosts[{index}]")
-    if any_secret:
-        return
-    yield from errors.invalid_each(f"{path}.secretName", item.get("secretName", ""), _secret_messages(item))
-
-
-def _rule(rule: Tree, path: str, any_wildcard: bool) -> Errors:
-    host = rule.get("host", "")
-    if host:
-        if addresses.parse_ip(host) is not None:
-            yield errors.invalid(f"{path}.host", host, _NOT_IP)
-        yield from _host(host, f"{path}.host")
-    if not (any_wildcard and "*" in host):
-        yield from _paths(rule, path)
-
-
-def _paths(rule: Tree, path: str) -> Errors:
-    http = rule.get("http")
-    if http is None:
-        return
-    paths = http.get("paths") or ()
-    if not paths:
-        yield errors.required(f"{path}.http.paths")
-    for index, item in enumerate(paths):
-        yield from _path(item, f"{path}.http.paths[{index}]")
+_BAD_PARTS = ("//", "/./", "/../", "%2f", "%2F")
+_BAD_ENDS = ("/..", "/.")
+_CLASS = "kubernetes.io/ingress.class"
 
 
 def _path(item: Tree, path: str) -> Errors:
-    kind, target = item.get("pathType"), item.get("path", "")
-    if kind is None:
-        yield errors.required(f"{path}.pathType", "pathType must be specified")
-        return
-    if kind not in _PATH_TYPES:
-        yield errors.not_supported(f"{path}.pathType", kind, _PATH_TYPES)
-    elif not target.startswith("/") and (target or kind != "ImplementationSpecific"):
+    kind, target = item["pathType"], item.get("path", "")
+    if kind in _PATH_TYPES and not target.startswith("/") and (target or kind != "ImplementationSpecific"):
         yield errors.invalid(f"{path}.path", target, "must be an absolute path")
     if kind in ("Exact", "Prefix"):
         details = [f"must not contain '{part}'" for part in _BAD_PARTS if part in target]
@@ -119,44 +82,44 @@ def _backend(backend: Tree, path: str) -> Errors:
     resource, service = backend.get("resource"), backend.get("service")
     if resource is not None and service is not None:
         yield errors.invalid(path, "", "cannot set both resource and service backends")
-        return
-    if resource is not None:
+    elif resource is not None:
         yield from validate_reference(resource, f"{path}.resource")
-        return
-    if service is None:
+    elif service is None:
         yield errors.invalid(path, "", "resource or service backend is required")
-        return
-    name = service.get("name", "")
-    if not name:
-        yield errors.required(f"{path}.service.name")
-    if name:
-        yield from errors.invalid_each(f"{path}.service.name", name, names.dns1123_label(name))
-    yield from _port(service.get("port") or {}, path)
+    else:
+        yield from _SERVICE(service, f"{path}.service")
+        yield from _port(service.get("port") or {}, path)
 
 
 def _port(port: Tree, path: str) -> Errors:
-    name, number = port.get("name", ""), port.get("number", 0)
-    if name and number:
+    if port.get("name") and port.get("number"):
         return [errors.invalid(path, "", "cannot set both port name & port number")]
-    if name:
-        return errors.invalid_each(f"{path}.service.port.name", name, names.port_name(name))
-    if number:
-        return ports.number(number, f"{path}.service.port.number")
-    return [errors.required(path, "port name or number is required")]
+    if not port.get("name") and not port.get("number"):
+        return [errors.required(path, "port name or number is required")]
+    return _PORT(port, f"{path}.service.port")
 
 
-def validate_ingress_status(new: Tree, old: Tree) -> Errors:
+_PATH_TYPES = rules.choices("networking.v1.HTTPIngressPath", "pathType")
+_WILDCARD = rules.form(names.wildcard_subdomain)
+_SECRET = rules.fields("", rules.nonempty("secretName", rules.SUBDOMAIN))
+_SERVICE = rules.fields("", rules.required("name", rules.LABEL))
+_PORT = rules.fields("", rules.nonempty("name", rules.form(names.port_name)), rules.nonempty("number", ports.number))
+_PATH = rules.unless(
+    rules.fields("", rules.present("pathType", detail="pathType must be specified")),
+    rules.fields("networking.v1.HTTPIngressPath", rules.maybe_one_of("pathType"), _path),
+)
+_PATHS = rules.fields("", rules.optional("http", rules.fields("", rules.required("paths", rules.items(_PATH)))))
+
+
+def _check_status(new: Tree, old: Tree) -> Errors:
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     known = [item["ip"] for item in _points(old) if item.get("ip")]
     for index, item in enumerate(_points(new)):
         path = f"status.loadBalancer.ingress[{index}]"
-        address, host = item.get("ip", ""), item.get("hostname", "")
-        if address:
+        if address := item.get("ip"):
             yield from addresses.legacy_ip(address, f"{path}.ip", known)
-        if host:
-            yield from errors.invalid_each(f"{path}.hostname", host, names.dns1123_subdomain(host))
-            if addresses.parse_ip(host) is not None:
-                yield errors.invalid(f"{path}.hostname", host, _NOT_IP)
+        if host := item.get("hostname"):
+            yield from host_name(host, f"{path}.hostname")
 
 
 def _points(doc: Tree) -> list[Tree]:
@@ -183,11 +146,11 @@ def of_ingress_status(new: Tree, old: Tree | None) -> list[str]:
 
 def _cells(doc: Tree, now: datetime) -> list[object]:
     spec = doc.get("spec") or {}
-    rules = spec.get("rules") or []
-    hosts = [rule["host"] for rule in rules[:3] if rule.get("host")]
+    listed = spec.get("rules") or []
+    hosts = [rule["host"] for rule in listed[:3] if rule.get("host")]
     text = ",".join(hosts) or "*"
-    if hosts and len(rules) > 3:
-        text += f" + {len(rules) - 3} more..."
+    if hosts and len(listed) > 3:
+        text += f" + {len(listed) - 3} more..."
     ports = "80, 443" if spec.get("tls") else "80"
     return [name_of(doc), spec.get("ingressClassName") or NONE, text, balancer_addresses(doc), ports, created(doc, now)]
 
@@ -199,9 +162,10 @@ KIND = Kind(
         on_create=parts.new_with_status({"loadBalancer": {}}, generation=True),
         on_update=parts.spec_update,
         on_status=parts.status_update,
-        check_create=validate_ingress,
-        check_update=validate_ingress_update,
-        check_status=validate_ingress_status,
+        names=metadata.subdomain,
+        check=_check,
+        update_steps=("metadata", "name", "rules"),
+        check_status=_check_status,
         warn=of_ingress,
         warn_status=of_ingress_status,
     ),

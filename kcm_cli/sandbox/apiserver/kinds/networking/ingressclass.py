@@ -6,56 +6,39 @@ pkg/registry/networking/ingressclass/strategy.go, pkg/printers/internalversion/p
 
 from datetime import datetime
 
-from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.networking.common import validate_reference
 from kcm_cli.sandbox.apiserver.strategy import parts
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata
-
-_CONTROLLER_MAX = 250
-_SCOPES = ("Cluster", "Namespace")
+from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, rules
 
 
-def validate_ingress_class(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
-    spec = doc.get("spec") or {}
-    controller, parameters = spec.get("controller", ""), spec.get("parameters")
-    if len(controller.encode()) > _CONTROLLER_MAX:
-        yield errors.too_long("spec.controller", _CONTROLLER_MAX)
-    yield from labels.domain_prefixed_path(controller, "spec.controller")
-    if parameters is not None:
-        yield from _parameters(parameters, "spec.parameters")
-
-
-def validate_ingress_class_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+def _check_change(new: Tree, old: Tree) -> Errors:
     after, before = ((doc.get("spec") or {}).get("controller", "") for doc in (new, old))
-    yield from errors.fixed("spec.controller", after, before)
-    yield from validate_ingress_class(new)
+    return errors.fixed("spec.controller", after, before)
 
 
-def _parameters(reference: Tree, path: str) -> Errors:
-    yield from validate_reference(reference, path)
-    scope, namespace = reference.get("scope"), reference.get("namespace")
-    if scope is None:
-        yield errors.required(f"{path}.scope")
-        return
-    if scope not in _SCOPES:
-        yield errors.not_supported(f"{path}.scope", scope, _SCOPES)
-        return
-    if scope == "Namespace":
-        if namespace is None:
-            yield errors.required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
-            return
-        yield from errors.invalid_each(f"{path}.namespace", namespace, names.dns1123_label(namespace))
-        return
-    if namespace is not None:
-        yield errors.forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
+def _namespace(reference: Tree, path: str) -> Errors:
+    if reference["scope"] == "Namespace":
+        return _NAMESPACED(reference, path)
+    return _IN_CLUSTER(reference, path)
+
+
+_NAMESPACED = rules.fields(
+    "", rules.present("namespace", rules.LABEL, detail="`parameters.scope` is set to 'Namespace'")
+)
+_IN_CLUSTER = rules.fields("", rules.forbidden("namespace", "`parameters.scope` is set to 'Cluster'", zero=False))
+_SCOPE = rules.unless(rules.fields("", rules.present("scope", rules.enum("Cluster", "Namespace"))), _namespace)
+_SPEC = rules.fields(
+    "",
+    rules.optional("controller", rules.max_bytes(250)),
+    rules.always("controller", labels.domain_prefixed_path),
+    rules.optional("parameters", validate_reference, _SCOPE),
+)
 
 
 def _defaults(doc: Tree) -> None:
@@ -87,8 +70,10 @@ KIND = Kind(
         namespaced=False,
         on_create=parts.first_generation,
         on_update=parts.bump_if_spec_changed,
-        check_create=validate_ingress_class,
-        check_update=validate_ingress_class_update,
+        names=metadata.subdomain,
+        check=by_spec(_SPEC),
+        check_change=_check_change,
+        update_steps=("metadata", "change", "name", "rules"),
     ),
     table=Layout(
         (

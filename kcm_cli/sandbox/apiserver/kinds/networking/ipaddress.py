@@ -6,13 +6,12 @@ pkg/registry/networking/ipaddress/strategy.go, pkg/printers/internalversion/prin
 
 from datetime import datetime
 
-from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, go_print, metadata
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, go_print, rules
 
 
 def _address_name(name: str, prefix: bool) -> list[str]:
@@ -20,31 +19,19 @@ def _address_name(name: str, prefix: bool) -> list[str]:
     return [error.message.removeprefix(start) for error in addresses.strict_ip(name, "")]
 
 
-def validate_address(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], False, _address_name)
-    parent, path = (doc.get("spec") or {}).get("parentRef"), "spec.parentRef"
-    if parent is None:
-        yield errors.required(path)
-        return
-    group, namespace = parent.get("group", ""), parent.get("namespace", "")
-    if group:
-        yield from errors.invalid_each(f"{path}.group", group, names.dns1123_subdomain(group))
-    for field in ("resource", "name"):
-        value = parent.get(field, "")
-        if value:
-            yield from errors.invalid_each(f"{path}.{field}", value, names.path_segment(value))
-        else:
-            yield errors.required(f"{path}.{field}")
-    if namespace:
-        yield from errors.invalid_each(f"{path}.namespace", namespace, names.path_segment(namespace))
+_PARENT = rules.fields(
+    "",
+    rules.nonempty("group", rules.SUBDOMAIN),
+    rules.required("resource", rules.SEGMENT),
+    rules.required("name", rules.SEGMENT),
+    rules.nonempty("namespace", rules.SEGMENT),
+)
 
 
-def validate_address_update(new: Tree, old: Tree) -> Errors:
-    yield from validate_address(new)
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+def _check_change(new: Tree, old: Tree) -> Errors:
     after, before = ((doc.get("spec") or {}).get("parentRef") for doc in (new, old))
     shown = None if after is None else go_print.internal("networking.ParentReference", after)
-    yield from errors.fixed("spec.parentRef", after, before, shown)
+    return errors.fixed("spec.parentRef", after, before, shown)
 
 
 def _cells(doc: Tree, now: datetime) -> list[object]:
@@ -62,8 +49,10 @@ KIND = Kind(
     "ipaddresses",
     strategy=Strategy(
         namespaced=False,
-        check_create=validate_address,
-        check_update=validate_address_update,
+        names=_address_name,
+        check=by_spec(rules.fields("", rules.present("parentRef", _PARENT))),
+        check_change=_check_change,
+        update_steps=("name", "rules", "metadata", "change"),
     ),
     table=Layout((NAME, Column("ParentRef", "IPAddressSpec.parentRef")), _cells),
 )

@@ -15,69 +15,59 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import selector_text
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import cidr_warnings
 
-_PROTOCOLS = ("TCP", "UDP", "SCTP")
 _TYPES = ("Ingress", "Egress")
-_DIRECTIONS = (("ingress", "from"), ("egress", "to"))
 
 
-def validate_policy(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    yield from _spec(doc.get("spec") or {}, lenient=False)
-
-
-def validate_policy_update(new: Tree, old: Tree) -> Errors:
-    spec = old.get("spec") or {}
-    known: list[str] = []
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    before, known = ((old or {}).get("spec") or {}), list[str]()
     for field, peers in _DIRECTIONS:
-        for rule in spec.get(field) or ():
-            for peer in rule.get(peers) or ():
-                block = peer.get("ipBlock")
-                if block is not None:
-                    known += [block.get("cidr", ""), *(block.get("except") or ())]
-    lenient = any(labels.validate_selector(spec.get("podSelector"), ""))
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from _spec(new.get("spec") or {}, lenient=lenient, known=known)
-
-
-def _spec(spec: Tree, *, lenient: bool, known: Sequence[str] = ()) -> Errors:
+        for rule in before.get(field) or ():
+            for block in (peer["ipBlock"] for peer in rule.get(peers) or () if peer.get("ipBlock") is not None):
+                known += [block.get("cidr", ""), *(block.get("except") or ())]
+    lenient = any(labels.validate_selector(before.get("podSelector"), ""))
+    spec = doc.get("spec") or {}
     yield from labels.validate_selector(spec.get("podSelector"), "spec.podSelector", lenient_values=lenient)
     for field, peers in _DIRECTIONS:
         for index, rule in enumerate(spec.get(field) or ()):
             path = f"spec.{field}[{index}]"
-            for number, port in enumerate(rule.get("ports") or ()):
-                yield from _port(port, f"{path}.ports[{number}]")
+            yield from _PORTS(rule, path)
             for number, peer in enumerate(rule.get(peers) or ()):
                 yield from _peer(peer, f"{path}.{peers}[{number}]", lenient, known)
-    types = spec.get("policyTypes") or []
+    yield from _POLICY(spec, "spec")
+
+
+def _two_types(types: list[str], path: str) -> Errors:
     if len(types) > len(_TYPES):
-        yield errors.invalid("spec.policyTypes", types, "may not specify more than two policyTypes")
-        return
-    for index, kind in enumerate(types):
-        if kind not in _TYPES:
-            yield errors.not_supported(f"spec.policyTypes[{index}]", kind, _TYPES)
+        yield errors.invalid(path, types, "may not specify more than two policyTypes")
+
+
+_POLICY = rules.fields("", rules.optional("policyTypes", rules.unless(_two_types, rules.items(rules.enum(*_TYPES)))))
+
+_DIRECTIONS = (("ingress", "from"), ("egress", "to"))
 
 
 def _port(port: Tree, path: str) -> Errors:
-    protocol, number, end = port.get("protocol"), port.get("port"), port.get("endPort")
-    if protocol is not None and protocol not in _PROTOCOLS:
-        yield errors.not_supported(f"{path}.protocol", protocol, _PROTOCOLS)
-    if number is None:
-        if end is not None:
-            yield errors.invalid(f"{path}.endPort", end, "may not be specified when `port` is not specified")
-        return
-    if isinstance(number, str):
-        if end is not None:
-            yield errors.invalid(f"{path}.endPort", end, "may not be specified when `port` is non-numeric")
-        yield from errors.invalid_each(f"{path}.port", number, names.port_name(number))
-        return
-    yield from ports.number(number, f"{path}.port")
-    if end is not None:
-        if end < number:
+    number, end = port.get("port"), port.get("endPort")
+    if isinstance(number, int):
+        yield from ports.number(number, f"{path}.port")
+        if end is not None and end < number:
             yield errors.invalid(f"{path}.endPort", number, "must be greater than or equal to `port`")
-        yield from ports.number(end, f"{path}.endPort")
+        if end is not None:
+            yield from ports.number(end, f"{path}.endPort")
+        return
+    if end is not None:
+        what = "not specified" if number is None else "non-numeric"
+        yield errors.invalid(f"{path}.endPort", end, f"may not be specified when `port` is {what}")
+    if number is not None:
+        yield from errors.invalid_each(f"{path}.port", number, names.port_name(number))
+
+
+_PORTS = rules.fields(
+    "", rules.each("ports", rules.fields("", rules.maybe_one_of("protocol", "TCP", "UDP", "SCTP"), _port))
+)
 
 
 def _peer(peer: Tree, path: str, lenient: bool, known: Sequence[str]) -> Errors:
@@ -153,8 +143,8 @@ KIND = Kind(
     strategy=Strategy(
         on_create=parts.first_generation,
         on_update=parts.bump_if_spec_changed,
-        check_create=validate_policy,
-        check_update=validate_policy_update,
+        names=metadata.subdomain,
+        check=_check,
         warn=of_network_policy,
     ),
     table=Layout((NAME, Column("Pod-Selector", "NetworkPolicySpec.podSelector"), AGE), _cells),

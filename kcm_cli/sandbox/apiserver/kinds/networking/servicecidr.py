@@ -11,10 +11,10 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import legacy_cidr
 
 
@@ -37,8 +37,16 @@ def _blocks(doc: Tree) -> list[str]:
     return (doc.get("spec") or {}).get("cidrs") or []
 
 
-def validate_range(doc: Tree) -> Errors:
-    return [*metadata.validate_meta(doc["metadata"], False, metadata.subdomain), *_range(_blocks(doc))]
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    blocks, known = _blocks(doc), [] if old is None else _blocks(old)
+    grows = len(known) == 1 and len(blocks) == 2
+    if old is not None and len(blocks) != len(known) and not grows:
+        yield errors.invalid("spec.cidrs", blocks or None, errors.IMMUTABLE)
+        return
+    for index, block in enumerate(known):
+        yield from errors.fixed(f"spec.cidrs[{index}]", blocks[index], block)
+    if old is None or grows:
+        yield from _range(blocks)
 
 
 def _range(blocks: list[str]) -> Errors:
@@ -57,23 +65,6 @@ def _range(blocks: list[str]) -> Errors:
         yield errors.invalid(path, blocks, _SAME_FAMILY)
 
 
-def validate_range_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    blocks, known = _blocks(new), _blocks(old)
-    grows = len(known) == 1 and len(blocks) == 2
-    if len(blocks) != len(known) and not grows:
-        yield errors.invalid("spec.cidrs", blocks or None, errors.IMMUTABLE)
-        return
-    for index, block in enumerate(known):
-        yield from errors.fixed(f"spec.cidrs[{index}]", blocks[index], block)
-    if grows:
-        yield from _range(blocks)
-
-
-def validate_range_status(new: Tree, old: Tree) -> Errors:
-    return metadata.validate_meta_update(new["metadata"], old["metadata"])
-
-
 def _cells(doc: Tree, now: datetime) -> list[object]:
     return [name_of(doc), ",".join((doc.get("spec") or {}).get("cidrs") or ()), created(doc, now)]
 
@@ -86,9 +77,9 @@ KIND = Kind(
         on_create=parts.new_with_status({}, generation=False),
         on_update=parts.keep_status,
         on_status=parts.strict_status_update,
-        check_create=validate_range,
-        check_update=validate_range_update,
-        check_status=validate_range_status,
+        names=metadata.subdomain,
+        check=_check,
+        check_status=status_check(rules.anything),
     ),
     table=Layout((NAME, Column("CIDRs", "ServiceCIDRSpec.cidrs"), AGE), _cells),
     writable={"status": SPEC_AND_METADATA},

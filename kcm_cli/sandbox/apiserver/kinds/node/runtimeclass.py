@@ -6,28 +6,12 @@ pkg/registry/node/runtimeclass/strategy.go, pkg/printers/internalversion/printer
 
 from datetime import datetime
 
-from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.strategy.warnings.nodes import DEPRECATED
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, quantities, scheduling
-
-
-def validate_runtime_class(doc: Tree) -> Errors:
-    yield from metadata.validate_plain_meta(doc["metadata"], False, metadata.subdomain)
-    handler, overhead, where = doc.get("handler", ""), doc.get("overhead"), doc.get("scheduling")
-    if handler:
-        yield from errors.invalid_each("handler", handler, names.dns1123_label(handler))
-    else:
-        yield errors.required("handler")
-    if overhead is not None:
-        limits = {"limits": overhead.get("podFixed") or {}}
-        yield from quantities.validate_container(limits, (), "overhead")
-    if where is not None:
-        yield from labels.validate_labels(where.get("nodeSelector"), "scheduling.nodeSelector")
-        yield from _tolerations(where.get("tolerations") or [], "scheduling.tolerations")
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, quantities, rules, scheduling
 
 
 def _tolerations(items: list[Tree], path: str) -> Errors:
@@ -40,10 +24,19 @@ def _tolerations(items: list[Tree], path: str) -> Errors:
         seen.append(key)
 
 
-def validate_runtime_class_update(new: Tree, old: Tree) -> Errors:
-    yield from validate_runtime_class(new)
-    yield from metadata.validate_plain_meta_update(new["metadata"], old["metadata"])
-    yield from errors.fixed("handler", new.get("handler", ""), old.get("handler", ""))
+def _overhead(overhead: Tree, path: str) -> Errors:
+    return quantities.validate_container({"limits": overhead.get("podFixed") or {}}, (), path)
+
+
+_SCHEDULING = rules.fields(
+    "", rules.optional("nodeSelector", labels.validate_labels), rules.optional("tolerations", _tolerations)
+)
+_CLASS = rules.fields(
+    "",
+    rules.required("handler", rules.LABEL),
+    rules.optional("overhead", _overhead),
+    rules.optional("scheduling", _SCHEDULING),
+)
 
 
 def of_runtime_class(new: Tree, old: Tree | None) -> list[str]:
@@ -63,8 +56,11 @@ KIND = Kind(
         namespaced=False,
         creates_on_update=True,
         needs_version_on_update=True,
-        check_create=validate_runtime_class,
-        check_update=validate_runtime_class_update,
+        names=metadata.subdomain,
+        core_finalizers=False,
+        check=by(_CLASS),
+        check_change=lambda new, old: errors.fixed("handler", new.get("handler", ""), old.get("handler", "")),
+        update_steps=("name", "rules", "metadata", "change"),
         warn=of_runtime_class,
     ),
     table=Layout((NAME, Column("Handler"), AGE), _cells),

@@ -11,44 +11,38 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, number
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import conditions, errors, labels, numbers
-
-_EVICTIONS = ("AlwaysAllow", "IfHealthyBudget")
-_BUDGET_COUNTERS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+from kcm_cli.sandbox.apiserver.validation import conditions, errors, labels, numbers, rules
 
 
-def validate_budget(doc: Tree) -> Errors:
-    return _budget(doc["spec"], lenient=False)
-
-
-def validate_budget_update(new: Tree, old: Tree) -> Errors:
-    return _budget(new["spec"], lenient=any(labels.validate_selector(old["spec"].get("selector"), "")))
-
-
-def _budget(spec: Tree, *, lenient: bool) -> Errors:
-    low, high, selector = spec.get("minAvailable"), spec.get("maxUnavailable"), spec.get("selector")
-    eviction = spec.get("unhealthyPodEvictionPolicy")
-    if low is not None and high is not None:
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    spec = doc["spec"]
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         shown = {
-            "MinAvailable": low,
-            "Selector": labels.shown(selector),
-            "MaxUnavailable": high,
-            "UnhealthyPodEvictionPolicy": eviction,
+            "MinAvailable": spec["minAvailable"],
+            "Selector": labels.shown(spec.get("selector")),
+            "MaxUnavailable": spec["maxUnavailable"],
+            "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
         }
         yield errors.invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set")
-    for field, value in (("minAvailable", low), ("maxUnavailable", high)):
-        if value is not None:
-            yield from numbers.count_or_percent(value, f"spec.{field}")
-            yield from numbers.at_most_100_percent(value, f"spec.{field}")
-    yield from labels.validate_selector(selector, "spec.selector", lenient_values=lenient)
-    if eviction is not None and eviction not in _EVICTIONS:
-        yield errors.not_supported("spec.unhealthyPodEvictionPolicy", eviction, _EVICTIONS)
+    yield from _AMOUNTS(spec, "spec")
+    lenient = old is not None and any(labels.validate_selector(old["spec"].get("selector"), ""))
+    yield from labels.validate_selector(spec.get("selector"), "spec.selector", lenient_values=lenient)
+    yield from _EVICTION(spec, "spec")
 
 
-def validate_budget_status(new: Tree, old: Tree) -> Errors:
-    status = new.get("status") or {}
-    yield from conditions.validate_conditions(status.get("conditions") or [], "status.conditions")
-    yield from numbers.non_negative(status, _BUDGET_COUNTERS, "status")
+_AMOUNTS = rules.fields(
+    "",
+    *(
+        rules.optional(field, numbers.count_or_percent, numbers.at_most_100_percent)
+        for field in ("minAvailable", "maxUnavailable")
+    ),
+)
+_EVICTION = rules.fields("policy.v1.PodDisruptionBudgetSpec", rules.maybe_one_of("unhealthyPodEvictionPolicy"))
+_STATUS = rules.fields(
+    "",
+    rules.optional("conditions", conditions.validate_conditions),
+    *rules.counters("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"),
+)
 
 
 _NEW_COUNTERS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
@@ -74,9 +68,8 @@ KIND = Kind(
         on_update=parts.spec_update,
         on_status=parts.status_update,
         needs_version_on_update=True,
-        check_create=validate_budget,
-        check_update=validate_budget_update,
-        check_status=validate_budget_status,
+        check=_check,
+        check_status=lambda new, old: _STATUS(new.get("status") or {}, "status"),
     ),
     table=Layout(
         (

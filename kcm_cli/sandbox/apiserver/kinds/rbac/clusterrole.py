@@ -4,37 +4,25 @@ Source: pkg/apis/rbac/validation, pkg/registry/rbac/clusterrole/strategy.go.
 """
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.kinds.rbac.rules import validate_rules
+from kcm_cli.sandbox.apiserver.kinds.rbac.rules import CLUSTER_RULES
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata
+from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, rules
 
 
-def validate_cluster_role(doc: Tree) -> Errors:
-    return _cluster_role(doc, lenient=False)
-
-
-def validate_cluster_role_update(new: Tree, old: Tree) -> Errors:
-    selectors = (old.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    selectors = ((old or {}).get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
     lenient = any(any(labels.validate_selector(selector, "")) for selector in selectors)
-    yield from _cluster_role(new, lenient=lenient)
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+    yield from CLUSTER_RULES(doc, "")
 
+    def selector(found: Tree, path: str) -> Errors:
+        yield from labels.validate_selector(found, path, lenient_values=lenient)
+        if labels.compile_selector(found) is None:
+            yield errors.invalid(path, None, "invalid label selector.")
 
-def _cluster_role(doc: Tree, *, lenient: bool) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], False, metadata.path_segment)
-    yield from validate_rules(doc, namespaced=False)
-    rule = doc.get("aggregationRule")
-    if rule is None:
-        return
-    path = "aggregationRule.clusterRoleSelectors"
-    selectors = rule.get("clusterRoleSelectors") or ()
-    if not selectors:
-        yield errors.required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")
-    for index, selector in enumerate(selectors):
-        yield from labels.validate_selector(selector, f"{path}[{index}]", lenient_values=lenient)
-        if labels.compile_selector(selector) is None:
-            yield errors.invalid(f"{path}[{index}]", None, "invalid label selector.")
+    detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+    rule = rules.fields("", rules.required("clusterRoleSelectors", rules.items(selector), detail=detail))
+    yield from rules.fields("", rules.optional("aggregationRule", rule))(doc, "")
 
 
 KIND = Kind(
@@ -43,7 +31,8 @@ KIND = Kind(
     strategy=Strategy(
         namespaced=False,
         creates_on_update=True,
-        check_create=validate_cluster_role,
-        check_update=validate_cluster_role_update,
+        names=metadata.path_segment,
+        check=_check,
+        update_steps=("name", "rules", "metadata"),
     ),
 )

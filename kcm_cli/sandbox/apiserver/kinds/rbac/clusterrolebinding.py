@@ -7,19 +7,10 @@ pkg/registry/rbac/clusterrolebinding/strategy.go, pkg/printers/internalversion/p
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.rbac import common
 from kcm_cli.sandbox.apiserver.kinds.rbac.common import binding_cells, binding_columns
-from kcm_cli.sandbox.apiserver.kinds.rbac.rules import validate_binding, validate_binding_update
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.kinds.rbac.rules import CLUSTER_BINDING, same_role
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.tables.column import Layout
-from kcm_cli.sandbox.apiserver.types import Errors, Tree
-
-
-def validate_cluster_role_binding(doc: Tree) -> Errors:
-    return validate_binding(doc, namespaced=False)
-
-
-def validate_cluster_role_binding_update(new: Tree, old: Tree) -> Errors:
-    return validate_binding_update(new, old, namespaced=False)
-
+from kcm_cli.sandbox.apiserver.validation import metadata
 
 _CLUSTER_ROLE = "only reference a ClusterRole in the global namespace"
 
@@ -31,8 +22,10 @@ KIND = Kind(
     strategy=Strategy(
         namespaced=False,
         creates_on_update=True,
-        check_create=validate_cluster_role_binding,
-        check_update=validate_cluster_role_binding_update,
+        names=metadata.path_segment,
+        check=by(CLUSTER_BINDING),
+        check_change=same_role,
+        update_steps=("name", "rules", "metadata", "change"),
     ),
     table=Layout(binding_columns("clusterRoleBinding", _CLUSTER_ROLE), binding_cells),
 )

@@ -7,19 +7,10 @@ pkg/registry/rbac/rolebinding/strategy.go, pkg/printers/internalversion/printers
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.rbac import common
 from kcm_cli.sandbox.apiserver.kinds.rbac.common import binding_cells, binding_columns
-from kcm_cli.sandbox.apiserver.kinds.rbac.rules import validate_binding, validate_binding_update
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.kinds.rbac.rules import BINDING, same_role
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.tables.column import Layout
-from kcm_cli.sandbox.apiserver.types import Errors, Tree
-
-
-def validate_role_binding(doc: Tree) -> Errors:
-    return validate_binding(doc, namespaced=True)
-
-
-def validate_role_binding_update(new: Tree, old: Tree) -> Errors:
-    return validate_binding_update(new, old, namespaced=True)
-
+from kcm_cli.sandbox.apiserver.validation import metadata
 
 _ANY_ROLE = "reference a Role in the current namespace or a ClusterRole in the global namespace"
 
@@ -30,8 +21,10 @@ KIND = Kind(
     defaults=common.role_binding,
     strategy=Strategy(
         creates_on_update=True,
-        check_create=validate_role_binding,
-        check_update=validate_role_binding_update,
+        names=metadata.path_segment,
+        check=by(BINDING),
+        check_change=same_role,
+        update_steps=("name", "rules", "metadata", "change"),
     ),
     table=Layout(binding_columns("roleBinding", _ANY_ROLE), binding_cells),
 )

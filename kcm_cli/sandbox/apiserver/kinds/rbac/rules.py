@@ -3,75 +3,78 @@
 Source: pkg/apis/rbac/validation/validation.go.
 """
 
-from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata
+from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation.rules import (
+    SEGMENT,
+    SUBDOMAIN,
+    Rule,
+    always,
+    each,
+    enum,
+    fields,
+    nonempty,
+    required,
+)
 
 _GROUP = "rbac.authorization.k8s.io"
-_SUBJECTS = ("ServiceAccount", "User", "Group")
+_SUPPLY = "resource rules must supply at least one"
+_RESOURCES = fields(
+    "", required("apiGroups", detail=f"{_SUPPLY} api group"), required("resources", detail=f"{_SUPPLY} resource")
+)
 
 
-def validate_rules(doc: Tree, *, namespaced: bool) -> Errors:
-    for index, rule in enumerate(doc.get("rules") or ()):
-        yield from _rule(rule, namespaced, f"rules[{index}]")
-
-
-def _rule(rule: Tree, namespaced: bool, path: str) -> Errors:
-    if not rule.get("verbs"):
-        yield errors.required(f"{path}.verbs", "verbs must contain at least one value")
-    urls = rule.get("nonResourceURLs")
-    if urls:
+def _paths_or_resources(namespaced: bool) -> Rule:
+    def check(rule: Tree, path: str) -> Errors:
+        urls, place = rule.get("nonResourceURLs"), f"{path}.nonResourceURLs"
+        if not urls:
+            yield from _RESOURCES(rule, path)
+            return
         if namespaced:
-            yield errors.invalid(f"{path}.nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs")
+            yield errors.invalid(place, urls, "namespaced rules cannot apply to non-resource URLs")
         if any(rule.get(field) for field in ("apiGroups", "resources", "resourceNames")):
             detail = "rules cannot apply to both regular resources and non-resource URLs"
-            yield errors.invalid(f"{path}.nonResourceURLs", urls, detail)
-        return
-    if not rule.get("apiGroups"):
-        yield errors.required(f"{path}.apiGroups", "resource rules must supply at least one api group")
-    if not rule.get("resources"):
-        yield errors.required(f"{path}.resources", "resource rules must supply at least one resource")
+            yield errors.invalid(place, urls, detail)
+
+    return check
 
 
-def validate_binding_update(new: Tree, old: Tree, *, namespaced: bool) -> Errors:
-    yield from validate_binding(new, namespaced=namespaced)
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+def _rules(namespaced: bool) -> Rule:
+    verbs = required("verbs", detail="verbs must contain at least one value")
+    return fields("", each("rules", fields("", verbs, _paths_or_resources(namespaced))))
+
+
+RULES, CLUSTER_RULES = _rules(True), _rules(False)
+
+
+def same_role(new: Tree, old: Tree) -> Errors:
+    """A binding keeps its role."""
     ref = new.get("roleRef") or {}
     if ref != (old.get("roleRef") or {}):
-        fields = (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
-        shown = {field: ref.get(source, "") for field, source in fields}
+        names = (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
+        shown = {field: ref.get(source, "") for field, source in names}
         yield errors.invalid("roleRef", shown, "cannot change roleRef")
 
 
-def validate_binding(doc: Tree, *, namespaced: bool) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], namespaced, metadata.path_segment)
-    ref = doc.get("roleRef") or {}
-    group, kind, name = ref.get("apiGroup", ""), ref.get("kind", ""), ref.get("name", "")
-    if group != _GROUP:
-        yield errors.not_supported("roleRef.apiGroup", group, [_GROUP])
+def _account(namespaced: bool) -> Rule:
+    group = nonempty("apiGroup", lambda value, path: [errors.not_supported(path, value, [""])])
+    return fields("", nonempty("name", SUBDOMAIN), group, *(() if namespaced else (required("namespace"),)))
+
+
+def _binding(namespaced: bool) -> Rule:
+    account, group = _account(namespaced), always("apiGroup", enum(_GROUP))
+
+    def subject(item: Tree, path: str) -> Errors:
+        kind = item.get("kind", "")
+        if kind == "ServiceAccount":
+            return account(item, path)
+        if kind not in ("User", "Group"):
+            return [errors.not_supported(f"{path}.kind", kind, ("ServiceAccount", "User", "Group"))]
+        return group(item, path)
+
     kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
-    if kind not in kinds:
-        yield errors.not_supported("roleRef.kind", kind, kinds)
-    if name:
-        yield from errors.invalid_each("roleRef.name", name, names.path_segment(name))
-    else:
-        yield errors.required("roleRef.name")
-    for index, subject in enumerate(doc.get("subjects") or ()):
-        yield from _subject(subject, namespaced, f"subjects[{index}]")
+    role = fields("", group, always("kind", enum(*kinds)), required("name", SEGMENT))
+    return fields("", always("roleRef", role, default={}), each("subjects", fields("", required("name"), subject)))
 
 
-def _subject(subject: Tree, namespaced: bool, path: str) -> Errors:
-    name, kind, group = subject.get("name", ""), subject.get("kind", ""), subject.get("apiGroup", "")
-    if not name:
-        yield errors.required(f"{path}.name")
-    if kind == "ServiceAccount":
-        if name:
-            yield from errors.invalid_each(f"{path}.name", name, names.dns1123_subdomain(name))
-        if group:
-            yield errors.not_supported(f"{path}.apiGroup", group, [""])
-        if not namespaced and not subject.get("namespace"):
-            yield errors.required(f"{path}.namespace")
-    elif kind not in _SUBJECTS:
-        yield errors.not_supported(f"{path}.kind", kind, _SUBJECTS)
-    elif group != _GROUP:
-        yield errors.not_supported(f"{path}.apiGroup", group, [_GROUP])
+BINDING, CLUSTER_BINDING = _binding(True), _binding(False)

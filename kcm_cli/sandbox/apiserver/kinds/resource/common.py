@@ -8,7 +8,7 @@ from kcm_cli.machinery.cel.parser import parse
 from kcm_cli.machinery.cel.types import BOOL, DYN, STRING, map_of
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 _TEXT_MAX = 10 * 1024
 _DEVICE = "kubernetes.DRADevice"
@@ -24,12 +24,9 @@ _ENVIRONMENT = cel.Environment({"device": cel.Type(_DEVICE)}, _OBJECTS.get)
 _BIND = "cel.bind("
 
 
-def validate_selector(selector: Tree, path: str) -> Errors:
+def _selector(expression: Tree, path: str) -> Errors:
     """One condition on a device."""
-    expression = selector.get("cel")
-    if expression is None:
-        return [errors.required(f"{path}.cel")]
-    text, place = expression.get("expression", ""), f"{path}.cel.expression"
+    text, place = expression.get("expression", ""), f"{path}.expression"
     if len(text.encode()) > _TEXT_MAX:
         return [errors.too_long(place, _TEXT_MAX)]
     try:
@@ -40,6 +37,16 @@ def validate_selector(selector: Tree, path: str) -> Errors:
     if result in (BOOL, DYN):
         return []
     return [errors.invalid(place, text, f"must evaluate to bool or the unknown type, not {result}")]
+
+
+validate_selector = rules.fields("", rules.present("cel", _selector))
+"""A selector of devices."""
+
+
+def at_most_items(limit: int, *checks: rules.Rule, key: str | None = None) -> rules.Rule:
+    """A list that is not too long, its items, and that no two have the same key (``""``: are the same)."""
+    unique = rules.items(rules.anything, key=key, at_key=False)
+    return rules.unless(rules.max_items(limit), rules.items(*checks), unique)
 
 
 def claim_spec(spec: Tree) -> None:

@@ -5,8 +5,8 @@ Source: pkg/apis/resource/validation/validation.go#validateDevice, #validateDevi
 
 from kcm_cli.machinery import codec, names
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels
-from kcm_cli.sandbox.apiserver.validation.volume_sources import csi_driver_name
+from kcm_cli.sandbox.apiserver.validation import errors, labels, rules
+from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
 
 EFFECTS = ("NoExecute", "NoSchedule", "None")
 ATTRIBUTES_MAX, TEXT_MAX, TAINTS_MAX, _ID_MAX = 32, 64, 16, 32
@@ -15,38 +15,26 @@ INTERFACE_MAX, HARDWARE_MAX, _BINDINGS_MAX = 256, 128, 4
 
 def validate_pool(name: str, path: str) -> Errors:
     """The name of a pool of devices."""
-    if not name:
-        yield errors.required(path)
-        return
-    if len(name.encode()) > names.SUBDOMAIN_MAX:
-        yield errors.too_long(path, names.SUBDOMAIN_MAX)
+    yield from _POOL_LENGTH(name, path)
     for part in name.split("/"):
-        yield from errors.invalid_each(path, part, names.dns1123_subdomain(part))
+        yield from rules.SUBDOMAIN(part, path)
 
 
 def qualified(name: str, path: str) -> Errors:
     """An identifier, with a domain in front of it or without."""
-    parts = name.split("/")
-    if len(parts) == 1:
-        yield from _identifier(name, path)
-        return
-    if len(parts) > 2:
-        return
-    domain, rest = parts
-    if domain:
-        yield from csi_driver_name(domain, path)
-    else:
-        yield errors.invalid(path, "", "the domain must not be empty")
-    if rest:
-        yield from _identifier(rest, path)
-    else:
-        yield errors.invalid(path, "", "the name must not be empty")
+    domain, slash, rest = name.partition("/")
+    if not slash:
+        return _IDENTIFIER(name, path)
+    if "/" in rest:
+        return []  # upstream: validateQualifiedName looks at no more than one slash
+    return [
+        *(CSI_DRIVER(domain, path) if domain else [errors.invalid(path, "", "the domain must not be empty")]),
+        *(_IDENTIFIER(rest, path) if rest else [errors.invalid(path, "", "the name must not be empty")]),
+    ]
 
 
-def _identifier(name: str, path: str) -> Errors:
-    if len(name.encode()) > _ID_MAX:
-        yield errors.too_long(path, _ID_MAX)
-    yield from errors.invalid_each(path, name, names.c_identifier(name))
+_POOL_LENGTH = rules.max_bytes(names.SUBDOMAIN_MAX)
+_IDENTIFIER = rules.every(rules.max_bytes(_ID_MAX), rules.form(names.c_identifier))
 
 
 def validate_bindings(device: Tree, path: str) -> Errors:

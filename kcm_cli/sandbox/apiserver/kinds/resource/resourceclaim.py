@@ -7,20 +7,17 @@ pkg/registry/resource/resourceclaim/strategy.go, pkg/printers/internalversion/pr
 from datetime import datetime
 from uuid import UUID
 
-from kcm_cli.machinery import names
 from kcm_cli.machinery.addresses import parse_cidr
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.resource import devices
-from kcm_cli.sandbox.apiserver.kinds.resource.common import claim_spec, tolerations
+from kcm_cli.sandbox.apiserver.kinds.resource.common import at_most_items, claim_spec, tolerations
 from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import (
-    CONSUMERS_MAX,
     LIST_MAX,
     named_requests,
     validate_configuration,
     validate_fixed_spec,
-    validate_items,
     validate_reference,
     validate_references,
     validate_spec,
@@ -30,8 +27,8 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import conditions, errors, go_print, metadata, scheduling
-from kcm_cli.sandbox.apiserver.validation.volume_sources import csi_driver_name
+from kcm_cli.sandbox.apiserver.validation import conditions, errors, go_print, metadata, rules, scheduling
+from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
 
 DeviceId = tuple[str, str, str, str]
 
@@ -47,24 +44,15 @@ def interface_address(value: str, path: str) -> Errors:
         yield errors.invalid(path, value, f"must be in canonical form ({quote(canonical)})")
 
 
-def validate_claim(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    yield from validate_spec(doc.get("spec") or {}, "spec")
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    return validate_spec(doc.get("spec") or {}, "spec") if old is None else ()
 
 
-def validate_claim_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta(new["metadata"], True, metadata.subdomain)
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from validate_fixed_spec("resource.ResourceClaimSpec", new, old)
-
-
-def validate_claim_status(new: Tree, old: Tree) -> Errors:
+def _check_status(new: Tree, old: Tree) -> Errors:
     status, known = new.get("status") or {}, old.get("status") or {}
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     users, before = status.get("reservedFor") or [], known.get("reservedFor") or []
-    yield from validate_items(
-        users, CONSUMERS_MAX, _consumer, "status.reservedFor", lambda item: str(item.get("uid", ""))
-    )
+    yield from _CONSUMERS(users, "status.reservedFor")
     allocation, allocated = status.get("allocation"), known.get("allocation")
     results = ((allocation or {}).get("devices") or {}).get("results") or ()
     yield from _reported(status.get("devices") or [], {identity(item) for item in results})
@@ -78,8 +66,13 @@ def validate_claim_status(new: Tree, old: Tree) -> Errors:
     if allocated is not None:
         shown = go_print.internal("resource.AllocationResult", allocation)
         yield from errors.fixed("status.allocation", allocation, allocated, shown)
-        return
-    yield from _allocation(allocation, (new.get("spec") or {}).get("devices") or {}, "status.allocation")
+    else:
+        yield from _allocation(allocation, (new.get("spec") or {}).get("devices") or {}, "status.allocation")
+
+
+_CONSUMERS = at_most_items(
+    256, rules.fields("", rules.required("resource"), rules.required("name"), rules.required("uid")), key="uid"
+)
 
 
 def _reported(items: list[Tree], allocated: set[DeviceId]) -> Errors:
@@ -91,36 +84,76 @@ def _reported(items: list[Tree], allocated: set[DeviceId]) -> Errors:
             yield errors.duplicate(f"status.devices[{index}]", shown_identity(one))
 
 
-def _consumer(user: Tree, path: str) -> Errors:
-    return [errors.required(f"{path}.{field}") for field in ("resource", "name", "uid") if not user.get(field)]
-
-
 def _allocation(allocation: Tree, claim: Tree, path: str) -> Errors:
-    known, given = named_requests(claim.get("requests") or []), allocation.get("devices") or {}
+    known = named_requests(claim.get("requests") or [])
 
-    def result(item: Tree, place: str) -> Errors:
-        yield from validate_reference(item.get("request", ""), known, f"{place}.request")
-        yield from csi_driver_name(item.get("driver", ""), f"{place}.driver")
-        yield from devices.validate_pool(item.get("pool", ""), f"{place}.pool")
-        device = item.get("device", "")
-        yield from errors.invalid_each(f"{place}.device", device, names.dns1123_label(device))
-        yield from devices.validate_bindings(item, place)
-        yield from validate_share(item, place)
+    def request(name: str, place: str) -> Errors:
+        return validate_reference(name, known, place)
 
-    def configuration(item: Tree, place: str) -> Errors:
-        yield from errors.one_of(f"{place}.source", item.get("source", ""), ("FromClaim", "FromClass"))
-        yield from validate_references(item, known, place)
-        yield from validate_configuration(item, place)
+    def references(item: Tree, place: str) -> Errors:
+        return validate_references(item, known, place)
 
-    found = [*validate_items(given.get("results") or [], LIST_MAX, result, f"{path}.devices.results")]
-    found += validate_items(given.get("config") or [], 2 * LIST_MAX, configuration, f"{path}.devices.config")
-    selector = allocation.get("nodeSelector")
-    if selector is not None:
-        found += scheduling.validate_node_selector(selector, f"{path}.nodeSelector")
-    return found
+    result = rules.fields("", rules.always("request", request), *_DEVICE[:3], devices.validate_bindings, _DEVICE[3])
+    source = rules.one_of("source", "FromClaim", "FromClass")
+    config = rules.fields("", source, references, validate_configuration)
+    given = rules.fields(
+        "",
+        rules.optional("results", at_most_items(LIST_MAX, result)),
+        rules.optional("config", at_most_items(2 * LIST_MAX, config)),
+    )
+    yield from rules.fields(
+        "", rules.optional("devices", given), rules.optional("nodeSelector", scheduling.validate_node_selector)
+    )(allocation, path)
 
 
-_CONDITIONS_MAX, _DATA_MAX, _IPS_MAX = 8, 10 * 1024, 16
+def validate_status(device: Tree, allocated: set[DeviceId], path: str) -> Errors:
+    """What a driver reports of a device. ``allocated``: the devices that the claim has."""
+    yield from _NAMED(device, path)
+    if identity(device) not in allocated:
+        yield errors.invalid(path, shown_identity(identity(device)), _ALLOCATED)
+    yield from _STATUS(device, path)
+
+
+def _share(share: str, path: str) -> Errors:
+    """The id of a share of a device."""
+    try:
+        UUID(share)
+    except ValueError:
+        why = f"invalid UUID length: {len(share)}" if len(share) not in (32, 36, 38, 45) else "invalid UUID format"
+        yield errors.invalid(path, share, f"error validating uid: {why}")
+        return
+    if len(share) != 36 or share != share.lower():
+        form = "`xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters"
+        yield errors.invalid(path, share, f"uid must be in RFC 4122 normalized form, {form}")
+
+
+def _data(device: Tree, path: str) -> Errors:
+    return validate_raw(device["data"], f"{path}.data", _DATA_MAX) if "data" in device else ()
+
+
+_DATA_MAX = 10 * 1024
+_DEVICE = (
+    rules.required("driver", CSI_DRIVER),
+    rules.required("pool", validate_pool),
+    rules.always("device", rules.LABEL),
+    rules.optional("shareID", _share),
+)
+_NAMED = rules.fields("", *_DEVICE)
+_STATUS = rules.fields(
+    "",
+    rules.optional("conditions", rules.max_items(8), conditions.validate_conditions),
+    _data,
+    rules.optional(
+        "networkData",
+        rules.fields(
+            "",
+            rules.optional("interfaceName", rules.max_bytes(INTERFACE_MAX)),
+            rules.optional("hardwareAddress", rules.max_bytes(HARDWARE_MAX)),
+            rules.optional("ips", at_most_items(16, interface_address, key="")),
+        ),
+    ),
+)
+
 _ALLOCATED = "must be an allocated device in the claim"
 
 """Driver, pool, device and share."""
@@ -135,53 +168,6 @@ def identity(device: Tree) -> DeviceId:
 def shown_identity(device: DeviceId) -> Tree:
     """The same as error texts print it."""
     return dict(zip(("Driver", "Pool", "Device", "ShareID"), device, strict=True))
-
-
-def validate_status(device: Tree, allocated: set[DeviceId], path: str) -> Errors:
-    """What a driver reports of a device. ``allocated``: the devices that the claim has."""
-    yield from csi_driver_name(device.get("driver", ""), f"{path}.driver")
-    yield from validate_pool(device.get("pool", ""), f"{path}.pool")
-    name = device.get("device", "")
-    yield from errors.invalid_each(f"{path}.device", name, names.dns1123_label(name))
-    yield from validate_share(device, path)
-    if identity(device) not in allocated:
-        yield errors.invalid(path, shown_identity(identity(device)), _ALLOCATED)
-    items = device.get("conditions") or []
-    if len(items) > _CONDITIONS_MAX:
-        yield errors.too_many(f"{path}.conditions", len(items), _CONDITIONS_MAX)
-    yield from conditions.validate_conditions(items, f"{path}.conditions")
-    if "data" in device:
-        yield from validate_raw(device["data"], f"{path}.data", _DATA_MAX)
-    yield from _network(device.get("networkData") or {}, f"{path}.networkData")
-
-
-def validate_share(device: Tree, path: str) -> Errors:
-    """The id of a share of a device, if it has one."""
-    share, place = device.get("shareID"), f"{path}.shareID"
-    if share is None:
-        return []
-    try:
-        UUID(share)
-    except ValueError:
-        why = f"invalid UUID length: {len(share)}" if len(share) not in (32, 36, 38, 45) else "invalid UUID format"
-        return [errors.invalid(place, share, f"error validating uid: {why}")]
-    if len(share) == 36 and share == share.lower():
-        return []
-    form = "`xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters"
-    return [errors.invalid(place, share, f"uid must be in RFC 4122 normalized form, {form}")]
-
-
-def _network(data: Tree, path: str) -> Errors:
-    for field, most in (("interfaceName", INTERFACE_MAX), ("hardwareAddress", HARDWARE_MAX)):
-        if len(data.get(field, "").encode()) > most:
-            yield errors.too_long(f"{path}.{field}", most)
-    ips = data.get("ips") or []
-    if len(ips) > _IPS_MAX:
-        yield errors.too_many(f"{path}.ips", len(ips), _IPS_MAX)
-        return
-    for index, ip in enumerate(ips):
-        yield from interface_address(ip, f"{path}.ips[{index}]")
-    yield from (errors.duplicate(f"{path}.ips[{i}]", ip) for i, ip in enumerate(ips) if ip in ips[:i])
 
 
 def _defaults(doc: Tree) -> None:
@@ -230,9 +216,11 @@ KIND = Kind(
         on_update=parts.keep_status,
         on_status=_claim_status,
         returns_object_on_delete=True,
-        check_create=validate_claim,
-        check_update=validate_claim_update,
-        check_status=validate_claim_status,
+        names=metadata.subdomain,
+        check=_check,
+        check_change=lambda new, old: validate_fixed_spec("resource.ResourceClaimSpec", new, old),
+        update_steps=("name", "metadata", "rules", "change"),
+        check_status=_check_status,
     ),
     table=Layout(
         (NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.)."), AGE),

@@ -7,28 +7,13 @@ pkg/registry/resource/resourceclaimtemplate/strategy.go, pkg/printers/internalve
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.resource.common import claim_spec
 from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import validate_fixed_spec, validate_spec
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, named
-from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import metadata, rules
+from kcm_cli.sandbox.apiserver.validation.volumes import template_meta
 
-
-def validate_template(doc: Tree) -> Errors:
-    spec = doc.get("spec") or {}
-    meta = spec.get("metadata") or {}
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
-    yield from labels.validate_annotations(meta.get("annotations"), "spec.metadata.annotations")
-    yield from labels.validate_labels(meta.get("labels"), "spec.metadata.labels")
-    for field, value in meta.items():
-        if value and field not in ("annotations", "labels"):
-            yield errors.forbidden(f"spec.metadata.{metadata.go_field(field)}", "cannot be set")
-    yield from validate_spec(spec.get("spec") or {}, "spec.spec")
-
-
-def validate_template_update(new: Tree, old: Tree) -> Errors:
-    yield from validate_template(new)
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from validate_fixed_spec("resource.ResourceClaimTemplateSpec", new, old)
+_SPEC = rules.fields("", rules.optional("metadata", template_meta), rules.always("spec", validate_spec, default={}))
 
 
 def _defaults(doc: Tree) -> None:
@@ -43,8 +28,10 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         returns_object_on_delete=True,
-        check_create=validate_template,
-        check_update=validate_template_update,
+        names=metadata.subdomain,
+        check=by_spec(_SPEC),
+        check_change=lambda new, old: validate_fixed_spec("resource.ResourceClaimTemplateSpec", new, old),
+        update_steps=("name", "rules", "metadata", "change"),
     ),
     table=Layout((NAME, AGE), named),
 )

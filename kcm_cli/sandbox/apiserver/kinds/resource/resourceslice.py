@@ -9,7 +9,6 @@ from datetime import datetime
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.kinds.resource import devices
 from kcm_cli.sandbox.apiserver.kinds.resource.devices import (
     ATTRIBUTES_MAX,
     EFFECTS,
@@ -17,47 +16,42 @@ from kcm_cli.sandbox.apiserver.kinds.resource.devices import (
     TEXT_MAX,
     qualified,
     validate_bindings,
+    validate_pool,
 )
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, quantities, scheduling
-from kcm_cli.sandbox.apiserver.validation.volume_sources import csi_driver_name
-
-_DEVICES_MAX, _TAINTED_MAX = 128, 64
-_PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
-_ONE_PLACE = f"exactly one of {', '.join(f'`{field}`' for field in _PLACES)} is required"
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, quantities, rules, scheduling
+from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
 
 
-def validate_slice(doc: Tree) -> Errors:
-    return [*metadata.validate_meta(doc["metadata"], False, metadata.subdomain), *_spec(doc.get("spec") or {}, None)]
-
-
-def validate_slice_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from _spec(new.get("spec") or {}, old.get("spec") or {})
-
-
-def _spec(spec: Tree, known: Tree | None) -> Errors:
-    pool = spec.get("pool") or {}
-    yield from csi_driver_name(spec.get("driver", ""), "spec.driver")
-    yield from devices.validate_pool(pool.get("name", ""), "spec.pool.name")
-    count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
-    if count <= 0:
-        yield errors.invalid("spec.pool.resourceSliceCount", count, quantities.NOT_POSITIVE)
-    if generation < 0:
-        yield errors.invalid("spec.pool.generation", generation, "must be greater than or equal to zero")
-    if known is not None:
-        before = (known.get("pool") or {}).get("name", "")
-        yield from errors.fixed("spec.pool.name", pool.get("name", ""), before)
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    spec, known = doc.get("spec") or {}, (old or {}).get("spec") or {}
+    yield from _SPEC(spec, "spec")
+    if old is not None:
+        pool, before = ((one.get("pool") or {}).get("name", "") for one in (spec, known))
+        yield from errors.fixed("spec.pool.name", pool, before)
         yield from errors.fixed("spec.driver", spec.get("driver", ""), known.get("driver", ""))
         yield from errors.fixed("spec.nodeName", spec.get("nodeName"), known.get("nodeName"))
     yield from _place(spec)
     if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
         yield errors.invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed")
-    yield from _devices(spec.get("devices") or [], selects_nodes=bool(spec.get("perDeviceNodeSelection")))
+    devices = spec.get("devices") or []
+    advanced = any(device.get("taints") or device.get("consumesCounters") for device in devices)
+    selects = bool(spec.get("perDeviceNodeSelection"))
+
+    def device(item: Tree, path: str) -> Errors:
+        return validate_device(item, path, selects_nodes=selects)
+
+    yield from rules.unless(rules.max_items(64 if advanced else 128), rules.items(device, key="name", at_key=False))(
+        devices, "spec.devices"
+    )
+
+
+_PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+_ONE_PLACE = f"exactly one of {', '.join(f'`{field}`' for field in _PLACES)} is required"
 
 
 def _place(spec: Tree) -> Errors:
@@ -82,21 +76,6 @@ def _place(spec: Tree) -> Errors:
         yield errors.invalid("spec", f"{{{', '.join(used)}}}", f"{_ONE_PLACE}, but multiple fields are set")
 
 
-def _devices(items: list[Tree], *, selects_nodes: bool) -> Errors:
-    advanced = any(device.get("taints") or device.get("consumesCounters") for device in items)
-    most = _TAINTED_MAX if advanced else _DEVICES_MAX
-    if len(items) > most:
-        yield errors.too_many("spec.devices", len(items), most)
-        return
-    seen: set[str] = set()
-    for index, device in enumerate(items):
-        name, path = device.get("name", ""), f"spec.devices[{index}]"
-        yield from validate_device(device, path, selects_nodes=selects_nodes)
-        if name in seen:
-            yield errors.duplicate(path, name)
-        seen.add(name)
-
-
 _ONE_VALUE = "exactly one value must be specified"
 _SHOWN_KEY_MAX = 63 + 1 + 32
 _semver = re.compile(
@@ -108,45 +87,32 @@ _semver = re.compile(
 
 def validate_device(device: Tree, path: str, *, selects_nodes: bool) -> Errors:
     """A device in a slice. selects_nodes: whether devices say on which nodes they are."""
-    name, attributes, capacity = device.get("name", ""), device.get("attributes") or {}, device.get("capacity") or {}
-    yield from errors.invalid_each(f"{path}.name", name, names.dns1123_label(name))
+    attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
+    yield from rules.LABEL(device.get("name", ""), f"{path}.name")
     if (count := len(attributes) + len(capacity)) > ATTRIBUTES_MAX:
         detail = f"the total number of attributes and capacities must not exceed {ATTRIBUTES_MAX}"
         yield errors.invalid(path, count, detail)
     for key, attribute in sorted(attributes.items()):
         place = f"{path}.attributes"
         yield from qualified(key, place)
-        yield from _attribute(attribute, f"{place}[{_shown_key(key)}]")
+        yield from _ATTRIBUTE(attribute, f"{place}[{_shown_key(key)}]")
     for key, amount in sorted(capacity.items()):
         place = f"{path}.capacity"
         yield from qualified(key, place)
         if amount.get("requestPolicy") is not None and not device.get("allowMultipleAllocations"):
             where = f"{place}[{_shown_key(key)}].requestPolicy"
             yield errors.forbidden(where, "allowMultipleAllocations must be true")
-    taints = device.get("taints") or []
-    if len(taints) > TAINTS_MAX:
-        yield errors.too_many(f"{path}.taints", len(taints), TAINTS_MAX)
-    else:
-        for index, taint in enumerate(taints):
-            yield from _taint(taint, f"{path}.taints[{index}]")
+    yield from _TAINTS(device, path)
     yield from _nodes(device, path, selects_nodes=selects_nodes)
     yield from validate_bindings(device, path)
 
 
-def _shown_key(key: str) -> str:
-    if len(key) <= _SHOWN_KEY_MAX:
-        return key
-    rest = _SHOWN_KEY_MAX - 3
-    return f"{key[: (rest + 1) // 2]}...{key[len(key) - rest // 2 :]}"
+def _version(version: str, path: str) -> Errors:
+    if not _semver(version):
+        yield errors.invalid(path, version, "must be a string compatible with semver.org spec 2.0.0")
 
 
-def _attribute(attribute: Tree, path: str) -> Errors:
-    if (text := attribute.get("string")) is not None:
-        yield from _short(text, f"{path}.string")
-    if (version := attribute.get("version")) is not None:
-        if not _semver(version):
-            yield errors.invalid(f"{path}.version", version, "must be a string compatible with semver.org spec 2.0.0")
-        yield from _short(version, f"{path}.version")
+def _one_value(attribute: Tree, path: str) -> Errors:
     given = [field for field in attribute if attribute[field] is not None]
     if not given:
         yield errors.invalid(path, "", _ONE_VALUE)
@@ -154,16 +120,36 @@ def _attribute(attribute: Tree, path: str) -> Errors:
         yield errors.invalid(path, go_print.internal("resource.DeviceAttribute", attribute), _ONE_VALUE)
 
 
-def _short(text: str, path: str) -> Errors:
-    return [errors.too_long(path, TEXT_MAX)] if len(text.encode()) > TEXT_MAX else []
+_SHORT = rules.max_bytes(TEXT_MAX)
+_ATTRIBUTE = rules.fields("", rules.optional("string", _SHORT), rules.optional("version", _version, _SHORT), _one_value)
+_TAINT = rules.fields(
+    "",
+    rules.always("key", labels.validate_key),
+    rules.nonempty("value", rules.form(labels.value_messages)),
+    rules.one_of("effect", *EFFECTS),
+)
+_TAINTS = rules.fields("", rules.optional("taints", rules.unless(rules.max_items(TAINTS_MAX), rules.items(_TAINT))))
+_SPEC = rules.fields(
+    "",
+    rules.required("driver", CSI_DRIVER),
+    rules.always(
+        "pool",
+        rules.fields(
+            "",
+            rules.required("name", validate_pool),
+            rules.always("resourceSliceCount", rules.at_least(1, quantities.NOT_POSITIVE), default=0),
+            rules.optional("generation", rules.at_least(0, "must be greater than or equal to zero")),
+        ),
+        default={},
+    ),
+)
 
 
-def _taint(taint: Tree, path: str) -> Errors:
-    value, effect = taint.get("value", ""), taint.get("effect", "")
-    yield from labels.validate_key(taint.get("key", ""), f"{path}.key")
-    if value:
-        yield from errors.invalid_each(f"{path}.value", value, labels.value_messages(value))
-    yield from errors.one_of(f"{path}.effect", effect, EFFECTS)
+def _shown_key(key: str) -> str:
+    if len(key) <= _SHOWN_KEY_MAX:
+        return key
+    rest = _SHOWN_KEY_MAX - 3
+    return f"{key[: (rest + 1) // 2]}...{key[len(key) - rest // 2 :]}"
 
 
 def _nodes(device: Tree, path: str, *, selects_nodes: bool) -> Errors:
@@ -229,8 +215,8 @@ KIND = Kind(
         stamp=_stamp_taints,
         warn=_warn_driver,
         returns_object_on_delete=True,
-        check_create=validate_slice,
-        check_update=validate_slice_update,
+        names=metadata.subdomain,
+        check=_check,
     ),
     table=Layout(
         (

@@ -16,11 +16,9 @@ from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 _HIGHEST = 1_000_000_000
 _SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
-_PREEMPTIONS = ("PreemptLowerPriority", "Never")
 
 
-def validate_priority_class(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+def _check(doc: Tree, old: Tree | None) -> Errors:
     name, value = doc["metadata"].get("name", ""), doc.get("value", 0)
     if name.startswith("system-"):
         if problem := _system_problem(name, value, doc.get("globalDefault", False)):
@@ -30,7 +28,13 @@ def validate_priority_class(doc: Tree) -> Errors:
         yield errors.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}")
     policy = doc.get("preemptionPolicy")
     if policy is not None:
-        yield from errors.one_of("preemptionPolicy", policy, _PREEMPTIONS)
+        yield from errors.one_of("preemptionPolicy", policy, ("PreemptLowerPriority", "Never"))
+
+
+def _check_change(new: Tree, old: Tree) -> Errors:
+    if new.get("value", 0) != old.get("value", 0):
+        yield errors.forbidden("value", "may not be changed in an update.")
+    yield from errors.fixed("preemptionPolicy", new.get("preemptionPolicy"), old.get("preemptionPolicy"))
 
 
 def _system_problem(name: str, value: int, default: bool) -> str:
@@ -40,13 +44,6 @@ def _system_problem(name: str, value: int, default: bool) -> str:
     if value != expected:
         return f"value of {name} PriorityClass must be {expected}"
     return f"globalDefault of {name} PriorityClass must be false" if default else ""
-
-
-def validate_priority_class_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    if new.get("value", 0) != old.get("value", 0):
-        yield errors.forbidden("value", "may not be changed in an update.")
-    yield from errors.fixed("preemptionPolicy", new.get("preemptionPolicy"), old.get("preemptionPolicy"))
 
 
 def _defaults(doc: Tree) -> None:
@@ -65,8 +62,10 @@ KIND = Kind(
     strategy=Strategy(
         namespaced=False,
         on_create=parts.first_generation,
-        check_create=validate_priority_class,
-        check_update=validate_priority_class_update,
+        names=metadata.subdomain,
+        check=_check,
+        check_change=_check_change,
+        update_steps=("metadata", "change"),
     ),
     table=Layout(
         (

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 
 from kcm_cli.sandbox.apiserver.types import Errors
-from kcm_cli.sandbox.apiserver.validation import errors, labels
+from kcm_cli.sandbox.apiserver.validation import errors, labels, rules
 
-_COUNT_MAX, _SIZE_MAX = 512, 256 * 1024
+_COUNT_MAX = 512
+_TOO_LARGE = rules.max_size(256 * 1024)
 
 
 def validate_driver(name: str, path: str) -> Errors:
-    if not name:
-        return [errors.required(path)]
+    """The name of a provisioner or driver."""
     return labels.validate_key(name.lower(), path)
 
 
@@ -20,9 +20,7 @@ def validate_parameters(parameters: Mapping[str, str], path: str) -> Errors:
         return
     if "" in parameters:
         yield errors.invalid(path, "", "field can not be empty.")
-    size = sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items())
-    if size > _SIZE_MAX:
-        yield errors.too_long(path, _SIZE_MAX)
+    yield from _TOO_LARGE(parameters, path)
 
 
 NODE_ID_MAX, METADATA_MAX, MESSAGE_MAX = 256, 256 * 1024, 1024

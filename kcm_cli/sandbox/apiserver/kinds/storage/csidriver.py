@@ -9,72 +9,55 @@ from datetime import datetime
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, flag, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata
-
-_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
-_LIFECYCLES = ("Persistent", "Ephemeral")
-_MIN_TOKEN_S, _MAX_TOKEN_S = 600, 2**32
-_MIN_PERIOD_S = 10
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
+from kcm_cli.sandbox.apiserver.validation.volume_projections import TOKEN_SECONDS
 
 
-def validate_driver(doc: Tree) -> Errors:
-    return [*metadata.validate_meta(doc["metadata"], False, metadata.subdomain), *_driver_spec(doc["spec"])]
-
-
-def validate_driver_update(new: Tree, old: Tree) -> Errors:
+def _check_change(new: Tree, old: Tree) -> Errors:
     spec, known = new["spec"], old["spec"]
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from _driver_spec(spec)
     yield from errors.fixed("spec.attachedRequired", spec.get("attachRequired"), known.get("attachRequired"))
     modes, before = spec.get("volumeLifecycleModes"), known.get("volumeLifecycleModes")
     yield from errors.fixed("spec.volumeLifecycleModes", modes, before)
 
 
-def _driver_spec(spec: Tree) -> Errors:
-    for field, shown in (
-        ("attachRequired", "attachedRequired"),
-        ("podInfoOnMount", "podInfoOnMount"),
-        ("storageCapacity", "storageCapacity"),
-    ):
-        if spec.get(field) is None:
-            yield errors.required(f"spec.{shown}")
-    policy = spec.get("fsGroupPolicy")
-    if policy is not None and policy not in _GROUP_POLICIES:
-        yield errors.not_supported("spec.fsGroupPolicy", policy, _GROUP_POLICIES)
-    tokens = spec.get("tokenRequests") or []
-    yield from _tokens(tokens, "spec.tokenRequests")
-    for mode in spec.get("volumeLifecycleModes") or ():
-        if mode not in _LIFECYCLES:
-            yield errors.not_supported("spec.volumeLifecycleModes", mode, _LIFECYCLES)
-    if spec.get("seLinuxMount") is None:
-        yield errors.required("spec.seLinuxMount")
-    period_s = spec.get("nodeAllocatableUpdatePeriodSeconds")
-    if period_s is not None and period_s < _MIN_PERIOD_S:
-        detail = f"must be greater than or equal to {_MIN_PERIOD_S} seconds"
-        yield errors.invalid("spec.nodeAllocatableUpdatePeriodSeconds", period_s, detail)
-    in_secrets = spec.get("serviceAccountTokenInSecrets")
-    if in_secrets is not None and not tokens:
-        detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
-        yield errors.invalid("spec.serviceAccountTokenInSecrets", in_secrets, detail)
-
-
 def _tokens(requests: list[Tree], path: str) -> Errors:
-    seen: set[str] = set()
+    unique = rules.Unique()
     for index, request in enumerate(requests):
-        audience, seconds = request.get("audience", ""), request.get("expirationSeconds")
-        if audience in seen:
-            yield errors.duplicate(f"{path}[{index}].audience", audience)
-            continue
-        seen.add(audience)
-        place = f"{path}[{index}].expirationSeconds"
-        if seconds is not None and seconds < _MIN_TOKEN_S:
-            yield errors.invalid(place, seconds, "may not specify a duration less than 10 minutes")
-        if seconds is not None and seconds > _MAX_TOKEN_S:
-            yield errors.invalid(place, seconds, "may not specify a duration larger than 2^32 seconds")
+        repeated = unique(request.get("audience", ""), f"{path}[{index}].audience")
+        yield from repeated or _TOKEN(request, f"{path}[{index}]")
+
+
+def _modes(modes: list[str], path: str) -> Errors:
+    for mode in modes:
+        yield from _MODE(mode, path)
+
+
+def _in_secrets(spec: Tree, path: str) -> Errors:
+    if spec.get("serviceAccountTokenInSecrets") is not None and not spec.get("tokenRequests"):
+        detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        yield errors.invalid(f"{path}.serviceAccountTokenInSecrets", spec["serviceAccountTokenInSecrets"], detail)
+
+
+_MODE = rules.enum("Persistent", "Ephemeral")
+_TOKEN = rules.fields("", rules.optional("expirationSeconds", TOKEN_SECONDS))
+_SPEC = rules.fields(
+    "",
+    rules.present("attachRequired", at="attachedRequired"),
+    rules.present("podInfoOnMount"),
+    rules.present("storageCapacity"),
+    rules.maybe_one_of("fsGroupPolicy", "File", "None", "ReadWriteOnceWithFSType"),
+    rules.optional("tokenRequests", _tokens),
+    rules.optional("volumeLifecycleModes", _modes),
+    rules.present("seLinuxMount"),
+    rules.optional(
+        "nodeAllocatableUpdatePeriodSeconds", rules.at_least(10, "must be greater than or equal to 10 seconds")
+    ),
+    _in_secrets,
+)
 
 
 _CSI_DRIVER = (
@@ -146,8 +129,9 @@ KIND = Kind(
         on_update=_driver_update,
         needs_version_on_update=True,
         returns_object_on_delete=True,
-        check_create=validate_driver,
-        check_update=validate_driver_update,
+        names=metadata.subdomain,
+        check=by_spec(_SPEC),
+        check_change=_check_change,
         warn=of_driver,
     ),
     table=Layout(

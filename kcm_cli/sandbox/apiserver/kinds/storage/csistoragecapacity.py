@@ -3,34 +3,28 @@
 Source: pkg/apis/storage/validation, pkg/registry/storage/csistoragecapacity/strategy.go.
 """
 
-from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.nodes import DEPRECATED
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, quantities
+from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, quantities, rules
 
 
-def validate_capacity(doc: Tree) -> Errors:
-    return _capacity(doc, lenient=False)
-
-
-def _capacity(doc: Tree, *, lenient: bool) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+def _check(doc: Tree, old: Tree | None) -> Errors:
+    lenient = labels.has_invalid_value((old or {}).get("nodeTopology"))
     yield from labels.validate_selector(doc.get("nodeTopology"), "nodeTopology", lenient_values=lenient)
-    name, capacity = doc.get("storageClassName", ""), doc.get("capacity")
-    yield from errors.invalid_each("storageClassName", name, names.dns1123_subdomain(name))
-    if capacity is not None:
-        yield from quantities.non_negative(capacity, "capacity")
+    yield from _CAPACITY(doc, "")
 
 
-def validate_capacity_update(new: Tree, old: Tree) -> Errors:
-    yield from _capacity(new, lenient=labels.has_invalid_value(old.get("nodeTopology")))
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+_CAPACITY = rules.fields(
+    "", rules.always("storageClassName", rules.SUBDOMAIN), rules.optional("capacity", quantities.non_negative)
+)
+
+
+def _check_change(new: Tree, old: Tree) -> Errors:
     topology = new.get("nodeTopology")
     yield from errors.fixed("nodeTopology", topology, old.get("nodeTopology"), labels.shown(topology))
-    name = new.get("storageClassName", "")
-    yield from errors.fixed("storageClassName", name, old.get("storageClassName", ""))
+    yield from errors.fixed("storageClassName", new.get("storageClassName", ""), old.get("storageClassName", ""))
 
 
 def of_selector(selector: Tree | None, path: str) -> list[str]:
@@ -56,8 +50,10 @@ KIND = Kind(
     "csistoragecapacities",
     strategy=Strategy(
         needs_version_on_update=True,
-        check_create=validate_capacity,
-        check_update=validate_capacity_update,
+        names=metadata.subdomain,
+        check=_check,
+        check_change=_check_change,
+        update_steps=("name", "rules", "metadata", "change"),
         warn=of_capacity,
     ),
 )

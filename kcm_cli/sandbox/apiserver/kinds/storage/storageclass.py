@@ -9,33 +9,14 @@ from datetime import datetime
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import validate_driver, validate_parameters
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata
-
-_POLICIES = ("Delete", "Retain")
-_MODES = ("Immediate", "WaitForFirstConsumer")
+from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, rules
 
 
-def validate_storage_class(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
-    yield from validate_driver(doc.get("provisioner", ""), "provisioner")
-    yield from validate_parameters(doc.get("parameters") or {}, "parameters")
-    policy, mode = doc.get("reclaimPolicy"), doc.get("volumeBindingMode")
-    if policy and policy not in _POLICIES:
-        yield errors.not_supported("reclaimPolicy", policy, _POLICIES)
-    if mode is None:
-        yield errors.required("volumeBindingMode")
-    elif mode not in _MODES:
-        yield errors.not_supported("volumeBindingMode", mode, _MODES)
-    yield from _topologies(doc.get("allowedTopologies") or [], "allowedTopologies")
-
-
-def validate_storage_class_update(new: Tree, old: Tree) -> Errors:
-    yield from validate_storage_class(new)
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+def _check_change(new: Tree, old: Tree) -> Errors:
     parameters = errors.sorted_map(new.get("parameters"))
     yield from errors.fixed("parameters", parameters, errors.sorted_map(old.get("parameters")))
     yield from errors.fixed("provisioner", new.get("provisioner", ""), old.get("provisioner", ""))
@@ -47,25 +28,25 @@ def _topologies(terms: list[Tree], path: str) -> Errors:
     # upstream: pkg/apis/storage/validation/validation.go#validateAllowedTopologies (starts with empty entries)
     seen: list[dict[str, set[str]]] = [{} for _ in terms]
     for index, term in enumerate(terms):
-        place = f"{path}[{index}].matchLabelExpressions"
-        values: dict[str, set[str]] = {}
-        for number, item in enumerate(term.get("matchLabelExpressions") or ()):
-            yield from _topology(item, values, f"{place}[{number}]")
+        place, labelled = f"{path}[{index}].matchLabelExpressions", term.get("matchLabelExpressions") or []
+        yield from _EXPRESSIONS(labelled, place)
+        values = {item.get("key", ""): set(item.get("values") or ()) for item in labelled}
         yield from (errors.duplicate(place, "") for other in seen if other == values)
         seen.append(values)
 
 
-def _topology(item: Tree, seen: dict[str, set[str]], path: str) -> Errors:
-    key, values = item.get("key", ""), item.get("values") or []
-    if not values:
-        yield errors.required(f"{path}.values")
-    for index, value in enumerate(values):
-        if value in values[:index]:
-            yield errors.duplicate(f"{path}.values[{index}]", value)
-    yield from labels.validate_key(key, f"{path}.key")
-    if key in seen:
-        yield errors.duplicate(f"{path}.key", key)
-    seen[key] = set(values)
+_VALUES = rules.items(rules.anything, key="")
+_EXPRESSIONS = rules.items(
+    rules.fields("", rules.required("values", _VALUES), rules.always("key", labels.validate_key)), key="key"
+)
+_CLASS = rules.fields(
+    "storage.v1.StorageClass",
+    rules.required("provisioner", validate_driver),
+    rules.optional("parameters", validate_parameters),
+    rules.maybe_one_of("reclaimPolicy", "Delete", "Retain", zero=True),
+    rules.present("volumeBindingMode", rules.enum(*rules.choices("storage.v1.StorageClass", "volumeBindingMode"))),
+    rules.optional("allowedTopologies", _topologies),
+)
 
 
 def _defaults(doc: Tree) -> None:
@@ -103,8 +84,10 @@ KIND = Kind(
     strategy=Strategy(
         namespaced=False,
         returns_object_on_delete=True,
-        check_create=validate_storage_class,
-        check_update=validate_storage_class_update,
+        names=metadata.subdomain,
+        check=by(_CLASS),
+        check_change=_check_change,
+        update_steps=("name", "rules", "metadata", "change"),
         warn=of_storage_class,
     ),
     table=Layout(

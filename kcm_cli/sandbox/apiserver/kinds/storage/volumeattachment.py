@@ -12,89 +12,117 @@ from kcm_cli.sandbox.apiserver.defaulting import volumes
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import MESSAGE_MAX, METADATA_MAX
 from kcm_cli.sandbox.apiserver.strategy import parts
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, flag, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, rules
 from kcm_cli.sandbox.apiserver.validation.persistent_volume import (
     validate_attributes_class,
     validate_modes,
     validate_sources,
 )
-from kcm_cli.sandbox.apiserver.validation.volume_sources import csi_driver_name
+from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
 
 _INLINE = "in the context of inline volumes"
-
-
-def validate_inline_spec(spec: Tree, path: str) -> Errors:
-    """The spec of a volume that is no object of its own."""
-    if spec.get("claimRef") is not None:
-        yield errors.forbidden(f"{path}.claimRef", f"may not be specified {_INLINE}")
-    if spec.get("capacity"):
-        yield errors.forbidden(f"{path}.capacity", f"may not be specified {_INLINE}")
-    if spec.get("csi") is None:
-        yield errors.required(f"{path}.csi", f"has to be specified {_INLINE}")
-    yield from validate_modes(spec, path)
-    if spec.get("persistentVolumeReclaimPolicy") not in (None, "", "Retain"):
-        yield errors.forbidden(f"{path}.persistentVolumeReclaimPolicy", f"may only be Retain {_INLINE}")
-    if spec.get("nodeAffinity") is not None:
-        yield errors.forbidden(f"{path}.nodeAffinity", f"may not be specified {_INLINE}")
-    yield from validate_sources(spec, "", path, has_affinity=False)
-    if spec.get("storageClassName"):
-        yield errors.forbidden(f"{path}.storageClassName", f"may not be specified {_INLINE}")
-    if spec.get("volumeMode") not in (None, "Filesystem"):
-        yield errors.forbidden(f"{path}.volumeMode", f"may not specify volumeMode other than Filesystem {_INLINE}")
-    yield from validate_attributes_class(spec, path)
 
 
 _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
-def validate_attachment(doc: Tree) -> Errors:
-    spec = doc["spec"]
-    yield from metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
-    yield from csi_driver_name(spec.get("attacher", ""), "spec.attacher")
-    source = spec.get("source") or {}
-    yield from _attached(source, "spec.source")
-    node = spec.get("nodeName", "")
-    yield from errors.invalid_each("spec.nodeName", node, names.dns1123_subdomain(node))
-    yield from _attachment_status(doc.get("status") or {})
-    name = source.get("persistentVolumeName")
-    if name is not None:
-        path = "spec.source.persistentVolumeName"
-        yield from errors.invalid_each(path, name, names.dns1123_subdomain(name))
+def _sources(spec: Tree, path: str) -> Errors:
+    return validate_sources(spec, "", path, has_affinity=False)
+
+
+def _only(allowed: str, detail: str) -> rules.Rule:
+    return lambda value, path: () if value == allowed else [errors.forbidden(path, detail)]
+
+
+_NOT_INLINE = f"may not be specified {_INLINE}"
+_INLINE_SPEC = rules.fields(
+    "",
+    rules.forbidden("claimRef", _NOT_INLINE, zero=False),
+    rules.forbidden("capacity", _NOT_INLINE),
+    rules.present("csi", detail=f"has to be specified {_INLINE}"),
+    validate_modes,
+    rules.nonempty("persistentVolumeReclaimPolicy", _only("Retain", f"may only be Retain {_INLINE}")),
+    rules.forbidden("nodeAffinity", _NOT_INLINE, zero=False),
+    _sources,
+    rules.forbidden("storageClassName", _NOT_INLINE),
+    rules.optional("volumeMode", _only("Filesystem", f"may not specify volumeMode other than Filesystem {_INLINE}")),
+    validate_attributes_class,
+)
+"""The spec of a volume that is no object of its own."""
 
 
 def _attached(source: Tree, path: str) -> Errors:
     inline, name = source.get("inlineVolumeSpec"), source.get("persistentVolumeName")
     if inline is None and name is None:
-        return [errors.required(path, _ONE_SOURCE)]
-    if inline is not None and name is not None:
-        return [errors.forbidden(path, _ONE_SOURCE)]
-    if inline is not None:
-        return validate_inline_spec(inline, f"{path}.inlineVolumeSpec")
-    if name:
-        return []
-    return [errors.required(f"{path}.persistentVolumeName", "must specify non empty persistentVolumeName")]
+        yield errors.required(path, _ONE_SOURCE)
+    elif inline is not None and name is not None:
+        yield errors.forbidden(path, _ONE_SOURCE)
+    else:
+        yield from _source(source, path)
 
 
-def _attachment_status(status: Tree) -> Errors:
-    entries = (status.get("attachmentMetadata") or {}).items()
-    if sum(len(key.encode()) + len(value.encode()) for key, value in entries) > METADATA_MAX:
-        yield errors.too_long("status.attachmentMetadata", METADATA_MAX)
-    for field in ("attachError", "detachError"):
-        error = status.get(field) or {}
-        if len(error.get("message", "").encode()) > MESSAGE_MAX:
-            # upstream: pkg/apis/storage/validation/validation.go#validateVolumeError (names the other limit)
-            yield errors.too_long(f"status.{field}.message", METADATA_MAX)
-        code = error.get("errorCode")
-        if code is not None and code < 0:
-            yield errors.invalid(f"status.{field}.errorCode", code, names.range_message(0, 2**31 - 1))
+def _message(message: str, path: str) -> Errors:
+    if len(message.encode()) > MESSAGE_MAX:
+        # upstream: pkg/apis/storage/validation/validation.go#validateVolumeError (names the other limit)
+        yield errors.too_long(path, METADATA_MAX)
 
 
-def validate_attachment_update(new: Tree, old: Tree) -> Errors:
+def _code(code: int, path: str) -> Errors:
+    return [errors.invalid(path, code, names.range_message(0, 2**31 - 1))] if code < 0 else ()
+
+
+def _named(source: Tree, path: str) -> Errors:
+    name = source.get("persistentVolumeName")
+    return () if name is None else rules.SUBDOMAIN(name, f"{path}.persistentVolumeName")
+
+
+_PERSISTENT = rules.fields(
+    "", rules.required("persistentVolumeName", detail="must specify non empty persistentVolumeName")
+)
+_ERROR = rules.fields("", rules.optional("message", _message), rules.optional("errorCode", _code))
+
+
+def _source(source: Tree, path: str) -> Errors:
+    inline = source.get("inlineVolumeSpec")
+    return _PERSISTENT(source, path) if inline is None else _INLINE_SPEC(inline, f"{path}.inlineVolumeSpec")
+
+
+_ATTACHMENT = rules.fields(
+    "",
+    rules.always(
+        "spec",
+        rules.fields(
+            "",
+            rules.required("attacher", CSI_DRIVER),
+            rules.always("source", _attached, default={}),
+            rules.always("nodeName", rules.SUBDOMAIN),
+        ),
+    ),
+    rules.optional(
+        "status",
+        rules.fields(
+            "",
+            rules.optional("attachmentMetadata", rules.max_size(METADATA_MAX)),
+            rules.optional("attachError", _ERROR),
+            rules.optional("detachError", _ERROR),
+        ),
+    ),
+    rules.always("spec", rules.fields("", rules.always("source", _named, default={}))),
+)
+
+
+def _check_change(new: Tree, old: Tree) -> Errors:
     shown = go_print.internal("storage.VolumeAttachmentSpec", new["spec"])
-    return [*validate_attachment(new), *errors.fixed("spec", new["spec"], old["spec"], shown)]
+    return errors.fixed("spec", new["spec"], old["spec"], shown)
+
+
+def _check_status(new: Tree, old: Tree) -> Errors:
+    yield from metadata.validate_meta(new["metadata"], False, metadata.subdomain)
+    yield from _ATTACHMENT(new, "")
+    yield from _check_change(new, old)
 
 
 def _defaults(doc: Tree) -> None:
@@ -121,9 +149,11 @@ KIND = Kind(
         on_status=parts.strict_status_update,
         needs_version_on_update=True,
         returns_object_on_delete=True,
-        check_create=validate_attachment,
-        check_update=validate_attachment_update,
-        check_status=validate_attachment_update,
+        names=metadata.subdomain,
+        check=by(_ATTACHMENT),
+        check_change=_check_change,
+        update_steps=("name", "rules", "change"),
+        check_status=_check_status,
     ),
     table=Layout(
         (

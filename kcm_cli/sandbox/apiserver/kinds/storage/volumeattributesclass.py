@@ -8,27 +8,23 @@ from datetime import datetime
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import validate_driver, validate_parameters
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
+
+_CLASS = rules.fields(
+    "",
+    rules.required("driverName", validate_driver),
+    rules.optional("parameters", validate_parameters),
+    rules.required("parameters", detail="must contain at least one key/value pair"),
+)
 
 
-def validate_attributes_class(doc: Tree) -> Errors:
-    yield from metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
-    yield from validate_driver(doc.get("driverName", ""), "driverName")
-    parameters = doc.get("parameters") or {}
-    yield from validate_parameters(parameters, "parameters")
-    if not parameters:
-        yield errors.required("parameters", "must contain at least one key/value pair")
-
-
-def validate_attributes_class_update(new: Tree, old: Tree) -> Errors:
-    yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
+def _check_change(new: Tree, old: Tree) -> Errors:
     for field in ("driverName", "parameters"):
         if new.get(field) != old.get(field):
             yield errors.forbidden(field, f"updates to {field} are forbidden.")
-    yield from validate_attributes_class(new)
 
 
 def _cells(doc: Tree, now: datetime) -> list[object]:
@@ -41,8 +37,10 @@ KIND = Kind(
     strategy=Strategy(
         namespaced=False,
         returns_object_on_delete=True,
-        check_create=validate_attributes_class,
-        check_update=validate_attributes_class_update,
+        names=metadata.subdomain,
+        check=by(_CLASS),
+        check_change=_check_change,
+        update_steps=("metadata", "change", "name", "rules"),
     ),
     table=Layout((NAME, Column("DriverName", "VolumeAttributesClass.driverName"), AGE), _cells),
 )

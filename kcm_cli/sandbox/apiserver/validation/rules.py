@@ -1,0 +1,282 @@
+"""The language in which kinds declare their structure: which fields are required, which values a field may have.
+
+A declaration is compiled to one closure when its module is imported, so that an object is checked without looking at
+the declaration again:
+
+    fields("core.v1.ContainerPort", required("containerPort", ports.number), one_of("protocol"))
+      -> a loop over (field, what counts as absent, the error for that, the rule for the value)
+      -> the errors of one object, in the order of the declaration
+
+What holds between fields is a function: a ``Rule`` among the others, for the whole object or for one value. Values of
+enumerations are those of the OpenAPI data where none are given. Texts are upstream's (see ``errors``).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from kcm_cli.machinery import codec, names
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors
+
+Rule = Callable[[Any, str], Errors]
+"""The errors of a value at a path."""
+
+_DATA = resources.files("kcm_cli.sandbox.apiserver.data").joinpath("openapi.json")
+_FACTS = codec.decode(_DATA.read_bytes(), dict[str, dict[str, dict[str, Any]]])
+_NONE: Errors = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What holds for one field of an object.
+
+    zero: whether an empty value counts as absent (Go's fields that are no pointers).
+    missing: the detail of the error for an absent field; None if it may be absent.
+    at: the field's name in paths, where upstream writes another one.
+    choices: takes the values that the OpenAPI data name; ``rule`` is then made from them.
+    """
+
+    name: str
+    rule: Rule
+    zero: bool = False
+    missing: str | None = None
+    at: str = ""
+    enumerated: bool = False
+
+
+def choices(type_: str, field: str) -> tuple[str, ...]:
+    """The values that a field, or each of its items, may have: ``choices("core.v1.Container", "imagePullPolicy")``."""
+    facts = _FACTS[f"io.k8s.api.{type_}"][field]
+    return tuple((facts if "enum" in facts else facts["items"])["enum"])
+
+
+def fields(type_: str, *declared: Field | Rule) -> Rule:
+    """An object of an API type (empty where no enumeration is looked up), checked field by field."""
+    table = tuple(_compiled(type_, item) for item in declared)
+
+    def rule(holder: Tree, path: str) -> Errors:
+        found: list[FieldError] = []
+        get = holder.get
+        for name, at, check, zero, missing in table:
+            if name is None:
+                found += check(holder, path)
+            elif (value := get(name)) is None or (zero and not value):
+                if missing is not None:
+                    found.append(errors.required(path + at if path else at[1:], missing))
+            elif check is not anything:
+                found += check(value, path + at if path else at[1:])
+        return found
+
+    return rule
+
+
+def _compiled(type_: str, item: Field | Rule) -> tuple[str | None, str, Rule, bool, str | None]:
+    if not isinstance(item, Field):
+        return None, "", item, False, None
+    rule = enum(*choices(type_, item.name)) if item.enumerated else item.rule
+    return item.name, f".{item.at or item.name}", rule, item.zero, item.missing
+
+
+def every(*rules: Rule) -> Rule:
+    """All of these rules for the same value, one after the other."""
+    if len(rules) == 1:
+        return rules[0]
+
+    def rule(value: Any, path: str) -> Errors:
+        return [error for one in rules for error in one(value, path)]
+
+    return rule if rules else anything
+
+
+def anything(value: object, path: str) -> Errors:
+    """Any value is good."""
+    return _NONE
+
+
+def required(name: str, *rules: Rule, detail: str = "", at: str = "") -> Field:
+    """A field that is not empty."""
+    return Field(name, every(*rules), zero=True, missing=detail, at=at)
+
+
+def present(name: str, *rules: Rule, detail: str = "", at: str = "") -> Field:
+    """A field that is there, if only with an empty value."""
+    return Field(name, every(*rules), missing=detail, at=at)
+
+
+def optional(name: str, *rules: Rule, at: str = "") -> Field:
+    """A field that may be absent; an empty value is checked."""
+    return Field(name, every(*rules), at=at)
+
+
+def nonempty(name: str, *rules: Rule, at: str = "") -> Field:
+    """A field that is checked unless it is empty."""
+    return Field(name, every(*rules), zero=True, at=at)
+
+
+def one_of(name: str, *values: str, detail: str = "") -> Field:
+    """A field that has one of the values given, or of those of the OpenAPI data."""
+    return Field(name, enum(*values) if values else anything, zero=True, missing=detail, enumerated=not values)
+
+
+def maybe_one_of(name: str, *values: str, zero: bool = False) -> Field:
+    """The same for a field that may be absent."""
+    return Field(name, enum(*values) if values else anything, zero=zero, enumerated=not values)
+
+
+def always(name: str, *rules: Rule, default: object = "", at: str = "") -> Rule:
+    """A field that is checked always; ``default`` stands for an absent one."""
+    rule, shown = every(*rules), at or name
+
+    def check(holder: Tree, path: str) -> Errors:
+        found = holder.get(name)
+        return rule(default if found is None else found, f"{path}.{shown}" if path else shown)
+
+    return check
+
+
+def each(name: str, *rules: Rule, key: str | None = None, at_key: bool = True, first: bool = False) -> Field:
+    """The items of a list, one by one (see ``items``)."""
+    return Field(name, items(*rules, key=key, at_key=at_key, first=first))
+
+
+def items(*rules: Rule, key: str | None = None, at_key: bool = True, first: bool = False) -> Rule:
+    """The items of a list that is the value.
+
+    key: the field that no two items have in common; ``""`` is the item itself. A repeated one is an error at that
+    field, or at the item; it follows what else is wrong with the item, or comes first.
+    """
+    rule, at = every(*rules), f".{key}" if key and at_key else ""
+
+    def check(values: Iterable[Any], path: str) -> Errors:
+        found: list[FieldError] = []
+        for index, item in enumerate(values):
+            found += rule(item, f"{path}[{index}]")
+        return found
+
+    def check_keyed(values: Iterable[Any], path: str) -> Errors:
+        found: list[FieldError] = []
+        seen = Unique()
+        for index, item in enumerate(values):
+            place = f"{path}[{index}]"
+            wrong, repeated = rule(item, place), seen(item.get(key, "") if key else item, f"{place}{at}")
+            found += [*repeated, *wrong] if first else [*wrong, *repeated]
+        return found
+
+    return check if key is None else check_keyed
+
+
+class Unique:
+    """Finds the values that it was called with before."""
+
+    def __init__(self, *known: object) -> None:
+        self._seen = set(known)
+
+    def __call__(self, value: object, path: str) -> tuple[FieldError, ...]:
+        if value in self._seen:
+            return (errors.duplicate(path, value),)
+        self._seen.add(value)
+        return ()
+
+
+def enum(*values: str) -> Rule:
+    """One of these values."""
+
+    def check(value: object, path: str) -> Errors:
+        return _NONE if value in values else (errors.not_supported(path, value, values),)
+
+    return check
+
+
+def form(messages: Callable[[str], Sequence[str]]) -> Rule:
+    """A text of which ``messages`` says nothing."""
+
+    def check(value: str, path: str) -> Errors:
+        found = messages(value)
+        return [errors.invalid(path, value, message) for message in found] if found else _NONE
+
+    return check
+
+
+def between(low: int, high: int, detail: str = "") -> Rule:
+    """A number in a range, both ends included."""
+    text = detail or names.range_message(low, high)
+
+    def check(value: int, path: str) -> Errors:
+        return _NONE if low <= value <= high else (errors.invalid(path, value, text),)
+
+    return check
+
+
+def at_least(low: int, detail: str = errors.NEGATIVE) -> Rule:
+    """A number that is not lower."""
+
+    def check(value: int, path: str) -> Errors:
+        return _NONE if value >= low else (errors.invalid(path, value, detail),)
+
+    return check
+
+
+def at_most(high: int, detail: str) -> Rule:
+    """A number that is not higher."""
+
+    def check(value: int, path: str) -> Errors:
+        return _NONE if value <= high else (errors.invalid(path, value, detail),)
+
+    return check
+
+
+def max_bytes(limit: int) -> Rule:
+    """A text of so many bytes at most."""
+
+    def check(value: str, path: str) -> Errors:
+        return (errors.too_long(path, limit),) if len(value.encode()) > limit else _NONE
+
+    return check
+
+
+def max_size(limit: int) -> Rule:
+    """A map of so many bytes at most, keys and values together."""
+
+    def check(value: dict[str, str], path: str) -> Errors:
+        size = sum(len(key.encode()) + len(text.encode()) for key, text in value.items())
+        return (errors.too_long(path, limit),) if size > limit else _NONE
+
+    return check
+
+
+def max_items(limit: int) -> Rule:
+    """A list, or a map, of so many items at most."""
+
+    def check(value: list[object], path: str) -> Errors:
+        return (errors.too_many(path, len(value), limit),) if len(value) > limit else _NONE
+
+    return check
+
+
+def unless(first: Rule, *rest: Rule) -> Rule:
+    """The rest, where the first rule finds nothing."""
+    then = every(*rest)
+
+    def check(value: object, path: str) -> Errors:
+        return [*first(value, path)] or then(value, path)
+
+    return check
+
+
+def forbidden(name: str, detail: str, *, zero: bool = True, at: str = "") -> Field:
+    """A field that may not be there; an empty one may, if ``zero``."""
+    return Field(name, lambda value, path: (errors.forbidden(path, detail),), zero=zero, at=at)
+
+
+LABEL = form(lru_cache(maxsize=8192)(names.dns1123_label))
+SUBDOMAIN = form(lru_cache(maxsize=8192)(names.dns1123_subdomain))
+SEGMENT = form(names.path_segment)
+COUNT = at_least(0)
+
+
+def counters(*fields_: str) -> tuple[Field, ...]:
+    """Numbers that are not negative, where they are given."""
+    return tuple(optional(field, COUNT) for field in fields_)

@@ -1,0 +1,75 @@
+"""The language of rules: what is reported, at which path, in which order."""
+
+import pytest
+
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import errors, rules
+
+_ITEM = rules.fields("", rules.required("name", rules.LABEL), rules.optional("size", rules.between(1, 9)))
+_THING = rules.fields(
+    "core.v1.Container",
+    rules.present("mode", detail="say how"),
+    rules.one_of("imagePullPolicy"),
+    rules.forbidden("gone", "was removed"),
+    rules.each("items", _ITEM, key="name"),
+    rules.always("total", rules.at_least(1, "too few"), default=0, at="Total"),
+    rules.nonempty("labels", rules.max_items(1)),
+)
+
+
+def said(doc: Tree, path: str = "spec", rule: rules.Rule = _THING) -> list[str]:
+    return [f"{error.field}: {error.message}" for error in rule(doc, path)]
+
+
+GOOD = {"mode": "", "imagePullPolicy": "Never", "total": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, []),
+        ({"mode": None}, ["spec.mode: Required value: say how"]),
+        ({"imagePullPolicy": ""}, ["spec.imagePullPolicy: Required value"]),
+        ({"gone": 0}, []),
+        ({"gone": 1}, ["spec.gone: Forbidden: was removed"]),
+        ({"items": [{"name": "a", "size": 9}, {"name": "b"}]}, []),
+        ({"items": [{"size": 0}]}, ["spec.items[0].name: Required value", "spec.items[0].size: Invalid value: 0"]),
+        ({"items": [{"name": "a"}, {"name": "a"}]}, ['spec.items[1].name: Duplicate value: "a"']),
+        ({"total": None}, ["spec.Total: Invalid value: 0: too few"]),
+        ({"labels": {}}, []),
+        ({"labels": {"a": "", "b": ""}}, ["spec.labels: Too many: 2: must have at most 1 item"]),
+    ],
+)
+def test_fields(change: Tree, expected: list[str]) -> None:
+    found = said({**GOOD, **change})
+    assert len(found) == len(expected)
+    assert all(text.startswith(start) for text, start in zip(found, expected, strict=True))
+
+
+def test_values_of_enumerations_are_those_of_the_api() -> None:
+    assert rules.choices("core.v1.Container", "imagePullPolicy") == ("Always", "IfNotPresent", "Never")
+    assert said({**GOOD, "imagePullPolicy": "x"}) == [
+        'spec.imagePullPolicy: Unsupported value: "x": supported values: "Always", "IfNotPresent", "Never"'
+    ]
+
+
+def test_paths_at_the_root_have_no_dot_in_front() -> None:
+    assert said({"total": 1, "mode": ""}, "") == ["imagePullPolicy: Required value"]
+
+
+def test_later_rules_are_left_out_where_the_first_finds_something() -> None:
+    rule = rules.unless(rules.max_items(1), rules.items(rules.LABEL))
+    assert len(said(["A", "B"], "list", rule)) == 1  # type: ignore[arg-type]
+    assert len(said(["A"], "list", rule)) == 1  # type: ignore[arg-type]
+    assert said(["a"], "list", rule) == []  # type: ignore[arg-type]
+
+
+def test_a_repeated_item_comes_first_where_that_is_asked_for() -> None:
+    rule = rules.items(rules.fields("", rules.always("name", rules.LABEL)), key="name", first=True)
+    kinds = [error.type for error in rule([{"name": "A"}, {"name": "A"}], "list")]
+    assert kinds == ["FieldValueInvalid", "FieldValueDuplicate", "FieldValueInvalid"]
+
+
+def test_a_detail_follows_what_is_repeated_or_not_found() -> None:
+    assert errors.duplicate("a", "x", "twice").message == 'Duplicate value: "x": twice'
+    assert errors.not_found("a", "x", "nowhere").message == 'Not found: "x": nowhere'
