@@ -22,6 +22,8 @@ from kcm_cli.manager.server import responses
 from kcm_cli.manager.server.mux import Handler
 
 log = logging.getLogger(__name__)
+_MOST_VERBOSE = 2**31 - 1
+_DIGITS = len(str(_MOST_VERBOSE))
 
 _GZIP_LEVEL = 1
 """A sixth of the size within a millisecond."""
@@ -109,7 +111,10 @@ def verbosity(set_verbosity: Callable[[int], None]) -> Handler:
         text = (await request.body()).decode(errors="replace")
         if not (text.isascii() and text.isdigit()):
             return answer(f"strconv.ParseUint: parsing {quote(text)}: invalid syntax", 400)
-        level = int(text)
+        digits = text.lstrip("0") or "0"
+        if len(digits) > _DIGITS or int(digits) > _MOST_VERBOSE:
+            return answer(f"strconv.ParseUint: parsing {quote(text)}: value out of range", 400)
+        level = int(digits)
         set_verbosity(level)
         log.info("Verbosity changed", extra={"fields": {"v": level}})
         return answer(f"successfully set klog.logging.verbosity to {text}", 200)

@@ -379,6 +379,9 @@ def test_verbosity_can_be_put() -> None:
         async with serving() as server:
             assert (await server.get("/debug/flags/v", token="good"))[0] == 406
             assert (await server.get("/debug/flags/v", token="good", method="PUT", data=b"x"))[0] == 400
+            for number in (b"2147483648", b"9" * 5000):  # Python reads no number of more than 4,300 digits
+                status, body, _ = await server.get("/debug/flags/v", token="good", method="PUT", data=number)
+                assert (status, body) == (400, f'strconv.ParseUint: parsing "{number.decode()}": value out of range\n')
             status, body, headers = await server.get("/debug/flags/v", token="good", method="PUT", data=b"4")
             assert (status, body) == (200, "successfully set klog.logging.verbosity to 4\n")
             assert headers["content-type"] == "text/plain"
