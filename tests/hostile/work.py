@@ -8,7 +8,7 @@ import base64
 import itertools
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,6 +20,8 @@ from tests.differential.compare import Server
 from tests.differential.variations import Tree
 
 POLL_S = 0.3
+SHOWN = 1000
+"""Of an answer, so many characters from its end: an object's status comes last."""
 NODE = "work-node"
 CONTAINERS: list[Tree] = [{"name": "c", "image": "x"}]
 _ATTACHED = "volumes.kubernetes.io/controller-managed-attach-detach"
@@ -33,10 +35,11 @@ class Refused(AssertionError):
 
 @dataclass
 class Place:
-    """One namespace in which one round of work is done."""
+    """One namespace in which one round of work is done. ``seen``: the last answer, for whoever waits too long."""
 
     server: Server
     namespace: str
+    seen: object = None
 
     def path(self, version: str, plural: str, name: str = "") -> str:
         """Of a collection in the namespace, or of an object: ``apps/v1``, ``deployments``."""
@@ -47,6 +50,7 @@ class Place:
         """Create or replace. Raises Refused."""
         for attempt in itertools.count():
             answer = await self.server.ask(method, path, doc)
+            self.seen = method, path, answer.status, answer.body
             if answer.status in (200, 201):
                 return dict(answer.body)
             # A new namespace has no service account yet, and a quota no status.
@@ -58,6 +62,7 @@ class Place:
     async def get(self, path: str) -> Any:
         """The document; None where there is none, or no answer."""
         answer = await self.server.ask("GET", path)
+        self.seen = "GET", path, answer.status, answer.body
         return answer.body if answer.status == 200 else None
 
     async def items(self, path: str, selector: str = "") -> list[Tree]:
@@ -461,7 +466,7 @@ class Rounds:
         self._count += 1
         place = Place(self.server, f"work-{self._count}")
         await place.send("/api/v1/namespaces", _meta(place.namespace))
-        await asyncio.gather(*(self._timed(phase, work, place, limit_s) for work in self.works))
+        await asyncio.gather(*(self._timed(phase, work, replace(place), limit_s) for work in self.works))
         await place.delete(f"/api/v1/namespaces/{place.namespace}")
 
     async def _timed(self, phase: str, work: Work, place: Place, limit_s: float) -> None:
@@ -471,6 +476,6 @@ class Rounds:
             async with asyncio.timeout(limit_s):
                 await work(place)
         except (TimeoutError, Refused) as error:
-            why = str(error) or f"not within {limit_s:g} s"
+            why = str(error) or f"not within {limit_s:g} s; last seen: {str(place.seen)[-SHOWN:]}"
             self.failed.append(f"{phase}: {name} in {place.namespace}: {why}")
         self.times.setdefault(phase, {}).setdefault(name, []).append(time.monotonic() - started)
