@@ -4,6 +4,7 @@ upstream: pkg/controller/resourcequota
 """
 
 from itertools import chain
+from math import inf
 
 from kcm_cli.api.core import RESOURCE_QUOTAS, ResourceQuota
 from kcm_cli.controllers.resourcequota import plan
@@ -13,6 +14,7 @@ from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
+from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.pod_resources import Amounts
@@ -46,12 +48,14 @@ class ResourceQuotaController:
             given_to_claims=enabled("RecoverVolumeExpansionFailure"),
             attributes_class=enabled("VolumeAttributesClass"),
         )
-        self._monitors = Monitors(context, features, self._freed)
+        self._monitors = Monitors(context, features, self._freed, self._appeared)
         self._looked: dict[str, float] = {}
         self._overtaken: dict[str, float] = {}
         """When the quotas may be written again that admission has charged between a look and a write."""
         self._uncharged: set[str] = set()
         """Quotas that were right when something of theirs had gone: its charge may not be heard of yet."""
+        self._counted: dict[str, float] = {}
+        """Versions in which quotas were counted: what is older and appears later is not in the count."""
 
     async def sync(self, key: str) -> float | None:
         quota = self._quotas.store.get(key)
@@ -71,14 +75,17 @@ class ResourceQuotaController:
         self._looked[key] = self._clock.monotonic()
         used = self._read(quota, measured - listing.keys(), counted - listing.keys())
         status = plan.status(quota, used)
+        self._counted[key] = quota.version if status is None else inf  # until the answer says
         if status is not None:
             self._uncharged.discard(key)  # where a charge has not been heard of, the write is refused
             changes: dict[Path, Value] = {("status", "hard"): status.hard, ("status", "used"): status.used}
             try:
-                await writes.update(self._client, Update(RESOURCE_QUOTAS, quota, changes, "status"))
+                written = await writes.update(self._client, Update(RESOURCE_QUOTAS, quota, changes, "status"))
             except Conflict:
                 self._overtaken[key] = self._clock.monotonic() + PACE_S
                 return 2 * PACE_S
+            if key in self._counted:  # it is still there
+                self._counted[key] = written.version
         self._overtaken.pop(key, None)
         return LISTING_S if listing else None
 
@@ -157,6 +164,7 @@ class ResourceQuotaController:
         self._looked.pop(quota.key, None)
         self._overtaken.pop(quota.key, None)
         self._uncharged.discard(quota.key)
+        self._counted.pop(quota.key, None)
         if not self._quotas.store.count(NAMESPACE, quota.namespace):
             self._monitors.forget(quota.namespace)
         return ()
@@ -165,6 +173,14 @@ class ResourceQuotaController:
         if self._quotas.store.count(NAMESPACE, namespace):
             group, plural = kind
             self._changes.add(f"{namespace}/{plural}.{group}")
+
+    def _appeared(self, kind: GroupResource, obj: Object) -> None:
+        """Admission has charged it; a quota that was written since was counted without it."""
+        for quota in self._quotas.store.by_index(NAMESPACE, obj.namespace):
+            if obj.version <= self._counted.get(quota.key, 0) and any(
+                plan.covers(kind, name, self._monitors.classes) for name in quota.spec.hard or {}
+            ):
+                self._queue.add_after(quota.key, PACE_S)
 
 
 def _is_other(old: ResourceQuota, new: ResourceQuota) -> bool:

@@ -44,14 +44,20 @@ _AT_ONCE = 50
 
 
 class Monitors:
-    """``changed(kind, namespace)`` is called where a quota may be used less (upstream: QuotaMonitor)."""
+    """``changed(kind, namespace)`` is called where a quota may be used less, ``appeared(kind, object)`` for what was not
+    known before (upstream: QuotaMonitor)."""
 
     def __init__(
-        self, context: ControllerContext, features: Features, changed: Callable[[GroupResource, str], None]
+        self,
+        context: ControllerContext,
+        features: Features,
+        changed: Callable[[GroupResource, str], None],
+        appeared: Callable[[GroupResource, Object], None],
     ) -> None:
         self._context, self._features = context, features
         self._mapper = Mapper(context.client, context.clock)
         self._changed = changed
+        self._appeared = appeared
         self._followed: dict[GroupResource, AnyInformer] = {}
         self._counting: dict[GroupResource, Listener[Any]] = {}
         """The listeners of kinds that are only counted; without one, such a kind has ceased to be served."""
@@ -188,6 +194,7 @@ class Monitors:
             counted = informers.metadata(served.partial())
             self._release(kind)
             self._counting[kind] = counted.listen(
+                on_add=partial(self._appeared, kind),
                 on_delete=lambda obj: self._changed(kind, obj.namespace),
                 on_unknown_delete=lambda obj: self._changed(kind, obj.metadata.namespace),
             )
@@ -207,6 +214,7 @@ class Monitors:
 
     def _added(self, kind: GroupResource, obj: Object) -> None:
         self.ledger.put(kind, obj, self._context.clock.now())
+        self._appeared(kind, obj)
 
     def _updated(self, kind: GroupResource, old: Object, new: Object) -> None:
         now = self._context.clock.now()

@@ -387,6 +387,31 @@ def test_a_charge_that_is_heard_of_after_what_it_was_for_has_gone(play):
     play(life)
 
 
+@pytest.mark.parametrize("kind", ["configmaps", "services"])
+def test_an_object_that_is_heard_of_after_its_quota_was_counted(play, kind):
+    """Admission has charged it, and a look at a cache without it took the charge away."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        held = Held(world.server.transport(), world.clock, f"/api/v1/{kind}", lambda request: False)
+        async with story.running(held):
+            await story.quota({kind: "5"})
+            await world.wait(5)
+            before = int((await story.used())[kind])
+            held.hold()
+            await world.create(resource(kind), {"metadata": {"name": "o"}, "spec": {"ports": [{"port": 80}]}})
+            await world.wait(2)
+            assert await story.used() == {kind: str(before + 1)}
+            await world.patch(RESOURCE_QUOTAS, "q", {"spec": {"hard": {kind: "6"}}})
+            await world.wait(3)
+            assert await story.used() == {kind: str(before)}
+            held.release()
+            await world.wait(5)
+            assert await story.used() == {kind: str(before + 1)}
+
+    play(life)
+
+
 CHANGES = "resource_quota_controller_resource_changes"
 DEVICE_CLASSES = Resource(GVR("resource.k8s.io", "v1", "deviceclasses"), "DeviceClass", Object, namespaced=False)
 DEVICE_CLAIMS = Resource(GVR("resource.k8s.io", "v1", "resourceclaims"), "ResourceClaim", Object)
