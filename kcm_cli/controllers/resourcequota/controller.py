@@ -53,7 +53,7 @@ class ResourceQuotaController:
         self._overtaken: dict[str, float] = {}
         """When the quotas may be written again that admission has charged between a look and a write."""
         self._uncharged: set[str] = set()
-        """Quotas that were right when something of theirs had gone: its charge may not be heard of yet."""
+        """Quotas not written since something of theirs has gone: its charge may not be heard of yet."""
         self._counted: dict[str, float] = {}
         """Versions in which quotas were counted: what is older and appears later is not in the count."""
 
@@ -120,7 +120,7 @@ class ResourceQuotaController:
         namespace, _, named = key.partition("/")
         plural, _, group = named.partition(".")
         for quota in self._quotas.store.by_index(NAMESPACE, namespace):
-            hard = quota.status.hard or {}
+            hard = (quota.spec.hard or {}).keys() | (quota.status.hard or {}).keys()  # the status may be on its way
             if any(plan.covers((group, plural), name, self._monitors.classes) for name in hard):
                 self._uncharged.add(quota.key)
                 due = self._looked.get(quota.key, float("-inf")) + PACE_S
@@ -151,7 +151,6 @@ class ResourceQuotaController:
         if due is not None and due <= self._clock.monotonic():
             return (new.key,)  # the less time since its last change, the likelier it is that a write fits
         if new.key in self._uncharged and old.status.used != new.status.used:
-            self._uncharged.discard(new.key)
             self._queue.add_after(new.key, PACE_S)  # a charge comes before the object that it is for
         return self.added(new) if _is_other(old, new) else ()
 

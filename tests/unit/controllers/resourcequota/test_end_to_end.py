@@ -387,6 +387,29 @@ def test_a_charge_that_is_heard_of_after_what_it_was_for_has_gone(play):
     play(life)
 
 
+def test_what_goes_before_the_cache_shows_the_quotas_first_status(play):
+    """As where the watch of quotas ends between a quota's creation and its status, for a while."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        held = Held(
+            world.server.transport(), world.clock, "/api/v1/resourcequotas", lambda request: request.method == "PUT"
+        )
+        async with story.running(held):
+            await story.quota({"configmaps": "3"})
+            await world.wait(5)
+            await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
+            assert await story.used() == {"configmaps": "1"}
+            await world.delete(CONFIG_MAPS, "c")
+            await world.wait(5)
+            assert await story.used() == {"configmaps": "1"}
+            held.release()
+            await world.wait(10)
+            assert await story.used() == {"configmaps": "0"}
+
+    play(life)
+
+
 @pytest.mark.parametrize("kind", ["configmaps", "services"])
 def test_an_object_that_is_heard_of_after_its_quota_was_counted(play, kind):
     """Admission has charged it, and a look at a cache without it took the charge away."""
