@@ -44,8 +44,8 @@ _AT_ONCE = 50
 
 
 class Monitors:
-    """``changed(kind, namespace)`` is called where a quota may be used less, ``appeared(kind, object)`` for what was not
-    known before (upstream: QuotaMonitor)."""
+    """``changed(kind, namespace)`` is called where a quota may be used less, ``appeared(kind, object)`` for what was
+    not known before (upstream: QuotaMonitor)."""
 
     def __init__(
         self,
