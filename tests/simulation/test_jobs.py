@@ -9,6 +9,7 @@ import pytest
 
 from kcm_cli.component.virtual import run
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
+from kcm_cli.sandbox.cluster import ClusterOptions
 from tests.simulation.workload import job
 from tests.simulation.world import NAMESPACE, World, simulate
 
@@ -134,7 +135,7 @@ def without_nodes(story: Callable[[World], Awaitable[None]]) -> None:
     """Run a story on a cluster whose pods never run, so that long times cost no heartbeats."""
 
     async def whole() -> None:
-        world = World(1, nodes=0)
+        world = World(1, ClusterOptions(nodes=0))
         await world.start()
         try:
             await story(world)

@@ -14,10 +14,7 @@ from kcm_cli.api.core import ContainerStatus, Pod
 from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.planning.pods import ready_condition
 
-POD_BACKOFF_S = 10.0
-MAX_POD_BACKOFF_S = 600.0
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
-_MOST_DOUBLINGS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +23,6 @@ class Backoff:
 
     failures: int = 0
     last_failure: datetime | None = None
-
-    def remaining_s(self, now: datetime) -> float:
-        """Seconds until a new pod may be created; 0 if it may be now."""
-        if self.failures == 0 or self.last_failure is None:
-            return 0.0
-        return remaining_s(self.failures, self.last_failure, now)
 
     def after(self, succeeded: Sequence[Pod], failed: Sequence[Pod]) -> "Backoff":
         """The record once these pods have ended: only failures after the last success count."""
@@ -45,12 +36,6 @@ class Backoff:
 
 
 FRESH = Backoff()
-
-
-def remaining_s(failures: int, last_failure: datetime, now: datetime) -> float:
-    """Seconds left of the delay that so many failures ask for."""
-    delay_s = min(POD_BACKOFF_S * 2.0 ** min(failures - 1, _MOST_DOUBLINGS), MAX_POD_BACKOFF_S)
-    return max(0.0, delay_s - (now - last_failure).total_seconds())
 
 
 def finished_at(pod: Pod) -> datetime:

@@ -12,7 +12,7 @@ from enum import Enum
 
 from kcm_cli.api.batch import JOBS, Job
 from kcm_cli.api.core import PODS, Condition, Pod
-from kcm_cli.controllers.job.backoff import finished_at, remaining_s
+from kcm_cli.controllers.job.backoff import finished_at
 from kcm_cli.controllers.job.plan import names, spec
 from kcm_cli.controllers.job.plan.conditions import ending
 from kcm_cli.controllers.job.plan.creation import creations
@@ -23,6 +23,8 @@ from kcm_cli.controllers.job.snapshot import Snapshot
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Create, Delete, Patch, ref_to
 from kcm_cli.planning.pod_control import delete_pod
+
+_MOST_DOUBLINGS = 10
 
 
 class SyncAction(Enum):
@@ -112,7 +114,7 @@ def _deletions(job: Job, going: Iterable[JobPod]) -> tuple[Delete, ...]:
 def _addition(state: JobState, missing: int, now: datetime) -> JobPlan:
     job = state.job
     per_index = spec.counts_per_index(job)
-    wait_s = 0.0 if per_index else state.backoff.remaining_s(now)
+    wait_s = 0.0 if per_index else remaining_s(state.backoff.failures, state.backoff.last_failure, now)
     count = min(missing, names.MAX_PODS_PER_SYNC)
     indexes = _pending(state, count) if spec.is_indexed(job) and wait_s <= 0 else None
     if indexes is not None and per_index:
@@ -157,3 +159,12 @@ def _due(state: JobState, indexes: list[int], now: datetime) -> tuple[list[int],
 
 def _index_wait_s(failed: JobPod, now: datetime) -> float:
     return remaining_s(sum(failure_counts(failed.pod)) + 1, finished_at(failed.pod), now)
+
+
+def remaining_s(failures: int, last_failure: datetime | None, now: datetime) -> float:
+    """Seconds left of the delay that so many failures ask for (upstream's getRemainingTime)."""
+    if failures == 0 or last_failure is None:
+        return 0.0
+    doubled = 2.0 ** min(failures - 1, _MOST_DOUBLINGS)
+    delay_s = min(names.POD_BACKOFF_S * doubled, names.MAX_POD_BACKOFF_S)
+    return max(0.0, delay_s - (now - last_failure).total_seconds())

@@ -40,5 +40,9 @@ BATCH_PERIOD_S = 1.0
 SUSPENDED_GRACE_S = 0.1
 """A Job that is made suspended is looked at so much later: who made it may want to change it at once."""
 
+POD_BACKOFF_S = 10.0
+MAX_POD_BACKOFF_S = 600.0
+"""When a failed pod is replaced: so long after the first failure, doubled with each further one, up to the second."""
+
 API_BACKOFF_S = 1.0
 MAX_API_BACKOFF_S = 60.0

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.job.backoff import FRESH, Backoff, finished_at, remaining_s
+from kcm_cli.controllers.job.backoff import FRESH, Backoff, finished_at
+from kcm_cli.controllers.job.plan.decide import remaining_s
 from kcm_cli.machinery.times import format_time
 
 NOW = datetime(2026, 1, 2, 3, 10, tzinfo=UTC)
@@ -30,11 +31,10 @@ def before(seconds: float) -> datetime:
 )
 def test_delay_doubles(failures: int, ago_s: float, expected: float) -> None:
     assert remaining_s(failures, before(ago_s), NOW) == expected
-    assert Backoff(failures, before(ago_s)).remaining_s(NOW) == expected
 
 
 def test_nothing_failed_nothing_to_wait_for() -> None:
-    assert FRESH.remaining_s(NOW) == 0
+    assert remaining_s(FRESH.failures, FRESH.last_failure, NOW) == 0
 
 
 @pytest.mark.parametrize(
