@@ -45,7 +45,7 @@ from kcm_cli.rest.errors import (
     TooManyRequests,
 )
 from kcm_cli.rest.listing import list_readable
-from kcm_cli.rest.transport import RequestError, TransportError, Unreachable
+from kcm_cli.rest.transport import RequestError, TransportError, Unreachable, Unreadable
 from kcm_cli.runtime.informer import AnyInformer
 
 log = logging.getLogger(__name__)
@@ -258,6 +258,8 @@ class OwnWrites:
             field_selector=f"metadata.name={lost.name}" if lost.name else "",
             metadata_only=True,
         )
+        if not found.resource_version:
+            raise Unreadable("the answer cannot be read: a list without a resourceVersion shows nothing")
         for made in found.items:
             ref = controller_of(made)
             if not lost.owner or (ref is not None and ref.uid == lost.owner):

@@ -453,6 +453,20 @@ def test_what_cannot_be_looked_up_is_looked_up_again():
     play(story, ConnectionLost("broken"), *[ConnectionLost("away")] * 11, listed())
 
 
+def test_a_list_of_nothing_in_particular_is_not_the_end_of_an_object():
+    """Such as an aggregated API's, that a proxy has mixed up: the object would be waited for until it is given up."""
+
+    async def story(world: World) -> None:
+        world.show(START)
+        await world.act(world.door.update(PODS, "ns", "p", doc("5")))
+        with pytest.raises(Unreadable, match="without a resourceVersion"):
+            await world.shown()
+        assert await world.shown()
+
+    nothing: Answer = (200, {"kind": "FlunderList", "items": None})
+    play(story, ConnectionLost("broken"), nothing, listed(doc("5")))
+
+
 @pytest.mark.parametrize(
     ("cached", "requests"), [(False, 2), (True, 1)], ids=["the cache does not have it", "the cache has it"]
 )
