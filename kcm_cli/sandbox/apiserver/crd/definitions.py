@@ -29,12 +29,13 @@ def default_definition(doc: Tree) -> None:
         service["port"] = 443
     status = doc.get("status")
     storage = _storage(doc)
-    if storage and status is not None and not status.get("storedVersions"):
+    if storage is not None and status is not None and not status.get("storedVersions"):
         status["storedVersions"] = [storage]
 
 
-def _storage(doc: Tree) -> str:
-    return next((one.get("name") or "" for one in doc["spec"].get("versions") or () if one.get("storage")), "")
+def _storage(doc: Tree) -> str | None:
+    """The name of the stored version, which is empty for one without a name; None where there is none."""
+    return next((one.get("name") or "" for one in doc["spec"].get("versions") or () if one.get("storage")), None)
 
 
 def _prepare_create(doc: Tree) -> None:
@@ -46,7 +47,7 @@ def _prepare_create(doc: Tree) -> None:
 def _store(doc: Tree) -> None:
     storage, status = _storage(doc), doc["status"]
     known = status.get("storedVersions") or []
-    if storage and storage not in known:
+    if storage is not None and storage not in known:
         status["storedVersions"] = [*known, storage]
 
 
