@@ -86,6 +86,7 @@ lock: ## renew the lock file; no download address is recorded in it
 	grep -oE '^[A-Za-z0-9_.-]+==[^ ]+' $(LOCK) > $(VENV)/lock/pins
 	$(VENV)/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header -c $(VENV)/lock/pins pyproject.toml -o configs/runtime.lock
+	sed -i '/^ *#   -c /d' configs/runtime.lock
 
 docs: $(READY) ## docs/flags.md and configs/kcm-config.yaml, from the declarations
 	$(BIN)/python -m kcm_cli.cli.docs
