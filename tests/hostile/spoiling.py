@@ -1,5 +1,6 @@
 """What a proxy between the manager and its API server does to JSON."""
 
+import copy
 import json
 import random
 import zlib
@@ -72,7 +73,7 @@ def past_validation(obj: Tree, share: float, seed: int) -> Tree:
         for step in path[:-1]:
             parent = parent[step] if _has(parent, step) else None
         if _has(parent, path[-1]):
-            parent[path[-1]] = rng.choice(WORDS)
+            parent[path[-1]] = copy.deepcopy(rng.choice(WORDS))  # the next spot may be within it
     made["neverHeardOf"] = {"a": None}
     return made
 
