@@ -16,7 +16,7 @@ def bad_request(message: str) -> ApiError:
 
 
 def unauthorized() -> ApiError:
-    """401: credentials were given and nobody knows them."""
+    """401: the credentials are not recognized."""
     return ApiError(401, "Unauthorized", "Unauthorized")
 
 

@@ -14,7 +14,7 @@ from kcm_cli.machinery import labels
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.runtime.informer import Informer
-from kcm_cli.sandbox.nodes.script import PREFIX
+from kcm_cli.sandbox.nodes.script import PREFIX, number_of, seconds_of
 from kcm_cli.sandbox.views import Keyed, SimulatedPod
 
 LABEL, VALUE = f"{PREFIX}rule", "pods"
@@ -26,6 +26,11 @@ WORDS = frozenset({
     "stop-time", "cpu", "memory", "logs", "exec", "exec-code", "forward",
 })  # fmt: skip
 """What a rule can say; behind each one there may be ``.CONTAINER``."""
+_FORMS: Mapping[str, Callable[[str], object]] = {
+    **dict.fromkeys(("start-delay", "ready-delay", "run-time", "stop-time"), seconds_of),
+    **dict.fromkeys(("exit-code", "restarts", "exec-code"), number_of),
+}
+"""What reads the values that are not just text; empty ones count as absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +44,15 @@ class Rule:
 
     def __post_init__(self) -> None:
         """Raises ValueError."""
-        for word in self.words:
-            if word.partition(".")[0] not in WORDS:
+        for word, value in self.words.items():
+            name = word.partition(".")[0]
+            if name not in WORDS:
                 raise ValueError(f'"{word}" is none of: {", ".join(sorted(WORDS))}')
+            try:
+                if value and name in _FORMS:
+                    _FORMS[name](value)
+            except FormatError as error:
+                raise ValueError(f"{word}: {error}") from None
         try:
             object.__setattr__(self, "chosen", labels.parse(self.selector))
         except FormatError as error:
@@ -53,7 +64,15 @@ class Rule:
 
 def rules_of(found: object) -> tuple[Rule, ...]:
     """Read one rule, or a list of them, as YAML has them: selector, namespace and words. Raises ValueError."""
-    return tuple(map(_rule, found if isinstance(found, list) else [found]))
+    if not isinstance(found, list):
+        return (_rule(found),)
+    rules = []
+    for number, item in enumerate(found, 1):
+        try:
+            rules.append(_rule(item))
+        except ValueError as error:
+            raise ValueError(f"rule {number}: {error}") from None
+    return tuple(rules)
 
 
 def _rule(found: object) -> Rule:

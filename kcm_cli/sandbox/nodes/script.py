@@ -25,6 +25,7 @@ PULL_ERROR = "pull-error"
 FAILING_PROBES = "failing-probes"
 NEVER = "never"
 PAUSE = "pause"
+_LARGEST = 2**31 - 1
 SHORT_RUN_S = 1.0
 """How long a container runs that is meant to end and does not say when, and a program at least."""
 
@@ -309,6 +310,18 @@ def _covers(rule: RestartRule, code: int) -> bool:
     return codes is not None and (code in codes.values) == (codes.operator == "In")
 
 
+def seconds_of(text: str) -> float:
+    """Seconds of a duration such as ``1m30s``; infinite for ``never``. Raises FormatError."""
+    return math.inf if text == NEVER else max(0.0, parse_duration(text))
+
+
+def number_of(text: str) -> int:
+    """A number from 0 to the largest exit code that the API takes. Raises FormatError."""
+    if text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST)) and int(text) <= _LARGEST:
+        return int(text)
+    raise FormatError(f"{text!r} is not a whole number from 0 to {_LARGEST}")
+
+
 class _Wishes:
     """Annotations by name and container. A scope is a container's name; with ``*`` the pod's value holds, too."""
 
@@ -329,10 +342,8 @@ class _Wishes:
         text = self.text(name, scope)
         if not text:
             return default
-        if text == NEVER:
-            return math.inf
         try:
-            return max(0.0, parse_duration(text))
+            return seconds_of(text)
         except FormatError as error:
             self._complain(name, str(error))
             return default
@@ -341,10 +352,11 @@ class _Wishes:
         text = self.text(name, scope)
         if not text:
             return None
-        if text.isascii() and text.isdigit():
-            return int(text)
-        self._complain(name, f"{text!r} is not a whole number")
-        return None
+        try:
+            return number_of(text)
+        except FormatError as error:
+            self._complain(name, str(error))
+            return None
 
     def _complain(self, name: str, why: str) -> None:
         problem = f"{PREFIX}{name}: {why}"

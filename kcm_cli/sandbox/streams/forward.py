@@ -133,8 +133,9 @@ class _Forwarder:
                     self.errors[request] = stream
                 elif headers.get("streamtype") == "data":
                     self.pipes[stream] = Pipe()
-                    port = headers.get("port", "")
-                    group.create_task(self._link(stream, int(port) if port.isdigit() else 0, request))
+                    text = headers.get("port", "")
+                    port = int(text) if len(text) <= 5 and text.isascii() and text.isdigit() else 0
+                    group.create_task(self._link(stream, port, request))
             case spdy.Data(stream, data, end):
                 pipe = self.pipes.get(stream)
                 if pipe is not None:

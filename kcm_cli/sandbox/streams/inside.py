@@ -18,6 +18,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.errors import bad_request
@@ -28,7 +29,7 @@ from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.made_up import MadeUp
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.nodes import programs
-from kcm_cli.sandbox.nodes.script import PREFIX, program_of
+from kcm_cli.sandbox.nodes.script import PREFIX, number_of, program_of
 from kcm_cli.sandbox.streams import forward, remote, websocket
 from kcm_cli.sandbox.streams.log_lines import TRUE, LogOptions, whole_lines
 from kcm_cli.sandbox.streams.remote import Console, Wanted
@@ -211,9 +212,9 @@ class Inside:
     def _program(self, pod: "_Pod", name: str, command: tuple[str, ...]) -> remote.Program:
         """What answers. Raises ApiError where nothing does."""
         function = _last(self.given.commands, pod.key, name)
-        text, code = pod.wish(EXEC, name), pod.wish(EXEC_CODE, name) or ""
-        known = None
-        if function is None and text is None and not code:
+        text, wished = pod.wish(EXEC, name), pod.wish(EXEC_CODE, name) or ""
+        code, known = _code(wished), None
+        if function is None and text is None and not wished:
             if not command:
                 lines = self._lines(pod, name)
                 known = None if lines is None else programs.Outcome(0.0, 0, output=_spans(lines))
@@ -234,7 +235,7 @@ class Inside:
             elif known is not None:
                 return _ended(await self._played(known, console))
             else:
-                answer = Output(text or "", "", int(code) if code.isdigit() else 0)
+                answer = Output(text or "", "", code)
             found = answer if isinstance(answer, Output) else Output(answer or "")
             await console.write(_bytes(found.stdout))
             await console.write(_bytes(found.stderr), error=True)
@@ -362,6 +363,13 @@ def _end(store: Store, pod: _Pod, name: str) -> datetime | None:
     return _UNSEEN if found is None else found.finished
 
 
+def _code(text: str) -> int:
+    try:
+        return number_of(text)
+    except FormatError:
+        return 0
+
+
 def _spans(lines: Sequence[tuple[float, str]]) -> tuple[tuple[float, str], ...]:
     return tuple((0.0, f"{text}\n") for _, text in lines)
 
@@ -406,6 +414,6 @@ def _is_made_up(known: MadeUp, host: str) -> bool:
 def _ports(values: Iterator[str]) -> Iterator[int]:
     for value in values:
         for text in value.split(","):
-            if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+            if not (len(text) <= 5 and text.isascii() and text.isdigit() and 0 < int(text) < 65536):
                 raise bad_request(f"unable to parse {text!r} as a port")
             yield int(text)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.sandbox.nodes.script import PREFIX
+from kcm_cli.sandbox.nodes.script import PREFIX, number_of
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
 
 CPU, MEMORY = "cpu", "memory"
@@ -101,12 +101,13 @@ def _figure(name: str, container: SimulatedContainer, holders: Sequence[Holder],
 
 
 def _percent(name: str, text: str, container: SimulatedContainer) -> int | None:
-    share = text[:-1]
-    if not (share.isascii() and share.isdigit()):
+    try:
+        share = number_of(text[:-1])
+    except FormatError:
         return None
     requests = container.resources.requests if container.resources is not None else None
     asked = _amount(name, (requests or {}).get(name, ""))
-    return None if asked is None else asked * int(share) // 100
+    return None if asked is None else asked * share // 100
 
 
 def _amount(name: str, text: str) -> int | None:

@@ -102,5 +102,5 @@ def test_rules_come_from_a_file(tmp_path: Path) -> None:
     command, problems = read(["--rules", str(file)])
     assert (command.options.rules, problems) == ((Rule({"exit-code": "3"}, "app=web"),), [])
     file.write_text("- {exitcode: 3}\n")
-    assert read(["--rules", str(file)])[1][0].startswith(f'--rules: {file}: "exitcode" is none of')
+    assert read(["--rules", str(file)])[1][0].startswith(f'--rules: {file}: rule 1: "exitcode" is none of')
     assert read(["--rules", "/nowhere"])[1] == ["--rules: cannot read /nowhere: No such file or directory"]

@@ -1,6 +1,6 @@
-"""Who sends a request: a client certificate, a static token, a service account's token, or nobody.
+"""Who sends a request: a client certificate, a static token, a service account's token, or the anonymous user.
 
-Credentials that nobody knows are refused (401); none at all is the anonymous user. An Authorization header of
+Credentials that are not recognized are refused (401); none at all is the anonymous user. An Authorization header of
 another scheme than Bearer, or without a token, is as none.
 
 upstream: apiserver pkg/authentication/{request,group,token}, pkg/kubeapiserver/authenticator
@@ -66,10 +66,6 @@ class Authenticator:
         """Let a bearer token stand for a user."""
         self._tokens[token] = _authenticated(user)
 
-    def remove_token(self, token: str) -> None:
-        """Nobody has this bearer token any more."""
-        self._tokens.pop(token, None)
-
     def authenticate(
         self,
         headers: Mapping[str, str],
@@ -132,7 +128,7 @@ class Authenticator:
     # Certificates
 
     def _of_certificate(self, der: bytes) -> User | None:
-        """None for one without a common name. Raises ApiError for one that nobody vouches for."""
+        """None for one without a common name. Raises ApiError for one of no known CA, or not valid now."""
         known = self._certificates.get(der)
         if known is None:
             try:

@@ -74,6 +74,11 @@ def by(rule: rules.Rule) -> Check:
     return lambda new, old: rule(new, "")
 
 
+def by_spec(rule: rules.Rule) -> Check:
+    """The same by rules for the spec."""
+    return lambda new, old: rule(new.get("spec") or {}, "spec")
+
+
 def status_check(rule: rules.Rule, change: CheckUpdate = no_errors) -> CheckUpdate:
     """A change of the status: that of the metadata, rules for the status, and what holds for the change."""
     return lambda new, old: [
@@ -81,11 +86,6 @@ def status_check(rule: rules.Rule, change: CheckUpdate = no_errors) -> CheckUpda
         *rule(new.get("status") or {}, "status"),
         *change(new, old),
     ]
-
-
-def by_spec(rule: rules.Rule) -> Check:
-    """The same by rules for the spec."""
-    return lambda new, old: rule(new.get("spec") or {}, "spec")
 
 
 def no_warnings(new: Tree, old: Tree | None) -> list[str]:

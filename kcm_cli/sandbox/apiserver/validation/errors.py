@@ -83,11 +83,6 @@ def not_supported(path: str, value: object, choices: Sequence[str]) -> FieldErro
     return FieldError("FieldValueNotSupported", path, text)
 
 
-def unchosen(value: str, choices: tuple[str, ...], path: str) -> FieldError:
-    """A value that is none of the choices, or none at all."""
-    return not_supported(path, value, choices) if value else required(path)
-
-
 def duplicate(path: str, value: object, detail: str = "") -> FieldError:
     """A value that another item has already."""
     text = f"Duplicate value: {show(value)}"

@@ -40,9 +40,9 @@ def path_segment(name: str, prefix: bool = False) -> list[str]:
     return names.path_segment_prefix(name) if prefix else names.path_segment(name)
 
 
-def validate_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str = "metadata") -> Errors:
+def validate_meta(meta: Tree, namespaced: bool, rule: NameRule) -> Errors:
     """Metadata by itself, of a kind of the server's core packages: it knows the standard finalizers."""
-    return [*validate_plain_meta(meta, namespaced, rule, path), *core_finalizers(meta, path)]
+    return [*validate_plain_meta(meta, namespaced, rule), *core_finalizers(meta)]
 
 
 def validate_finalizer(name: str, path: str) -> Errors:
@@ -52,10 +52,10 @@ def validate_finalizer(name: str, path: str) -> Errors:
         yield errors.invalid(path, name, _NOT_STANDARD)
 
 
-def core_finalizers(meta: Tree, path: str = "metadata") -> Errors:
+def core_finalizers(meta: Tree) -> Errors:
     """The finalizers of such a kind."""
     return [
-        errors.invalid(f"{path}.finalizers[{index}]", name, _NOT_STANDARD)
+        errors.invalid(f"metadata.finalizers[{index}]", name, _NOT_STANDARD)
         for index, name in enumerate(meta.get("finalizers") or ())
         if "/" not in name and name not in STANDARD_FINALIZERS
     ]
@@ -169,9 +169,9 @@ _REST = rules.fields(
 )
 
 
-def validate_meta_update(new: Tree, old: Tree, path: str = "metadata") -> Errors:
+def validate_meta_update(new: Tree, old: Tree) -> Errors:
     """What an update may do to metadata, of a kind of the server's core packages."""
-    return [*validate_plain_meta_update(new, old, path), *core_finalizers(new, path)]
+    return [*validate_plain_meta_update(new, old), *core_finalizers(new)]
 
 
 def validate_plain_meta_update(new: Tree, old: Tree, path: str = "metadata") -> Errors:

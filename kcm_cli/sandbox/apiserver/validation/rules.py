@@ -36,7 +36,7 @@ class Field:
     zero: whether an empty value counts as absent (Go's fields that are no pointers).
     missing: the detail of the error for an absent field; None if it may be absent.
     at: the field's name in paths, where upstream writes another one.
-    choices: takes the values that the OpenAPI data name; ``rule`` is then made from them.
+    enumerated: takes the values that the OpenAPI data name; ``rule`` is then made from them.
     """
 
     name: str
@@ -111,9 +111,9 @@ def optional(name: str, *rules: Rule, at: str = "") -> Field:
     return Field(name, every(*rules), at=at)
 
 
-def nonempty(name: str, *rules: Rule, at: str = "") -> Field:
+def nonempty(name: str, *rules: Rule) -> Field:
     """A field that is checked unless it is empty."""
-    return Field(name, every(*rules), zero=True, at=at)
+    return Field(name, every(*rules), zero=True)
 
 
 def one_of(name: str, *values: str, detail: str = "") -> Field:
@@ -137,16 +137,16 @@ def always(name: str, *rules: Rule, default: object = "", at: str = "") -> Rule:
     return check
 
 
-def each(name: str, *rules: Rule, key: str | None = None, at_key: bool = True, first: bool = False) -> Field:
+def each(name: str, *rules: Rule, key: str | None = None, first: bool = False) -> Field:
     """The items of a list, one by one (see ``items``)."""
-    return Field(name, items(*rules, key=key, at_key=at_key, first=first))
+    return Field(name, items(*rules, key=key, first=first))
 
 
 def items(*rules: Rule, key: str | None = None, at_key: bool = True, first: bool = False) -> Rule:
     """The items of a list that is the value.
 
     key: the field that no two items have in common; ``""`` is the item itself. A repeated one is an error at that
-    field, or at the item; it follows what else is wrong with the item, or comes first.
+    field, or without ``at_key`` at the item; it follows what else is wrong with the item, or comes ``first``.
     """
     rule, at = every(*rules), f".{key}" if key and at_key else ""
 

@@ -101,11 +101,6 @@ def validate_affinity(affinity: Tree, path: str, *, lenient: bool = False) -> Er
     return _affinity(lenient)(affinity, path)
 
 
-def validate_node_affinity(affinity: Tree, path: str, *, lenient: bool = False) -> Errors:
-    """Which nodes a pod needs or likes."""
-    return _node_affinity(lenient)(affinity, path)
-
-
 def validate_node_selector(selector: Tree, path: str, *, lenient: bool = False) -> Errors:
     """Terms of which one has to hold."""
     return _node_selector(lenient)(selector, path)

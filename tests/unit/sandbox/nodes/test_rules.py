@@ -110,6 +110,12 @@ def test_rules_are_read_from_yaml() -> None:
         ({"exit-code": True}, "exit-code: True is no text"),
         ({"run-time": 1.5}, "run-time: 1.5 is no text"),
         ({3: "x"}, '"3" is none of'),
+        ({"ready-delay.main": "soon"}, 'ready-delay.main: time: invalid duration "soon"'),
+        ({"run-time": 3}, "run-time: time: "),
+        ({"exit-code": -1}, "exit-code: '-1' is not a whole number"),
+        ({"exec-code": "²"}, "exec-code: '²' is not a whole number"),
+        ({"restarts": "9" * 5000}, "is not a whole number from 0 to 2147483647"),
+        ([{"run-time": ""}, {"run-time": "never"}, {"restarts": "x"}], "rule 3: restarts: 'x' is not"),
     ],
 )
 def test_what_is_no_rule_is_refused(found: object, why: str) -> None:
