@@ -4,7 +4,7 @@ The leading loop jumps only when all loops are at rest: none has anything ready,
 thread works for one of them (``run_in_executor``, ``asyncio.to_thread``). It never jumps past a timer of any of them:
 callbacks of all loops run in the order of their times.
 
-Not covered: threads that nobody awaits, other processes, and what a loop asks of other machines.
+Not covered: threads that are not awaited, other processes, and what a loop asks of other machines.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _OUT_OF_QUEUE = 0x5411
 """SIOCOUTQ of Linux: how many bytes of a socket its peer's kernel has not taken yet."""
 _REAL = RealClock()
 _MOST_S = 0.2
-"""So much real time at most is given to bytes that nobody takes."""
+"""So much real time at most is given to bytes that are not read."""
 
 
 def unsent(loop: asyncio.AbstractEventLoop) -> bool:

@@ -23,7 +23,7 @@ _ADMITTING = tuple(
 
 
 class Heartbeats:
-    """Does what a kubelet's patch of ``spec.renewTime`` does, where nothing else could come of it."""
+    """Does what a kubelet's patch of ``spec.renewTime`` does, where nothing else sees or changes that request."""
 
     def __init__(self, store: Store, api: ApiServer) -> None:
         self._store = store
@@ -48,7 +48,7 @@ class Heartbeats:
         return True
 
     def _seen(self) -> bool:
-        """Whether anybody might want to see the request, or have a say in it."""
+        """Whether a recording, a fault, a webhook or a policy may see the request or change it."""
         return bool(self._api.interceptors or self._api.faults.all) or any(map(self._store.count, _ADMITTING))
 
 

@@ -292,7 +292,7 @@ class HostedSandbox:
 
         Returns when the controllers have nothing to add: time moves on by some seconds where faults have cut their
         watches off. Leases, and what nodes say of themselves, go on as they are.
-        Raises SandboxError where somebody (an operator that still runs) makes others again and again.
+        Raises SandboxError where a client (an operator that still runs) keeps writing others.
         """
         for tried in range(_RESETS):
             writes = self.run(lambda: self._restore(snapshot))
@@ -423,7 +423,7 @@ class HostedSandbox:
         try:
             with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
                 runner.run(self._live())
-        except BaseException as error:  # noqa: BLE001 - told to whoever waits, on another thread
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
             self._error = error
         finally:
             self._started.set()

@@ -76,7 +76,7 @@ def joined(there: Doc, ours: Doc) -> Doc:
 
 
 def write(path: Path, config: Doc) -> None:
-    """Write a file that its owner alone can read, in one step: nobody sees half of it. Raises OSError."""
+    """Write a file that its owner alone can read, atomically. Raises OSError."""
     target = path.resolve()
     if target.exists() and not os.access(target, os.W_OK):  # replacing it would need the folder's leave only
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))

@@ -1,4 +1,4 @@
-"""What is in a cluster, as text for somebody whose test has failed: the tables that kubectl shows, and the Events."""
+"""What is in a cluster, as text for a test that has failed: the tables that kubectl shows, and the Events."""
 
 from collections.abc import Iterator, Sequence
 

@@ -191,7 +191,7 @@ class Sandbox:
         kubeconfig.join(self.kubeconfig, self._document(kubeconfig.CLUSTER, user))
 
     def write_user_kubeconfig(self, path: Path, user: str, token: str, namespace: str = "") -> None:
-        """Write a kubeconfig of somebody with a bearer token. ``namespace``: of the context. Raises OSError."""
+        """Write the kubeconfig of a user with a bearer token. ``namespace``: of the context. Raises OSError."""
         doc: Any = self._document(user, {"token": token})
         if namespace:
             doc["contexts"][0]["context"]["namespace"] = namespace

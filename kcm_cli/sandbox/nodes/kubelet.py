@@ -342,7 +342,7 @@ class Kubelets:
             life.reported, life.conditions, life.version = status, conditions, answer
 
     async def _write(self, pod: SimulatedPod, status: Doc) -> str | None:
-        """The version of the pod with this status; None where there is no such pod any more."""
+        """The version of the pod with this status; None for a pod that no longer exists."""
         body: Doc = {"metadata": {"uid": pod.uid}, "status": _whole_conditions(status)}
         try:
             answer = await self._client.patch(
@@ -426,8 +426,7 @@ def _whole_conditions(status: Doc) -> Doc:
 
 
 def _contradicted(pod: SimulatedPod, life: Life) -> bool:
-    """Whether somebody else has said something else of the pod since it was reported, as is done while a node is
-    silent."""
+    """Whether another client has changed what was reported of the pod, as is done while a node sends no heartbeats."""
     if not _is_newer(pod.metadata.resource_version, life.version) or life.reported is None:
         return False
     told = {c.type: (c.status, c.reason, c.message) for c in pod.status.conditions}

@@ -31,7 +31,7 @@ from kcm_cli.sandbox.views import (
 
 INVALID_IMAGE, CONFIG_ERROR = "InvalidImageName", "CreateContainerConfigError"
 _ROOT_CA = "kube-root-ca.crt"
-"""In every pod; without a manager nobody makes it, and pods run all the same."""
+"""In every pod; without a manager it does not exist, and pods run all the same."""
 _NAME = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])"
 _IMAGE = re.compile(

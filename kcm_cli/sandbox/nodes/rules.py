@@ -35,7 +35,7 @@ _FORMS: Mapping[str, Callable[[str], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that no object has. ``namespace``: an empty one is all. ``words``: values by names of ``WORDS``."""
+    """A rule that is in no ConfigMap. ``namespace``: an empty one is all. ``words``: values by names of ``WORDS``."""
 
     words: Mapping[str, str]
     selector: str = ""
@@ -92,8 +92,8 @@ def _text(name: object, value: object) -> str:
 
 
 class Rules:
-    """Follows the ConfigMaps. ``changed`` is called with the namespace whose pods are told something else, which is
-    empty for all. ``given``: more rules, those that come first count.
+    """Follows the ConfigMaps. ``changed`` is called with the namespace whose pods have other annotations now, an empty
+    one for all. ``given``: more rules, in the order in which they count.
     """
 
     def __init__(
@@ -108,16 +108,16 @@ class Rules:
         """The pod's own, and what rules add to them."""
         if not self._rules and not self._given:
             return pod.annotations
-        told: dict[str, str] = {}
+        added: dict[str, str] = {}
         for rule in self._of(pod):
             for name, value in (rule.data or {}).items():
                 if name != SELECTOR and isinstance(value, str):
-                    told.setdefault(f"{PREFIX}{name}", value)
+                    added.setdefault(f"{PREFIX}{name}", value)
         for given in self._given:
             if given.applies(pod):
                 for name, value in given.words.items():
-                    told.setdefault(f"{PREFIX}{name}", value)
-        return {**told, **pod.annotations} if told else pod.annotations
+                    added.setdefault(f"{PREFIX}{name}", value)
+        return {**added, **pod.annotations} if added else pod.annotations
 
     def _of(self, pod: SimulatedPod) -> Iterator[Keyed]:
         for namespace in dict.fromkeys((pod.namespace, EVERYWHERE)):

@@ -108,7 +108,7 @@ class Recorder:
             try:
                 await self._client.patch(EVENTS, namespace, emitted.name, series, content_type=STRATEGIC_MERGE)
                 return
-            except NotFound:  # somebody has deleted it
+            except NotFound:  # it was deleted
                 pass
         await self._client.create(EVENTS, namespace, {**self._doc(emitted, namespace), **series})
 

@@ -38,6 +38,7 @@ def measured(*pods, owner: dict[str, str] | None = None):
         pytest.param({"cpu": "80%", "memory": "50%"}, {"cpu": "160000000n", "memory": "51200Ki"}, id="shares"),
         pytest.param({"cpu": "0", "memory": "0"}, {"cpu": "0", "memory": "0"}, id="nothing"),
         pytest.param({"cpu": "much", "memory": "x%"}, {"cpu": "1000000n", "memory": "16384Ki"}, id="nonsense"),
+        pytest.param({"cpu": "9" * 5000 + "%"}, {"cpu": "1000000n", "memory": "16384Ki"}, id="huge"),
         pytest.param({"cpu__c": "1", "cpu": "2"}, {"cpu": "1000000000n", "memory": "16384Ki"}, id="by container"),
         pytest.param({"cpu__d": "1"}, {"cpu": "1000000n", "memory": "16384Ki"}, id="other container"),
     ],
