@@ -56,7 +56,7 @@ class Incoming:
         self._connection = connection
 
     async def read(self) -> bytes:
-        """What has come since; empty at the end. Raises ConnectionError (Lost, HeadTooLarge) or HttpParserError."""
+        """More of the body; empty at its end. Raises ConnectionError (Lost, HeadTooLarge) or HttpParserError."""
         while not self.chunks:
             if self._failure is not None:
                 raise self._failure

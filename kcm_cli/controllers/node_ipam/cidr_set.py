@@ -16,7 +16,10 @@ _LABELS = ("clusterCIDR",)
 
 
 class RangeMetrics:
-    """Of one range."""
+    """Of one range. The misspelt name of one is upstream's.
+
+    upstream: pkg/controller/nodeipam/ipam/cidrset/metrics.go
+    """
 
     def __init__(self, registry: Registry, cluster_cidr: str) -> None:
         self._size = 1

@@ -109,7 +109,7 @@ def plan(snapshot: Snapshot, now: datetime) -> AutoscalerPlan:
     start = start.with_condition(now, ABLE, "True", "SucceededGetScale", text)
     if needs_metrics(hpa, scale, snapshot.features):
         return _by_metrics(start, scale, now)
-    if current != 0 or _may_wake(hpa, snapshot.features):
+    if current != 0:
         if current <= hpa.spec.max_replicas:
             return replace(start, replicas=least, reason=_BELOW_MINIMUM)
         reason = "Current number of replicas above Spec.MaxReplicas"
