@@ -6,9 +6,9 @@ upstream: pkg/controller/clusterroleaggregation
 from kcm_cli.api.rbac import CLUSTER_ROLES, ClusterRole
 from kcm_cli.api.resource import Undecodable
 from kcm_cli.controllers.clusterrole_aggregation import plan
+from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
-from kcm_cli.planning.actions import APPLY
 
 WORKERS = 5
 MANAGER = "clusterrole-aggregation-controller"
@@ -26,10 +26,9 @@ class AggregationController:
         role = self._roles.get(key)
         if role is None or role.aggregation_rule is None:
             return
-        applied = plan.plan(role, self._roles, complete=not self._roles.unseen())
-        if applied is not None:
-            query = (("fieldManager", MANAGER), ("force", "true"))
-            await self._client.patch(CLUSTER_ROLES, "", key, applied, content_type=APPLY, query=query)
+        patch = plan.plan(role, self._roles, complete=not self._roles.unseen())
+        if patch is not None:
+            await writes.apply(self._client, patch, MANAGER)
 
     def changed(self, role: ClusterRole) -> Keys:
         """All aggregated roles; this one may have become one of them."""

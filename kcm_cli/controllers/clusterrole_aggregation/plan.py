@@ -5,14 +5,15 @@ upstream: pkg/controller/clusterroleaggregation/clusterroleaggregation_controlle
 
 from collections.abc import Iterable
 
-from kcm_cli.api.rbac import ClusterRole
+from kcm_cli.api.rbac import CLUSTER_ROLES, ClusterRole
 from kcm_cli.machinery.codec import Doc, encode
 from kcm_cli.machinery.labels import from_label_selector
+from kcm_cli.planning.actions import APPLY, Patch
 
 _FIELDS = ("apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs")
 
 
-def plan(role: ClusterRole, all_roles: Iterable[ClusterRole], *, complete: bool) -> Doc | None:
+def plan(role: ClusterRole, all_roles: Iterable[ClusterRole], *, complete: bool) -> Patch | None:
     """What is applied to an aggregated ClusterRole; None if it has these rules already.
 
     complete: all roles could be decoded; else no rule is taken away. Raises FormatError for a selector that cannot
@@ -21,7 +22,7 @@ def plan(role: ClusterRole, all_roles: Iterable[ClusterRole], *, complete: bool)
     rules = rules_of(role, all_roles)
     if not complete:
         rules = kept(role, rules)
-    return None if same(role, rules) else applied(role, rules)
+    return None if same(role, rules) else Patch(CLUSTER_ROLES, "", role.name, applied(role, rules), APPLY)
 
 
 def rules_of(role: ClusterRole, all_roles: Iterable[ClusterRole]) -> list[Doc]:

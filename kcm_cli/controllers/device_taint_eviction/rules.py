@@ -1,4 +1,4 @@
-"""Tells in the status of DeviceTaintRules how far their evictions are (gate DRADeviceTaintRules).
+"""Writes the progress of evictions into the status of DeviceTaintRules (gate DRADeviceTaintRules).
 
 At most once in PERIOD_S for one state of a rule, and only where it says something new.
 
@@ -15,11 +15,12 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.device_taint_eviction import plan
 from kcm_cli.controllers.device_taint_eviction.plan import Counts, Evictions, RuleId
 from kcm_cli.controllers.device_taint_eviction.taints import Taints, allocated
+from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time, parse_time
-from kcm_cli.planning.actions import APPLY
 from kcm_cli.planning.conditions import find
+from kcm_cli.planning.status import applied_status
 from kcm_cli.runtime.store import Store
 
 PERIOD_S = 10.0
@@ -39,7 +40,7 @@ class RuleStatus:
         groups: bool,
     ) -> None:
         self._client, self._clock = client, clock
-        self._query = (("fieldManager", manager), ("force", "true"))
+        self._manager = manager
         self._pods, self._claims, self._groups = pods, claims, groups
         self.evicted: Counter[RuleId] = Counter()
 
@@ -72,15 +73,8 @@ class RuleStatus:
 
     async def _apply(self, rule: DeviceTaintRule, condition: Condition, now: str) -> None:
         status: Doc = {**msgspec.to_builtins(condition), "lastTransitionTime": now}
-        body: Doc = {
-            "apiVersion": DEVICE_TAINT_RULES.api_version,
-            "kind": DEVICE_TAINT_RULES.kind,
-            "metadata": {"name": rule.name, "uid": rule.uid},
-            "status": {"conditions": [{"message": "", **status}]},
-        }
-        await self._client.patch(
-            DEVICE_TAINT_RULES, "", rule.name, body, content_type=APPLY, subresource="status", query=self._query
-        )
+        patch = applied_status(DEVICE_TAINT_RULES, rule, {"conditions": [{"message": "", **status}]})
+        await writes.apply(self._client, patch, self._manager)
 
 
 def _is_current(rule: DeviceTaintRule, condition: Condition) -> bool:
