@@ -33,7 +33,7 @@ SOCKS = {
     "wants another method": ([b"\x05\x01", STALL], "the proxy refused: Unexpected SOCKS authentication method"),
     "wants a method that there is not": ([b"\x05\x77", STALL], "the proxy refused: Invalid authentication method"),
     "replies garbage": ([b"\x05\x00", b"\xff" * 40, STALL], "the proxy refused"),
-    "has an unknown address": ([b"\x05\x00", b"\x05\x00\x00\x09" + bytes(40), STALL], "the proxy refused|no conn"),
+    "has an unknown address": ([b"\x05\x00", b"\x05\x00\x00\x09" + bytes(40), STALL], "the proxy refused"),
     "grants and speaks no TLS": ([b"\x05\x00", GRANTED, b"garbage" * 10, STALL], "TLS handshake failed"),
 }
 HTTP = {
@@ -95,10 +95,13 @@ async def serving_proxy(proxy):
         running.close()
 
 
-@pytest.fixture(autouse=True)
-def short(monkeypatch):
-    for module in (dialing, reasons, session):
-        monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", 0.4)
+@pytest.fixture
+def wait_at_most(monkeypatch):
+    def wait(seconds):
+        for module in (dialing, reasons, session):
+            monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", seconds)
+
+    return wait
 
 
 @asynccontextmanager
@@ -118,7 +121,9 @@ async def left_by_all(proxy):
         await asyncio.sleep(0.01)
 
 
-def test_a_proxy_that_makes_no_connection_is_given_up_with_a_reason(run, authority):
+def test_a_proxy_that_makes_no_connection_is_given_up_with_a_reason(run, authority, wait_at_most):
+    """Where the proxy says or does what is wrong, the reason is that, however slow the machine."""
+
     async def refused(scheme, name, steps, expected):
         async with through(scheme, steps, authority) as (made, proxy):
             with pytest.raises(Unreachable) as sent:
@@ -132,19 +137,20 @@ def test_a_proxy_that_makes_no_connection_is_given_up_with_a_reason(run, authori
             assert proxy.served == 2, (scheme, name)
 
     async def main():
-        await asyncio.gather(*(refused(*case) for case in CASES))
+        for seconds, late in ((0.4, True), (60, False)):
+            wait_at_most(seconds)
+            await asyncio.gather(*(refused(*case) for case in CASES if (case[-1] == LATE) == late))
 
     run(main())
 
 
-def test_who_waits_for_a_proxy_can_be_cancelled(run, authority, monkeypatch):
-    for module in (dialing, session):
-        monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", 60)
+def test_who_waits_for_a_proxy_can_be_cancelled(run, authority, wait_at_most):
+    wait_at_most(60)
 
     async def cancelled(scheme, name, steps, expected):
         async with through(scheme, [*(step for step in steps if step is not CLOSE), STALL], authority) as (made, proxy):
             task = asyncio.create_task(made.send(GET))
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.2)  # most are at their STALL then; on a slow machine it holds at any step before
             task.cancel()
             await asyncio.wait([task])
             await left_by_all(proxy)

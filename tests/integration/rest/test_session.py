@@ -59,12 +59,19 @@ async def session(server, files, clock=None, connections=64, most=64, metrics=NO
         await made.close()
 
 
+@asynccontextmanager
+async def connected(serving, authority):
+    """A server over TLS and a session with it."""
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=authority.path)) as made,
+    ):
+        yield server, made
+
+
 def test_a_request_goes_and_an_answer_comes(run, serving, authority, plain):
     async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
+        async with connected(serving, authority) as (server, made):
             server.answer = plain(b'{"a":1}', "201 Created", "X-Thing: 7\r\n")
             request = Request("POST", "/a b/x:y", (("q", "a=b c"),), {"user-agent": "kcm", "accept": "x"}, b"body")
             response = await made.send(request)
@@ -193,10 +200,7 @@ async def read(made):
 
 def test_a_watch_ends_when_the_server_ends_it(run, serving, authority):
     async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
+        async with connected(serving, authority) as (server, made):
             server.answer = ending
             assert await read(made) == b'{"type":"ADDED"}\n{}\n'
 
@@ -205,10 +209,7 @@ def test_a_watch_ends_when_the_server_ends_it(run, serving, authority):
 
 def test_a_watch_that_breaks_tells_so(run, serving, authority):
     async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
+        async with connected(serving, authority) as (server, made):
             server.answer = breaking
             with pytest.raises(ConnectionLost):
                 await read(made)
@@ -236,7 +237,8 @@ def test_watches_do_not_starve_requests_and_close_when_left(run, serving, author
 
 
 async def silent(asked, writer):
-    await asyncio.sleep(20)
+    """Never answers: its connection is closed first, or its task cancelled with the loop."""
+    await asyncio.Event().wait()
 
 
 async def hang_up(asked, writer):
@@ -259,10 +261,7 @@ BROKEN = {
 @pytest.mark.parametrize(("answer", "kind", "text"), BROKEN.values(), ids=BROKEN.keys())
 def test_no_answer_is_a_transport_error(run, serving, authority, answer, kind, text):
     async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
+        async with connected(serving, authority) as (server, made):
             server.answer = answer
             with pytest.raises(kind, match=text) as raised:
                 await made.send(Request("POST", "/api", body=b"{}", timeout_s=0.1))
@@ -502,10 +501,7 @@ async def hurried(asked, writer):
 
 def test_interim_answers_are_passed_over_and_repeated_headers_joined(run, serving, authority):
     async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
+        async with connected(serving, authority) as (server, made):
             server.answer = hurried
             for _ in range(2):
                 response = await made.send(POST)
@@ -524,10 +520,7 @@ async def until_close(asked, writer):
 
 def test_a_body_may_end_with_its_connection(run, serving, authority):
     async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
+        async with connected(serving, authority) as (server, made):
             server.answer = until_close
             assert (await made.send(POST)).body == b"all of it"
             assert await read(made) == b"all of it"
@@ -542,10 +535,7 @@ async def nonsense(asked, writer):
 
 def test_what_is_no_answer_is_a_lost_connection(run, serving, authority, plain):
     async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
+        async with connected(serving, authority) as (server, made):
             server.answer = nonsense
             with pytest.raises(ConnectionLost, match="connection lost: "):
                 await made.send(POST)
@@ -569,10 +559,7 @@ def closing_once(plain):
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 def test_a_kept_connection_that_is_closed_is_replaced(run, serving, authority, plain, method):
     async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
+        async with connected(serving, authority) as (server, made):
             server.answer = closing_once(plain)
             await made.send(GET)
             assert (await made.send(Request(method, "/api"))).status == 200
@@ -584,10 +571,7 @@ def test_a_kept_connection_that_is_closed_is_replaced(run, serving, authority, p
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
 def test_what_may_not_happen_twice_is_sent_once(run, serving, authority, plain, method):
     async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
+        async with connected(serving, authority) as (server, made):
             server.answer = closing_once(plain)
             await made.send(GET)
             with pytest.raises(ConnectionLost):
@@ -599,10 +583,7 @@ def test_what_may_not_happen_twice_is_sent_once(run, serving, authority, plain, 
 
 def test_a_request_given_up_takes_its_connection_along(run, serving, authority, plain):
     async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
+        async with connected(serving, authority) as (server, made):
             server.answer = silent
             given_up = asyncio.create_task(made.send(GET))
             while not server.asked:
@@ -626,10 +607,7 @@ async def flood(asked, writer):
 
 def test_a_stream_that_nobody_reads_holds_its_server_back(run, serving, authority, plain):
     async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
+        async with connected(serving, authority) as (server, made):
             server.answer, flood.sent = flood, -1
             async with made.stream(GET) as stream:
                 before = -2
@@ -649,10 +627,7 @@ def test_a_stream_that_nobody_reads_holds_its_server_back(run, serving, authorit
 
 def test_a_header_that_cannot_be_sent_is_named(run, serving, authority):
     async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
+        async with connected(serving, authority) as (server, made):
             with pytest.raises(Unreachable, match="header authorization .*line break"):
                 await made.send(Request("GET", "/api", headers={"authorization": "Bearer a\r\nx: y"}))
             assert not server.asked
@@ -689,10 +664,7 @@ def test_headers_without_end_are_not_collected(run, serving, authority, part, pl
             await asyncio.sleep(0)
 
     async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
+        async with connected(serving, authority) as (server, made):
             server.answer = endless
             with pytest.raises(ConnectionLost, match="the headers of the answer are longer than"):
                 await made.send(POST)
@@ -714,7 +686,8 @@ def test_a_name_is_looked_up_once_for_all_who_wait_and_holds_nobody_up(run, auth
         files = TLSFiles(ca_file=authority.path)
         made = Session(Access("https://api.nowhere.example", files), LoopClock())
         tasks = [asyncio.create_task(made.send(GET)) for _ in range(20)]
-        await asyncio.sleep(0.05)
+        while not asked:
+            await asyncio.sleep(0)
         tasks[0].cancel()
         await asyncio.wait(tasks[:1])
         answer.set()
@@ -740,16 +713,10 @@ def test_a_name_that_is_none_is_no_crash(run, authority):
 
 
 def test_a_watch_whose_answer_does_not_begin_is_given_up(run, serving, authority, monkeypatch):
-    async def mute(asked, writer):
-        await asyncio.sleep(2)
-
     async def main():
         monkeypatch.setattr(session_module, "REQUEST_TIMEOUT_S", 0.2)
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
-            server.answer = mute
+        async with connected(serving, authority) as (server, made):
+            server.answer = silent
             with pytest.raises(TimedOut):
                 async with made.stream(GET):
                     pass
