@@ -1,4 +1,4 @@
-"""Operators under test: started on a sandbox, killed, and started anew.
+"""Operators under test: started on a sandbox, killed and restarted.
 
 An operator is one of
     async def main(kubeconfig)          runs on a loop of its own that lives in the cluster's time

@@ -9,10 +9,10 @@ _TOLD = {
     "lost": "lost the answer to {}",
     "conflict": "was refused {} with a conflict",
     "stale": "saw nothing from {} on for a while",
-    "older": "crashed after {}, and was started anew on a server that had seen nothing since the step before",
+    "older": "crashed after {}, and was restarted on a server that had seen nothing since the step before",
     "missed": "missed {} and all that followed, then had to list anew",
 }
-_OLD = "crashed after {}, and was started anew on a server that had not seen that yet"
+_OLD = "crashed after {}, and was restarted on a server that had not seen that yet"
 
 
 @dataclass(frozen=True, slots=True)

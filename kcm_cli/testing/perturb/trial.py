@@ -275,7 +275,7 @@ class Trial:
                 self._starts += 1
                 if self._reference is None or self._starts > _STARTS:
                     raise
-                self._story.append(f"({error}; it was started anew)")
+                self._story.append(f"({error}; it was restarted)")
                 one.restart()
 
     # -- the verdict
@@ -434,7 +434,7 @@ class Trial:
         def see() -> None:
             faults.add(Fault("expire", user=user, resources=(resource,), revision=self._store.revision))
             faults.remove(stale.number)
-            self._story.append("(its watch was told 410)")
+            self._story.append("(its watch got 410)")
 
         self._timers.append(self.sandbox.clock.call_later(BLIND_S, see))
 
@@ -447,7 +447,7 @@ class Trial:
         def restart() -> None:
             try:
                 one.restart()
-                self._story.append("(it was started anew)")
+                self._story.append("(it was restarted)")
                 if not one.virtual:  # the cluster's time goes on faster, and would be past what it is to see
                     with suppress(OperatorError):
                         self._await_watch(one)
