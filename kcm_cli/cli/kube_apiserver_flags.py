@@ -34,7 +34,7 @@ DONE = (
     Flag("disable-admission-plugins", STRINGS, (), "Admission plugins to turn off.", "Served"),
     Flag("enable-admission-plugins", STRINGS, (), "Admission plugins that are on by default.", "Served"),
     Flag("runtime-config", STRING_MAP, (), "API versions that are served.", "Served"),
-    Flag("feature-gates", MULTIMAP, (), "Feature gates, of the API server and the controllers.", "Served"),
+    Flag("feature-gates", MULTIMAP, (), "Feature gates of the controllers; the server keeps its own.", "Served"),
     Flag("etcd-servers", STRINGS, (), "Required, and not connected to.", "Served"),
     Flag("version", BOOL, False, "Print the version and exit.", "Served"),
     Flag("help", BOOL, False, "Show this text.", "Served", shorthand="h"),
