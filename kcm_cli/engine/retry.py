@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from kcm_cli.machinery.errors import SyncError
 
-class Pending(Exception):
+
+class Pending(SyncError):
     """What a sync waits for is not there yet: the key is retried as after an error, logged at verbosity 5 only."""
-
-    reason = "Pending"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from kcm_cli.controllers.certificatesigningrequest_approving import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning import certificate_requests
 from kcm_cli.runtime.workqueue import RetryLimiter
 
@@ -16,10 +17,8 @@ WORKERS = 5
 RETRY_S = 0.2
 
 
-class NotAllowed(Exception):
+class NotAllowed(SyncError):
     """The requester is not allowed to have the certificate yet: roles may change, so it is retried."""
-
-    reason = "NotAllowed"
 
 
 class ApprovingController:

@@ -19,15 +19,14 @@ from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.planning.actions import Patch, Path, Update, Value
 from kcm_cli.planning.revisions import POD_HASH_LABEL
 
 
-class HashCollision(Exception):
+class HashCollision(SyncError):
     """The name of a new revision is taken by another: it is made under another name by the next sync."""
-
-    reason = "HashCollision"
 
 
 @dataclass(frozen=True, slots=True)

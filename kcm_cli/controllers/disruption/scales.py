@@ -12,6 +12,7 @@ from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS
 from kcm_cli.api.core import REPLICATION_CONTROLLERS, Pod
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.meta import Object, OwnerReference, View, controller_of
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.mapper import Mapper
@@ -31,10 +32,8 @@ class Scale(Object, frozen=True, gc=False, kw_only=True):
     spec: ScaleSpec = msgspec.field(default_factory=ScaleSpec)
 
 
-class ScaleUnknown(Exception):
+class ScaleUnknown(SyncError):
     """A pod's controller cannot be found, or has no scale; the text goes into the budget's condition."""
-
-    reason = "ScaleUnknown"
 
 
 class Scales:

@@ -5,16 +5,15 @@ upstream: pkg/controller/volume/ephemeral/controller.go#handleVolume
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod, Volume
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import Create, Notice, ref_to
 from kcm_cli.planning.pod_claims import claim_name, foreign, made_for
 
 SOURCE = "ephemeral_volume"
 
 
-class NotOwner(Exception):
+class NotOwner(SyncError):
     """The claim under the name of an ephemeral volume was made for another pod."""
-
-    reason = "NotOwner"
 
 
 def ephemeral(pod: Pod) -> list[Volume]:

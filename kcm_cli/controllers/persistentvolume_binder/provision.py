@@ -20,6 +20,7 @@ from kcm_cli.controllers.persistentvolume_binder.plugins import HostPaths
 from kcm_cli.controllers.persistentvolume_binder.writes import Writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.volumes import binding
 from kcm_cli.planning.volumes.classes import class_of_claim
 from kcm_cli.planning.volumes.migration import provisioner_of
@@ -38,10 +39,8 @@ CREATE_ATTEMPTS = 5
 CREATE_PAUSE_S = 10.0
 
 
-class ProvisioningError(Exception):
+class ProvisioningError(SyncError):
     """No volume could be provisioned; an Event on the claim says so."""
-
-    reason = FAILED
 
 
 class Provisioner:

@@ -29,7 +29,7 @@ POD, POD_GROUP, CLAIM = "pod", "podgroup", "claim"
 GROUPS_GATE = "DRAWorkloadResourceClaims"
 
 
-class GroupUnknown(Exception):
+class GroupUnknown(SyncError):
     """A pod names a PodGroup that the cache does not show (yet)."""
 
     reason = "NotFound"

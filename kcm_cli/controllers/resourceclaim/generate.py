@@ -15,6 +15,7 @@ from kcm_cli.controllers.resourceclaim.plan import Snapshot
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.resource_claims import Unsupported
 from kcm_cli.rest.transport import RequestError
@@ -22,7 +23,7 @@ from kcm_cli.rest.transport import RequestError
 FIELD_MANAGER = "ResourceClaimController"
 
 
-class NoClaim(Exception):
+class NoClaim(SyncError):
     """A claim cannot be created; the text says why."""
 
     reason = "FailedResourceClaimCreation"

@@ -23,7 +23,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Scope,
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.proposals import MetricFailed, Proposal, Target, propose
 from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Features, History, Snapshot
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.errors import FormatError, SyncError
 from kcm_cli.machinery.labels import parse
 from kcm_cli.machinery.quantity import parse as parse_quantity
 from kcm_cli.machinery.times import format_time
@@ -35,10 +35,8 @@ SCALED_TO_ZERO = "ScaledToZero"
 _BELOW_MINIMUM = "Current number of replicas below Spec.MinReplicas"
 
 
-class SyncFailed(Exception):
+class SyncFailed(SyncError):
     """An autoscaler could not be followed, wholly or in part; it is tried again after the sync period."""
-
-    reason = "SyncFailed"
 
     def __init__(self, text: str, *, by_spec: bool = False) -> None:
         super().__init__(text)
