@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.testing.perturb.points import KINDS, Point, points_of
-from kcm_cli.testing.perturb.trial import Perturbed, Record, Trial, references
+from kcm_cli.testing.perturb.record import Record, references
+from kcm_cli.testing.perturb.trial import Perturbed, Trial
 
 Scenario = Callable[[Trial], None]
 """Starts operators, changes what is in the cluster, and calls ``settle`` after each change."""

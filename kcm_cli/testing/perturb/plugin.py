@@ -7,7 +7,8 @@ import pytest
 from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.testing.perturb.points import Point, kinds_of, point_of, points_of
-from kcm_cli.testing.perturb.trial import Perturbed, Record, Trial, reference_of
+from kcm_cli.testing.perturb.record import Record, reference_of
+from kcm_cli.testing.perturb.trial import Perturbed, Trial
 
 FIXTURE = "kcm_operator"
 _POINT = pytest.StashKey[Point | None]()

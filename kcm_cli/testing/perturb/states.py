@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from kcm_cli.machinery import codec
+from kcm_cli.sandbox.apiserver.errors import qualified
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.snapshots import Snapshot
 
@@ -58,7 +59,7 @@ def state_of(store: Store, base: Snapshot, namespace: str, *, uncompared: Collec
         if gvr.plural in uncompared:
             continue
         before = base.objects.get(gvr, {})
-        resource = f"{gvr.plural}.{gvr.group}" if gvr.group else gvr.plural
+        resource = qualified(gvr.group, gvr.plural)
         for stored in store.list(gvr):
             known = before.get(stored.key)
             if known is None or known.revision != stored.revision:

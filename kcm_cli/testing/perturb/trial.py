@@ -4,9 +4,8 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from kcm_cli.api.resource import GVR
@@ -21,7 +20,8 @@ from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.sandbox.operators import Operator, OperatorError, Program
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.testing.perturb.points import Point, Spot
-from kcm_cli.testing.perturb.states import UNCOMPARED, State, counts_above, differences, masked, name_of, state_of
+from kcm_cli.testing.perturb.record import Record
+from kcm_cli.testing.perturb.states import UNCOMPARED, State, counts_above, differences, name_of, state_of
 
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 BLIND_S = 30.0
@@ -42,46 +42,6 @@ _TOLD = 40
 
 class Perturbed(AssertionError):
     """An operator did not stand a perturbation; the text is the story."""
-
-
-@dataclass(slots=True)
-class Record:
-    """What a run was like."""
-
-    writes: list[Spot] = field(default_factory=list)
-    conflicting: list[Spot] = field(default_factory=list)
-    seen: list[Spot] = field(default_factory=list)
-    checkpoints: list[State] = field(default_factory=list)
-    written: Counter[str] = field(default_factory=Counter)
-    made: Counter[str] = field(default_factory=Counter)
-    late: Counter[str] = field(default_factory=Counter)
-
-
-def reference_of(first: Record, second: Record) -> Record:
-    """What two runs without perturbation have in common. Points are those of the first that the second has, too."""
-    merged = Record(
-        made=first.made | second.made, late=first.late | second.late, written=first.written | second.written
-    )
-    merged.writes = _common(first.writes, second.writes)
-    merged.conflicting = _common(first.conflicting, second.conflicting)
-    merged.seen = _common(first.seen, second.seen)
-    merged.checkpoints = [masked(*pair) for pair in zip(first.checkpoints, second.checkpoints, strict=False)]
-    return merged
-
-
-def references(run: Callable[[], Record]) -> Record:
-    """Run without perturbation until two runs have done the same, four times at most; what the last two share."""
-    first, second = run(), run()
-    for _ in range(2):
-        if set(first.writes) == set(second.writes):
-            break
-        first, second = second, run()
-    return reference_of(first, second)
-
-
-def _common(first: Sequence[Spot], second: Sequence[Spot]) -> list[Spot]:
-    known = set(second)
-    return [spot for spot in first if spot in known]
 
 
 class Trial:
@@ -355,7 +315,7 @@ class Trial:
 
     def _arrival(self, asked: Asked) -> Spot:
         info = asked.info
-        resource = f"{info.plural}.{info.group}" if info.group else info.plural
+        resource = api_errors.qualified(info.group, info.plural)
         resource = f"{resource}/{info.subresource}" if info.subresource else resource
         key = info.verb, resource, self._name(asked)
         self._arrived[key] += 1
@@ -406,7 +366,7 @@ class Trial:
             return
         self._activity += 1
         stored = event.stored
-        resource = f"{gvr.plural}.{gvr.group}" if gvr.group else gvr.plural
+        resource = api_errors.qualified(gvr.group, gvr.plural)
         name = name_of(stored.doc, stored.namespace, self.namespace)
         if event.type == "ADDED" and "*" not in name:
             self.record.made[f"{resource} {name}"] += 1
@@ -428,7 +388,7 @@ class Trial:
         if self.point is not None and self.point.kind == "stale":
             faults.add(Fault("stale", user=user, revision=revision, for_s=BLIND_S))
             return
-        resource = f"{gvr.plural}.{gvr.group}" if gvr.group else gvr.plural
+        resource = api_errors.qualified(gvr.group, gvr.plural)
         stale = faults.add(Fault("stale", user=user, resources=(resource,), revision=revision))
 
         def see() -> None:

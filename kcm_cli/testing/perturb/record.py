@@ -1,0 +1,54 @@
+"""What a run of a scenario was like, and what the runs without perturbation have in common."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kcm_cli.testing.perturb.points import Spot
+from kcm_cli.testing.perturb.states import State, masked
+
+
+@dataclass(slots=True)
+class Record:
+    """What a run was like.
+
+    writes: of the operator, those that passed; conflicting: those of them that name a resourceVersion.
+    seen: changes that its watches show. checkpoints: the state after each ``settle``, and at the end.
+    made: how often each object was created. written: how often each was changed by the operator; late: the same in the
+    quiet time at the end.
+    """
+
+    writes: list[Spot] = field(default_factory=list)
+    conflicting: list[Spot] = field(default_factory=list)
+    seen: list[Spot] = field(default_factory=list)
+    checkpoints: list[State] = field(default_factory=list)
+    written: Counter[str] = field(default_factory=Counter)
+    made: Counter[str] = field(default_factory=Counter)
+    late: Counter[str] = field(default_factory=Counter)
+
+
+def reference_of(first: Record, second: Record) -> Record:
+    """What two runs without perturbation have in common. Points are those of the first that the second has, too."""
+    merged = Record(
+        made=first.made | second.made, late=first.late | second.late, written=first.written | second.written
+    )
+    merged.writes = _common(first.writes, second.writes)
+    merged.conflicting = _common(first.conflicting, second.conflicting)
+    merged.seen = _common(first.seen, second.seen)
+    merged.checkpoints = [masked(*pair) for pair in zip(first.checkpoints, second.checkpoints, strict=False)]
+    return merged
+
+
+def references(run: Callable[[], Record]) -> Record:
+    """Run without perturbation until two runs have done the same, four times at most; what the last two share."""
+    first, second = run(), run()
+    for _ in range(2):
+        if set(first.writes) == set(second.writes):
+            break
+        first, second = second, run()
+    return reference_of(first, second)
+
+
+def _common(first: Sequence[Spot], second: Sequence[Spot]) -> list[Spot]:
+    known = set(second)
+    return [spot for spot in first if spot in known]
