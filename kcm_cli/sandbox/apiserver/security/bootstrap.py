@@ -36,16 +36,15 @@ def bootstrap_objects(
     port: int = 443,
     service_ranges: Sequence[str] = (SERVICE_RANGE,),
     today: str = "",
-    gates: frozenset[str] = frozenset(),
 ) -> list[Doc]:
     """In the order in which they can be created.
 
     client_ca: PEM, for the authentication ConfigMap. address, port: where the server is reached; without an
     address there are no endpoints. service_ranges: as in ``Settings``. today: the date from which uses of old tokens
-    are recorded. gates: those of the server that are on.
+    are recorded.
     """
     docs = [_namespace(name) for name in NAMESPACES]
-    docs += rbac_objects(gates)
+    docs += rbac_objects()
     docs += [_priority_class(*each) for each in _PRIORITIES]
     docs += flow_objects()
     docs.append(service_cidr(service_ranges))

@@ -38,11 +38,10 @@ class _Entry:
     lines: list[list[str]] = field(default_factory=list)
 
 
-def rbac_objects(gates: frozenset[str] = frozenset()) -> list[Doc]:
+def rbac_objects() -> list[Doc]:
     """Cluster roles and their bindings, then those of kube-system and kube-public."""
     text = files("kcm_cli.sandbox.apiserver.security").joinpath("rbac.txt").read_text()
-    entries = [entry for entry in _entries(text.splitlines()) if entry.options.get("gate", "") in {"", *gates}]
-    return [doc for entry in entries for doc in _objects(entry, gates)]
+    return [doc for entry in _entries(text.splitlines()) for doc in _objects(entry)]
 
 
 def _entries(lines: Iterable[str]) -> Iterator[_Entry]:
@@ -70,12 +69,12 @@ def _opened(words: list[str]) -> _Entry:
     return _Entry(kind, namespace, name, options)
 
 
-def _objects(entry: _Entry, gates: frozenset[str]) -> Iterator[Doc]:
+def _objects(entry: _Entry) -> Iterator[Doc]:
     if entry.kind.endswith("Binding"):
         subjects = [_subject(words[0]) for words in entry.lines]
         yield _binding(entry, entry.options.get("role", entry.name), subjects)
         return
-    yield _role(entry, gates)
+    yield _role(entry)
     if account := entry.options.get("sa"):
         yield _binding(entry, entry.name, [_subject(f"sa:kube-system/{account}")])
 
@@ -92,14 +91,8 @@ def _metadata(entry: _Entry) -> Doc:
     return metadata
 
 
-def _role(entry: _Entry, gates: frozenset[str]) -> Doc:
-    rules: list[Doc] = []
-    for words in entry.lines:
-        *words, last = words
-        if not last.startswith("gate="):
-            rules.append(_rule([*words, last]))
-        elif last.removeprefix("gate=") in gates:
-            rules.append(_rule(words))
+def _role(entry: _Entry) -> Doc:
+    rules = [_rule(words) for words in entry.lines]
     doc: Doc = {
         "apiVersion": _API_VERSION,
         "kind": entry.kind,
