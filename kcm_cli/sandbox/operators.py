@@ -186,7 +186,7 @@ class _Thread:
         def work() -> None:
             try:
                 program(kubeconfig, self._stop)
-            except BaseException as error:  # noqa: BLE001 - told to whoever asks
+            except BaseException as error:  # noqa: BLE001 - kept for error()
                 self._error = error
 
         self._thread = threading.Thread(target=work, name="operator under test", daemon=True)
@@ -224,7 +224,7 @@ class _Task:
             try:
                 with asyncio.Runner(loop_factory=new_loop) as runner:
                     runner.run(main())
-            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - told to whoever asks
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - kept for error()
                 self._error = error
             finally:
                 begun.set()

@@ -113,7 +113,7 @@ class Agents:
         nodes.listen(on_add=self._seen, on_update=lambda _, node: self._seen(node), on_delete=self._gone)
 
     def alive(self, name: str) -> Agent | None:
-        """The kubelet of a node, unless it has stopped or is none of ours."""
+        """The kubelet of a node, unless it has stopped or is not simulated here."""
         agent = self._agents.get(name)
         return agent if agent is not None and not agent.failed else None
 

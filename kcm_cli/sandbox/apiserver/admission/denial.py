@@ -19,7 +19,7 @@ def denied(attrs: Attributes, why: str, causes: Sequence[Doc] = ()) -> ApiError:
 
 
 def name_of(attrs: Attributes) -> str:
-    """The object's name as refusals tell it; one without a name yet is told by its prefix."""
+    """The object's name as error texts show it; of one without a name yet, its prefix."""
     if attrs.name:
         return attrs.name
     if attrs.obj is None:

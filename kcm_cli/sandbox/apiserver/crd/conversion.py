@@ -1,4 +1,4 @@
-"""Conversion webhooks: objects of a custom kind in another of its versions, as somebody else makes them.
+"""Conversion webhooks: objects of a custom kind in another of its versions, as a webhook makes them.
 
 Asking takes time and reading does not, so an object is asked for ahead of its reading and kept until it changes.
 

@@ -108,7 +108,7 @@ class CustomResources:
         return self._kind(info).read(doc)
 
     def turned(self, info: ResourceInfo, doc: Tree) -> Tree:
-        """An object in the version of a resource, without asking anybody how that looks."""
+        """An object in the version of a resource, without a call to the conversion webhook."""
         return self._kind(info).turned(doc)
 
     async def prepare(self, info: ResourceInfo, doc: Tree) -> None:

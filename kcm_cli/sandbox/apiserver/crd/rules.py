@@ -1,7 +1,6 @@
 """Runs the rules (x-kubernetes-validations) of a schema on objects.
 
-Rules that only look at an object are not held against a part of it that an update leaves as it was; those are told
-as warnings.
+A rule that does not use oldSelf is only a warning for a part of the object that an update leaves as it was.
 
 All rules of an object share a budget: where it ends, or a rule alone costs too much, no more rules are run.
 
@@ -52,7 +51,7 @@ class _Rule:
 
 @dataclass(slots=True)
 class _Outcome:
-    """Errors, and those that are only told."""
+    """Errors, and those that are only warnings."""
 
     errors: list[FieldError]
     warnings: list[str]

@@ -365,7 +365,7 @@ class HttpConnection(asyncio.Protocol):
 
 
 class _Duplex:
-    """A connection after its request. Reading stops while nobody takes what has come."""
+    """A connection after its request. Reading stops while what was received is not consumed."""
 
     def __init__(self, connection: HttpConnection) -> None:
         self._connection = connection

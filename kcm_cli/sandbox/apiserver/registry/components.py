@@ -24,7 +24,7 @@ _STORE = "etcd-0"
 _NAMES = (*_PORTS, _STORE)
 
 
-async def _nobody(port: int) -> str:
+async def _no_probe(port: int) -> str:
     return f'Get "https://127.0.0.1:{port}/healthz": dial tcp 127.0.0.1:{port}: connect: connection refused'
 
 
@@ -33,7 +33,7 @@ class Components:
 
     def __init__(self) -> None:
         self.running: set[str] = {_STORE}
-        self.probe: Probe = _nobody
+        self.probe: Probe = _no_probe
 
     async def answer(self, call: Call) -> Response:
         """Raises ApiError."""

@@ -154,7 +154,7 @@ def _check_uid(call: Call, uid: str | None, known: str) -> None:
 
 
 def _unapplicable(call: Call, live: Tree) -> ApiError:
-    """Scales of custom objects cannot be applied; why depends on whether anybody owns their replicas."""
+    """Scales of custom objects cannot be applied; the error depends on whether their replicas have an owner."""
     if live["metadata"].get("managedFields"):
         return ApiError(500, "", f"failed to convert new object (/{call.name}; {_KIND}) {_NO_CUSTOM_APPLY}")
     start = "failed to create manager for existing fields"

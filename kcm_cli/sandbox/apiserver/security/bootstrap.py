@@ -1,4 +1,4 @@
-"""What is in a cluster before anybody has done anything.
+"""The objects that a new cluster has.
 
 Documents without server-set metadata: the server creates those that are missing at each start.
 
@@ -73,7 +73,7 @@ def _priority_class(name: str, value: int, description: str) -> Doc:
 
 
 def service_cidr(ranges: Sequence[str]) -> Doc:
-    """The ranges of service addresses that the server is told."""
+    """The configured ranges of service addresses."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "ServiceCIDR",

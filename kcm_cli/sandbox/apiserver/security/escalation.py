@@ -1,4 +1,4 @@
-"""Nobody can grant rights through RBAC objects that they do not have, unless told so (``escalate``, ``bind``).
+"""Users grant only rights that they have through RBAC objects, unless a rule lets them (``escalate``, ``bind``).
 
 upstream: pkg/registry/rbac/{escalation_check,helpers}.go, pkg/registry/rbac/*/policybased/storage.go
 """
@@ -64,7 +64,7 @@ class EscalationGuard:
             raise self._refusal(attrs, why)
 
     def _missing(self, attrs: Attributes, wanted: list[Rule]) -> str:
-        """What the user lacks of these rules, as the client is told; empty if nothing."""
+        """What the user lacks of these rules, as in the error; empty if nothing."""
         owned, errors = self._authorizer.rules(attrs.user, attrs.namespace)
         missing = uncovered(owned, wanted)
         if not missing:

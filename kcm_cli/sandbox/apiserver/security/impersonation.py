@@ -1,4 +1,4 @@
-"""Acting as somebody else: the Impersonate-* headers.
+"""Acting as another user: the Impersonate-* headers.
 
 Modes are tried in order, the one that last served the same user first; the first that allows it wins, and if none
 does, the first refusal is the answer. The constrained modes need a right for what is asked

@@ -1,4 +1,4 @@
-"""The kinds that are questions: who is this token, may somebody do this, what may I do, who am I.
+"""The kinds that are questions: who is this token, may a user do this, what may I do, who am I.
 
 They are created and answered at once; nothing is stored.
 

@@ -187,7 +187,7 @@ class Strategy:
         return [*validate_common_update(new, old, self.namespaced), *self.check_status(new, old)]
 
     def warnings(self, new: Tree, old: Tree | None = None) -> list[str]:
-        """What to tell the client beside success. ``old`` is None on creation."""
+        """Warnings for the client. ``old`` is None on creation."""
         return self.warn(new, old)
 
     def status_warnings(self, new: Tree, old: Tree) -> list[str]:
@@ -195,7 +195,7 @@ class Strategy:
         return self.warn_status(new, old)
 
     def refused_warnings(self, new: Tree, old: Tree, found: list[FieldError]) -> list[str]:
-        """What the client is told although an update is refused for these errors."""
+        """Warnings of an update that is refused for these errors."""
         return self.warn_refused(new, old, found)
 
 

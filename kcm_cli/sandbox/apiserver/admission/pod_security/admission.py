@@ -99,7 +99,7 @@ class PodSecurity:
         return doc["metadata"].get("labels") or {}
 
     def _violations(self, namespace: str, wanted: LevelVersion) -> list[str]:
-        """What the pods that are there would violate, alike ones told once."""
+        """What existing pods would violate, each violation once."""
         pods = _prioritized([stored.doc for stored in self._store.list(_PODS, namespace)])
         culprits: dict[str, list[str]] = {}
         for pod in pods[:_MAX_PODS]:
