@@ -163,6 +163,8 @@ class _Changes:
             yield path, old, new
 
     def _mean_the_same(self, old: Any, new: Any) -> bool:
+        if type(old) is not type(new):
+            return False
         one, other = _text(old), _text(new)
         if _UID.sub(lambda uid: self._base.get(uid[0], uid[0]), one) == _UID.sub(
             lambda uid: self._changed.get(uid[0], uid[0]), other

@@ -58,3 +58,10 @@ def test_the_same_moment_may_be_some_seconds_later() -> None:
 
 def test_what_is_really_different_is_shown() -> None:
     assert fields(job(ONE), job(OTHER, parallelism=2)) == [Field("spec.parallelism", 1, 2)]
+
+
+def test_a_number_is_not_its_text_and_nothing_is_not_null() -> None:
+    other = job(OTHER)
+    other[JOBS.gvr, "default", "c-1"]["spec"]["parallelism"] = "1"
+    other[JOBS.gvr, "default", "c-1"]["metadata"]["labels"]["x"] = "null"
+    assert [one.path for one in fields(job(ONE), other)] == ["metadata.labels.x", "spec.parallelism"]
