@@ -180,7 +180,13 @@ def _objects_by_uid(outcome: Outcome) -> dict[str, str]:
     """The names of the objects that a run wrote to, as resource/namespace/name."""
     found: dict[str, str] = {}
     for (gvr, namespace, name), data in outcome.finals.items():
-        if data is not None and (uid := codec.decode(data, PartialObject).metadata.uid):
+        if data is None:
+            continue
+        try:
+            uid = codec.decode(data, PartialObject).metadata.uid
+        except codec.DecodeError:
+            continue  # odd metadata: its uid is one that is not known
+        if uid:
             found[uid] = f"{gvr.plural}.{gvr.group}/{namespace}/{name}"
     return found
 

@@ -65,3 +65,9 @@ def test_a_number_is_not_its_text_and_nothing_is_not_null() -> None:
     other[JOBS.gvr, "default", "c-1"]["spec"]["parallelism"] = "1"
     other[JOBS.gvr, "default", "c-1"]["metadata"]["labels"]["x"] = "null"
     assert [one.path for one in fields(job(ONE), other)] == ["metadata.labels.x", "spec.parallelism"]
+
+
+def test_an_object_with_odd_metadata_costs_the_others_nothing() -> None:
+    odd = job(OTHER)
+    odd[JOBS.gvr, "default", "odd"] = {"kind": "Job", "metadata": {"name": "odd", "uid": 7, "labels": "none"}}
+    assert fields(job(ONE), odd) == []
