@@ -55,7 +55,8 @@ START_S, STEP_S, BETWEEN_S, LIMIT_S, QUIET_S = 5.0, 120.0, 15.0, 1800.0, 600.0
 TIMES, MORE = 2, 4
 """Nothing is written more than twice as often as without and four times, nor tried in vain for ever."""
 _TOUCHED = "perturb.kcm.dev/touched"
-_ANY_WILL_DO = frozenset({_TOUCHED, "podCIDR", "podCIDRs"})
+_ANY_WILL_DO = frozenset({_TOUCHED, "podCIDR", "podCIDRs", "images"})
+"""What may be any: which range of addresses a node has, and which images, since any pod may run there."""
 _LEFT_OUT = ("events", "leases")
 _UNCOMPARED = frozenset({"events", "leases", "podmetrics", "ipaddresses"})
 
@@ -175,7 +176,7 @@ class Play:
 
     def _state(self) -> State:
         state = state_of(self._world.server.store, self._base, NAMESPACE, uncompared=_UNCOMPARED)
-        return {key: [_placeless(one) for one in several] for key, several in state.items()}
+        return {key: [placeless(one) for one in several] for key, several in state.items()}
 
     def _wrong(self, reference: Run) -> Iterator[str]:
         yield from self._story.check(self._world)
@@ -283,13 +284,13 @@ _FAILURE: Doc = {"kind": "Status", "status": "Failure", "message": "on purpose",
 _REFUSAL = Response(500, {"content-type": "application/json"}, codec.encode(_FAILURE))
 
 
-def _placeless(doc: Any) -> Any:
+def placeless(doc: Any) -> Any:
     """Endpoints without where they are, in an order that does not depend on that; nothing that was touched."""
     if isinstance(doc, list):
-        return [_placeless(one) for one in doc]
+        return [placeless(one) for one in doc]
     if not isinstance(doc, dict):
         return doc
-    doc = {key: _placeless(one) for key, one in doc.items() if key not in _ANY_WILL_DO}
+    doc = {key: placeless(one) for key, one in doc.items() if key not in _ANY_WILL_DO}
     if doc.get("annotations") == {}:
         del doc["annotations"]
     doc = {key: one for key, one in doc.items() if key not in ("addresses", "notReadyAddresses")} | {

@@ -3,7 +3,7 @@
 import pytest
 
 from kcm_cli.manager.controller_map import CONTROLLERS
-from tests.simulation.perturb import KINDS, Point, Run, explained_of, play, points_of, reference_of
+from tests.simulation.perturb import KINDS, Point, Run, explained_of, placeless, play, points_of, reference_of
 from tests.simulation.stories import STORIES, UNTOLD
 
 STORY = "replicationcontroller"
@@ -53,3 +53,15 @@ def test_what_goes_wrong_is_seen(reference: Run) -> None:
     assert sum(line.strip() == "after" for line in run.told) == 1
     short = Run(states=[{**state, "pods rc-*": state["pods rc-*"][:1]} for state in reference.states])
     assert "pods rc-*: there are 2, not 1" in play(STORY, None, short)[1]
+
+
+def test_where_pods_run_does_not_matter() -> None:
+    """Nodes have the images of those that ran there, and Endpoints the addresses that they had."""
+    node, other = (
+        {"spec": {"podCIDR": cidr}, "status": {"images": images}} for cidr, images in (("a", ["v1"]), ("b", []))
+    )
+    assert placeless(node) == placeless(other) == {"spec": {}, "status": {}}
+    slices = [
+        {"endpoints": [{"addresses": [address], "targetRef": {"kind": "Pod", "name": address}}]} for address in "ab"
+    ]
+    assert placeless(slices[0]) == placeless(slices[1])
