@@ -1,9 +1,10 @@
-"""When a volume that no pod needs may be detached, and the Events about volumes that are or cannot be attached.
+"""Whether a volume is attached to a node or detached from it now, and the Events about it.
 
 upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 
 from kcm_cli.api.core import PODS, ContainerStatus, Node, Pod
@@ -12,14 +13,44 @@ from kcm_cli.planning.nodes import is_out_of_service, is_ready
 from kcm_cli.planning.pods import is_terminal
 
 MANAGED = "volumes.kubernetes.io/controller-managed-attach-detach"
-LONGEST_UNMOUNT_S = 360.0
-"""How long a node may take to unmount; after that, one that is not ready is taken for dead."""
+MAX_UNMOUNT_S = 360.0
+"""How long a node may take to unmount (upstream: maxWaitForUnmountDuration); after that, one that is not ready is
+taken for dead."""
+A_MOMENT_S = 0.1
+UNDECODABLE_S = 60.0
+"""After this time volumes are looked at again that pods may need which cannot be decoded."""
+
+
+# -- detaching
+
+
+@dataclass(frozen=True, slots=True)
+class UnneededVolume:
+    """A volume that is attached to a node, or may be, where no pod is known to need it.
+
+    known_plugin: volumes of other plugins are left as they are. pending: an operation is under way that a detach would
+    meet. backoff_s: how long a detach that failed has to wait still. may_be_needed: by a pod that cannot be decoded.
+    node: None for one that was deleted. mounted: as the node says. waited_s: since when it is to be detached.
+    force_on_timeout: a node that does not unmount in time may be overruled.
+    """
+
+    known_plugin: bool
+    pending: bool
+    backoff_s: float
+    may_be_needed: bool
+    node: Node | None
+    mounted: bool
+    waited_s: float
+    force_on_timeout: bool
 
 
 class Detach(Enum):
-    """Whether a volume is detached now. The values of forced ones label the metric."""
+    """How a volume is detached now. The values of forced ones label the metric."""
 
+    NO = "no"
+    """It is not up for it yet: the time that its node has to unmount does not run."""
     WAIT = "wait"
+    """Its node has to unmount it first."""
     SAFELY = "safely"
     TIMEOUT = "timeout"
     OUT_OF_SERVICE = "out-of-service"
@@ -29,19 +60,67 @@ class Detach(Enum):
         return self in (Detach.TIMEOUT, Detach.OUT_OF_SERVICE)
 
 
-def plan_detach(node: Node | None, waited_s: float, *, mounted: bool, forces: bool = True) -> Detach:
-    """Whether to detach a volume from a node where no pod needs it, for so many seconds.
-
-    node: None for one that was deleted. forces: a node that does not unmount in time may be overruled.
-    """
-    late = waited_s > LONGEST_UNMOUNT_S and forces
+def plan_detach(volume: UnneededVolume) -> tuple[Detach, float | None]:
+    """How to detach a volume, and after how many seconds to look at it again; None: the next change will tell."""
+    if not volume.known_plugin or volume.pending:
+        return Detach.NO, None
+    if volume.may_be_needed:
+        return Detach.NO, UNDECODABLE_S
+    if volume.backoff_s > 0:
+        return Detach.NO, volume.backoff_s
+    node = volume.node
+    late = volume.waited_s > MAX_UNMOUNT_S and volume.force_on_timeout
     out_of_service = node is not None and is_out_of_service(node)
     ready = node is not None and is_ready(node)
-    if mounted and not out_of_service and (ready or not late):
-        return Detach.WAIT
+    if volume.mounted and not out_of_service and (ready or not late):
+        left_s = MAX_UNMOUNT_S - volume.waited_s
+        return Detach.WAIT, left_s + A_MOMENT_S if volume.force_on_timeout and left_s >= 0 else None
     if late:
-        return Detach.TIMEOUT
-    return Detach.OUT_OF_SERVICE if out_of_service else Detach.SAFELY
+        return Detach.TIMEOUT, None
+    return (Detach.OUT_OF_SERVICE if out_of_service else Detach.SAFELY), None
+
+
+# -- attaching
+
+
+@dataclass(frozen=True, slots=True)
+class NeededVolume:
+    """A volume that pods need on a node.
+
+    pending: an operation is under way that an attach would meet. attached: to this node, as far as is known. shared: it
+    may be attached to several nodes. attached_nodes: all to which it is known to be attached. backoff_s: how long an
+    attach that failed has to wait still.
+    """
+
+    pending: bool
+    attached: bool
+    shared: bool
+    attached_nodes: tuple[str, ...]
+    backoff_s: float
+
+
+class Attach(Enum):
+    """What is done about a volume that is needed."""
+
+    NO = "no"
+    ATTACHED = "attached"
+    MULTI_ATTACH_ERROR = "multi-attach error"
+    """It is attached to another node, and may be to one only: its pods get an Event, once."""
+    START = "start"
+
+
+def plan_attach(volume: NeededVolume) -> tuple[Attach, float | None]:
+    """What to do, and after how many seconds to look at the volume again; None: the next change will tell."""
+    if volume.pending:
+        return Attach.NO, None
+    if volume.attached:
+        return Attach.ATTACHED, None
+    if volume.attached_nodes and not volume.shared:
+        return Attach.MULTI_ATTACH_ERROR, None
+    return (Attach.NO, volume.backoff_s) if volume.backoff_s > 0 else (Attach.START, None)
+
+
+# -- pods
 
 
 def is_done(pod: Pod) -> bool:

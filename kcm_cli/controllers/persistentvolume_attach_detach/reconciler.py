@@ -14,8 +14,8 @@ from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
 from kcm_cli.controllers.persistentvolume_attach_detach.operations import ATTACH, DETACH, Operations
-from kcm_cli.controllers.persistentvolume_attach_detach.plan import Detach
-from kcm_cli.controllers.persistentvolume_attach_detach.states import Attached, Wanted
+from kcm_cli.controllers.persistentvolume_attach_detach.plan import Attach, Detach, NeededVolume, UnneededVolume
+from kcm_cli.controllers.persistentvolume_attach_detach.states import Attached, Attachment, Wanted
 from kcm_cli.controllers.persistentvolume_attach_detach.world import World
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.errors import SyncError
@@ -26,9 +26,6 @@ from kcm_cli.runtime.tasks import Tasks
 
 log = logging.getLogger(__name__)
 SOURCE = "attachdetach-controller"
-A_MOMENT_S = 0.1
-UNSEEN_S = 60.0
-"""After this time volumes are looked at again that pods may need which cannot be decoded."""
 
 
 class NotSafe(SyncError):
@@ -43,7 +40,7 @@ class Reconciler:
     ) -> None:
         self._client, self._clock = context.client, context.clock
         self._recorder = context.recorder_for(SOURCE)
-        self._forces = not context.config(AttachDetachConfig).disable_force_detach_on_timeout
+        self._force_on_timeout = not context.config(AttachDetachConfig).disable_force_detach_on_timeout
         self._world, self._attacher, self._metrics, self._tasks = world, attacher, metrics, tasks
         self._desired, self._actual = world.desired, world.actual
         self._operations = Operations(context.clock)
@@ -64,29 +61,29 @@ class Reconciler:
 
     async def _detach(self, name: str, node: str) -> float | None:
         """Detach a volume that no pod needs on a node, or say when to look again."""
-        found = self._actual.get(name)
-        at = self._actual.attachment(name, node)
-        if found is None or at is None or not self._serves(plugin_of(name)[0]):
-            return None  # volumes of unknown plugins are left as they are
-        slot = _slot(found.volume, node)
-        if self._operations.pending(name, slot):
+        found, at = self._actual.get(name), self._actual.attachment(name, node)
+        if found is None or at is None:
             return None
-        if self._world.may_be_needed(name, node):
-            return UNSEEN_S
-        wait_s = self._operations.wait_s(name, slot, DETACH)
-        if wait_s > 0:
-            return wait_s
         now = self._clock.monotonic()
-        at.detach_requested = now if at.detach_requested is None else at.detach_requested
-        waited_s = now - at.detach_requested
-        mounted = self._actual.in_use(name, node)
-        decision = plan.plan_detach(self._world.nodes.store.get(node), waited_s, mounted=mounted, forces=self._forces)
-        if decision is Detach.WAIT:
-            left_s = plan.LONGEST_UNMOUNT_S - waited_s
-            return left_s + A_MOMENT_S if self._forces and left_s >= 0 else None
-        if await self._unreport(name, node):
-            self._start_detach(found, node, slot, decision)
-        return None
+        decision, requeue_after_s = plan.plan_detach(self._read_unneeded(found, node, at, now))
+        if decision is not Detach.NO and at.detach_requested is None:
+            at.detach_requested = now
+        if decision not in (Detach.NO, Detach.WAIT) and await self._unreport(name, node):
+            self._start_detach(found, node, decision)
+        return requeue_after_s
+
+    def _read_unneeded(self, found: Attached, node: str, at: Attachment, now: float) -> UnneededVolume:
+        name, slot = found.name, _slot(found.volume, node)
+        return UnneededVolume(
+            known_plugin=self._serves(plugin_of(name)[0]),
+            pending=self._operations.pending(name, slot),
+            backoff_s=self._operations.wait_s(name, slot, DETACH),
+            may_be_needed=self._world.may_be_needed(name, node),
+            node=self._world.nodes.store.get(node),
+            mounted=self._actual.in_use(name, node),
+            waited_s=0.0 if at.detach_requested is None else now - at.detach_requested,
+            force_on_timeout=self._force_on_timeout,
+        )
 
     async def _unreport(self, name: str, node: str) -> bool:
         """Take the volume out of the node's status first; False if it is needed there again."""
@@ -107,7 +104,8 @@ class Reconciler:
             self._actual.report(name, node)
             self._world.node_queue.add(node)
 
-    def _start_detach(self, found: Attached, node: str, slot: str, decision: Detach) -> None:
+    def _start_detach(self, found: Attached, node: str, decision: Detach) -> None:
+        slot = _slot(found.volume, node)
         if decision.forced:
             self._metrics.forced(decision.value)
         fields = {"volume": found.name, "node": node, "decision": decision.value}
@@ -157,35 +155,44 @@ class Reconciler:
 
     def _attach(self, wanted: Wanted) -> float | None:
         """Attach a volume to a node that needs it, or say when to look again."""
-        volume, node = wanted.volume, wanted.node
-        name, slot = volume.unique_name, _slot(volume, node)
-        if self._operations.pending(name, slot):
-            return None
-        at = self._actual.attachment(name, node)
-        if at is not None and at.confirmed:
-            at.detach_requested = None
-            return None
-        if not volume.shared and (nodes := self._actual.confirmed_nodes(name)):
-            self._emit_multi_attach(wanted, nodes)
-            return None
-        wait_s = self._operations.wait_s(name, slot, ATTACH)
-        if wait_s > 0:
-            return wait_s
-        log.info("Attaching volume", extra={"fields": {"volume": name, "node": node}})
-        self._operations.start(name, slot, ATTACH)
-        self._tasks.start(f"attach {name}", self._attaching(wanted, slot))
-        return None
+        decision, requeue_after_s = plan.plan_attach(self._read_needed(wanted))
+        match decision:
+            case Attach.ATTACHED:
+                self._actual.keep(wanted.volume.unique_name, wanted.node)
+            case Attach.MULTI_ATTACH_ERROR:
+                self._emit_multi_attach(wanted)
+            case Attach.START:
+                self._start_attach(wanted)
+        return requeue_after_s
 
-    def _emit_multi_attach(self, wanted: Wanted, nodes: list[str]) -> None:
+    def _read_needed(self, wanted: Wanted) -> NeededVolume:
+        name, slot = wanted.volume.unique_name, _slot(wanted.volume, wanted.node)
+        nodes = self._actual.confirmed_nodes(name)
+        return NeededVolume(
+            pending=self._operations.pending(name, slot),
+            attached=wanted.node in nodes,
+            shared=wanted.volume.shared,
+            attached_nodes=tuple(nodes),
+            backoff_s=self._operations.wait_s(name, slot, ATTACH),
+        )
+
+    def _emit_multi_attach(self, wanted: Wanted) -> None:
         if wanted.multi_attach_reported:
             return
         wanted.multi_attach_reported = True
         name = wanted.volume.unique_name
+        nodes = self._actual.confirmed_nodes(name)
         users = self._desired.pods_on(name, (node for node in nodes if node != wanted.node))
         for notice in plan.attached_elsewhere(wanted.pods.values(), wanted.volume.name, users):
             self._recorder.emit(notice)
         fields = {"volume": name, "node": wanted.node, "attached_to": ",".join(nodes)}
         log.info("Multi-Attach error: the volume is attached to another node", extra={"fields": fields})
+
+    def _start_attach(self, wanted: Wanted) -> None:
+        name, slot = wanted.volume.unique_name, _slot(wanted.volume, wanted.node)
+        log.info("Attaching volume", extra={"fields": {"volume": name, "node": wanted.node}})
+        self._operations.start(name, slot, ATTACH)
+        self._tasks.start(f"attach {name}", self._attaching(wanted, slot))
 
     async def _attaching(self, wanted: Wanted, slot: str) -> None:
         volume, node, failed = wanted.volume, wanted.node, True

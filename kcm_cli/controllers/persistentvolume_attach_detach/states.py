@@ -179,6 +179,12 @@ class ActualState:
             del self._on_node[node]
         self.unreport(name, node)
 
+    def keep(self, name: str, node: str) -> None:
+        """A volume is not to be detached from a node any more (upstream: ResetDetachRequestTime)."""
+        at = self.attachment(name, node)
+        if at is not None:
+            at.detach_requested = None
+
     def _mark(self, name: str, volume: AttachableVolume | None, node: str, device: str, *, confirmed: bool) -> None:
         found = self._volumes.setdefault(name, Attached(name, volume))
         found.volume, found.device = volume, device

@@ -1,10 +1,16 @@
-"""When volumes are detached, when pods need theirs no more, and what is said."""
+"""When volumes are attached and detached, when pods need theirs no more, and what is said."""
 
 import pytest
 
 from kcm_cli.api.core import NODES, PODS
 from kcm_cli.controllers.persistentvolume_attach_detach import plan
-from kcm_cli.controllers.persistentvolume_attach_detach.plan import Detach
+from kcm_cli.controllers.persistentvolume_attach_detach.plan import (
+    MAX_UNMOUNT_S,
+    Attach,
+    Detach,
+    NeededVolume,
+    UnneededVolume,
+)
 from kcm_cli.machinery import codec
 
 GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
@@ -46,8 +52,68 @@ OUT = node("Unknown", "node.kubernetes.io/out-of-service")
         pytest.param(True, node("True", "other"), 0, True, Detach.WAIT, id="another taint"),
     ],
 )
-def test_detaching(mounted, at, waited_s, forces, expected):
-    assert plan.plan_detach(at, waited_s, mounted=mounted, forces=forces) is expected
+def test_how_volumes_are_detached(mounted, at, waited_s, forces, expected):
+    volume = unneeded(node=at, waited_s=waited_s, mounted=mounted, force_on_timeout=forces)
+    assert plan.plan_detach(volume)[0] is expected
+
+
+def unneeded(**changes):
+    """A mounted volume of a ready node."""
+    free = {"known_plugin": True, "pending": False, "backoff_s": 0.0, "may_be_needed": False, "force_on_timeout": True}
+    return UnneededVolume(**{**free, "node": READY, "mounted": True, "waited_s": 0.0, **changes})
+
+
+@pytest.mark.parametrize(
+    ("volume", "expected"),
+    [
+        pytest.param(unneeded(mounted=False, known_plugin=False), (Detach.NO, None), id="of an unknown plugin"),
+        pytest.param(unneeded(mounted=False, pending=True), (Detach.NO, None), id="an operation goes on"),
+        pytest.param(unneeded(mounted=False, pending=True, backoff_s=2), (Detach.NO, None), id="again"),
+        pytest.param(unneeded(mounted=False, backoff_s=2), (Detach.NO, 2), id="failed before"),
+        pytest.param(unneeded(mounted=False, may_be_needed=True), (Detach.NO, 60), id="a pod is undecodable"),
+        pytest.param(unneeded(mounted=False, may_be_needed=True, backoff_s=2), (Detach.NO, 60), id="and it failed"),
+        pytest.param(unneeded(node=OUT, may_be_needed=True), (Detach.NO, 60), id="and the node is out of service"),
+        pytest.param(unneeded(), (Detach.WAIT, 360.1), id="mounted"),
+        pytest.param(unneeded(waited_s=MAX_UNMOUNT_S), (Detach.WAIT, 0.1), id="mounted to the last moment"),
+        pytest.param(unneeded(waited_s=361), (Detach.WAIT, None), id="mounted for long: the node will say"),
+        pytest.param(unneeded(force_on_timeout=False), (Detach.WAIT, None), id="mounted, never forced"),
+        pytest.param(unneeded(mounted=False), (Detach.SAFELY, None), id="unmounted"),
+    ],
+)
+def test_when_volumes_are_detached(volume, expected):
+    decision, after_s = plan.plan_detach(volume)
+    assert (decision, after_s) == (expected[0], None if expected[1] is None else pytest.approx(expected[1]))
+
+
+def needed(**changes):
+    """A volume that may be attached to one node, and is to none."""
+    free = {"pending": False, "attached": False, "shared": False, "attached_nodes": (), "backoff_s": 0.0}
+    return NeededVolume(**{**free, **changes})
+
+
+HERE = {"attached": True, "attached_nodes": ("here",)}
+ELSEWHERE = {"attached_nodes": ("elsewhere",)}
+
+
+@pytest.mark.parametrize(
+    ("volume", "expected"),
+    [
+        pytest.param(needed(), (Attach.START, None), id="free"),
+        pytest.param(needed(pending=True), (Attach.NO, None), id="an operation goes on"),
+        pytest.param(needed(pending=True, **HERE), (Attach.NO, None), id="being detached"),
+        pytest.param(needed(**HERE), (Attach.ATTACHED, None), id="attached"),
+        pytest.param(needed(backoff_s=2, **HERE), (Attach.ATTACHED, None), id="attached, failed before"),
+        pytest.param(needed(**ELSEWHERE), (Attach.MULTI_ATTACH_ERROR, None), id="attached elsewhere"),
+        pytest.param(
+            needed(backoff_s=2, **ELSEWHERE), (Attach.MULTI_ATTACH_ERROR, None), id="elsewhere, failed before"
+        ),
+        pytest.param(needed(shared=True, **ELSEWHERE), (Attach.START, None), id="attached elsewhere, for many"),
+        pytest.param(needed(backoff_s=2), (Attach.NO, 2), id="failed before"),
+        pytest.param(needed(shared=True, backoff_s=2, **ELSEWHERE), (Attach.NO, 2), id="failed before, for many"),
+    ],
+)
+def test_when_volumes_are_attached(volume, expected):
+    assert plan.plan_attach(volume) == expected
 
 
 @pytest.mark.parametrize(
