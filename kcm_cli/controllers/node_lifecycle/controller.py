@@ -71,7 +71,8 @@ class NodeLifecycleController:
         self._steady: dict[str, Steady] = {}
         self._zones: dict[str, ZoneState] = {}
         self._queues: dict[str, ZoneQueue] = {}
-        self._marked: set[str] = set()
+        self._marked: dict[str, bool] = {}
+        """Of nodes that are not ready: whether their pods are marked; False where that failed."""
         self.taint_eviction: Runnable | None = None
         if not context.gates.enabled("SeparateTaintEvictionController"):
             log.info("Running TaintEvictionController as part of NodeLifecyleController")
@@ -94,7 +95,7 @@ class NodeLifecycleController:
     def _forget(self, node: Node) -> None:
         self._health.pop(node.name, None)
         self._steady.pop(node.name, None)
-        self._marked.discard(node.name)
+        self._marked.pop(node.name, None)
         for queue in self._queues.values():
             queue.remove(node.name)
 
@@ -270,20 +271,21 @@ class NodeLifecycleController:
     async def _pods_follow(self, node: Node, ready: Condition, before: Condition | None) -> None:
         """The pods of a silent node (one that does not say itself that it is not ready) are not ready either.
 
-        Also those of one that was silent already when this manager started: the last one may have died before its pods
-        were marked. Upstream marks them on the change of the node only.
+        Where one could not be marked, the next look tries again, whatever the node says of itself by then. Also marked
+        are those of a node that was silent already when this manager started: the last one may have died before its
+        pods were marked. Upstream marks them on the change of the node only.
         """
         if ready.status == "True":
-            self._marked.discard(node.name)
+            self._marked.pop(node.name, None)
             return
         lost = before is not None and before.status == "True"
         if lost:
             message = f"Node {node.name} status is now: NodeNotReady"
             self._recorder.emit(plan.about(node, "NodeNotReady", message))
-        if lost or (ready.status == "Unknown" and node.name not in self._marked):
-            self._marked.discard(node.name)
+        if lost or not self._marked.get(node.name, ready.status != "Unknown"):
+            self._marked[node.name] = False
             await self._mark(self._pods.store.by_index(NODE, node.name))
-            self._marked.add(node.name)
+            self._marked[node.name] = True
 
     async def sync_pod(self, key: str) -> None:
         """A pod that was just bound to a node that is not ready is not ready."""

@@ -17,6 +17,7 @@ from kcm_cli.controllers.node_lifecycle import controller, plan
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
 from kcm_cli.controllers.node_lifecycle.controller import NodeLifecycleController
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.sandbox.nodes import commands
@@ -223,6 +224,28 @@ def test_pods_of_a_silent_node_are_not_ready_even_if_the_manager_dies_before_it_
         assert [c["status"] for c in ready] == ["Unknown"]
         assert (await world.condition("p", "Ready"))["status"] == "True"
         async with running(world, world.server.transport()):
+            await world.wait(10)
+            assert (await world.condition("p", "Ready"))["status"] == "False"
+
+    play(life)
+
+
+def test_pods_that_could_not_be_marked_are_even_if_the_kubelet_then_says_that_the_node_is_not_ready(play):
+    async def life(world: World) -> None:
+        await world.pod("p", {"nodeName": "node-1", "terminationGracePeriodSeconds": 1})
+        await world.wait(10)
+        broken = [True]
+        transport = Refusing(world.server.transport(), lambda r: broken[0] and r.path.endswith("/pods/p/status"))
+        async with running(world, transport):
+            await world.wait(10)
+            await commands.fail(world.client, "node-1")
+            while not transport.refused:
+                await world.wait(1)
+            condition = {"type": "Ready", "status": "False", "lastHeartbeatTime": format_time(world.clock.now())}
+            said = {"status": {"conditions": [condition]}}
+            await world.client.patch(NODES, "", "node-1", said, content_type=STRATEGIC_MERGE, subresource="status")
+            await world.wait(10)
+            broken[0] = False
             await world.wait(10)
             assert (await world.condition("p", "Ready"))["status"] == "False"
 
