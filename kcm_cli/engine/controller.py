@@ -292,17 +292,38 @@ class _Binding:
 
 
 def _of_one(mapper: Mapper | None, part: object, put: Callable[[Keys], None]) -> Callable[[Any], None] | None:
-    return None if mapper is None else lambda obj: put(mapper(part, obj))
+    if mapper is None:
+        return None
+
+    def listener(obj: Any) -> None:
+        if keys := mapper(part, obj):
+            put(keys)
+
+    return listener
 
 
 def _of_new(mapper: Mapper | None, part: object, put: Callable[[Keys], None]) -> Callable[[Any, Any], None] | None:
-    return None if mapper is None else lambda old, new: put(mapper(part, new))
+    if mapper is None:
+        return None
+
+    def listener(old: Any, new: Any) -> None:
+        if keys := mapper(part, new):
+            put(keys)
+
+    return listener
 
 
 def _of_both(
     mapper: UpdateMapper | None, part: object, put: Callable[[Keys], None]
 ) -> Callable[[Any, Any], None] | None:
-    return None if mapper is None else lambda old, new: put(mapper(part, old, new))
+    if mapper is None:
+        return None
+
+    def listener(old: Any, new: Any) -> None:
+        if keys := mapper(part, old, new):
+            put(keys)
+
+    return listener
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,13 +36,13 @@ def matching_owners(owners: Iterable[Owner], child: Object, selector_of: Callabl
 
 def living_owner(kind: str, owners: Store[Owner], child: Object) -> Owner | None:
     """The owner of this kind that controls a child, by name and uid; None for another one of its name."""
-    return _resolve(kind, owners, child.namespace, controller_of(child))
+    return _resolve(kind, owners, child, controller_of(child))
 
 
-def _resolve(kind: str, owners: Store[Owner], namespace: str, ref: OwnerReference | None) -> Owner | None:
+def _resolve(kind: str, owners: Store[Owner], child: Object, ref: OwnerReference | None) -> Owner | None:
     if ref is None or ref.kind != kind:
         return None
-    owner = owners.get(f"{namespace}/{ref.name}")
+    owner = owners.get(f"{child.namespace}/{ref.name}")
     return owner if owner is not None and owner.uid == ref.uid else None
 
 
@@ -73,9 +73,6 @@ class Dependents(Generic[Owner, Child]):
     def listen(self, children: Informer[Child]) -> None:
         children.listen(on_add=self._added, on_update=self._updated, on_delete=self._deleted)
 
-    def _resolve(self, namespace: str, ref: OwnerReference | None) -> Owner | None:
-        return _resolve(self._kind, self._owners, namespace, ref)
-
     def _added(self, child: Child) -> None:
         if child.deleting:
             self._deleted(child)
@@ -84,7 +81,7 @@ class Dependents(Generic[Owner, Child]):
         if ref is None:
             self._orphan(child)
             return
-        owner = self._resolve(child.namespace, ref)
+        owner = _resolve(self._kind, self._owners, child, ref)
         if owner is not None:
             if self._expectations is not None:
                 self._expectations.creation_observed(owner.key)
@@ -100,11 +97,11 @@ class Dependents(Generic[Owner, Child]):
         before, after = controller_of(old), controller_of(new)
         moved = before != after
         if moved and before is not None:
-            previous = self._resolve(old.namespace, before)
+            previous = _resolve(self._kind, self._owners, old, before)
             if previous is not None:
                 self._enqueue(previous.key)
         if after is not None:
-            owner = self._resolve(new.namespace, after)
+            owner = _resolve(self._kind, self._owners, new, after)
             if owner is not None:
                 self._enqueue(owner.key)
                 if self._changed is not None:

@@ -9,9 +9,10 @@ upstream has no such place: each controller holds a clientset. pkg/controller/co
 is the part of it that replication controllers share.
 """
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+import msgspec
 
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, acting
@@ -28,8 +29,7 @@ _PARTS_OF_NAMESPACES = frozenset({"status", "finalize"})
 _COUNTER = "kcm_controller_writes_total"
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(msgspec.Struct, frozen=True, gc=False):
     """One write. ``resource``: plural with the subresource as RBAC has it (``pods/binding``); ``verb``: RBAC's."""
 
     controller: str
@@ -42,7 +42,7 @@ class Write:
 
 
 Send = Callable[[Request], Awaitable[Response]]
-Interceptor = Callable[[Write, Send], Awaitable[Response]]
+Interceptor = Callable[[Write, Send], Coroutine[Any, Any, Response]]
 """Stands between a write and the server. It calls ``send`` with the write's request, or answers in the server's place,
 or raises ``rest.transport.TransportError`` as a broken connection does."""
 
@@ -72,15 +72,14 @@ class Door(Client):
         """See ``Client.faster``."""
         return Door(super().faster(qps, burst), self._controller, self._count, self._interceptor)
 
-    async def raw(self, request: Request) -> Response:
+    def raw(self, request: Request) -> Coroutine[Any, Any, Response]:
         """See ``Client.raw``."""
+        send = super().raw
         if request.method in _READS:
-            return await super().raw(request)
+            return send(request)
         write = write_of(self._controller, request)
         self._count(write)
-        if self._interceptor is None:
-            return await super().raw(request)
-        return await self._interceptor(write, super().raw)
+        return send(request) if self._interceptor is None else self._interceptor(write, send)
 
     async def _change(self, change: Change, request: Request, read_answer: Callable[[bytes], V]) -> V:
         """Send a write, and note what becomes of it for the key that is worked on.
@@ -89,12 +88,12 @@ class Door(Client):
         """
         noting = acting()
         if noting is None or (change.verb == CREATE and change.subresource):
-            return await super()._change(change, request, read_answer)
+            return read_answer(await self._call(request))
         own, key = noting
         place = change.resource, change.namespace, change.name
         shown = own.shown_uid(*place) if change.verb != CREATE else ""
         try:
-            answer = await super()._change(change, request, read_answer)
+            answer = read_answer(await self._call(request))
         except RequestError as error:
             if change.verb == CREATE:
                 own.not_created(key, change.resource, change.namespace, change.body, error)

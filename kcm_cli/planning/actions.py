@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import msgspec
+
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
@@ -35,8 +37,7 @@ Path = tuple[str, ...]
 Value = object
 
 
-@dataclass(frozen=True, slots=True)
-class EventRef:
+class EventRef(msgspec.Struct, frozen=True, gc=False):
     """The object that an Event is about (``involvedObject``)."""
 
     api_version: str
@@ -48,8 +49,7 @@ class EventRef:
     field_path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(msgspec.Struct, frozen=True, gc=False):
     """An Event to emit. ``{name}`` in the message stands for the name that the server gave to a created object,
     ``{error}`` for the text of the failure."""
 
@@ -59,8 +59,7 @@ class Notice:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(msgspec.Struct, frozen=True, gc=False):
     """Create an object. ``body`` may be encoded already, where many equal ones are made.
 
     Its name is in the body, or made by the server from generateName.
@@ -73,8 +72,7 @@ class Create:
     failed: Notice | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(msgspec.Struct, frozen=True, gc=False):
     """Replace the object by its raw document with some fields changed (precondition: its resourceVersion).
 
     ``changes`` maps paths (``("status", "replicas")``) to new values or ABSENT. ``obj`` must be a view of a kind
@@ -89,8 +87,7 @@ class Update:
     failed: Notice | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(msgspec.Struct, frozen=True, gc=False):
     """Patch an object; the body carries uid or resourceVersion where the write depends on them."""
 
     resource: Resource[Any]
@@ -104,8 +101,7 @@ class Patch:
     failed: Notice | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True, gc=False):
     """Delete an object. ``uid`` and ``resource_version`` are preconditions where not empty."""
 
     resource: Resource[Any]
@@ -119,8 +115,7 @@ class Delete:
     failed: Notice | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Emit:
+class Emit(msgspec.Struct, frozen=True, gc=False):
     """Emit an Event that belongs to no write."""
 
     notice: Notice
@@ -171,8 +166,7 @@ class Plan:
         return not any(stage.actions for stage in self.stages)
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(msgspec.Struct, frozen=True, gc=False):
     """An action that the server took. ``result`` is its view of the object (none for deletes)."""
 
     action: Action

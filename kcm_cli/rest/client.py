@@ -15,8 +15,9 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import Clock
@@ -42,7 +43,7 @@ JSON_TYPE = "application/json"
 _AS_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 _AS_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _LOST_WAIT_S = 1.0
-_WORTH_TELLING_S = 0.05
+_WORTH_LOGGING_S = 0.05
 _LONG_S = 1.0
 _TELL_PERIOD_S = 10.0
 _THROTTLED = "client-side throttling, not priority and fairness"
@@ -246,7 +247,7 @@ class Client:
         read(await self._call(Request("DELETE", resource.gvr.path(namespace), query, self._json_body, body)), _Answer)
 
     async def _change(self, change: Change, request: Request, read_answer: Callable[[bytes], V]) -> V:
-        """Send a write and read its answer: where a subclass sees what became of it."""
+        """Send a write and read its answer: where a subclass notes what became of it."""
         return read_answer(await self._call(request))
 
     # -- anything else
@@ -270,7 +271,10 @@ class Client:
         try:
             attempt = 0
             while True:
-                await self._throttle(request)
+                throttled_s = self._limiter.reserve(start if attempt == 0 else clock.monotonic())
+                if throttled_s > 0.0:
+                    await self._wait_turn(request, throttled_s)
+                self._metrics.throttled(method, throttled_s)
                 response, wait_s = await self._attempt(request, attempt)
                 if response is not None and (wait_s is None or attempt == MAX_RETRIES):
                     received = len(response.body)
@@ -337,18 +341,14 @@ class Client:
             log.log(V6, "Response", extra={"fields": fields})
         return response, _asked_to_wait(response)
 
-    async def _throttle(self, request: Request) -> None:
-        now = self._clock.monotonic()
-        wait_s = self._limiter.reserve(now)
-        if wait_s > 0.0:
-            try:
-                await self._clock.sleep(wait_s)
-            except asyncio.CancelledError:
-                self._limiter.cancel(self._clock.monotonic())
-                raise
-            if wait_s > _WORTH_TELLING_S:
-                self._log_waited(request, wait_s)
-        self._metrics.throttled(request.method, wait_s)
+    async def _wait_turn(self, request: Request, wait_s: float) -> None:
+        try:
+            await self._clock.sleep(wait_s)
+        except asyncio.CancelledError:
+            self._limiter.cancel(self._clock.monotonic())
+            raise
+        if wait_s > _WORTH_LOGGING_S:
+            self._log_waited(request, wait_s)
 
     def _log_waited(self, request: Request, wait_s: float) -> None:
         """At verbosity 3; waits of more than a second at every verbosity, but at most every ten seconds."""

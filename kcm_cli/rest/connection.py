@@ -6,7 +6,7 @@ server; a connection on which something unexpected happened is not ``free`` agai
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 import httptools
@@ -39,6 +39,36 @@ class HeadTooLarge(ConnectionError):
         super().__init__(f"the headers of the answer are longer than {MOST_HEAD} bytes, or more than {MOST_HEADERS}")
 
 
+class Headers(Mapping[str, str]):
+    """The headers of an answer by their lower-case names. They are decoded when they are first looked at, which is
+    seldom."""
+
+    __slots__ = ("_decoded", "fields")
+
+    def __init__(self) -> None:
+        self.fields: list[tuple[bytes, bytes]] = []
+        self._decoded: dict[str, str] | None = None
+
+    @property
+    def _all(self) -> dict[str, str]:
+        if self._decoded is None:
+            decoded: dict[str, str] = {}
+            self._decoded = decoded
+            for name, value in self.fields:
+                key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+                decoded[key] = text if key not in decoded else f"{decoded[key]}, {text}"
+        return self._decoded
+
+    def __getitem__(self, name: str) -> str:
+        return self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
 class Incoming:
     """An answer that is on its way. Its head is there first; ``read`` gives the body bit by bit."""
 
@@ -46,7 +76,7 @@ class Incoming:
 
     def __init__(self, connection: "Connection", head: asyncio.Future[None]) -> None:
         self.status = 0
-        self.headers: dict[str, str] = {}
+        self.headers = Headers()
         self.head = head
         self.chunks: deque[bytes] = deque()
         self.ended = False
@@ -54,6 +84,12 @@ class Incoming:
         self._failure: Exception | None = None
         self._ready: asyncio.Future[None] | None = None
         self._connection = connection
+
+    @property
+    def until_close(self) -> bool:
+        """Whether its body ends with the connection."""
+        headed = self.status >= 200 and self.status not in (204, 304)
+        return headed and "content-length" not in self.headers and "transfer-encoding" not in self.headers
 
     async def read(self) -> bytes:
         """More of the body; empty at its end. Raises ConnectionError (Lost, HeadTooLarge) or HttpParserError."""
@@ -99,7 +135,6 @@ class Connection(asyncio.Protocol):
         self._incoming: Incoming | None = None
         self._whole = False
         self._bodiless = False
-        self._until_close = False
         self._keep = True
         self._paused = False
         self._headers = self._without_body = 0
@@ -147,7 +182,7 @@ class Connection(asyncio.Protocol):
             raise Lost(answered=False)
         self._headers = self._without_body = 0
         self._incoming = incoming = Incoming(self, asyncio.get_running_loop().create_future())
-        self._whole, self._bodiless, self._until_close = whole, bodiless, False
+        self._whole, self._bodiless = whole, bodiless
         try:
             self._transport.write(data)
         except RuntimeError as error:  # uvloop's, of one that is closed and has not reported it yet
@@ -191,36 +226,34 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport, self._keep = None, False
-        if self._until_close and exc is None:
+        incoming = self._incoming
+        if incoming is not None and exc is None and incoming.until_close:
             self._finish()
-        elif self._incoming is not None:
-            self._finish(Lost(answered=self._incoming.status > 0, why=exc))
+        elif incoming is not None:
+            self._finish(Lost(answered=incoming.status > 0, why=exc))
 
     # httptools' callbacks
-
-    def on_message_begin(self) -> None:
-        if self._incoming is not None:
-            self._incoming.headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers += 1
         if self._headers > MOST_HEADERS:
             raise HeadTooLarge
         if self._incoming is not None:
-            headers, key, text = self._incoming.headers, name.decode("latin-1").lower(), value.decode("latin-1")
-            headers[key] = text if key not in headers else f"{headers[key]}, {text}"
+            self._incoming.headers.fields.append((name, value))
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
         incoming = self._incoming
-        if incoming is None or status < 200:
+        if incoming is None:
+            return
+        if status < 200:  # the answer follows
+            incoming.headers = Headers()
             return
         incoming.status = status
         if self._bodiless:
             self._parser = httptools.HttpResponseParser(self)
             self._finish()
             return
-        self._until_close = _until_close(status, incoming.headers)
         if not self._whole:
             incoming.head.set_result(None)
 
@@ -234,9 +267,3 @@ class Connection(asyncio.Protocol):
         if self._incoming is not None and self._incoming.status:
             self._keep = self._keep and self._parser.should_keep_alive()
             self._finish()
-
-
-def _until_close(status: int, headers: Mapping[str, str]) -> bool:
-    """Whether the body ends with the connection."""
-    bodiless = status in (204, 304)
-    return not bodiless and "content-length" not in headers and "transfer-encoding" not in headers

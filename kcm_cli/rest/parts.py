@@ -1,7 +1,8 @@
 """The parts of a request: its path, its query, the options in its body; and what it changes."""
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import codec
@@ -15,8 +16,7 @@ _DELETE_OPTIONS: Doc = {"kind": "DeleteOptions", "apiVersion": "v1"}
 _PLAIN_DELETE = codec.encode(_DELETE_OPTIONS)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True, gc=False):
     """What a write changes. verb: create, update, patch or delete. name: "" where the server makes one. uid: the
     precondition of a deletion. body: of a creation."""
 

@@ -15,14 +15,15 @@ RequestError              a request failed
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 NO_HEADERS: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, gc=False):
     """An HTTP request to an API server. Header names are lower case; the path carries no query.
 
     permitted: asked right before it is sent, by a transport in which requests wait; None: it may be.
@@ -31,14 +32,13 @@ class Request:
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
-    headers: Mapping[str, str] = field(default_factory=lambda: NO_HEADERS)
+    headers: Mapping[str, str] = msgspec.field(default_factory=lambda: NO_HEADERS)
     body: bytes = b""
     timeout_s: float | None = None
     permitted: Callable[[], bool] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True, gc=False):
     """A whole answer. Header names are lower case."""
 
     status: int

@@ -19,7 +19,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -84,6 +84,27 @@ class Listener(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
+class _Calls(Generic[T]):
+    """What is called for each change, by its kind. A change has a dozen listeners, of which few know each kind."""
+
+    add: tuple[Callable[[T], None], ...] = ()
+    update: tuple[Callable[[T, T], None], ...] = ()
+    delete: tuple[Callable[[T], None], ...] = ()
+    unknown: tuple[Callable[[Undecodable], None], ...] = ()
+    unknown_delete: tuple[Callable[[Undecodable], None], ...] = ()
+
+    @staticmethod
+    def of(listeners: tuple[Listener[T], ...]) -> "_Calls[T]":
+        return _Calls(
+            tuple(one.on_add for one in listeners if one.on_add is not None),
+            tuple(one.on_update for one in listeners if one.on_update is not None),
+            tuple(one.on_delete for one in listeners if one.on_delete is not None),
+            tuple(one.on_unknown for one in listeners if one.on_unknown is not None),
+            tuple(one.on_unknown_delete for one in listeners if one.on_unknown_delete is not None),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """Which objects of a resource an informer follows, and whether only their metadata is requested."""
 
@@ -132,7 +153,8 @@ class Informer(Generic[T]):
         self._client = client
         self._clock = clock
         self._rng = rng
-        self._listeners: list[Listener[T]] = []
+        self._listeners: tuple[Listener[T], ...] = ()
+        self._calls: _Calls[T] = _Calls()
         self._watch_list = True
         self._object_errors = options.object_errors
         self._in_process = options.in_process
@@ -154,16 +176,19 @@ class Informer(Generic[T]):
         listener = Listener(on_add, on_update, on_delete, on_unknown, on_unknown_delete)
         if on_add is not None:
             for obj in self.store.list():
-                self._notify(on_add, obj)
+                self._notify((on_add,), obj)
         if on_unknown is not None:
             for unknown in tuple(self.store.unknown().values()):
-                self._notify(on_unknown, unknown)
-        self._listeners.append(listener)
+                self._notify((on_unknown,), unknown)
+        self._listen((*self._listeners, listener))
         return listener
 
     def unlisten(self, listener: Listener[T]) -> None:
         """The listener is called no more."""
-        self._listeners.remove(listener)
+        self._listen(tuple(one for one in self._listeners if one is not listener))
+
+    def _listen(self, listeners: tuple[Listener[T], ...]) -> None:
+        self._listeners, self._calls = listeners, _Calls.of(listeners)
 
     @property
     def listened(self) -> bool:
@@ -386,16 +411,12 @@ class Informer(Generic[T]):
         if obj.metadata.deletion_timestamp is not None:
             self.progress.ended(obj.metadata.uid)
         if old is None:
-            for listener in self._listeners:
-                if listener.on_add is not None:
-                    self._notify(listener.on_add, obj)
+            self._notify(self._calls.add, obj)
         elif old.metadata.resource_version != obj.metadata.resource_version:
             self._updated(old, obj)
 
     def _updated(self, old: T, new: T) -> None:
-        for listener in self._listeners:
-            if listener.on_update is not None:
-                self._notify(listener.on_update, old, new)
+        self._notify(self._calls.update, old, new)
 
     def _remove(self, key: str, last: T | None = None) -> None:
         unknown = self.store.unknown().get(key)
@@ -407,10 +428,7 @@ class Informer(Generic[T]):
                 self._unknown_deleted(unknown)
             return
         self.progress.removed(old.metadata.uid)
-        gone = last if last is not None else old
-        for listener in self._listeners:
-            if listener.on_delete is not None:
-                self._notify(listener.on_delete, gone)
+        self._notify(self._calls.delete, last if last is not None else old)
 
     def _mark_unknown(self, obj: Undecodable) -> None:
         """What was decoded of the object before stays as it is; nothing but its end or another object of its name
@@ -425,9 +443,7 @@ class Informer(Generic[T]):
         self.store.mark_unknown(obj)
         if obj.metadata.deletion_timestamp is not None:
             self.progress.ended(obj.metadata.uid)
-        for listener in self._listeners:
-            if listener.on_unknown is not None:
-                self._notify(listener.on_unknown, obj)
+        self._notify(self._calls.unknown, obj)
 
     def _remove_other_unknown(self, key: str, uid: str) -> None:
         """An object of which no version could be decoded was deleted where another one has its name."""
@@ -436,16 +452,15 @@ class Informer(Generic[T]):
             self._remove(key)
 
     def _unknown_deleted(self, obj: Undecodable) -> None:
-        for listener in self._listeners:
-            if listener.on_unknown_delete is not None:
-                self._notify(listener.on_unknown_delete, obj)
+        self._notify(self._calls.unknown_delete, obj)
 
-    def _notify(self, listener: Callable[..., None], *objects: T | Undecodable) -> None:
+    def _notify(self, calls: Iterable[Callable[..., None]], *objects: T | Undecodable) -> None:
         """One listener that fails for one object costs neither the others nor other objects anything."""
-        try:
-            listener(*objects)
-        except Exception as error:  # noqa: BLE001  # a bug of its controller, which goes on without this change
-            self._object_errors.listener_failed(self.resource, objects[-1].key, error)
+        for call in calls:
+            try:
+                call(*objects)
+            except Exception as error:  # noqa: BLE001  # a bug of its controller, which goes on without this change
+                self._object_errors.listener_failed(self.resource, objects[-1].key, error)
 
 
 @asynccontextmanager

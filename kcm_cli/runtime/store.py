@@ -121,7 +121,15 @@ class Store(Generic[T]):
         old = self._objects.get(key)
         self._objects[key] = obj
         for name, func in self._funcs.items():
-            self._refile(name, key, old, obj, func)
+            index, values = self._indexes[name], self._values(name, func, obj)
+            if old is not None and self._values(name, func, old) != values:
+                self._unfile(name, key, old)
+            for value in values:
+                entries = index.get(value)
+                if entries is None:
+                    index[value] = {key: obj}
+                else:
+                    entries[key] = obj
         return old
 
     def pop(self, key: str) -> T | None:
@@ -132,20 +140,6 @@ class Store(Generic[T]):
             for name in self._funcs:
                 self._unfile(name, key, old)
         return old
-
-    def _refile(self, name: str, key: str, old: T | None, new: T, func: IndexFunc[T]) -> None:
-        index = self._indexes[name]
-        values = self._values(name, func, new)
-        if old is not None:
-            before = self._values(name, func, old)
-            if before != values:
-                self._unfile(name, key, old)
-        for value in values:
-            entries = index.get(value)
-            if entries is None:
-                index[value] = {key: new}
-            else:
-                entries[key] = new
 
     def _values(self, name: str, func: IndexFunc[T], obj: T) -> Iterable[str]:
         """Under which values to file; under none an object that the index cannot be made for."""

@@ -91,21 +91,21 @@ class GraphChanges:
         """Until cancelled. A change that cannot be handled is logged and left out."""
         while True:
             await self._some.wait()
+            now = self._clock.monotonic()
             while self._waiting:
-                await self._next(self._waiting.popleft())
+                change = self._waiting.popleft()
+                self._taken += 1
+                key, self._busy = str(self._taken), True
+                self._metrics.taken(key, len(self._waiting), now)
+                try:
+                    await self._handle(change)
+                except Exception as error:  # where the errors of one change end, as those of a sync in the worker
+                    fields = {"change": type(change).__name__, "err": str(error)}
+                    log.error("Change of the graph was not handled", extra={"fields": fields}, exc_info=error)
+                finally:
+                    self._busy, now = False, self._clock.monotonic()
+                    self._metrics.finished(key, now)
                 if self._taken % CHUNK == 0:
                     await asyncio.sleep(0)
+                    now = self._clock.monotonic()
             self._some.clear()
-
-    async def _next(self, change: Change) -> None:
-        self._taken += 1
-        key, self._busy = str(self._taken), True
-        self._metrics.taken(key, len(self._waiting), self._clock.monotonic())
-        try:
-            await self._handle(change)
-        except Exception as error:  # where the errors of one change end, as those of a sync in the worker
-            fields = {"change": type(change).__name__, "err": str(error)}
-            log.error("Change of the graph was not handled", extra={"fields": fields}, exc_info=error)
-        finally:
-            self._busy = False
-            self._metrics.finished(key, self._clock.monotonic())

@@ -137,12 +137,20 @@ class GarbageCollector:
 
     async def _observe(self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None) -> None:
         self._asking.pop(identity.uid, None)  # the answer under way may be from before this change
-        await self._apply(self.graph.observe(identity, meta, old, await self._parts(identity)))
+        parts = await self._parts(identity) if self._many(identity.uid) else None
+        effects = self.graph.observe(identity, meta, old, parts)
+        if effects is not None:
+            await self._apply(effects)
+
+    def _many(self, uid: str) -> bool:
+        """Whether this is a virtual node with many dependents."""
+        node = self.graph.get(uid)
+        return node is not None and node.virtual and len(node.dependents) > QUEUED_AT_ONCE
 
     async def _parts(self, identity: Identity) -> Parts | None:
         """The dependents of a virtual node as ``graph.partition`` has them, if there are many: done bit by bit."""
         node = self.graph.get(identity.uid)
-        if node is None or not node.virtual or len(node.dependents) <= QUEUED_AT_ONCE:
+        if node is None or not self._many(identity.uid):
             return None
         dependents = list(node.dependents.values())
         matching, others = list[Node](), list[Node]()

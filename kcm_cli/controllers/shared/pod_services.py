@@ -3,11 +3,12 @@
 upstream: staging/src/k8s.io/endpointslice/util/controller_utils.go#GetServicesToUpdate
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from kcm_cli.api.core import Pod, Service
 from kcm_cli.planning.endpoints.pods import affected
 from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.store import NAMESPACE
 
 _INDEX = "selector"
 
@@ -25,14 +26,17 @@ class PodServices:
         selector = (service.spec.selector or {}).items()
         return [pod for pod in self._pods.list(service.namespace) if selector <= pod.labels.items()]
 
-    def services_of(self, pod: Pod) -> Iterator[str]:
+    def services_of(self, pod: Pod) -> list[str]:
         """The keys of the Services that select a pod."""
-        labels = pod.labels
-        terms = [_filed(pod.namespace, key, value) for key, value in labels.items()]
-        for term in (*terms, _filed(pod.namespace, "", "")):
-            for service in self._services.by_index(_INDEX, term):
-                if (service.spec.selector or {}).items() <= labels.items():
-                    yield service.key
+        namespace, terms = pod.namespace, pod.labels.items()
+        if not self._services.count(NAMESPACE, namespace):
+            return []
+        return [
+            service.key
+            for key, value in (*terms, ("", ""))
+            for service in self._services.by_index(_INDEX, f"{namespace} {key}={value}")
+            if (service.spec.selector or {}).items() <= terms
+        ]
 
     def services_of_changed(self, old: Pod, new: Pod) -> Iterable[str]:
         """The keys of the Services that a change of a pod concerns."""
@@ -45,8 +49,4 @@ def _term(service: Service) -> tuple[str, ...]:
     if selector is None:
         return ()
     key = min(selector, default="")
-    return (_filed(service.namespace, key, selector.get(key, "")),)
-
-
-def _filed(namespace: str, key: str, value: str) -> str:
-    return f"{namespace} {key}={value}"
+    return (f"{service.namespace} {key}={selector.get(key, '')}",)

@@ -13,6 +13,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import msgspec
+
 from kcm_cli.planning.actions import Notice
 
 K = TypeVar("K")
@@ -38,8 +40,7 @@ class Source:
     host: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Emitted:
+class Emitted(msgspec.Struct, frozen=True, gc=False):
     """An Event as it was emitted, with the name and time (RFC 3339) it is created with if nothing like it is known."""
 
     source: Source
@@ -48,8 +49,7 @@ class Emitted:
     time: str
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True, gc=False):
     """The Event to write: created if ``count`` is 1, else patched. ``first``: when it occurred first."""
 
     name: str
@@ -59,21 +59,18 @@ class Decision:
     combined: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Similar:
+class _Similar(msgspec.Struct, frozen=True, gc=False):
     messages: frozenset[str]
     last: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(msgspec.Struct, frozen=True, gc=False):
     name: str
     count: int
     first: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Bucket:
+class _Bucket(msgspec.Struct, frozen=True, gc=False):
     tokens: float
     at: float
 
@@ -89,7 +86,16 @@ class Correlator:
     def decide(self, event: Emitted, now: float) -> Decision | None:
         """What to write for this Event; None if its object has had enough of this type."""
         notice, ref = event.notice, event.notice.ref
-        about = (event.source, ref.kind, ref.namespace, ref.name, ref.uid, ref.api_version, notice.type)
+        about = (
+            event.source.component,
+            event.source.host,
+            ref.kind,
+            ref.namespace,
+            ref.name,
+            ref.uid,
+            ref.api_version,
+            notice.type,
+        )
         group: Group = (about, notice.reason)
         combined = self._combine(group, notice.message, now)
         key = group if combined else (group, notice.message, ref.field_path)

@@ -9,7 +9,8 @@ Not guaranteed: a request that is already on its way when the lease ends still a
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
 

@@ -4,8 +4,10 @@ upstream: apiserver pkg/endpoints/handlers/negotiation/negotiate.go (v1.36)
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request, Response
