@@ -53,6 +53,8 @@ class VolumeMount(View, frozen=True, gc=False):
     mount_path: str = ""
     read_only: bool = False
     recursive_read_only: str | None = None
+    sub_path: str = ""
+    sub_path_expr: str = ""
 
 
 class ExitCodes(View, frozen=True, gc=False):
@@ -91,8 +93,17 @@ class KeyRef(View, frozen=True, gc=False):
     optional: bool | None = None
 
 
+class ResourceFieldRef(View, frozen=True, gc=False):
+    """``limits.cpu`` and the like, of a container: of the one that asks where there is no name."""
+
+    container_name: str = ""
+    resource: str = ""
+    divisor: str = ""
+
+
 class EnvSource(View, frozen=True, gc=False):
     field_ref: FieldRef | None = None
+    resource_field_ref: ResourceFieldRef | None = None
     config_map_key_ref: KeyRef | None = None
     secret_key_ref: KeyRef | None = None
 
@@ -104,6 +115,7 @@ class EnvVar(View, frozen=True, gc=False):
 
 
 class EnvFrom(View, frozen=True, gc=False):
+    prefix: str = ""
     config_map_ref: KeyRef | None = None
     secret_ref: KeyRef | None = None
 
@@ -184,6 +196,7 @@ class ImageSource(View, frozen=True, gc=False):
 
 class KeyToPath(View, frozen=True, gc=False):
     key: str = ""
+    path: str = ""
 
 
 class ConfigMapSource(View, frozen=True, gc=False):
@@ -200,9 +213,27 @@ class SecretSource(ConfigMapSource, frozen=True, gc=False):
     secret_name: str = ""
 
 
+class DownwardFile(View, frozen=True, gc=False):
+    path: str = ""
+    field_ref: FieldRef | None = None
+    resource_field_ref: ResourceFieldRef | None = None
+
+
+class DownwardSource(View, frozen=True, gc=False):
+    items: tuple[DownwardFile, ...] = ()
+
+
+class TokenSource(View, frozen=True, gc=False):
+    audience: str = ""
+    expiration_seconds: int | None = None
+    path: str = ""
+
+
 class Projection(View, frozen=True, gc=False):
     config_map: ConfigMapSource | None = None
     secret: SecretSource | None = None
+    downward_api: DownwardSource | None = msgspec.field(default=None, name="downwardAPI")
+    service_account_token: TokenSource | None = None
 
 
 class ProjectedSource(View, frozen=True, gc=False):
@@ -221,6 +252,7 @@ class SimulatedVolume(Volume, frozen=True, gc=False):
     config_map: ConfigMapSource | None = None
     secret: SecretSource | None = None
     projected: ProjectedSource | None = None
+    downward_api: DownwardSource | None = msgspec.field(default=None, name="downwardAPI")
 
 
 class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
@@ -231,6 +263,7 @@ class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
     volumes: tuple[SimulatedVolume, ...] = ()
     readiness_gates: tuple[ReadinessGate, ...] = ()
     scheduler_name: str = ""
+    hostname: str = ""
     node_selector: dict[str, str] | None = None
     affinity: FullAffinity | None = None
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()

@@ -32,6 +32,7 @@ from kcm_cli.sandbox.nodes.rules import Rules
 from kcm_cli.sandbox.nodes.script import PodScript, Role
 from kcm_cli.sandbox.nodes.status import Known, Place, rejected, render
 from kcm_cli.sandbox.nodes.telling import notices
+from kcm_cli.sandbox.nodes.volumes import Objects
 from kcm_cli.sandbox.views import (
     BY_NODE,
     POD_METADATA,
@@ -101,13 +102,14 @@ class AsAnnotated:
 
 
 class Ruled(AsAnnotated):
-    """Pods behave as rules say, too."""
+    """Pods behave as rules say, too, and as what is in their volumes. ``objects``: where that comes from."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, objects: Objects) -> None:
         self._rules = rules
+        self._objects = objects
 
     def script(self, pod: SimulatedPod, files: frozenset[str]) -> PodScript:
-        return script.read(pod, annotations=self._rules.annotations(pod), files=files)
+        return script.read(pod, annotations=self._rules.annotations(pod), files=files, objects=self._objects)
 
 
 class Alive(Protocol):
@@ -253,7 +255,8 @@ class Kubelets:
         """Bring a pod's life up to now, report it, and come back when something changes."""
         now = self._clock.now().timestamp()
         before = life.state
-        state = machine.advance(life.script, self._held(life, pod, before, now), now)
+        state = self._held(life, pod, before, now)
+        state = machine.advance(life.script, state, now)
         if life.pod is not pod:
             state = self._changed(life, pod, state, now)
         for index, code, reason in life.kills:
@@ -264,7 +267,8 @@ class Kubelets:
         if pod.deleting:
             grace_s = pod.metadata.deletion_grace_period_seconds
             state = machine.stop(state, now, life.script.grace_s if grace_s is None else float(grace_s))
-        state = machine.advance(life.script, self._held(life, pod, state, now), now)
+        state = self._held(life, pod, state, now)
+        state = machine.advance(life.script, state, now)
         life.state = state
         if state.hold is not None or any(container.hold is not None for container in state.containers):
             self._waiting.add(key)
@@ -288,7 +292,11 @@ class Kubelets:
         if self.obstacles is None or state.stop is not None:
             return state
         volumes = self.obstacles.of_volumes(pod) if state.sandbox_at is None else None
-        return machine.hold(state, volumes, self.obstacles.of_containers(pod, life.script, life.agent.images), now)
+        held = machine.hold(state, volumes, self.obstacles.of_containers(pod, life.script, life.agent.images), now)
+        if not _freed(state, held):
+            return held
+        before, life.script = life.script, self.behaviour.script(pod, life.files)  # now it finds what it waited for
+        return machine.rewrite(before, life.script, held, now)
 
     def _changed(self, life: Life, pod: SimulatedPod, state: PodState, now: float) -> PodState:
         """The pod is another than before: its wishes, its images, or only its status."""
@@ -405,6 +413,13 @@ class Kubelets:
             self._queue.add(other)
         if not life.pod.spec.host_network:
             life.agent.addresses.free(life.place.pod_ip)
+
+
+def _freed(before: PodState, after: PodState) -> bool:
+    """Whether something may start that was held."""
+    return (before.hold is not None and after.hold is None) or any(
+        old.hold is not None and new.hold is None for old, new in zip(before.containers, after.containers, strict=True)
+    )
 
 
 def _without_rest(new: Doc, old: Doc) -> Doc:

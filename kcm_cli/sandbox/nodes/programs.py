@@ -1,42 +1,52 @@
 """What a simple command does: when it ends, and with which exit code.
 
-``sleep``, ``true``, ``false``, ``echo`` and the like, and shell scripts of them with ``;``, ``&&``, ``||``, ``!``,
-``if``, ``for``, ``while``, ``exit`` and tests of files. Anything else is unknown. Pure, and bounded in time and depth
-whatever a pod says.
+``sleep``, ``true``, ``false``, ``echo``, ``cat`` and the like, and shell scripts of them (``shell``) with tests of
+files. Anything else is unknown. Pure, and bounded in time, depth and output whatever a pod says.
 
 upstream: third_party/forked/golang/expansion/expand.go, pkg/kubelet/container/helpers.go#ExpandContainerCommandAndArgs
 """
 
 import math
 import re
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import NamedTuple, Protocol, TypeVar
 
-MOST_CHARACTERS, MOST_DEPTH, MOST_STEPS = 4096, 16, 2000
+from kcm_cli.sandbox.nodes import shell
+from kcm_cli.sandbox.nodes.shell import Unknown
+
+MOST_CHARACTERS, MOST_STEPS, MOST_OUTPUT = shell.MOST_CHARACTERS, 2000, 4 << 20
 _LONG_S = 1e9
 _SHELLS = frozenset(("sh", "bash", "ash", "dash"))
 _FOLDERS = frozenset(("", "/bin", "/usr/bin", "/usr/local/bin"))
-_WELL = frozenset(
-    (":", "true", "echo", "printf", "date", "env", "printenv", "hostname", "id", "whoami", "pwd", "uname", "mkdir")
-    + ("export", "cd", "umask", "trap", "sync", "touch", "set")
-)
+_SILENT = frozenset((":", "true", "mkdir", "export", "cd", "umask", "trap", "sync", "set"))
+_UNTOLD = frozenset(("date", "id", "whoami", "pwd", "uname"))
+"""They end well; nobody can say what they write."""
 _BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set"))
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+\.?\d*|\.\d+)([smhd]?)", re.ASCII)
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
 _PLAIN = re.compile(r"[\w./:-]*", re.ASCII)
-_REDIRECTION = re.compile(r"(\d?)(>>?|<)(&\d|\s*[\w./-]+)", re.ASCII)
-_INTO_FILE = "\x01"
-"""Stands where the output of a command goes to a file."""
 _ARITHMETIC = re.compile(r"\$(?:\(\(\s*|\(expr\s+)(-?\d{1,9})\s*([-+*/%])\s*(-?\d{1,9})\s*\)\)?", re.ASCII)
-_SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
-_PUNCTUATION = ";&|()<>\n"
-_WRITERS = frozenset(("echo", "printf"))
+_CONTENT = re.compile(r"\$\(\s*(?:cat|<)\s+(/[\w./-]+)\s*\)|`\s*cat\s+(/[\w./-]+)\s*`", re.ASCII)
+_HELD = re.compile("\x06(\\d+)\x06")
+"""Stands for a text that is put in once the words are known."""
 _ESCAPED, _ESCAPES = re.compile(r"\\([nt\\])"), {"n": "\n", "t": "\t", "\\": "\\"}
-_OPENING = frozenset(("if", "while", "until", "for", "{", "!"))
-_CLOSING = frozenset(("then", "elif", "else", "fi", "do", "done", "}"))
+_OUTPUT, _ERRORS, _AWAY = "output", "errors", ""
+_WILD = re.compile(r"[*?\[]")
+
+
+T = TypeVar("T")
+
+
+class Written(NamedTuple):
+    """What a command writes, seconds after its start. Bytes that are no UTF-8 are surrogates."""
+
+    at_s: float
+    text: str
+    error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +56,17 @@ class Outcome:
     lasts_s: float
     code: int
     files: frozenset[str] = frozenset()
-    output: tuple[tuple[float, str], ...] = ()
-    """What echo and printf write, each with the seconds after which they do."""
+    output: tuple[Written, ...] = ()
 
 
-class _Unknown(Exception):
-    """Nobody can say what this does."""
+class Volumes(Protocol):
+    """The files that others have put where the command runs. Paths are absolute."""
+
+    def read(self, path: str) -> bytes:
+        """Raises OSError where there is no such file, LookupError where nobody can say."""
+
+    def names(self, path: str) -> Sequence[str]:
+        """What is in a folder, sorted. Raises as ``read``."""
 
 
 class _Ended(Exception):
@@ -72,20 +87,21 @@ def outcome(
     env: Mapping[str, str],
     scratch: tuple[str, ...] = (),
     files: frozenset[str] = frozenset(),
+    volumes: Volumes | None = None,
 ) -> Outcome | None:
     """What a program with its arguments does; None where that is unknown.
 
     env: the variables that are known. scratch: folders in which there are only the files that the program makes, and
     ``files``, absolute paths.
     """
-    if not words or _name(words[0]) not in _SHELLS | _WELL | {"sleep", "false"} or _name(words[0]) in _BUILT_IN:
+    if not words or _name(words[0]) not in _PROGRAMS or _name(words[0]) in _BUILT_IN:
         return None
-    machine = _Shell(env, scratch, set(files))
+    machine = _Shell(env, scratch, set(files), volumes)
     try:
         code = machine.program(words)
     except _Ended:
         code = machine.code
-    except _Unknown:
+    except Unknown:
         return None
     return Outcome(machine.elapsed_s, code, frozenset(machine.files), tuple(machine.output))
 
@@ -95,226 +111,182 @@ def _name(word: str) -> str:
     return name if folder in _FOLDERS and (folder or "/" not in word) else word
 
 
-# -- the shape of a script
-
-
-@dataclass(frozen=True, slots=True)
-class _Simple:
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    branches: tuple[tuple["_List", "_List"], ...]
-    otherwise: "_List | None"
-
-
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """``times``: how often at most; infinite for while and until. ``wanted``: whether it goes on while this holds."""
-
-    condition: "_List | None"
-    wanted: bool
-    times: float
-    body: "_List"
-
-
-@dataclass(frozen=True, slots=True)
-class _Negated:
-    command: "_Command"
-
-
-_Command = _Simple | _Choice | _Loop | _Negated | tuple[tuple[str, object], ...]
-_List = tuple[tuple[str, _Command], ...]
-"""Commands, each with what stands before it: ``;``, ``&&`` or ``||``."""
-
-
-def _tokens(script: str) -> list[str]:
-    if len(script) > MOST_CHARACTERS:
-        raise _Unknown
-    lines = (line for line in script.replace("\\\n", " ").split("\n") if not line.lstrip().startswith("#"))
-    text = _SUBSTITUTION.sub("$_", _REDIRECTION.sub(_redirected, "\n".join(lines)))
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=_PUNCTUATION)
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
-    try:
-        return [_operator(token) if token and not token.strip(_PUNCTUATION) else token for token in lexer]
-    except ValueError:  # a quotation that does not end
-        raise _Unknown from None
-
-
-def _redirected(match: re.Match[str]) -> str:
-    into_file = match[1] in ("", "1") and match[2] != "<" and not match[3].startswith("&")
-    return f" {_INTO_FILE} " if into_file else " "
-
-
-def _operator(token: str) -> str:
-    bare = token.replace("\n", ";").strip(";")
-    if bare in ("&&", "||"):
-        return bare
-    if bare:
-        raise _Unknown
-    return ";"
-
-
-class _Parser:
-    def __init__(self, tokens: list[str]) -> None:
-        self._tokens = tokens
-        self._at = 0
-        self._depth = 0
-
-    def script(self) -> _List:
-        parsed = self._list()
-        if self._at < len(self._tokens):
-            raise _Unknown
-        return parsed
-
-    def _peek(self) -> str:
-        return self._tokens[self._at] if self._at < len(self._tokens) else ""
-
-    def _take(self, *expected: str) -> str:
-        token = self._peek()
-        if self._at >= len(self._tokens) or (expected and token not in expected):
-            raise _Unknown
-        self._at += 1
-        return token
-
-    def _deeper(self) -> None:
-        self._depth += 1
-        if self._depth > MOST_DEPTH:
-            raise _Unknown
-
-    def _list(self) -> _List:
-        self._deeper()
-        found: list[tuple[str, _Command]] = []
-        before = ";"
-        while self._at < len(self._tokens) and self._peek() not in _CLOSING:
-            if self._peek() == ";":
-                self._at += 1
-                continue
-            found.append((before, self._command()))
-            if self._at < len(self._tokens) and self._peek() not in _CLOSING:
-                before = self._take(";", "&&", "||")
-        self._depth -= 1
-        return tuple(found)
-
-    def _command(self) -> _Command:
-        word = self._peek()
-        if word not in _OPENING:
-            return self._simple()
-        self._at += 1
-        if word == "!":
-            self._deeper()
-            negated = _Negated(self._command())
-            self._depth -= 1
-            return negated
-        if word == "{":
-            group = self._list()
-            self._take("}")
-            return group
-        if word == "if":
-            return self._choice()
-        if word == "for":
-            return self._for()
-        condition = self._list()
-        return _Loop(condition, word == "while", math.inf, self._body())
-
-    def _simple(self) -> _Simple:
-        words: list[str] = []
-        while self._at < len(self._tokens) and self._peek() not in (";", "&&", "||"):
-            words.append(self._take())
-        if not words:
-            raise _Unknown
-        return _Simple(tuple(words))
-
-    def _choice(self) -> _Choice:
-        branches: list[tuple[_List, _List]] = []
-        while True:
-            condition = self._list()
-            self._take("then")
-            branches.append((condition, self._list()))
-            closing = self._take("elif", "else", "fi")
-            if closing == "fi":
-                return _Choice(tuple(branches), None)
-            if closing == "else":
-                otherwise = self._list()
-                self._take("fi")
-                return _Choice(tuple(branches), otherwise)
-
-    def _for(self) -> _Loop:
-        self._take()
-        self._take("in")
-        words = self._simple().words
-        self._take(";")
-        return _Loop(None, True, _count(words), self._body())
-
-    def _body(self) -> _List:
-        self._take("do")
-        body = self._list()
-        self._take("done")
-        return body
-
-
-def _count(words: Iterable[str]) -> int:
-    total = 0
-    for word in words:
-        span = re.fullmatch(r"\{(\d{1,6})\.\.(\d{1,6})\}", word, re.ASCII)
-        if span is None and any(character in word for character in "$*?[{"):
-            raise _Unknown
-        total += 1 if span is None else abs(int(span[2]) - int(span[1])) + 1
-    return total
-
-
-# -- what it does
-
-
 @dataclass(slots=True)
 class _Shell:
     env: Mapping[str, str]
     scratch: tuple[str, ...]
     files: set[str]
+    volumes: Volumes | None
     elapsed_s: float = 0.0
     code: int = 0
     strict: bool = False
     steps: int = 0
     depth: int = 0
-    output: list[tuple[float, str]] = field(default_factory=list)
+    output: list[Written] = field(default_factory=list)
+    written: int = 0
+    texts: dict[str, str | None] = field(default_factory=dict)
+    """What is in the files that it has made; None where nobody can say."""
+    sinks: tuple[str, str] = (_OUTPUT, _ERRORS)
+    """Where output and errors go: to the container's, away, or into a file."""
+    held: list[str] = field(default_factory=list)
 
     def program(self, words: Sequence[str]) -> int:
         """Run one program; its exit code."""
         self.steps += 1
         if self.steps > MOST_STEPS:
-            raise _Unknown
-        name = _name(words[0])
-        rest = words[1:]
-        if name in _SHELLS:
-            return self._shell(rest)
-        if name == "sleep":
-            return self._sleep(rest)
-        if name == "false":
-            return 1
-        if name == "touch":
-            self._touch(rest)
-        if name in ("echo", "printf"):
-            self._write(name, rest)
-        if name in ("env", "date") and any(not word.startswith(("-", "+")) for word in rest):
-            raise _Unknown
-        if name in _WELL:
-            return 0
-        raise _Unknown
+            raise Unknown
+        run = _PROGRAMS.get(_name(words[0]))
+        if run is None:
+            raise Unknown
+        return run(self, words)
 
-    def _shell(self, words: Sequence[str]) -> int:
+    def silent(self, _: Sequence[str]) -> int:
+        return 0
+
+    def false(self, _: Sequence[str]) -> int:
+        return 1
+
+    def untold(self, words: Sequence[str]) -> int:
+        if _name(words[0]) == "date" and any(not word.startswith(("-", "+")) for word in words[1:]):
+            raise Unknown
+        if self.sinks[0] in self.texts:
+            self.texts[self.sinks[0]] = None
+        return 0
+
+    def environment(self, words: Sequence[str]) -> int:
+        """``env`` and ``printenv``, as far as variables are known."""
+        names = words[1:]
+        if not names:
+            for name, value in self.env.items():
+                self._say(f"{name}={value}\n")
+            return 0
+        if _name(words[0]) == "env" or any(word.startswith("-") or "$" in word for word in names):
+            raise Unknown
+        for name in names:
+            if name not in self.env:
+                raise Unknown
+            self._say(f"{self.env[name]}\n")
+        return 0
+
+    def hostname(self, words: Sequence[str]) -> int:
+        if len(words) == 1 and "HOSTNAME" in self.env:
+            self._say(f"{self.env['HOSTNAME']}\n")
+            return 0
+        return self.untold(words)
+
+    def touch(self, words: Sequence[str]) -> int:
+        if any("$" in word for word in words):
+            raise Unknown
+        for word in words[1:]:
+            if not word.startswith("-"):
+                if word not in self.files:
+                    self.texts[word] = ""
+                self.files.add(word)
+        return 0
+
+    def cat(self, words: Sequence[str]) -> int:
+        code = 0
+        for path in self._paths(words[1:]):
+            try:
+                self._say(self._content(path))
+            except IsADirectoryError:
+                self._say(f"cat: {path}: Is a directory\n", error=True)
+                code = 1
+            except FileNotFoundError:
+                self._say(f"cat: {path}: No such file or directory\n", error=True)
+                code = 1
+        return code
+
+    def ls(self, words: Sequence[str]) -> int:
+        code = 0
+        paths = list(self._paths([word for word in words[1:] if word != "-1"]))
+        for path in paths:
+            try:
+                names = self._names(path)
+            except NotADirectoryError:
+                names = [path]
+            except FileNotFoundError:
+                self._say(f"ls: {path}: No such file or directory\n", error=True)
+                code = 1
+                continue
+            if len(paths) > 1 and names != [path]:
+                self._say(f"{path}:\n")
+            self._say("".join(f"{name}\n" for name in names))
+        return code
+
+    def _paths(self, words: Sequence[str]) -> Iterator[str]:
+        if not words:
+            raise Unknown
+        for word in words:
+            if not word.startswith("/") or "$" in word:
+                raise Unknown
+            if not self.depth or not _WILD.search(word):
+                yield word
+                continue
+            folder, _, pattern = word.rpartition("/")
+            if _WILD.search(folder):
+                raise Unknown
+            try:
+                found = [name for name in self._names(folder) if fnmatchcase(name, pattern)]
+            except OSError:
+                found = []
+            yield from [f"{folder}/{name}" for name in found] or [word]
+
+    def _content(self, path: str) -> str:
+        """Raises OSError, Unknown."""
+        if path in self.files:
+            text = self.texts.get(path)
+            if text is None:
+                raise Unknown
+            return text
+        if self._in_scratch(path):
+            raise FileNotFoundError
+        return self._of_volumes(lambda volumes: volumes.read(path)).decode("utf-8", "surrogateescape")
+
+    def _names(self, folder: str) -> Sequence[str]:
+        """Raises OSError, Unknown."""
+        if folder in self.files:
+            raise NotADirectoryError
+        if self._in_scratch(f"{folder}/"):
+            raise Unknown
+        return self._of_volumes(lambda volumes: volumes.names(folder))
+
+    def _in_scratch(self, path: str) -> bool:
+        return path.startswith(tuple(f"{folder}/" for folder in self.scratch))
+
+    def _of_volumes(self, look: Callable[[Volumes], T]) -> T:
+        if self.volumes is None:
+            raise Unknown
+        try:
+            return look(self.volumes)
+        except LookupError:
+            raise Unknown from None
+
+    def _say(self, text: str, *, error: bool = False) -> None:
+        sink = self.sinks[1 if error else 0]
+        self.written += len(text)
+        if self.written > MOST_OUTPUT:
+            raise Unknown
+        if sink in (_OUTPUT, _ERRORS):
+            self.output.append(Written(self.elapsed_s, text, sink == _ERRORS))
+        elif sink != _AWAY:
+            before = self.texts.get(sink)
+            self.texts[sink] = None if before is None else before + text
+
+    def run_shell(self, words: Sequence[str]) -> int:
+        words = words[1:]
         self.depth += 1
-        if self.depth > MOST_DEPTH:
-            raise _Unknown
+        if self.depth > shell.MOST_DEPTH:
+            raise Unknown
         options = ""
         while words and words[0].startswith("-") and words[0] != "--":
             options, words = options + words[0][1:], words[1:]
         words = words[1:] if words and words[0] == "--" else words
         if "c" not in options or not words or set(options) - set("ceuxl"):
-            raise _Unknown
+            raise Unknown
         outer, self.strict = self.strict, "e" in options
         try:
-            self.list(_Parser(_tokens(self._substituted(words[0]))).script())
+            self.list(shell.parse(self._substituted(words[0])))
         except _Ended:
             if self.depth == 1 or self.elapsed_s == math.inf:
                 raise
@@ -323,17 +295,36 @@ class _Shell:
         return self.code
 
     def _substituted(self, script: str) -> str:
+        """Variables, contents of files that others have made, and sums are what they are from the beginning."""
+
         def value(match: re.Match[str]) -> str:
             known = self.env.get(match[1] or match[2])
-            return known if known is not None and _PLAIN.fullmatch(known) else match[0]
+            return match[0] if known is None else self._hold(known, match)
 
-        return _ARITHMETIC.sub(_computed, _VARIABLE.sub(value, script))
+        def content(match: re.Match[str]) -> str:
+            try:
+                found = self._of_volumes(lambda volumes: volumes.read(match[1] or match[2]))
+            except (OSError, Unknown):
+                return match[0]
+            return self._hold(found.decode("utf-8", "surrogateescape").rstrip("\n"), match)
 
-    def _sleep(self, words: Sequence[str]) -> int:
+        return _ARITHMETIC.sub(_computed, _CONTENT.sub(content, _VARIABLE.sub(value, script)))
+
+    def _hold(self, text: str, match: re.Match[str]) -> str:
+        """The text, or what stands for it where a shell would read something into it. Without quotation marks spaces
+        and lines become one space."""
+        if match.string.count('"', 0, match.start()) % 2 == 0:
+            text = " ".join(text.split())
+        if _PLAIN.fullmatch(text):
+            return text
+        self.held.append(text)
+        return f"\x06{len(self.held) - 1}\x06"
+
+    def sleep(self, words: Sequence[str]) -> int:
         total = 0.0
-        for word in words:
+        for word in words[1:]:
             if "$" in word:
-                raise _Unknown
+                raise Unknown
             if word in ("inf", "infinity"):
                 total = math.inf
                 continue
@@ -341,7 +332,7 @@ class _Shell:
             if span is None:
                 return 1
             total += float(span[1]) * _UNITS[span[2]]
-        if not words:
+        if not words[1:]:
             return 1
         self._pass(total)
         return 0
@@ -352,47 +343,43 @@ class _Shell:
             self.elapsed_s = math.inf
             raise _Ended
 
-    def _write(self, name: str, words: Sequence[str]) -> None:
-        if _INTO_FILE in words:
-            return
-        end = "\n"
-        if name == "printf":
-            words, end = [_ESCAPED.sub(lambda match: _ESCAPES[match[1]], word) for word in words[:1]], ""
-        elif words and words[0] == "-n":
+    def echo(self, words: Sequence[str]) -> int:
+        words, end = words[1:], "\n"
+        if words and words[0] == "-n":
             words, end = words[1:], ""
-        self.output.append((self.elapsed_s, " ".join(words) + end))
+        self._say(" ".join(words) + end)
+        return 0
 
-    def _touch(self, words: Sequence[str]) -> None:
-        if any("$" in word for word in words):
-            raise _Unknown
-        self.files.update(word for word in words if not word.startswith("-"))
+    def printf(self, words: Sequence[str]) -> int:
+        self._say("".join(_ESCAPED.sub(lambda match: _ESCAPES[match[1]], word) for word in words[1:2]))
+        return 0
 
-    def list(self, commands: _List, *, tested: bool = False) -> None:
+    def list(self, commands: shell.List, *, tested: bool = False) -> None:
         """Run commands. tested: their failure is looked at, so ``set -e`` does not end the shell."""
         for index, (before, command) in enumerate(commands):
             if (before == "&&" and self.code != 0) or (before == "||" and self.code == 0):
                 continue
             followed = index + 1 < len(commands) and commands[index + 1][0] != ";"
             self._run(command, tested=tested or followed)
-            simple = isinstance(command, _Simple)
+            simple = isinstance(command, shell.Simple)
             if self.code != 0 and self.strict and simple and not tested and not followed:
                 raise _Ended
 
-    def _run(self, command: _Command, *, tested: bool) -> None:
+    def _run(self, command: shell.Command, *, tested: bool) -> None:
         match command:
-            case _Simple(words):
+            case shell.Simple(words):
                 self._simple(words)
-            case _Negated(inner):
+            case shell.Negated(inner):
                 self._run(inner, tested=True)
                 self.code = 0 if self.code else 1
-            case _Choice():
+            case shell.Choice():
                 self._choose(command, tested=tested)
-            case _Loop():
+            case shell.Loop():
                 self._loop(command, tested=tested)
             case _:
                 self.list(command, tested=tested)  # type: ignore[arg-type]
 
-    def _choose(self, choice: _Choice, *, tested: bool) -> None:
+    def _choose(self, choice: shell.Choice, *, tested: bool) -> None:
         for condition, body in choice.branches:
             self.list(condition, tested=True)
             if self.code == 0:
@@ -402,7 +389,7 @@ class _Shell:
         if choice.otherwise is not None:
             self.list(choice.otherwise, tested=tested)
 
-    def _loop(self, loop: _Loop, *, tested: bool) -> None:
+    def _loop(self, loop: shell.Loop, *, tested: bool) -> None:
         self.code = 0
         done = 0
         while done < loop.times:
@@ -418,17 +405,52 @@ class _Shell:
                 self._pass(math.inf)  # the next round finds what this one found
             self.steps += 1
             if self.steps > MOST_STEPS:
-                raise _Unknown
+                raise Unknown
 
     def _simple(self, words: Sequence[str]) -> None:
-        words = [*words] if words[0] in _WRITERS else [word for word in words if word != _INTO_FILE]
+        outer = self.sinks
+        try:
+            self._ordinary([self._filled(word) for word in words if not self._redirects(word)])
+        finally:
+            self.sinks = outer
+
+    def _filled(self, word: str) -> str:
+        word = word.replace("$?", str(self.code))
+        return _HELD.sub(lambda match: self.held[int(match[1])], word) if self.held else word
+
+    def _redirects(self, word: str) -> bool:
+        """Whether it says where output goes, which it does from now on."""
+        output, errors = self.sinks
+        match word[:1]:
+            case shell.INTO_FILE | shell.ONTO_FILE:
+                output = self._opened(word[1:], new=word[0] == shell.INTO_FILE)
+            case shell.TO_ERRORS:
+                output = errors
+            case shell.ERRORS_TO_OUTPUT:
+                errors = output
+            case shell.ERRORS_AWAY:
+                errors = _AWAY
+            case _:
+                return False
+        self.sinks = output, errors
+        return True
+
+    def _opened(self, path: str, *, new: bool) -> str:
+        if not path.startswith("/") or path.startswith("/dev/"):
+            return _AWAY
+        if new or path not in self.files:
+            self.texts[path] = ""
+        self.files.add(path)
+        return path
+
+    def _ordinary(self, words: Sequence[str]) -> None:
         while words and re.match(r"[A-Za-z_]\w*=", words[0]):
-            words.pop(0)
+            words = words[1:]
         if words and words[0] == "exec":
             if len(words) > 1:
                 self.code = self.program(words[1:])
                 raise _Ended
-            raise _Unknown
+            raise Unknown
         if not words:
             self.code = 0
         elif words[0] == "exit":
@@ -441,9 +463,9 @@ class _Shell:
             self.code = self.program(words)
 
     def _exit(self, words: Sequence[str]) -> None:
-        if words and words[0] != "$?":
+        if words:
             if not re.fullmatch(r"\d{1,9}", words[0], re.ASCII):
-                raise _Unknown
+                raise Unknown
             self.code = int(words[0]) % 256
         raise _Ended
 
@@ -457,17 +479,15 @@ class _Shell:
     def _test(self, words: Sequence[str]) -> bool:
         closing = {"[": "]", "[[": "]]"}.get(words[0])
         if closing is not None and words[-1] != closing:
-            raise _Unknown
+            raise Unknown
         rest = list(words[1:-1] if closing is not None else words[1:])
         negated = bool(rest) and rest[0] == "!"
         rest = rest[1:] if negated else rest
         if any("$" in word for word in rest):
-            raise _Unknown
+            raise Unknown
         match rest:
-            case ["-e" | "-f" | "-r" | "-s", path]:
-                holds = path in self.files
-                if not holds and not path.startswith(("/tmp/", *(f"{folder}/" for folder in self.scratch))):
-                    raise _Unknown
+            case ["-e" | "-f" | "-r" | "-s" | "-d" as option, path]:
+                holds = self._is_there(option, path)
             case ["-n", text]:
                 holds = bool(text)
             case ["-z", text]:
@@ -479,13 +499,26 @@ class _Shell:
             case [left, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" as name, right]:
                 holds = _compares(left, name, right)
             case _:
-                raise _Unknown
+                raise Unknown
         return holds != negated
+
+    def _is_there(self, option: str, path: str) -> bool:
+        if path in self.files:
+            return option != "-d" and (option != "-s" or self.texts.get(path) != "")
+        if option != "-d" and (path.startswith("/tmp/") or self._in_scratch(path)):
+            return False
+        try:
+            found = self._of_volumes(lambda volumes: volumes.read(path))
+        except IsADirectoryError:
+            return option != "-f"
+        except FileNotFoundError:
+            return False
+        return option != "-d" and (option != "-s" or bool(found))
 
 
 def _compares(left: str, name: str, right: str) -> bool:
     if not all(re.fullmatch(r"-?\d{1,18}", number, re.ASCII) for number in (left, right)):
-        raise _Unknown
+        raise Unknown
     a, b = int(left), int(right)
     return {"-eq": a == b, "-ne": a != b, "-lt": a < b, "-le": a <= b, "-gt": a > b, "-ge": a >= b}[name]
 
@@ -498,3 +531,19 @@ def _computed(match: re.Match[str]) -> str:
         quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
         return str(quotient if match[2] == "/" else a - quotient * b)
     return str({"+": a + b, "-": a - b, "*": a * b}[match[2]])
+
+
+_PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {
+    **dict.fromkeys(_SILENT, _Shell.silent),
+    **dict.fromkeys(_UNTOLD, _Shell.untold),
+    **dict.fromkeys(_SHELLS, _Shell.run_shell),
+    **dict.fromkeys(("env", "printenv"), _Shell.environment),
+    "hostname": _Shell.hostname,
+    "touch": _Shell.touch,
+    "cat": _Shell.cat,
+    "ls": _Shell.ls,
+    "echo": _Shell.echo,
+    "printf": _Shell.printf,
+    "sleep": _Shell.sleep,
+    "false": _Shell.false,
+}

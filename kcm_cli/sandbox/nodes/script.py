@@ -6,8 +6,7 @@ reported in ``PodScript.problems``.
 """
 
 import math
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -15,7 +14,9 @@ from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.sandbox.nodes import programs
+from kcm_cli.sandbox.nodes.environment import known_env
 from kcm_cli.sandbox.nodes.programs import Outcome
+from kcm_cli.sandbox.nodes.volumes import Objects, Volumes
 from kcm_cli.sandbox.views import Probe, RestartRule, SimulatedContainer, SimulatedPod
 
 PREFIX = "sandbox.kcm.dev/"
@@ -100,9 +101,10 @@ def read(
     commands: bool = True,
     annotations: Mapping[str, str] | None = None,
     files: frozenset[str] = frozenset(),
+    objects: Objects | None = None,
 ) -> PodScript:
     """The behaviour that a pod asks for. annotations: in the place of its own. files: those that pods before it have
-    left in folders of the node (hostPath of type DirectoryOrCreate).
+    left in folders of the node (hostPath of type DirectoryOrCreate). objects: what its variables and volumes name.
 
     commands: containers do what their commands say, and others end by themselves only where that is expected of the
     pod: it is a Job's, or has a deadline; without it every container that may end does.
@@ -111,7 +113,7 @@ def read(
     spec = pod.spec
     owner = controller_of(pod)
     finite = spec.active_deadline_seconds is not None or (owner is not None and owner.kind == "Job")
-    reader = _Reader(pod, wishes, commands=commands, ends=not commands or finite, files=files)
+    reader = _Reader(pod, wishes, commands=commands, ends=not commands or finite, files=files, objects=objects)
     containers = [reader.script(c, _init_role(c), spec.restart_policy) for c in spec.init_containers]
     containers += [reader.script(c, Role.MAIN, spec.restart_policy) for c in spec.containers]
     containers += [reader.script(c, Role.DEBUG, "Never") for c in spec.ephemeral_containers]
@@ -140,13 +142,21 @@ class _Reader:
     """Reads the containers of one pod. ``ends``: those that are not meant to run for ever end without being asked."""
 
     def __init__(
-        self, pod: SimulatedPod, wishes: "_Wishes", *, commands: bool, ends: bool, files: frozenset[str]
+        self,
+        pod: SimulatedPod,
+        wishes: "_Wishes",
+        *,
+        commands: bool,
+        ends: bool,
+        files: frozenset[str],
+        objects: Objects | None,
     ) -> None:
         self._pod = pod
         self._wishes = wishes
         self._commands = commands
         self._ends = ends
         self._files = files
+        self._objects = objects
         self.left: set[str] = set()
 
     def script(self, container: SimulatedContainer, role: Role, pod_policy: str) -> ContainerScript:
@@ -199,19 +209,19 @@ class _Reader:
         """The first run and the later ones as the command says: these find what it left in emptyDirs, and in folders of
         the node where pods after it find that, too.
         """
-        words, env, scratch = program_of(container, self._pod)
+        program = program_of(container, self._pod, self._objects)
         shared = _folders_of_node(container, self._pod)
         there = frozenset(
             f"{mount}{file[len(folder) :]}" for mount, folder in shared.items() for file in _below(folder, self._files)
         )
-        scratch = (*scratch, *shared)
-        first = programs.outcome(words, env, scratch, there)
+        scratch = (*program.scratch, *shared)
+        first = program.outcome(scratch, there)
         if first is None:
             return None
         kept = frozenset(file for folder in scratch for file in _below(folder, first.files))
         for mount, folder in shared.items():
             self.left.update(f"{folder}{file[len(mount) :]}" for file in _below(mount, kept))
-        later = programs.outcome(words, env, scratch, kept) if kept else first
+        later = program.outcome(scratch, kept) if kept else first
         runs = [self._run(each, role, scope, reason) for each in (first, later or first)]
         return (0, runs[0], runs[0]) if runs[0] == runs[1] else (1, runs[0], runs[1])
 
@@ -229,14 +239,30 @@ def _stays(container: SimulatedContainer) -> bool:
     return name.partition(":")[0] == PAUSE
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A container's command with its arguments, and what it finds: the variables that are known, the folders with only
+    the pod's own files, and its volumes."""
+
+    words: tuple[str, ...]
+    env: Mapping[str, str]
+    scratch: tuple[str, ...]
+    volumes: Volumes | None
+
+    def outcome(self, scratch: tuple[str, ...], files: frozenset[str] = frozenset()) -> Outcome | None:
+        return programs.outcome(self.words, self.env, scratch, files, self.volumes)
+
+
 def program_of(
-    container: SimulatedContainer, pod: SimulatedPod
-) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
-    """The command with its arguments, the variables that are known, and the folders with only the pod's own files."""
-    env = _known_env(container, pod)
-    words = tuple(programs.expand(word, env) for word in (*container.command, *container.args))
-    volumes = {volume.name for volume in pod.spec.volumes if volume.empty_dir is not None}
-    return words, env, tuple(mount.mount_path for mount in container.volume_mounts if mount.name in volumes)
+    container: SimulatedContainer, pod: SimulatedPod, objects: Objects | None, command: Sequence[str] = ()
+) -> Program:
+    """``command``: in the place of the container's own."""
+    env = known_env(container, pod, objects)
+    words = tuple(command) or tuple(programs.expand(word, env) for word in (*container.command, *container.args))
+    own = {volume.name for volume in pod.spec.volumes if volume.empty_dir is not None}
+    scratch = tuple(mount.mount_path for mount in container.volume_mounts if mount.name in own)
+    volumes = None if objects is None else Volumes(pod, container, env, objects)
+    return Program(words, env, scratch, volumes)
 
 
 def _folders_of_node(container: SimulatedContainer, pod: SimulatedPod) -> dict[str, str]:
@@ -253,38 +279,6 @@ def _folders_of_node(container: SimulatedContainer, pod: SimulatedPod) -> dict[s
 
 def _below(folder: str, files: frozenset[str]) -> list[str]:
     return [file for file in files if file.startswith(f"{folder}/")]
-
-
-def _known_env(container: SimulatedContainer, pod: SimulatedPod) -> dict[str, str]:
-    """The variables whose values the pod itself tells, expanded in their order."""
-    known: dict[str, str] = {}
-    for variable in container.env:
-        source = variable.value_from
-        if source is None:
-            known[variable.name] = programs.expand(variable.value, known)
-            continue
-        known.pop(variable.name, None)
-        if source.field_ref is not None:
-            value = _field(source.field_ref.field_path, pod)
-            if value is not None:
-                known[variable.name] = value
-    return known
-
-
-_SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
-
-
-def _field(path: str, pod: SimulatedPod) -> str | None:
-    if subscript := _SUBSCRIPT.fullmatch(path):
-        return (pod.labels if subscript[1] == "labels" else pod.annotations).get(subscript[2], "")
-    known = {
-        "metadata.name": pod.name,
-        "metadata.namespace": pod.namespace,
-        "metadata.uid": pod.uid,
-        "spec.nodeName": pod.spec.node_name,
-        "spec.serviceAccountName": pod.spec.service_account_name,
-    }
-    return known.get(path)
 
 
 def _pod_policy(role: Role, policy: str) -> str:

@@ -28,10 +28,11 @@ from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.made_up import MadeUp
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
-from kcm_cli.sandbox.nodes import programs
+from kcm_cli.sandbox.nodes.programs import Outcome, Written
 from kcm_cli.sandbox.nodes.script import PREFIX, number_of, program_of
 from kcm_cli.sandbox.streams import forward, remote, websocket
 from kcm_cli.sandbox.streams.log_lines import TRUE, LogOptions, whole_lines
+from kcm_cli.sandbox.streams.objects import Issue, StoredObjects
 from kcm_cli.sandbox.streams.remote import Console, Wanted
 from kcm_cli.sandbox.streams.upgrade import Upgraded
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
@@ -104,13 +105,15 @@ class _Run:
 class Inside:
     """See the module. ``given`` may be added to at any time."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, issue: Issue) -> None:
+        """``issue``: makes the tokens that are in volumes."""
         self.given = Given()
         self.annotations: Callable[[SimulatedPod], Mapping[str, str]] = _own
         """What holds for a pod: its annotations, and rules."""
         self._store = store
         self._clock = clock
         self._made_up = MadeUp(store)
+        self._objects = StoredObjects(store, clock, issue)
 
     # -- logs
 
@@ -176,7 +179,8 @@ class Inside:
         container = next((each for each in containers_of(pod.view) if each.name == name), None)
         if container is None or not (container.command or container.args):
             return None
-        known = programs.outcome(*program_of(container, pod.view))
+        program = program_of(container, pod.view, self._objects)
+        known = program.outcome(program.scratch)
         if known is None:
             return None
         return list(whole_lines(known.output))
@@ -217,11 +221,11 @@ class Inside:
         if function is None and text is None and not wished:
             if not command:
                 lines = self._lines(pod, name)
-                known = None if lines is None else programs.Outcome(0.0, 0, output=_spans(lines))
+                known = None if lines is None else Outcome(0.0, 0, output=_spans(lines))
             else:
                 container = next(each for each in containers_of(pod.view) if each.name == name)
-                _, env, scratch = program_of(container, pod.view)
-                known = programs.outcome(command, env, scratch)
+                ran = program_of(container, pod.view, self._objects, command)
+                known = ran.outcome(ran.scratch)
             if known is None:
                 what = " ".join(command) or "attach"
                 hint = f"give an answer with the annotation {PREFIX}{EXEC}.{name}"
@@ -243,13 +247,13 @@ class Inside:
 
         return run
 
-    async def _played(self, known: programs.Outcome, console: Console) -> int:
+    async def _played(self, known: Outcome, console: Console) -> int:
         """A simple command, in its time."""
         passed_s = 0.0
-        for at_s, text in known.output:
+        for at_s, text, error in known.output:
             await self._clock.sleep(at_s - passed_s)
             passed_s = at_s
-            await console.write(text.encode())
+            await console.write(text.encode("utf-8", "surrogateescape"), error=error)
         while known.lasts_s == float("inf"):
             await self._clock.sleep(3600.0)
         await self._clock.sleep(known.lasts_s - passed_s)
@@ -370,8 +374,8 @@ def _code(text: str) -> int:
         return 0
 
 
-def _spans(lines: Sequence[tuple[float, str]]) -> tuple[tuple[float, str], ...]:
-    return tuple((0.0, f"{text}\n") for _, text in lines)
+def _spans(lines: Sequence[tuple[float, str]]) -> tuple[Written, ...]:
+    return tuple(Written(0.0, f"{text}\n") for _, text in lines)
 
 
 def _last(known: dict[tuple[str, str], T], key: str, container: str) -> T | None:

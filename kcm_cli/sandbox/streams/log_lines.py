@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.sandbox.apiserver.registry.options import integer
+from kcm_cli.sandbox.nodes.programs import Written
 
 TRUE = frozenset(("true", "1"))
 
@@ -41,7 +42,7 @@ class LogOptions:
 
     def _written(self, at: datetime, text: str) -> bytes:
         stamp = f"{format_time(at).removesuffix('Z')}.000000000Z " if self._stamped else ""
-        return f"{stamp}{text}\n".encode()
+        return f"{stamp}{text}\n".encode("utf-8", "surrogateescape")
 
     def _limited(self, data: bytes) -> bytes:
         if self._limit is None:
@@ -51,11 +52,11 @@ class LogOptions:
         return cut
 
 
-def whole_lines(output: Sequence[tuple[float, str]]) -> Iterator[tuple[float, str]]:
+def whole_lines(output: Sequence[Written]) -> Iterator[tuple[float, str]]:
     """What a program writes, by seconds from its start, as lines."""
     rest = ""
     at_s = 0.0
-    for at_s, text in output:
+    for at_s, text, _ in output:
         *lines, rest = (rest + text).split("\n")
         yield from ((at_s, line) for line in lines)
     if rest:

@@ -30,10 +30,14 @@ def core(kcm_kubeconfig):
 def pod(kcm_sandbox, kcm_namespace, core):
     """Makes a pod that runs; its name."""
 
-    def make(name: str, command: tuple[str, ...] = (), containers: tuple[str, ...] = ("c",), **annotations: str) -> str:
+    def make(
+        name: str, command: tuple[str, ...] = (), containers: tuple[str, ...] = ("c",), more=None, **annotations: str
+    ) -> str:
         written = {f"{PREFIX}{key.replace('_', '-')}": value for key, value in annotations.items()}
-        each = {"image": "i", **({"command": list(command)} if command else {})}
-        spec = {"restartPolicy": "Never", "containers": [{"name": one, **each} for one in containers]}
+        spec = dict(more or {})
+        mounts = [{"name": volume["name"], "mountPath": f"/{volume['name']}"} for volume in spec.get("volumes", ())]
+        each = {"image": "i", "volumeMounts": mounts, **({"command": list(command)} if command else {})}
+        spec |= {"restartPolicy": "Never", "containers": [{"name": one, **each} for one in containers]}
         core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": name, "annotations": written}, "spec": spec})
 
         def runs():
@@ -138,6 +142,42 @@ def test_simple_commands_do_what_they_say_and_others_are_an_error(kcm_namespace,
     assert said == "hi\n"
     with pytest.raises(kubernetes.client.ApiException, match=f"{PREFIX}exec.c"):
         stream(core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["psql"], **run)
+
+
+def test_logs_have_what_volumes_hold(kcm_namespace, core, pod):
+    core.create_namespaced_config_map(kcm_namespace, {"metadata": {"name": "settings"}, "data": {"color": "blue\n"}})
+    volumes = {"volumes": [{"name": "v", "configMap": {"name": "settings"}}]}
+    name = pod("a", ("sh", "-c", "cat /v/color /v/none; echo on $HOSTNAME"), more=volumes)
+    assert core.read_namespaced_pod_log(name, kcm_namespace) == (
+        "blue\ncat: /v/none: No such file or directory\non a\n"
+    )
+
+
+def test_files_of_volumes_are_read_by_commands(kcm_sandbox, kcm_namespace, core, pod):
+    core.create_namespaced_secret(kcm_namespace, {"metadata": {"name": "s"}, "data": {"key": "AP8="}})
+    name = pod("a", more={"volumes": [{"name": "v", "secret": {"secretName": "s"}}]})
+
+    def ran(*command: str) -> tuple[bytes, bytes, int]:
+        found = stream(
+            core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=list(command), binary=True,
+            stdout=True, stderr=True, stdin=False, tty=False, _preload_content=False,
+        )  # fmt: skip
+        found.run_forever(timeout=10)
+        found.close()
+        return found.read_stdout(), found.read_stderr(), found.returncode
+
+    assert ran("cat", "/v/key") == (b"\0\xff", b"", 0)
+    assert ran("cat", "/v/none") == (b"", b"cat: /v/none: No such file or directory\n", 1)
+    account = "/var/run/secrets/kubernetes.io/serviceaccount"
+    assert ran("cat", f"{account}/namespace") == (kcm_namespace.encode(), b"", 0)
+    token, _, _ = ran("cat", f"{account}/token")
+    assert ran("cat", f"{account}/token")[0] == token
+    review = {"spec": {"token": token.decode()}}
+    user = kubernetes.client.AuthenticationV1Api(core.api_client).create_token_review(review).status.user
+    assert user.username == f"system:serviceaccount:{kcm_namespace}:default"
+    assert user.extra["authentication.kubernetes.io/pod-name"] == [name]
+    core.patch_namespaced_secret("s", kcm_namespace, {"stringData": {"key": "new"}})
+    assert ran("cat", "/v/key") == (b"new", b"", 0)
 
 
 class Upgraded:

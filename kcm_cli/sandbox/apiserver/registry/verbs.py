@@ -39,7 +39,7 @@ class Verbs:
         pods, scaling = PodWrites(core, deleter), Scaling(core, updater)
         self.watching = Watching(core)
         self.components = Components()
-        self.inside = Inside(core.store, core.clock)
+        self.inside = Inside(core.store, core.clock, security.token_requests.create)
         self._main: dict[str, Handler] = {
             "get": reader.get,
             "list": reader.list,

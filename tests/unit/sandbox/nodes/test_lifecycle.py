@@ -623,6 +623,24 @@ def test_a_volume_of_a_missing_object_keeps_a_pod_from_starting(play):
     play(run, 1)
 
 
+def test_a_command_finds_what_it_has_waited_for(play):
+    async def test(world):
+        script = '[ "$(cat /v/mode)" = "$MODE" ] && exit 3; exit 4'
+        container = {"name": "c", "image": "i", "command": ["sh", "-c", script]}
+        container["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
+        container["env"] = [{"name": "MODE", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "mode"}}}]
+        volumes = [{"name": "v", "configMap": {"name": "m"}}]
+        await world.pod("a", {"containers": [container], "volumes": volumes, "restartPolicy": "Never"})
+        await world.wait(10)
+        assert (await world.status("a"))["phase"] == "Pending"
+        await world.create(resource("configmaps"), {"metadata": {"name": "m"}, "data": {"mode": "fail fast"}})
+        await world.wait(5)
+        (ended,) = (await world.status("a"))["containerStatuses"]
+        assert ended["state"]["terminated"]["exitCode"] == 3
+
+    play(test)
+
+
 def test_an_image_that_cannot_be_pulled_backs_off(play):
     async def run(world: World) -> None:
         world.cluster.nodes.fail_image("*/broken:*")

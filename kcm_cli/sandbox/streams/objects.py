@@ -1,0 +1,71 @@
+"""What is in the volumes and variables of containers, as it is stored now.
+
+upstream: pkg/kubelet/token/token_manager.go
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import ApiError, Tree
+from kcm_cli.sandbox.nodes.objects import decoded, texts
+from kcm_cli.sandbox.nodes.volumes import Unseen
+from kcm_cli.sandbox.views import SimulatedPod, TokenSource
+
+Issue = Callable[[str, str, Doc], Doc]
+"""Makes a token for a service account of a namespace from a TokenRequest, which it answers."""
+_CONFIG_MAPS, _SECRETS, _NODES = GVR("", "v1", "configmaps"), GVR("", "v1", "secrets"), GVR("", "v1", "nodes")
+_DEFAULT_S, _MOST_TOKENS = 3600, 1024
+_RENEWED_AFTER = 0.8
+
+
+class StoredObjects:
+    """``volumes.Objects`` of a store. A token is the same until four fifths of its time are over."""
+
+    def __init__(self, store: Store, clock: Clock, issue: Issue) -> None:
+        self._store = store
+        self._clock = clock
+        self._issue = issue
+        self._tokens: OrderedDict[tuple[str, str, int], tuple[bytes, float]] = OrderedDict()
+
+    def config_map(self, namespace: str, name: str, *, binary: bool = True) -> Mapping[str, bytes] | None:
+        found = self._get(_CONFIG_MAPS, namespace, name)
+        return (
+            None if found is None else texts(found.get("data")) | (decoded(found.get("binaryData")) if binary else {})
+        )
+
+    def secret(self, namespace: str, name: str) -> Mapping[str, bytes] | None:
+        found = self._get(_SECRETS, namespace, name)
+        return None if found is None else decoded(found.get("data"))
+
+    def allocatable(self, node: str) -> Mapping[str, str]:
+        status: Tree = (self._get(_NODES, "", node) or {}).get("status") or {}
+        return status.get("allocatable") or {}
+
+    def token(self, pod: SimulatedPod, source: TokenSource) -> bytes:
+        lasts_s = source.expiration_seconds or _DEFAULT_S
+        key, now = (pod.uid, source.audience, lasts_s), self._clock.monotonic()
+        known = self._tokens.get(key)
+        if known is not None and now < known[1]:
+            return known[0]
+        spec: Doc = {
+            "audiences": [source.audience] if source.audience else [],
+            "expirationSeconds": lasts_s,
+            "boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid},
+        }
+        try:
+            made: Tree = self._issue(pod.namespace, pod.spec.service_account_name or "default", {"spec": spec})
+        except ApiError as error:
+            raise Unseen from error
+        token = str(made["status"]["token"]).encode()
+        self._tokens[key] = token, now + _RENEWED_AFTER * lasts_s
+        if len(self._tokens) > _MOST_TOKENS:
+            self._tokens.popitem(last=False)
+        return token
+
+    def _get(self, gvr: GVR, namespace: str, name: str) -> Tree | None:
+        stored = self._store.get(gvr, namespace, name)
+        return None if stored is None else stored.doc

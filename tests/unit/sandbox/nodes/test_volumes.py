@@ -1,0 +1,191 @@
+"""What containers find in their volumes and variables."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kcm_cli.machinery import codec
+from kcm_cli.sandbox.nodes.environment import known_env
+from kcm_cli.sandbox.nodes.script import program_of
+from kcm_cli.sandbox.nodes.volumes import Unseen, Volumes
+from kcm_cli.sandbox.views import SimulatedPod, TokenSource
+
+CERT = b"\x00\xffbinary"
+
+
+class Objects:
+    def config_map(self, namespace: str, name: str, *, binary: bool = True) -> Mapping[str, bytes] | None:
+        if (namespace, name) != ("ns", "settings"):
+            return None
+        return {"color": b"blue", "size": b"XL"} | ({"cert": CERT} if binary else {})
+
+    def secret(self, namespace: str, name: str) -> Mapping[str, bytes] | None:
+        return {"user": b"me"} if (namespace, name) == ("ns", "login") else None
+
+    def allocatable(self, node: str) -> Mapping[str, str]:
+        return {"cpu": "32", "memory": "1Gi"} if node == "node-1" else {}
+
+    def token(self, pod: SimulatedPod, source: TokenSource) -> bytes:
+        return f"for {source.audience or 'all'}".encode()
+
+
+def pod_of(volumes: list[Any], mounts: list[Any], **container: Any) -> SimulatedPod:
+    metadata = {"name": "web-0", "namespace": "ns", "labels": {"b": 'a "b"', "a": "1"}, "annotations": {"k": "v"}}
+    whole = {"name": "c", "volumeMounts": mounts, **container}
+    spec = {"containers": [whole], "volumes": volumes, "nodeName": "node-1", "serviceAccountName": "robot"}
+    status = {"podIP": "10.0.0.7", "podIPs": [{"ip": "10.0.0.7"}]}
+    return codec.decode(codec.encode({"metadata": metadata, "spec": spec, "status": status}), SimulatedPod)
+
+
+def volumes_of(source: dict[str, Any], **mount: Any) -> Volumes:
+    pod = pod_of([{"name": "v", **source}], [{"name": "v", "mountPath": "/v", **mount}])
+    return Volumes(pod, pod.spec.containers[0], {"DIR": "deep"}, Objects())
+
+
+def test_config_maps() -> None:
+    found = volumes_of({"configMap": {"name": "settings"}})
+    assert found.names("/v") == ["cert", "color", "size"]
+    assert (found.read("/v/color"), found.read("/v/../v//cert"), found.read("/v/..data/size")) == (b"blue", CERT, b"XL")
+    for path, error in (
+        ("/v/none", FileNotFoundError),
+        ("/v", IsADirectoryError),
+        ("/etc/passwd", Unseen),
+        ("v", Unseen),
+    ):
+        with pytest.raises(error):
+            found.read(path)
+    with pytest.raises(NotADirectoryError):
+        found.names("/v/color")
+    with pytest.raises(FileNotFoundError):
+        found.names("/v/none")
+
+
+def test_chosen_keys_and_optional_objects() -> None:
+    items = [{"key": "color", "path": "deep/er/c"}, {"key": "none", "path": "n"}]
+    found = volumes_of({"configMap": {"name": "settings", "items": items, "optional": True}})
+    assert (found.names("/v"), found.names("/v/deep"), found.read("/v/deep/er/c")) == (["deep"], ["er"], b"blue")
+    assert volumes_of({"secret": {"secretName": "none", "optional": True}}).names("/v") == []
+
+
+def test_secrets_and_the_pod_itself() -> None:
+    assert volumes_of({"secret": {"secretName": "login"}}).read("/v/user") == b"me"
+    fields = {"labels": "metadata.labels", "a": "metadata.labels['a']", "none": "metadata.annotations['x']"}
+    resources = {"cpu": ("limits.cpu", "1"), "memory": ("limits.memory", "1Mi"), "asked": ("requests.memory", "0")}
+    items: list[Any] = [{"path": path, "fieldRef": {"fieldPath": field}} for path, field in fields.items()]
+    for path, (name, divisor) in resources.items():
+        ref = {"containerName": "c", "resource": name, "divisor": divisor}
+        items.append({"path": path, "resourceFieldRef": ref})
+    found = volumes_of({"downwardAPI": {"items": items}})
+    read = {name: found.read(f"/v/{name}").decode() for name in found.names("/v")}
+    assert read == {
+        "labels": 'a="1"\nb="a \\"b\\""', "a": "1", "none": "", "cpu": "32", "memory": "1024", "asked": "0",
+    }  # fmt: skip
+
+
+def test_projected_volumes() -> None:
+    sources = [
+        {"secret": {"name": "login"}},
+        {"configMap": {"name": "settings", "items": [{"key": "color", "path": "user"}]}},
+        {"downwardAPI": {"items": [{"path": "ns", "fieldRef": {"fieldPath": "metadata.namespace"}}]}},
+        {"serviceAccountToken": {"path": "token", "audience": "vault"}},
+    ]
+    found = volumes_of({"projected": {"sources": sources}})
+    assert {name: found.read(f"/v/{name}") for name in found.names("/v")} == {
+        "user": b"blue", "ns": b"ns", "token": b"for vault",
+    }  # fmt: skip
+
+
+def test_parts_of_volumes() -> None:
+    items = [{"key": "color", "path": "deep/c"}]
+    assert volumes_of({"configMap": {"name": "settings"}}, subPath="color").read("/v") == b"blue"
+    found = volumes_of({"configMap": {"name": "settings", "items": items}}, subPathExpr="$(DIR)")
+    assert found.read("/v/c") == b"blue"
+    with pytest.raises(Unseen):
+        volumes_of({"configMap": {"name": "settings"}}, subPathExpr="$(NOBODY)").read("/v")
+
+
+@pytest.mark.parametrize("source", [{"emptyDir": {}}, {"hostPath": {"path": "/"}}, {"projected": {"sources": [{}]}}])
+def test_what_others_keep_is_unseen(source: dict[str, Any]) -> None:
+    with pytest.raises(Unseen):
+        volumes_of(source).read("/v/x")
+
+
+def test_the_nearest_mount_counts() -> None:
+    volumes = [{"name": "a", "configMap": {"name": "settings"}}, {"name": "b", "secret": {"secretName": "login"}}]
+    mounts = [{"name": "a", "mountPath": "/etc"}, {"name": "b", "mountPath": "/etc/app/"}]
+    pod = pod_of(volumes, mounts)
+    found = Volumes(pod, pod.spec.containers[0], {}, Objects())
+    assert (found.read("/etc/color"), found.read("/etc/app/user")) == (b"blue", b"me")
+
+
+def test_variables() -> None:
+    env = [
+        {"name": "USER", "valueFrom": {"secretKeyRef": {"name": "login", "key": "user"}}},
+        {"name": "HELLO", "value": "hello $(USER)"},
+        {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "requests.cpu", "divisor": "1m"}}},
+        {"name": "NONE", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "none", "optional": True}}},
+    ]
+    from_ = [{"prefix": "S_", "configMapRef": {"name": "settings"}}, {"secretRef": {"name": "none", "optional": True}}]
+    pod = pod_of([], [], env=env, envFrom=from_, resources={"requests": {"cpu": "0.25"}})
+    assert known_env(pod.spec.containers[0], pod, Objects()) == {
+        "HOSTNAME": "web-0", "S_color": "blue", "S_size": "XL", "USER": "me", "HELLO": "hello me", "IP": "10.0.0.7",
+        "CPU": "250",
+    }  # fmt: skip
+    assert known_env(pod.spec.containers[0], pod, None).keys() == {"HOSTNAME", "HELLO", "IP"}
+
+
+SETTINGS = [{"name": "v", "configMap": {"name": "settings"}}]
+
+
+@pytest.mark.parametrize(
+    ("script", "output", "code"),
+    [
+        ("cat /v/color /v/none; echo $?", "blue!cat: /v/none: No such file or directory\n1\n", 0),
+        ("cat /v/none || exit 4", "!cat: /v/none: No such file or directory\n", 4),
+        ("cat /v 2>/dev/null", "", 1),
+        ("cat /v/none 2>&1 >/dev/null", "cat: /v/none: No such file or directory\n", 1),
+        ("cat /v/c*", "\x00\udcffbinaryblue", 0),
+        ("ls /v; ls /v/color", "cert\ncolor\nsize\n/v/color\n", 0),
+        ("echo the $(cat /v/color) `cat /v/size`", "the blue XL\n", 0),
+        ("[ -f /v/color ] && [ -d /v ] && [ ! -e /v/none ] && [ -s /v/size ] || exit 1", "", 0),
+        ("[ $(cat /v/color) = red ] && exit 1; exit 2", "", 2),
+        ("echo a > /tmp/f; echo b >> /tmp/f; cat /tmp/f; echo c > /tmp/f; cat /tmp/f", "a\nb\nc\n", 0),
+        ("echo oh >&2", "!oh\n", 0),
+        ('echo $LINES; echo "$LINES"', "a b\na\n  b\n", 0),
+        ("env", "HOSTNAME=web-0\nGREETING=a; exit 9\nLINES=a\n  b\n", 0),
+        ("echo $GREETING && printenv GREETING; hostname", "a; exit 9\na; exit 9\nweb-0\n", 0),
+    ],
+)
+def test_scripts_that_read(script: str, output: str, code: int) -> None:
+    command, env = (
+        ["sh", "-c", script],
+        [{"name": "GREETING", "value": "a; exit 9"}, {"name": "LINES", "value": "a\n  b"}],
+    )
+    pod = pod_of(SETTINGS, [{"name": "v", "mountPath": "/v"}], command=command, env=env)
+    program = program_of(pod.spec.containers[0], pod, Objects())
+    known = program.outcome(program.scratch)
+    assert known is not None
+    assert ("".join(f"!{each.text}" if each.error else each.text for each in known.output), known.code) == (
+        output,
+        code,
+    )
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["cat", "cat f", "cat /etc/passwd", "ls", "ls -l /v", "ls /", "date > /tmp/f; cat /tmp/f", "cat $F", "env x"],
+)
+def test_what_nobody_can_say(script: str) -> None:
+    pod = pod_of(SETTINGS, [{"name": "v", "mountPath": "/v"}], command=["sh", "-c", script])
+    program = program_of(pod.spec.containers[0], pod, Objects())
+    assert program.outcome(program.scratch) is None
+
+
+def test_output_is_bounded() -> None:
+    pod = pod_of([], [], command=["sh", "-c", "for i in {1..1900}; do echo $LONG; done"], env=[
+        {"name": "LONG", "value": "x" * 10000}
+    ])  # fmt: skip
+    program = program_of(pod.spec.containers[0], pod, Objects())
+    assert program.outcome(program.scratch) is None
