@@ -25,6 +25,7 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.version import effective_version
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
+from kcm_cli.engine.context import Common
 from kcm_cli.machinery.quantity import make, parse
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.controllers import RunContext, run_controllers
@@ -245,12 +246,14 @@ def _context(played: Played, clock: LoopClock) -> RunContext:
         chosen=tuple(one for one in CONTROLLERS if one.name == "resourcequota-controller"),
         clients=Clients(),
         root_clients=Clients(),
-        configs={ResourceQuotaConfig: ResourceQuotaConfig()},
-        gates=gates.gates,
-        clock=clock,
-        rng=random.Random(3),
-        served=frozenset(),
-        metrics=Registry(),
+        common=Common(
+            clock=clock,
+            rng=random.Random(3),
+            gates=gates.gates,
+            configs={ResourceQuotaConfig: ResourceQuotaConfig()},
+            served=frozenset(),
+            metrics=Registry(),
+        ),
     )
 
 

@@ -3,24 +3,29 @@
 upstream: pkg/controller/resourcequota
 """
 
-from itertools import chain
+import asyncio
+import logging
 from math import inf
 
 from kcm_cli.api.core import RESOURCE_QUOTAS, ResourceQuota
 from kcm_cli.controllers.resourcequota import plan
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
-from kcm_cli.controllers.resourcequota.monitors import Monitors
+from kcm_cli.controllers.resourcequota.monitors import ABSENT_S, Monitors
 from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
+from kcm_cli.engine.resync import OBJECTS
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.quota.scopes import requirements
 from kcm_cli.rest.errors import Conflict
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import NAMESPACE
+
+log = logging.getLogger(__name__)
 
 NOT_LISTED_S = 0.2
 """How soon a quota is tried again whose kinds are still being listed."""
@@ -128,12 +133,23 @@ class ResourceQuotaController:
 
     async def resync(self) -> None:
         """Queue all quotas, and follow no more than they limit."""
-        quotas = self._quotas.store.list()
-        self._monitors.keep(
-            chain.from_iterable(plan.plan_kinds(quota.spec.hard or (), self._monitors.classes)[1] for quota in quotas)
-        )
-        for quota in quotas:
+        self._monitors.keep_asked()
+        for quota in self._quotas.store.list():
             self._queue.add(quota.key)
+
+    async def refresh(self) -> None:
+        """Queue the quotas of kinds that are served now and were not, or are no longer. Upstream: Sync."""
+        try:
+            changed = await self._monitors.refresh()
+        except RequestError as error:
+            log.warning("Discovery failed, quotas stay as they are", extra={"fields": {"err": str(error)}})
+            return
+        for number, quota in enumerate(self._quotas.store.list() if changed else (), 1):
+            measured, counted = plan.plan_kinds(quota.spec.hard or (), self._monitors.classes)
+            if changed & (measured | counted):
+                self._queue.add(quota.key)
+            if number % OBJECTS == 0:
+                await asyncio.sleep(0)
 
     # -- events
 
@@ -220,5 +236,6 @@ CONTROLLER = Controller(
     ),
     passes=(
         Periodic(ResourceQuotaController.resync, pause_s=lambda controller: controller.sync_period_s, delayed=True),
+        Periodic(ResourceQuotaController.refresh, pause_s=lambda controller: ABSENT_S, delayed=True),
     ),
 )

@@ -38,7 +38,8 @@ _CLASS_KIND: GroupResource = (DEVICE_CLASSES.gvr.group, DEVICE_CLASSES.plural)
 _VERBS = ("create", "list", "watch", "delete")
 """What a kind must allow for quotas to count it."""
 ABSENT_S = 30.0
-"""So long a kind that is not served is not looked for again: every look is a discovery of all that is."""
+"""So long a kind that is not served is not looked for again: every look is a discovery of all that is. Also the pause
+between looks for kinds that have come or gone."""
 _AT_ONCE = 50
 """So many objects are measured before the loop turns."""
 
@@ -63,6 +64,9 @@ class Monitors:
         """The listeners of kinds that are only counted; without one, such a kind has ceased to be served."""
         self._since: dict[GroupResource, float] = {}
         self._absent: dict[tuple[GroupResource, str], float] = {}
+        self._asked: set[GroupResource] = set()
+        self._missing: set[GroupResource] = set()
+        """Kinds that a quota names and that are not served."""
         self._filled: set[tuple[GroupResource, str]] = set()
         self._filling = asyncio.Lock()
         self._classes: Informer[DeviceClass] | None = None
@@ -88,12 +92,26 @@ class Monitors:
         """Follow these kinds; which of them are still being listed, and for how long. Unknown ones are left out."""
         now = self._context.clock.monotonic()
         kinds = set(kinds)
+        self._asked |= kinds
         for kind in kinds:
             if kind not in self._followed or await self._is_moved(kind):
                 await self._follow(kind, now)
         self._context.start_informers()
         listing = [kind for kind in kinds if kind in self._followed and not self._followed[kind].synced.is_set()]
         return {kind: now - self._since[kind] for kind in listing}
+
+    async def refresh(self) -> set[GroupResource]:
+        """The kinds that were missing and are served by now, and those that are not served any more in the version that
+        is followed: their quotas are to be looked at. Raises RequestError."""
+        if not self._missing and not self._counting:
+            return set()
+        found = await self._mapper.discovery(younger_than_s=ABSENT_S / 2)
+        served = {kind for kind in self._missing if found.find(*kind) is not None}
+        self._missing -= served
+        gvrs = {kind: self._followed[kind].resource.gvr for kind in self._counting}
+        left = {kind for kind, gvr in gvrs.items() if found.complete(gvr) and not found.find(*kind, gvr.version)}
+        self._absent = {absent: until for absent, until in self._absent.items() if absent[0] not in served}
+        return served | left
 
     async def fill(self, kinds: Iterable[GroupResource], namespace: str) -> None:
         """Add up what there is of these kinds, where that has not been done."""
@@ -123,11 +141,14 @@ class Monitors:
         informer = self._followed.get(kind)
         return len(informer.store.unseen(namespace)) if informer is not None else 0
 
-    def keep(self, kinds: Iterable[GroupResource]) -> None:
-        """Follow no longer what is only counted, and by no quota any more."""
-        for kind in self._followed.keys() - set(kinds) - _MEASURED.keys():
+    def keep_asked(self) -> None:
+        """Follow no longer what is only counted, and what was not asked for since this was last called."""
+        kept = self._asked | _MEASURED.keys()
+        self._missing &= kept
+        for kind in self._followed.keys() - kept:
             self._release(kind)
             del self._followed[kind]
+        self._asked = set()
 
     def _release(self, kind: GroupResource) -> None:
         listener = self._counting.pop(kind, None)
@@ -174,6 +195,8 @@ class Monitors:
             return await self._mapper.resource(*kind, version)
         except NoMatch:
             self._absent[kind, version] = now + ABSENT_S
+            if not version:
+                self._missing.add(kind)
             return None
 
     async def _follow(self, kind: GroupResource, now: float) -> None:

@@ -1,5 +1,6 @@
 """The controller in a whole sandbox, on virtual time: what is used follows what is there."""
 
+import argparse
 import asyncio
 import random
 from typing import Any
@@ -8,11 +9,13 @@ import pytest
 
 from kcm_cli.api.core import RESOURCE_QUOTAS
 from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.component import virtual
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.errors import Forbidden
 from kcm_cli.rest.transport import Request, Transport
+from tests.bench import quota_steps
 from tests.unit.controllers.controlling import Faulty, adds, controllers
 from tests.unit.controllers.faults import Held, Refusing
 from tests.unit.controllers.widgets import CRDS, WIDGETS, serve_widgets
@@ -85,7 +88,7 @@ def test_custom_resources_whose_version_is_no_longer_served_are_counted_in_anoth
             await world.patch(CRDS, "widgets.example.com", {"spec": {"versions": versions}})
             await world.wait(60)
             await world.delete(later, "a")
-            await world.wait(310)
+            await world.wait(5)
             assert await story.used() == {"count/widgets.example.com": "1"}
             await world.delete(later, "b")
             await world.wait(5)
@@ -258,7 +261,7 @@ def test_a_kind_that_is_served_later(play):
             await world.wait(5)
             assert await story.used() == {"pods": "0"}
             await serve_widgets(world)
-            await world.wait(320)  # until all quotas are counted again
+            await world.wait(40)
             assert await story.used() == {"pods": "0", "count/widgets.example.com": "0"}
             for name in ("a", "b"):
                 body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}}
@@ -290,12 +293,12 @@ def test_a_kind_that_ceases_to_be_served_is_followed_no_more_until_it_is_again(p
             assert await story.used() == {"count/widgets.example.com": "1"}
             assert followed()
             await world.delete(CRDS, "widgets.example.com")
-            await world.wait(700)
+            await world.wait(40)
             assert not followed()
             assert await story.used() == {"count/widgets.example.com": "0"}
             await serve_widgets(world)
             await world.create(WIDGETS, body)
-            await world.wait(700)
+            await world.wait(40)
             assert followed()
             assert await story.used() == {"count/widgets.example.com": "1"}
             await world.delete(WIDGETS, "a")
@@ -311,10 +314,10 @@ def test_a_kind_that_no_quota_counts_any_more_is_followed_no_more(play):
         await serve_widgets(world)
         async with story.running():
             await story.quota({"count/widgets.example.com": "3"})
-            await world.wait(5)
+            await world.wait(910)
             assert followed()
             await world.delete(RESOURCE_QUOTAS, "q")
-            await world.wait(310)
+            await world.wait(610)
             assert not followed()
             await story.quota({"count/widgets.example.com": "3"})
             await world.wait(5)
@@ -618,3 +621,9 @@ def test_a_write_that_admission_overtakes_is_made_again_after_its_next_charge(pl
             assert await story.used() == {"pods": "3", "requests.cpu": "300m"}
 
     play(life)
+
+
+def test_the_bench_ends_with_quotas_that_are_right():
+    options = argparse.Namespace(pods=20, churn=50.0, seconds=0.2, admission=True)
+    line = virtual.run(quota_steps.measure(options, 2, quota_steps.Steps()))
+    assert line["changes"] == 10
