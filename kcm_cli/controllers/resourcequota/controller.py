@@ -5,7 +5,9 @@ upstream: pkg/controller/resourcequota
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from math import inf
+from typing import NamedTuple
 
 from kcm_cli.api.core import RESOURCE_QUOTAS, ResourceQuota
 from kcm_cli.controllers.resourcequota import plan
@@ -33,16 +35,26 @@ LISTING_S = 30.0
 """So long a kind may take; after that the others are counted without it."""
 PACE_S = 1.0
 """A quota that is used less and less is written once in this time."""
+REQUEST_S = 60.0
+"""So long an API server may take to store what it has charged: its --request-timeout."""
+
+
+class Counted(NamedTuple):
+    """When a quota was counted: the version that it had then, and until when objects may appear whose charge the write
+    has taken away."""
+
+    version: float
+    until: float = 0.0
 
 
 class ResourceQuotaController:
     """Keys are quotas, in a queue of their own those that cannot be enforced yet. Keys of the third queue say of which
-    kind something has become free, and in which namespace.
+    kind something has become free, and in which namespace; those of the fourth where something has appeared.
     """
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock, self._client = context.clock, context.client
-        self._queue, _, self._changes = context.queues
+        self._queue, _, self._changes, self._appearances = context.queues
         self._quotas = context.cache(RESOURCE_QUOTAS)
         self.sync_period_s = context.config(ResourceQuotaConfig).sync_period_s
         enabled = context.gates.enabled
@@ -59,8 +71,8 @@ class ResourceQuotaController:
         """When the quotas may be written again that admission has charged between a look and a write."""
         self._uncharged: set[str] = set()
         """Quotas not written since something of theirs has gone: its charge may not be heard of yet."""
-        self._counted: dict[str, float] = {}
-        """Versions in which quotas were counted: what is older and appears later is not in the count."""
+        self._counted: dict[str, Counted] = {}
+        """What is older than a quota's last count and appears later is not in it."""
 
     async def sync(self, key: str) -> float | None:
         quota = self._quotas.store.get(key)
@@ -80,8 +92,10 @@ class ResourceQuotaController:
         self._looked[key] = self._clock.monotonic()
         used = self._read(quota, measured - listing.keys(), counted - listing.keys())
         status = plan.status(quota, used)
-        self._counted[key] = quota.version if status is None else inf  # until the answer says
-        if status is not None:
+        if status is None:
+            self._counted[key] = Counted(quota.version, self._counted.get(key, Counted(0)).until)
+        else:
+            self._counted[key] = Counted(inf)  # until the answer says
             self._uncharged.discard(key)  # where a charge has not been heard of, the write is refused
             changes: dict[Path, Value] = {("status", "hard"): status.hard, ("status", "used"): status.used}
             try:
@@ -90,7 +104,7 @@ class ResourceQuotaController:
                 self._overtaken[key] = self._clock.monotonic() + PACE_S
                 return 2 * PACE_S
             if key in self._counted:  # it is still there
-                self._counted[key] = written.version
+                self._counted[key] = Counted(written.version, self._clock.monotonic() + REQUEST_S)
         self._overtaken.pop(key, None)
         return LISTING_S if listing else None
 
@@ -122,14 +136,26 @@ class ResourceQuotaController:
 
     async def replenish(self, key: str) -> None:
         """Queue the quotas of a namespace that limit a kind of which something has become free."""
+        for quota in self._limiting(key):
+            self._uncharged.add(quota.key)
+            due = self._looked.get(quota.key, float("-inf")) + PACE_S
+            self._queue.add_after(quota.key, due - self._clock.monotonic())
+
+    async def count_appeared(self, key: str) -> None:
+        """Queue the quotas that say less than is there; one that says more may be charged with what is on its way."""
+        for quota in self._limiting(key):
+            kinds = plan.plan_kinds(quota.spec.hard or (), self._monitors.classes)
+            if plan.says_less(quota, self._read(quota, *kinds)):
+                self._queue.add(quota.key)
+
+    def _limiting(self, key: str) -> Iterator[ResourceQuota]:
+        """The quotas of a namespace that limit a kind."""
         namespace, _, named = key.partition("/")
         plural, _, group = named.partition(".")
         for quota in self._quotas.store.by_index(NAMESPACE, namespace):
             hard = (quota.spec.hard or {}).keys() | (quota.status.hard or {}).keys()  # the status may be on its way
             if any(plan.covers((group, plural), name, self._monitors.classes) for name in hard):
-                self._uncharged.add(quota.key)
-                due = self._looked.get(quota.key, float("-inf")) + PACE_S
-                self._queue.add_after(quota.key, due - self._clock.monotonic())
+                yield quota
 
     async def resync(self) -> None:
         """Queue all quotas, and follow no more than they limit."""
@@ -186,16 +212,22 @@ class ResourceQuotaController:
 
     def _freed(self, kind: GroupResource, namespace: str) -> None:
         if self._quotas.store.count(NAMESPACE, namespace):
-            group, plural = kind
-            self._changes.add(f"{namespace}/{plural}.{group}")
+            self._changes.add(_place(kind, namespace))
 
     def _appeared(self, kind: GroupResource, obj: Object) -> None:
         """Admission has charged it; a quota that was written since was counted without it."""
+        now = self._clock.monotonic()
         for quota in self._quotas.store.by_index(NAMESPACE, obj.namespace):
-            if obj.version <= self._counted.get(quota.key, 0) and any(
-                plan.covers(kind, name, self._monitors.classes) for name in quota.spec.hard or {}
-            ):
-                self._queue.add_after(quota.key, PACE_S)
+            counted = self._counted.get(quota.key)
+            if counted is not None and (obj.version <= counted.version or now < counted.until):
+                self._appearances.add_after(_place(kind, obj.namespace), PACE_S)
+                return
+
+
+def _place(kind: GroupResource, namespace: str) -> str:
+    """The key of a kind's objects in a namespace."""
+    group, plural = kind
+    return f"{namespace}/{plural}.{group}"
 
 
 def _is_other(old: ResourceQuota, new: ResourceQuota) -> bool:
@@ -233,6 +265,7 @@ CONTROLLER = Controller(
             writes=(RESOURCE_QUOTAS,),
         ),
         Queue("resource_quota_controller_resource_changes", sync=ResourceQuotaController.replenish),
+        Queue("resource_quota_controller_appeared_objects", sync=ResourceQuotaController.count_appeared),
     ),
     passes=(
         Periodic(ResourceQuotaController.resync, pause_s=lambda controller: controller.sync_period_s, delayed=True),

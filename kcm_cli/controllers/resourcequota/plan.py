@@ -289,6 +289,12 @@ def status(quota: ResourceQuota, used: dict[str, Quantity]) -> ResourceQuotaStat
     return ResourceQuotaStatus(hard=quota.spec.hard, used=after)
 
 
+def says_less(quota: ResourceQuota, used: dict[str, Quantity]) -> bool:
+    """Whether the status says of some name that less of it is used."""
+    held = quota.status.used or {}
+    return any(is_quantity(held.get(name, "")) and parse(held[name]) < amount for name, amount in used.items())
+
+
 def _same(left: Mapping[str, str], right: Mapping[str, str]) -> bool:
     """Whether two lists of amounts are equal, however they are written."""
     return left.keys() == right.keys() and all(_equal(left[name], right[name]) for name in left)

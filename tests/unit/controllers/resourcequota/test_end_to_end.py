@@ -13,6 +13,7 @@ from kcm_cli.component import virtual
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
 from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.errors import Forbidden
 from kcm_cli.rest.transport import Request, Transport
 from tests.bench import quota_steps
@@ -434,6 +435,27 @@ def test_an_object_that_is_heard_of_after_its_quota_was_counted(play, kind):
             held.release()
             await world.wait(5)
             assert await story.used() == {kind: str(before + 1)}
+
+    play(life)
+
+
+def test_a_charge_that_a_write_took_away_before_its_object_was_there(play):
+    """Admission charges first. What it charges for others that have not come yet is left alone."""
+
+    async def life(world: World) -> None:
+        async def charged(amount: int) -> None:
+            status = {"status": {"used": {"configmaps": str(amount)}}}
+            await world.client.patch(RESOURCE_QUOTAS, "default", "q", status, content_type=MERGE, subresource="status")
+
+        story = Story(world)
+        async with story.running():
+            await story.quota({"configmaps": "5"})
+            await world.wait(30)
+            for name, seen in (("a", 0), ("b", 5)):
+                await world.create(CONFIG_MAPS, {"metadata": {"name": name}})
+                await charged(seen)
+                await world.wait(5)
+                assert await story.used() == {"configmaps": str(max(seen, 1))}
 
     play(life)
 
