@@ -23,6 +23,8 @@ _OUT_OF_QUEUE = 0x5411
 _REAL = RealClock()
 _MOST_S = 0.2
 """So much real time at most is given to bytes that are not read."""
+_REFUSED_S = 0.05
+"""So long it takes until a connection of what was killed is refused."""
 
 
 def unsent(loop: asyncio.AbstractEventLoop) -> bool:
@@ -173,15 +175,16 @@ class FollowingLoop(asyncio.SelectorEventLoop):
         self._holds -= 1
 
     async def create_connection(self, *args: Any, **options: Any) -> Any:
-        self._check()
+        await self._check()
         return await super().create_connection(*args, **options)
 
     async def sock_connect(self, sock: Any, address: Any) -> None:
-        self._check()
+        await self._check()
         await super().sock_connect(sock, address)
 
-    def _check(self) -> None:
+    async def _check(self) -> None:
         if self._forsaken:
+            await asyncio.sleep(_REFUSED_S)  # a program that tries again at once would never see that it is cancelled
             raise ConnectionRefusedError("this operator was killed")
 
     def forsake(self) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,33 @@ def test_what_was_killed_does_not_find_the_credentials_of_the_next_start(sandbox
         first, second, *refused = told
         assert first != second == operator.kubeconfig
         assert refused == ["ConnectionRefusedError"]
+
+
+def test_what_was_killed_ends_though_it_tries_again_at_once(sandbox: Sandbox) -> None:
+    """Without a pause between its attempts, as kopf's watches with no backoffs, it would see no cancellation."""
+    ended = threading.Event()
+
+    async def main(kubeconfig: str) -> None:
+        try:
+            await asyncio.sleep(1e6)
+        except asyncio.CancelledError:
+            trying = asyncio.ensure_future(tries())
+            await asyncio.sleep(0.2)
+            trying.cancel()
+            await asyncio.wait([trying])
+            ended.set()
+
+    async def tries() -> None:
+        while True:
+            with suppress(OSError):
+                await asyncio.get_running_loop().create_connection(asyncio.Protocol, *address)
+
+    host, _, port = sandbox.url.removeprefix("https://").rpartition(":")
+    address = host, int(port)
+    operator = sandbox.operator(main)
+    operator.start()
+    operator.kill()
+    assert ended.wait(10)
 
 
 def test_points_are_read_as_they_are_written() -> None:
