@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb.campaign import perturb
 from kcm_cli.testing.perturb.points import Point, Spot, kinds_of, point_of, points_of
-from kcm_cli.testing.perturb.states import differences, masked
+from kcm_cli.testing.perturb.states import State, differences, masked, plain
+from kcm_cli.testing.perturb.ties import ties_of, untied, words_of
 from kcm_cli.testing.perturb.trial import Trial
 from tests.perturb.kit import OPTIONS
 from tests.perturb.run import CASES
@@ -159,6 +161,68 @@ def test_what_differs_in_the_references_stands_for_anything() -> None:
     assert list(differences(reference, {"a x": [{"k": 3, "l": [2], "m": "s"}]})) == ["a x: l.0 is 2, and was 1"]
     assert list(differences(reference, {})) == ["a x is missing"]
     assert list(differences(reference, {**first, "b z": [{}]})) == ["b z was never deleted, or should not be there"]
+
+
+def test_what_differs_in_the_references_has_to_be_there() -> None:
+    reference = masked({"a x": [{"k": "1"}], "a y": [1]}, {"a x": [{"k": "2"}], "a y": [1, 2]})
+    assert list(differences(reference, {"a x": [{"k": "3"}], "a y": [3]})) == []
+    missing = ["a x: k is not set, and was 'anything'", "a y is missing"]
+    assert list(differences(reference, {"a x": [{}]})) == missing
+
+
+def test_an_observed_generation_has_to_be_the_present_one() -> None:
+    def of(generation: int, observed: int) -> State:
+        return {"a x": [plain({"status": {"observedGeneration": observed}}, "", generation)]}
+
+    assert list(differences(of(2, 2), of(3, 3))) == []
+    assert list(differences(of(2, 1), of(3, 3))) == []
+    assert list(differences(of(2, 2), of(3, 2))) == [
+        'a x: status.observedGeneration is not set, and was "the object\'s generation"'
+    ]
+    assert plain({"data": {"uid": "a", "generation": "1"}, "metadata": {"uid": "a"}}, "") == {
+        "data": {"uid": "a", "generation": "1"},
+        "metadata": {},
+    }
+
+
+def test_words_that_agree_in_the_references_have_to_agree() -> None:
+    """Passwords in two places, and uids of owners; not what is the same in all runs."""
+    first = {
+        "secrets a data.k": ["hunter22"],
+        "b url": ["web-fixed", "hunter22"],
+        "c m": ["other-1"],
+        "d m": ["same-x"],
+    }
+    second = {
+        "secrets a data.k": ["zebra333"],
+        "b url": ["web-fixed", "zebra333"],
+        "c m": ["other-2"],
+        "d m": ["same-x"],
+    }
+    ties = ties_of(first, second)
+    assert ties == [[("b url", 1), ("secrets a data.k", 0)]]
+    assert list(untied(ties, {"secrets a data.k": ["horse444"], "b url": ["web-fixed", "horse444"]})) == []
+    assert list(untied(ties, {"secrets a data.k": ["horse444"]})) == []
+    assert list(untied(ties, {"secrets a data.k": ["horse444"], "b url": ["web-fixed", "donkey55"]})) == [
+        "secrets a data.k has 'horse444' where b url has 'donkey55': they should agree"
+    ]
+
+
+def test_words_are_those_of_texts_and_of_secrets(sandbox: Sandbox) -> None:
+    base = sandbox.snapshot()
+    sandbox.apply(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "stringData": {"k": "db://hunter22@h"}}
+    )
+    at = "2026-01-01T00:00:00Z at 1767225600123"
+    sandbox.apply(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": f"default-x {at}"}}
+    )
+    words = sandbox.run(lambda: words_of(sandbox.running.store, base, "default"))
+    (secret,) = sandbox.run(lambda: sandbox.running.store.list(GVR("", "v1", "secrets"), "default"))
+    assert words["secrets a data.k"] == ["hunter22"]
+    assert words["configmaps a data.k"] == []
+    assert words["secrets a metadata.uid"] == [secret.doc["metadata"]["uid"]]
+    sandbox.reset(base)
 
 
 OPERATOR = """

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from kcm_cli.testing.perturb.points import Spot
 from kcm_cli.testing.perturb.states import State, masked
+from kcm_cli.testing.perturb.ties import Ties, Words, ties_of
 
 
 @dataclass(slots=True)
@@ -13,7 +14,8 @@ class Record:
     """What a run was like.
 
     writes: of the operator, those that passed; conflicting: those of them that name a resourceVersion.
-    seen: changes that its watches show. checkpoints: the state after each ``settle``, and at the end.
+    seen: changes that its watches show. checkpoints: the state after each ``settle``, and at the end. words: what was
+    said there; ties: what has to agree there, in a reference.
     made: how often each object was created. written: how often each was changed by the operator; late: the same in the
     quiet time at the end.
     """
@@ -22,6 +24,8 @@ class Record:
     conflicting: list[Spot] = field(default_factory=list)
     seen: list[Spot] = field(default_factory=list)
     checkpoints: list[State] = field(default_factory=list)
+    words: list[Words] = field(default_factory=list)
+    ties: list[Ties] = field(default_factory=list)
     written: Counter[str] = field(default_factory=Counter)
     made: Counter[str] = field(default_factory=Counter)
     late: Counter[str] = field(default_factory=Counter)
@@ -35,6 +39,7 @@ def reference_of(first: Record, second: Record) -> Record:
     merged.writes = _common(first.writes, second.writes)
     merged.conflicting = _common(first.conflicting, second.conflicting)
     merged.seen = _common(first.seen, second.seen)
+    merged.ties = [ties_of(*pair) for pair in zip(first.words, second.words, strict=False)]
     merged.checkpoints = [masked(*pair) for pair in zip(first.checkpoints, second.checkpoints, strict=False)]
     return merged
 

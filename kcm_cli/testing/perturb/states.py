@@ -15,15 +15,8 @@ State = dict[str, list[Any]]
 UNCOMPARED = frozenset(
     {"events", "leases", "nodes", "csinodes", "endpoints", "endpointslices", "ipaddresses", "podmetrics"}
 )
-_DROPPED = frozenset(
+PLACED = frozenset(
     {
-        "uid",
-        "resourceVersion",
-        "generation",
-        "observedGeneration",
-        "managedFields",
-        "creationTimestamp",
-        "selfLink",
         "nodeName",
         "hostIP",
         "hostIPs",
@@ -41,12 +34,19 @@ _DROPPED = frozenset(
         "topology.kubernetes.io/region",
     }
 )
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
+"""Fields that tell where something runs, and how often and from what it was started."""
+_DROPPED = PLACED | {"uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "selfLink"}
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _RANDOM = re.compile(f"{_UID.pattern}|[0-9a-f]{{40,}}")
 """What names have of uids, and of hashes over what differs from run to run."""
 GONE = "(gone)"
-_ANY = object()
+CURRENT = "the object's generation"
+"""What stands for an ``observedGeneration`` that is it; an older one says nothing, and is left out."""
+_ANY, _SOME = object(), object()
+"""What may be there or not, and what has to be there: neither needs a certain value."""
+_FREE = frozenset({"data", "stringData"})
+"""Fields whose keys are the user's."""
 
 
 def state_of(store: Store, base: Snapshot, namespace: str, *, uncompared: Collection[str] = UNCOMPARED) -> State:
@@ -55,7 +55,21 @@ def state_of(store: Store, base: Snapshot, namespace: str, *, uncompared: Collec
     uncompared: resources that are left out.
     """
     found: State = defaultdict(list)
-    for gvr in {*store.sizes(), *base.objects}:
+    for name, doc in changed(store, base, namespace, uncompared):
+        found[name].append(plain(doc, namespace, doc["metadata"].get("generation")))
+    for gvr, before in base.objects.items():
+        resource = qualified(gvr.group, gvr.plural)
+        for key, stored in before.items() if gvr.plural not in uncompared else ():
+            if store.get(gvr, stored.namespace, stored.name) is None:
+                found[f"{resource} {key.replace(namespace, 'NAMESPACE') if namespace else key}"].append(GONE)
+    for several in found.values():
+        several.sort(key=codec.encode_sorted)
+    return dict(found)
+
+
+def changed(store: Store, base: Snapshot, namespace: str, uncompared: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """Each object that is new or has changed since a snapshot, with what it is called in all runs."""
+    for gvr in store.sizes():
         if gvr.plural in uncompared:
             continue
         before = base.objects.get(gvr, {})
@@ -63,14 +77,7 @@ def state_of(store: Store, base: Snapshot, namespace: str, *, uncompared: Collec
         for stored in store.list(gvr):
             known = before.get(stored.key)
             if known is None or known.revision != stored.revision:
-                doc: Any = stored.doc
-                found[f"{resource} {name_of(doc, stored.namespace, namespace)}"].append(plain(doc, namespace))
-        for key, stored in before.items():
-            if store.get(gvr, stored.namespace, stored.name) is None:
-                found[f"{resource} {key.replace(namespace, 'NAMESPACE') if namespace else key}"].append(GONE)
-    for several in found.values():
-        several.sort(key=codec.encode_sorted)
-    return dict(found)
+                yield f"{resource} {name_of(stored.doc, stored.namespace, namespace)}", stored.doc
 
 
 def name_of(doc: Any, space: str, namespace: str) -> str:
@@ -82,18 +89,30 @@ def name_of(doc: Any, space: str, namespace: str) -> str:
     return f"{space}/{name}" if space not in ("", namespace) else name
 
 
-def plain(value: Any, namespace: str) -> Any:
-    """A value without what differs from run to run."""
+def plain(value: Any, namespace: str, generation: Any = None, *, free: bool = False) -> Any:
+    """A value without what differs from run to run. generation: of the object. free: its keys are the user's."""
     if isinstance(value, dict):
         if "generateName" in value and "name" in value:
             value = {**value, "name": "*"}
-        return {key: _in_order(key, plain(one, namespace)) for key, one in value.items() if key not in _DROPPED}
+        return {
+            key: _in_order(key, plain(one, namespace, generation, free=key in _FREE))
+            for key, one in _current(value, generation)
+            if free or key not in _DROPPED
+        }
     if isinstance(value, list):
-        return [plain(one, namespace) for one in value]
+        return [plain(one, namespace, generation) for one in value]
     if isinstance(value, str):
         text = value.replace(namespace, "NAMESPACE") if namespace else value
-        return _RANDOM.sub("UID", _TIME.sub("TIME", text))
+        return _RANDOM.sub("UID", TIME.sub("TIME", text))
     return value
+
+
+def _current(value: dict[str, Any], generation: Any) -> Iterator[tuple[str, Any]]:
+    for key, one in value.items():
+        if key != "observedGeneration":
+            yield key, one
+        elif one == generation:
+            yield key, CURRENT
 
 
 def _in_order(key: str, value: Any) -> Any:
@@ -104,27 +123,29 @@ def _in_order(key: str, value: Any) -> Any:
 
 
 def masked(first: State, second: State) -> State:
-    """What both have in common; what differs stands for anything."""
+    """What both have in common; what only one of them has may be there or not, and what differs may be anything."""
     return {key: _common(first.get(key, _ANY), second.get(key, _ANY)) for key in {*first, *second}}
 
 
 def _common(one: Any, other: Any) -> Any:
-    if one is _ANY or other is _ANY or type(one) is not type(other):
+    if one is _ANY or other is _ANY:
         return _ANY
-    if isinstance(one, dict):
+    if isinstance(one, dict) and isinstance(other, dict):
         return {key: _common(one.get(key, _ANY), other.get(key, _ANY)) for key in {*one, *other}}
-    if isinstance(one, list) and len(one) == len(other):
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         return [_common(*pair) for pair in zip(one, other, strict=True)]
-    return one if one == other else _ANY
+    return one if one == other else _SOME
 
 
 def differences(reference: State, state: State) -> Iterator[str]:
     """What is not as it was without perturbation, for people; the first few of each object."""
     for key in sorted({*reference, *state}):
         wanted, found = reference.get(key, []), state.get(key, [])
-        if wanted is _ANY:
+        if wanted is _ANY or (wanted is _SOME and found):
             continue
-        if len(wanted) != len(found):
+        if wanted is _SOME:
+            yield f"{key} is missing"
+        elif len(wanted) != len(found):
             yield _count(key, wanted, found)
         elif GONE in found or GONE in wanted:
             if found != wanted:
@@ -146,10 +167,12 @@ def _count(key: str, wanted: list[Any], found: list[Any]) -> str:
 
 
 def _unlike(wanted: Any, found: Any, path: str) -> Iterator[str]:
-    if wanted is _ANY:
+    if wanted is _ANY or wanted is _SOME:
         return
     if isinstance(wanted, dict) and isinstance(found, dict):
         for key in {*wanted, *found}:
+            if key not in wanted and found[key] == CURRENT:
+                continue
             if key not in wanted:
                 yield f"{path}{key} is {_short(found[key])}, and was not set"
             elif key not in found:
@@ -174,7 +197,7 @@ def _shown(value: Any) -> Any:
         return {key: _shown(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_shown(one) for one in value]
-    return "anything" if value is _ANY else value
+    return "anything" if value is _ANY or value is _SOME else value
 
 
 _WIDTH = 120

@@ -22,6 +22,7 @@ from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.testing.perturb.points import Point, Spot
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import UNCOMPARED, State, counts_above, differences, name_of, state_of
+from kcm_cli.testing.perturb.ties import Words, untied, words_of
 
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 BLIND_S = 30.0
@@ -31,6 +32,8 @@ _IDLE_S, _LIMIT_S = 70.0, 1800.0
 """In the cluster's time: a reference has settled after so long without a change; nothing settles after so long."""
 _REAL_IDLE_S, _REAL_LIMIT_S, _REAL_STEP_S = 1.5, 15.0, 0.05
 """The same of operators that live in real time."""
+_REAL_CALM_S = 0.5
+"""In real time: one that was perturbed and has done its work is quiet after so long without a change."""
 _REAL_LOOKING_S = 4.0
 """In real time: one that goes on reading has settled after so long without a write."""
 _START_S, _POLLS_S = 10.0, 1.0
@@ -81,6 +84,7 @@ class Trial:
         self._timers: list[asyncio.TimerHandle] = []
         self._store = sandbox.running.store
         self._settled = 0
+        self._blind_until = 0.0
         sandbox.run(self._attach)
 
     # -- for the scenario
@@ -130,10 +134,8 @@ class Trial:
             self._rest()
             self._checkpoint()
             return
-        index = len(self.record.checkpoints)
-        wanted = self._reference.checkpoints[min(index, len(self._reference.checkpoints) - 1)]
         passed = 0.0
-        while wrong := list(differences(wanted, self._state())):
+        while wrong := self._wrong(self._reference, len(self.record.checkpoints)):
             if passed >= self._limit_s:
                 raise Perturbed(self.story([f"it was not as it should be after {self._told(passed)}:", *wrong]))
             passed += self._step(passed)
@@ -141,6 +143,8 @@ class Trial:
 
     def _checkpoint(self) -> None:
         self.record.checkpoints.append(self._state())
+        if self._reference is None:
+            self.record.words.append(self._words())
         self._settled = self.sandbox.run(lambda: self._store.revision)
 
     def finish(self) -> None:
@@ -150,6 +154,8 @@ class Trial:
         self._finished = True
         self.settle()
         self._joined()
+        if self._reference is not None:
+            self._calm()
         self._quiet = True
         if self._virtual:
             self.sandbox.advance(QUIET_S)
@@ -157,7 +163,7 @@ class Trial:
             for _ in range(_QUIET_STEPS):
                 self.sandbox.advance(QUIET_S / _QUIET_STEPS)
                 time.sleep(_REAL_STEP_S)
-        self.record.checkpoints.append(self._state())
+        self._checkpoint()
         if self._reference is not None and (wrong := list(self._faults(self._reference))):
             raise Perturbed(self.story(wrong))
 
@@ -208,6 +214,17 @@ class Trial:
             still = still + took if before == self._activity else 0.0
             unlooked = unlooked + took if looks == self._looks else 0.0
 
+    def _calm(self) -> None:
+        """All may be as it should be before the operator knows of it: it sees again, and does what it then has to."""
+        self.sandbox.advance(max(0.0, self._blind_until - self.sandbox.run(self.sandbox.clock.monotonic)))
+        idle = _IDLE_S if self._virtual else _REAL_CALM_S
+        passed = still = 0.0
+        while still < idle and passed < self._limit_s:
+            before = self._activity
+            took = self._step(min(passed, 9.0))
+            passed += took
+            still = still + took if before == self._activity else 0.0
+
     def _step(self, passed: float) -> float:
         """Let some time pass; how much, in the operators' time."""
         self._joined()
@@ -243,9 +260,18 @@ class Trial:
     def _state(self) -> State:
         return self.sandbox.run(lambda: state_of(self._store, self._base, self.namespace))
 
+    def _words(self) -> Words:
+        return self.sandbox.run(lambda: words_of(self._store, self._base, self.namespace))
+
+    def _wrong(self, reference: Record, index: int) -> list[str]:
+        """What is not as it was at a checkpoint of the reference, or at its last."""
+        index = min(index, len(reference.checkpoints) - 1)
+        return list(differences(reference.checkpoints[index], self._state())) or list(
+            untied(reference.ties[index], self._words())
+        )
+
     def _faults(self, reference: Record) -> list[str]:
-        wanted = reference.checkpoints[-1] if reference.checkpoints else {}
-        wrong = list(differences(wanted, self._state()))
+        wrong = self._wrong(reference, -1)
         for key, count, once in counts_above(reference.made, self.record.made):
             wrong.append(f"{key} was made {count} times, and {once} without")
         for key, count, once in counts_above(reference.written, self.record.written):
@@ -309,6 +335,7 @@ class Trial:
             if kind in ("stale", "older"):
                 seen = before if kind == "stale" else self._settled
                 fault = Fault("stale", user=asked.user.name, revision=seen, for_s=BLIND_S)
+                self._blind_until = self.sandbox.clock.monotonic() + BLIND_S
                 self.sandbox.running.api.faults.add(fault)
             raise Dropped(effect=True)
         return answer
@@ -385,6 +412,7 @@ class Trial:
 
     def _blind(self, user: str, gvr: GVR, revision: int) -> None:
         faults = self.sandbox.running.api.faults
+        self._blind_until = self.sandbox.clock.monotonic() + BLIND_S
         if self.point is not None and self.point.kind == "stale":
             faults.add(Fault("stale", user=user, revision=revision, for_s=BLIND_S))
             return
