@@ -127,7 +127,7 @@ class Resource(Generic[T]):
         if metadata_only and found.kind == _METADATA_ONLY[1]:
             return ""
         if found.kind in ("", self.kind) and (metadata_only or found.api_version in ("", self.api_version)):
-            return ""  # of metadata the version matters to nobody, and client-go does not look at it
+            return ""  # client-go does not look at the version of metadata
         return f"{quote(found.kind)} ({quote(found.api_version)})"
 
     def read_item(self, data: msgspec.Raw, *, metadata_only: bool = False) -> "T | Undecodable":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kcm_cli.cli.plan_text import condensed, headline, own_writes, told, verdict, when, written
+from kcm_cli.cli.plan_text import condensed, describe, headline, own_writes, verdict, when, written
 from kcm_cli.plan.answer import Answer, Difference
 
 _MOST = 50
@@ -36,7 +36,7 @@ def _lines(answer: Answer) -> Iterator[str]:
         yield f"⚠️ {_plain(risk.text)}:"
         yield ""
         yield from (f"- {one.kind} {_code(str(one.about))}: {_plain(one.text)}" for one in risk.problems)
-    yield from _folded("What happens", [f"`{when(one)}` {_plain(told(one))}" for one in condensed(answer.timeline)])
+    yield from _folded("What happens", [f"`{when(one)}` {_plain(describe(one))}" for one in condensed(answer.timeline)])
     yield from _folded("What is different in the end", [_difference(one) for one in answer.differences])
     audit = [
         f"`{first}` {controller}: {what} {_code(about)} ×{times}"

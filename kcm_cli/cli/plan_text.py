@@ -11,7 +11,7 @@ from rich.text import Text
 
 from kcm_cli.machinery import codec
 from kcm_cli.plan.answer import Answer, Difference, Happening, Object, OwnWrite, Problem
-from kcm_cli.plan.telling import clock, span
+from kcm_cli.plan.formatting import clock, span
 
 _MOST = 40
 """Lines of a section; the JSON output has all."""
@@ -148,20 +148,20 @@ def condensed(timeline: Sequence[Happening]) -> list[Happening]:
     groups: dict[tuple[str, Object, str], list[Happening]] = {}
     for one in timeline:
         groups.setdefault((one.what, one.about, one.detail), []).append(one)
-    told: list[Happening] = []
+    lines: list[Happening] = []
     for some in groups.values():
         if len(some) <= _AGAIN:
-            told += some
+            lines += some
         else:
             whole, until_s = sum(one.count for one in some), max(one.until_s for one in some)
-            told.append(msgspec.structs.replace(some[0], count=whole, until_s=until_s))
-    return sorted(told, key=lambda one: one.at_s)
+            lines.append(msgspec.structs.replace(some[0], count=whole, until_s=until_s))
+    return sorted(lines, key=lambda one: one.at_s)
 
 
 def _happening(one: Happening) -> Text:
     text = Text()
     text.append(f"{when(one)}  ", style="dim")
-    text.append(told(one), style="red" if one.what in _BAD else "")
+    text.append(describe(one), style="red" if one.what in _BAD else "")
     return text
 
 
@@ -193,7 +193,7 @@ def when(one: Happening) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def told(one: Happening) -> str:
+def describe(one: Happening) -> str:
     """A happening in words."""
     about, count = one.about, one.count
     plural = "s" if count > 1 else ""

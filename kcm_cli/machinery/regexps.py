@@ -79,7 +79,7 @@ def compile_go(text: str) -> Regexp:
     except re2.error as error:
         if error.args[0].startswith(_TOO_LARGE):
             return _compile_large(text)
-        raise _told(error.args[0].decode(errors="replace"), text) from None
+        raise _format_error(error.args[0].decode(errors="replace"), text) from None
     for name in compiled.groupindex:
         if not name.isascii():
             raise _refusal("invalid named capture", f"(?P<{name}>")
@@ -111,7 +111,7 @@ def _refusal(why: str, where: str) -> FormatError:
     return FormatError(f"error parsing regexp: {why}: `{where}`")
 
 
-def _told(problem: str, text: str) -> FormatError:
+def _format_error(problem: str, text: str) -> FormatError:
     """RE2's problem (``why: where``) in Go's words."""
     why, _, where = problem.partition(": ")
     if why.startswith("trailing"):

@@ -68,10 +68,10 @@ async def connect(
     root = RootClients(Authorized(_fenced(session, safe), access.credentials), settings, clock, observed)
     if not config.component.kube_cloud_shared.use_service_account_credentials:
         return Connections(root, root, (session,), ca_data)
-    nobody = _dialed(dial, anonymous(access), clock, metrics)
+    without_credentials = _dialed(dial, anonymous(access), clock, metrics)
     core = root.client("token-requests")
-    accounts = ServiceAccountClients(core, _fenced(nobody, safe), settings, clock, observed)
-    return Connections(root, accounts, (session, nobody), ca_data)
+    accounts = ServiceAccountClients(core, _fenced(without_credentials, safe), settings, clock, observed)
+    return Connections(root, accounts, (session, without_credentials), ca_data)
 
 
 async def election_client(config: Config, clock: Clock, metrics: RestClientMetrics) -> Client:

@@ -158,8 +158,8 @@ class Observer:
             (DAEMON_SETS, self._daemon_set),
             (JOBS, self._job),
             (AUTOSCALERS, self._autoscaler),
-            (REPLICA_SETS, lambda event: self._owner_gone("ReplicaSet", event)),
-            (JOBS, lambda event: self._owner_gone("Job", event)),
+            (REPLICA_SETS, lambda event: self._owner_deleted("ReplicaSet", event)),
+            (JOBS, lambda event: self._owner_deleted("Job", event)),
         ):
             store.subscribe(gvr, look)
 
@@ -197,7 +197,7 @@ class Observer:
             ref = above
         return found
 
-    def _owner_gone(self, kind: str, event: Event) -> None:
+    def _owner_deleted(self, kind: str, event: Event) -> None:
         """Pods may outlive what they belong to: remember what that belonged to."""
         if event.type == "DELETED":
             meta = seen(event.stored.data).metadata

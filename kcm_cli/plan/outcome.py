@@ -222,8 +222,8 @@ def _waiting(store: Store, observer: Observer) -> Iterator[tuple[Object, str]]:
         if why:
             found.setdefault(observer.root(pod.metadata, "Pod"), Counter())[why] += 1
     for about, reasons in found.items():
-        told = ", ".join(f"{count} of its pods {why}" for why, count in sorted(reasons.items()))
-        yield about, f"; {told}"
+        counts = ", ".join(f"{count} of its pods {why}" for why, count in sorted(reasons.items()))
+        yield about, f"; {counts}"
 
 
 def _pods(store: Store, observer: Observer) -> Iterator[Refusal]:

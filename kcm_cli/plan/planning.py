@@ -25,13 +25,13 @@ from kcm_cli.plan.answer import (
 )
 from kcm_cli.plan.changes import Change, Options
 from kcm_cli.plan.compare import complete, differences, timeline
+from kcm_cli.plan.formatting import describe_changes
 from kcm_cli.plan.kinds import KINDS
 from kcm_cli.plan.limits import not_modelled
 from kcm_cli.plan.observe import NODES, PODS
 from kcm_cli.plan.outcome import Outcome, simulate, simulate_without_images
 from kcm_cli.plan.shown import Shown
 from kcm_cli.plan.snapshot import PlanError, Snapshot
-from kcm_cli.plan.telling import changes_told
 from kcm_cli.plan.twin.twin import SIMULATED, configuration
 from kcm_cli.plan.twin.writes import Write
 
@@ -74,7 +74,7 @@ def plan(
         api_version=API_VERSION,
         kind="Plan",
         source=_source(snapshot),
-        changes=changes_told(changes),
+        changes=describe_changes(changes),
         horizon_s=options.horizon_s,
         seeds=len(runs),
         problems=_problems(runs, shown),
@@ -166,15 +166,15 @@ def _problems(runs: Sequence[tuple[Outcome, Outcome]], shown: Shown) -> tuple[Pr
     for _, changed in runs:
         counts.update({(one.kind, one.about) for one in changed.problems})
     found: dict[tuple[str, Object, str], Problem] = {}
-    told: set[tuple[str, Object]] = set()
+    reported: set[tuple[str, Object]] = set()
     for base, changed in runs:
         already = {(one.kind, one.about) for one in base.problems} if base is not changed else set()
-        fresh = [one for one in changed.problems if (one.kind, one.about) not in told]
+        fresh = [one for one in changed.problems if (one.kind, one.about) not in reported]
         for one in fresh:
             key = one.kind, one.about
             if shown.has(one.about):
                 found.setdefault((*key, one.text), Problem(*key, one.text, key in already, counts[key]))
-        told.update((one.kind, one.about) for one in fresh)
+        reported.update((one.kind, one.about) for one in fresh)
     return tuple(sorted(found.values(), key=lambda one: (one.already, one.kind, one.about, one.text)))
 
 

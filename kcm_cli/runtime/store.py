@@ -123,7 +123,7 @@ class Store(Generic[T]):
         for name, func in self._funcs.items():
             index, values = self._indexes[name], self._values(name, func, obj)
             if old is not None and self._values(name, func, old) != values:
-                self._unfile(name, key, old)
+                self._unindex(name, key, old)
             for value in values:
                 entries = index.get(value)
                 if entries is None:
@@ -138,7 +138,7 @@ class Store(Generic[T]):
         old = self._objects.pop(key, None)
         if old is not None:
             for name in self._funcs:
-                self._unfile(name, key, old)
+                self._unindex(name, key, old)
         return old
 
     def _values(self, name: str, func: IndexFunc[T], obj: T) -> Iterable[str]:
@@ -155,7 +155,7 @@ class Store(Generic[T]):
         for value in self._values(name, self._funcs[name], obj):
             self._indexes[name].setdefault(value, {})[key] = obj
 
-    def _unfile(self, name: str, key: str, obj: T) -> None:
+    def _unindex(self, name: str, key: str, obj: T) -> None:
         index = self._indexes[name]
         for value in self._values(name, self._funcs[name], obj):
             entries = index.get(value)

@@ -44,8 +44,8 @@ async def report(client: Client, namespace: str) -> str:
     """Nodes, whatever is in the namespace (of all its kinds, custom ones too), and its last Events."""
     parts: list[str] = []
     for resource in (await discover(client)).preferred():
-        told = resource.gvr.plural not in _UNTOLD and resource.supports("list")
-        if told and (resource.namespaced or resource.group_resource == ("", "nodes")):
+        listed = resource.gvr.plural not in _UNTOLD and resource.supports("list")
+        if listed and (resource.namespaced or resource.group_resource == ("", "nodes")):
             path = resource.gvr.path(namespace if resource.namespaced else "")
             found = await _table(client, path)
             parts += _shown(f"{resource.gvr.plural}:", found, found.rows or ())

@@ -52,5 +52,5 @@ class _Patience:
         """Raises TimeoutError once the time is over."""
         __tracebackhide__ = True
         if time.monotonic() > self._deadline:
-            told = f"not true after {self._timeout_s:g} s; the last answer was {reprlib.repr(last)}"
-            raise TimeoutError(told) from (last if isinstance(last, Exception) else None)
+            message = f"not true after {self._timeout_s:g} s; the last answer was {reprlib.repr(last)}"
+            raise TimeoutError(message) from (last if isinstance(last, Exception) else None)

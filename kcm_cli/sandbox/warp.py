@@ -34,7 +34,7 @@ class Stalled(Exception):
     """The loop is never at rest."""
 
 
-def _told(left_s: float) -> str:
+def _not_at_rest(left_s: float) -> str:
     return f"the loop always has something to do, {left_s:g} s of its time are left"
 
 
@@ -149,7 +149,7 @@ class WarpLoop(asyncio.SelectorEventLoop):
                     raise RuntimeError("the loop has ended") from None
                 if journey.left_s == left_s:
                     self.call_soon_threadsafe(self._break_off, journey)
-                    raise Stalled(f"{_told(left_s)}; pending: {', '.join(self._pending())}") from None
+                    raise Stalled(f"{_not_at_rest(left_s)}; pending: {', '.join(self._pending())}") from None
                 left_s = journey.left_s
 
     def _pending(self) -> list[str]:

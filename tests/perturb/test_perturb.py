@@ -137,7 +137,7 @@ def test_what_was_killed_ends_though_it_tries_again_at_once(sandbox: Sandbox) ->
 def test_points_are_read_as_they_are_written() -> None:
     point = Point("crash", Spot("update", "widgets.example.com/status", "ns/web-*", 2))
     assert point_of(str(point)) == point
-    assert point.told() == "crashed after update 2 of widgets.example.com/status ns/web-*"
+    assert point.describe() == "crashed after update 2 of widgets.example.com/status ns/web-*"
     for wrong in ("", "crash", "crash@a:b#1", "burn@a:b:c#1", "crash@a:b:c#x"):
         with pytest.raises(ValueError, match="is no point"):
             point_of(wrong)

@@ -81,13 +81,13 @@ class CronJobController:
         if unlisted(snapshot):
             current = await self._client.get(CRON_JOBS, cron_job.namespace, cron_job.name)
             known = frozenset(entry.uid for entry in current.status.active)
-        gone = set()
+        deleted = set()
         for entry in missing(snapshot):
             try:
                 await self._client.get(JOBS, entry.namespace, entry.name)
             except NotFound:
-                gone.add(entry.uid)
-        return replace(snapshot, known=known, gone=frozenset(gone))
+                deleted.add(entry.uid)
+        return replace(snapshot, known=known, deleted=frozenset(deleted))
 
     async def _start(
         self, cron_job: CronJob, current: CronJobStatus, time: datetime

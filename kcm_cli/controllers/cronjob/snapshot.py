@@ -10,7 +10,7 @@ from kcm_cli.api.batch import CronJob, Job
 class Snapshot:
     """A CronJob and the Jobs that name it as their controller.
 
-    known: uids of Jobs that the API server has in status.active although the cache does not. gone: uids in
+    known: uids of Jobs that the API server has in status.active although the cache does not. deleted: uids in
     status.active of Jobs that exist no more, as the API server says. local: the machine's time zone, for schedules
     without one.
     """
@@ -18,5 +18,5 @@ class Snapshot:
     cron_job: CronJob
     jobs: tuple[Job, ...] = ()
     known: frozenset[str] = frozenset()
-    gone: frozenset[str] = frozenset()
+    deleted: frozenset[str] = frozenset()
     local: tzinfo = UTC

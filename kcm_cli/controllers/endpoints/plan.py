@@ -18,7 +18,7 @@ from kcm_cli.controllers.endpoints.snapshot import Member, Snapshot
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Create, EventRef, Notice, Path, Update, Value, ref_to
 from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
-from kcm_cli.planning.endpoints.pods import belongs, published_hostname
+from kcm_cli.planning.endpoints.pods import published_hostname, should_be_in_endpoints
 from kcm_cli.planning.endpoints.ports import NO_CLUSTER_IP, find_port, has_cluster_ip
 from kcm_cli.planning.endpoints.slices import without
 from kcm_cli.planning.endpoints.subsets import Packer, Subsets, repack
@@ -108,7 +108,7 @@ def subsets_of(snapshot: Snapshot) -> Subsets:
 
     memo.start(service)
     for pod in snapshot.pods:
-        if not belongs(pod, terminating=publishes_all):
+        if not should_be_in_endpoints(pod, terminating=publishes_all):
             continue
         address, ports = memo.get(pod, None, make)
         if address is not None:

@@ -174,13 +174,13 @@ class Monitors:
             if other is not None:
                 if not other.synced.is_set():
                     continue
-                self._gone(gvr, informer, other)
+                self._deleted(gvr, informer, other)
             elif len(informer.store) or informer.store.unknown():
                 continue
             del self._listening[gvr]
             self._context.informers.release(informer, self._listeners.pop(gvr))
 
-    def _gone(self, gvr: GVR, informer: AnyInformer, other: AnyInformer) -> None:
+    def _deleted(self, gvr: GVR, informer: AnyInformer, other: AnyInformer) -> None:
         """What one version's cache still holds of objects that another one's does not."""
         kind, unknown = Kind(gvr.group_version, informer.resource.kind), other.store.unknown()
         for obj in informer.store.list():

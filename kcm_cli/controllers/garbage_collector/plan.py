@@ -51,9 +51,9 @@ def plan(node: Node, meta: ObjectMeta, owners: Sequence[Owner]) -> Action:
     if not meta.owner_references:
         return Keep()
     states = zip(meta.owner_references, owners, strict=True)
-    gone = tuple(ref.uid for ref, state in states if state is not Owner.SOLID)
-    if len(gone) < len(owners):
-        return Disown(gone) if gone else Keep()
+    absent = tuple(ref.uid for ref, state in states if state is not Owner.SOLID)
+    if len(absent) < len(owners):
+        return Disown(absent) if absent else Keep()
     if Owner.WAITING in owners and node.dependents:
         cycle = any(dependent.deleting_dependents for dependent in node.dependents.values())
         return Remove("Foreground", unblock=cycle)

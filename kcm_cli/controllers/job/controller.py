@@ -195,8 +195,8 @@ class JobController:
         outcome = await self._executor.stage(Stage(tuple(remove_finalizer(pod) for pod in pods)))
         failures = _real(outcome)
         kept = _names(failures)
-        gone = {pod.uid for pod in pods if pod.name not in kept}
-        return tracking.waiting - gone, failures[0].error if failures else None
+        released = {pod.uid for pod in pods if pod.name not in kept}
+        return tracking.waiting - released, failures[0].error if failures else None
 
     async def _store(self, job: Job, new: JobStatus) -> Job:
         stored = await self._client.update(

@@ -25,8 +25,8 @@ def plan(resource: Resource[ClusterTrustBundle], bundles: Iterable[ClusterTrustB
     name = bundle_name(ca)
     by_name = {bundle.name: bundle for bundle in bundles}
     found = by_name.pop(name, None)
-    gone = tuple(Delete(resource, "", old.name, uid=old.uid) for old in by_name.values())
-    return Plan(stages(Stage(_repair(resource, found, name, ca), Mode.SEQUENTIAL), Stage(gone)))
+    obsolete = tuple(Delete(resource, "", old.name, uid=old.uid) for old in by_name.values())
+    return Plan(stages(Stage(_repair(resource, found, name, ca), Mode.SEQUENTIAL), Stage(obsolete)))
 
 
 def _repair(resource: Resource[Any], found: ClusterTrustBundle | None, name: str, ca: str) -> tuple[Action, ...]:

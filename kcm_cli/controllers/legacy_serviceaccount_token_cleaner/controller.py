@@ -61,7 +61,7 @@ class TokenCleaner:
     def _is_candidate(self, secret: Secret, limit: Limits) -> bool:
         try:
             unused = plan.is_unused(secret, limit)
-        except plan.NotADay as error:
+        except plan.InvalidDate as error:
             log.error("Token left alone", extra={"fields": {"secret": secret.key, "err": str(error)}})
             return False
         return unused and plan.was_generated(secret, self._accounts.store.get(plan.account_of(secret)))

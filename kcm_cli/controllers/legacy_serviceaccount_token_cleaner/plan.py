@@ -28,7 +28,7 @@ class TrackingUnknown(Exception):
     """The ConfigMap does not say since when uses are tracked."""
 
 
-class NotADay(Exception):
+class InvalidDate(Exception):
     """The label that says when a token was last used holds something else."""
 
 
@@ -55,7 +55,7 @@ def limits(tracking: ConfigMap, now: datetime, period_s: float) -> Limits | None
 
 
 def is_unused(secret: Secret, limit: Limits) -> bool:
-    """Whether a token is old enough and has not been used for so long. Raises NotADay."""
+    """Whether a token is old enough and has not been used for so long. Raises InvalidDate."""
     created = secret.metadata.creation_timestamp
     if secret.type != TYPE or secret.deleting or created is None or parse_time(created) >= limit.moment:
         return False
@@ -63,7 +63,7 @@ def is_unused(secret: Secret, limit: Limits) -> bool:
     if used is None:
         return True
     if not is_date(used):
-        raise NotADay(f"label {LAST_USED} says {used!r} where a day (2026-01-02) should be")
+        raise InvalidDate(f"label {LAST_USED} says {used!r} where a day (2026-01-02) should be")
     return used < limit.day
 
 

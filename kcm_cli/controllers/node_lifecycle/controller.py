@@ -19,7 +19,16 @@ from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.controllers.node_lifecycle import plan
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
 from kcm_cli.controllers.node_lifecycle.metrics import NodeMetrics
-from kcm_cli.controllers.node_lifecycle.plan import READY, Health, Moment, Periods, Rates, ZoneState, heard, silent
+from kcm_cli.controllers.node_lifecycle.plan import (
+    READY,
+    Health,
+    Moment,
+    Periods,
+    Rates,
+    ZoneState,
+    past_grace_period,
+    update_health,
+)
 from kcm_cli.controllers.node_lifecycle.pods import mark_not_ready
 from kcm_cli.controllers.node_lifecycle.zones import ZoneQueue
 from kcm_cli.controllers.taint_eviction import controller as taint_eviction
@@ -46,7 +55,7 @@ RETRY_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Steady:
+class ReadyNode:
     """A node that was ready when it was last looked at, with its Lease then. zone: None where it is in none."""
 
     node: Node
@@ -68,7 +77,7 @@ class NodeLifecycleController:
         self._metrics = NodeMetrics(context.metrics)
         self._known: dict[str, Node] = {}
         self._health: dict[str, Health] = {}
-        self._steady: dict[str, Steady] = {}
+        self._steady: dict[str, ReadyNode] = {}
         self._zones: dict[str, ZoneState] = {}
         self._queues: dict[str, ZoneQueue] = {}
         self._marked: dict[str, bool] = {}
@@ -149,9 +158,9 @@ class NodeLifecycleController:
         lease = self._lease(node)
         if lease is not steady.lease:
             now = Moment(self._clock.now(), self._clock.monotonic())
-            health = self._health[node.name] = heard(health, node, _renewed(lease), now)
+            health = self._health[node.name] = update_health(health, node, _renewed(lease), now)
             self._steady[node.name] = replace(steady, lease=lease)
-        if silent(health, self._periods, self._clock.monotonic()):
+        if past_grace_period(health, self._periods, self._clock.monotonic()):
             return False
         if steady.zone is not None:
             zones.setdefault(steady.zone, []).append(health.ready)
@@ -180,7 +189,7 @@ class NodeLifecycleController:
                 await self._pods_follow(node, ready, before)
                 if node is seen and before == ready and plan.is_settled(node, ready):
                     zone = plan.zone_of(node) if plan.EXCLUDED not in node.labels else None
-                    self._steady[node.name] = Steady(node, lease, zone)
+                    self._steady[node.name] = ReadyNode(node, lease, zone)
         finally:
             self._metrics.one_node(self._clock.monotonic() - started)
 
@@ -203,9 +212,9 @@ class NodeLifecycleController:
     async def _try_update_health(self, node: Node) -> tuple[Node, Condition | None, Condition | None]:
         now = Moment(self._clock.now(), self._clock.monotonic())
         renewed = _renewed(self._lease(node))
-        health = self._health[node.name] = heard(self._health.get(node.name), node, renewed, now)
+        health = self._health[node.name] = update_health(self._health.get(node.name), node, renewed, now)
         before = find(node.status.conditions, READY)
-        if not silent(health, self._periods, now.monotonic):
+        if not past_grace_period(health, self._periods, now.monotonic):
             return node, before, before
         conditions = plan.status(node, now.wall)
         ready = find(conditions, READY)
@@ -253,7 +262,7 @@ class NodeLifecycleController:
 
     async def _taint(self, node: Node, add: set[str], remove: set[str]) -> None:
         for attempt in range(ATTEMPTS):
-            taints = plan.swapped(node, add, remove, plan.NO_EXECUTE, self._clock.now())
+            taints = plan.swap_taints(node, add, remove, plan.NO_EXECUTE, self._clock.now())
             if tuple(taints) == node.spec.taints:
                 return
             try:
@@ -281,7 +290,7 @@ class NodeLifecycleController:
         lost = before is not None and before.status == "True"
         if lost:
             message = f"Node {node.name} status is now: NodeNotReady"
-            self._recorder.emit(plan.about(node, "NodeNotReady", message))
+            self._recorder.emit(plan.node_event(node, "NodeNotReady", message))
         if lost or not self._marked.get(node.name, ready.status != "Unknown"):
             self._marked[node.name] = False
             await self._mark(self._pods.store.by_index(NODE, node.name))
@@ -363,7 +372,7 @@ class NodeLifecycleController:
             self._metrics.evicted(zone, 1)
 
     def _emit(self, node: Node, reason: str, message: str) -> None:
-        self._recorder.emit(plan.about(node, reason, f"Node {node.name} event: {message}"))
+        self._recorder.emit(plan.node_event(node, reason, f"Node {node.name} event: {message}"))
 
 
 def _renewed(lease: Lease | None) -> str:

@@ -64,13 +64,13 @@ def plan_taints(node: Node, now: datetime) -> list[Taint] | None:
     have = {t.key for t in node.spec.taints if t.effect == NO_SCHEDULE and t.key in _OWN}
     if wanted == have:
         return None
-    return swapped(node, wanted - have, have - wanted, NO_SCHEDULE, now)
+    return swap_taints(node, wanted - have, have - wanted, NO_SCHEDULE, now)
 
 
-def swapped(node: Node, add: Iterable[str], remove: Iterable[str], effect: str, now: datetime) -> list[Taint]:
+def swap_taints(node: Node, add: Iterable[str], remove: Iterable[str], effect: str, now: datetime) -> list[Taint]:
     """The node's taints with some added (if not there yet) and some removed, of one effect."""
-    gone = set(remove)
-    kept = [t for t in node.spec.taints if t.effect != effect or t.key not in gone]
+    removed = set(remove)
+    kept = [t for t in node.spec.taints if t.effect != effect or t.key not in removed]
     present = {t.key for t in kept if t.effect == effect}
     time = format_time(now)
     new = [Taint(key, "", effect, time) for key in sorted(add) if key not in present]
@@ -132,7 +132,7 @@ def _taint(taint: Taint) -> Doc:
     return doc
 
 
-def about(node: Node, reason: str, message: str) -> Notice:
+def node_event(node: Node, reason: str, message: str) -> Notice:
     """An Event of the node controller on a node."""
     ref = EventRef(NODES.api_version, NODES.kind, "", node.name, node.uid)
     return Notice(ref, "Normal", reason, message)
@@ -214,7 +214,7 @@ class Moment:
     monotonic: float
 
 
-def heard(known: Health | None, node: Node, renewed: str, at: Moment) -> Health:
+def update_health(known: Health | None, node: Node, renewed: str, at: Moment) -> Health:
     """What is known after a look at the node and at its lease (``renewed``: the lease's renew time, or "")."""
     now = at.monotonic
     ready = find(node.status.conditions, READY)
@@ -231,7 +231,7 @@ def heard(known: Health | None, node: Node, renewed: str, at: Moment) -> Health:
     return health
 
 
-def silent(health: Health, periods: Periods, now: float) -> bool:
+def past_grace_period(health: Health, periods: Periods, now: float) -> bool:
     """Whether the node has not been heard of for too long. now: monotonic seconds."""
     allowed = periods.grace_s if health.ready is not None else periods.startup_s
     return now - health.probe > allowed

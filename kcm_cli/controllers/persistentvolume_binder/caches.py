@@ -42,7 +42,7 @@ class Latest(Generic[T]):
     ) -> None:
         self.store: Store[T] = Store()
         self._on_change = on_change
-        informer.listen(on_add=self._seen, on_update=lambda old, new: self._seen(new), on_delete=self._gone)
+        informer.listen(on_add=self._seen, on_update=lambda old, new: self._seen(new), on_delete=self._deleted)
 
     def get(self, key: str) -> T | None:
         return self.store.get(key)
@@ -59,7 +59,7 @@ class Latest(Generic[T]):
             return
         self._on_change(self.store.put(obj), obj)
 
-    def _gone(self, obj: T) -> None:
+    def _deleted(self, obj: T) -> None:
         self._on_change(self.store.pop(obj.key), None)
 
 

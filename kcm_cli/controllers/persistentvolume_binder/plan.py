@@ -9,7 +9,7 @@ from enum import Enum
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.storage import PersistentVolume
 from kcm_cli.planning.volumes.classes import class_of_claim
-from kcm_cli.planning.volumes.matching import misfit, points_to, same_mode
+from kcm_cli.planning.volumes.matching import points_to, same_mode, why_unsatisfied
 from kcm_cli.planning.volumes.names import BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY, SELECTED_NODE
 
 NORMAL, WARNING = "Normal", "Warning"
@@ -124,7 +124,7 @@ def _named(snapshot: Snapshot) -> ClaimDecision:
         return Pend()
     ref = volume.spec.claim_ref
     if ref is None:
-        why = misfit(volume, claim, attributes_classes=snapshot.attributes_classes)
+        why = why_unsatisfied(volume, claim, attributes_classes=snapshot.attributes_classes)
         text = f'Cannot bind to requested volume "{volume.name}": {why}'
         return Pend(Event(WARNING, "VolumeMismatch", text)) if why else Bind(volume)
     if points_to(volume, claim):

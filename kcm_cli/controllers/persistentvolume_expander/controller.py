@@ -97,7 +97,7 @@ class ExpandController:
 
     def grown(self, old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> Keys:
         """The claim, if it asks for more than before."""
-        return self.bound(new) if plan.grew(old, new) else ()
+        return self.bound(new) if plan.has_grown(old, new) else ()
 
 
 CONTROLLER = Controller(

@@ -42,7 +42,7 @@ def capacity(claim: PersistentVolumeClaim) -> Quantity:
     return _storage(claim.status.capacity)
 
 
-def grew(old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> bool:
+def has_grown(old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> bool:
     """Whether a claim asks for more than before, or has got more."""
     return requested(new) > requested(old) or capacity(new) > capacity(old)
 
@@ -160,13 +160,13 @@ def waiting_for_node(claim: PersistentVolumeClaim, now: datetime, *, recovers: b
 
 def finished(claim: PersistentVolumeClaim, size: str, *, recovers: bool = True) -> Patch:
     """The claim has grown: there is no file system."""
-    gone: list[object] = [
+    removed: list[object] = [
         {"type": one.type, "$patch": "delete"} for one in claim.status.conditions if _is_ours(one.type)
     ]
     status: Doc = {"capacity": {"storage": size}}
     if recovers:
         status["allocatedResourceStatuses"] = {"storage": None}
-    return _claim(claim, {**status, "conditions": gone} if gone else status)
+    return _claim(claim, {**status, "conditions": removed} if removed else status)
 
 
 def remembered(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Patch | None:
@@ -203,14 +203,14 @@ def _conditions(
 ) -> Doc:
     """A condition that holds from now on, as the last one; unless they are kept, the others about growing go."""
     known = {one.type: one.status for one in claim.status.conditions}
-    gone = [] if keep else [other for other in known if _is_ours(other) and other != type_]
-    changes: list[object] = [{"type": other, "$patch": "delete"} for other in gone]
+    removed = [] if keep else [other for other in known if _is_ours(other) and other != type_]
+    changes: list[object] = [{"type": other, "$patch": "delete"} for other in removed]
     if known.get(type_) != "True":
         new: Doc = {"type": type_, "status": "True", "lastProbeTime": None, "lastTransitionTime": format_time(now)}
         changes.append({**new, "message": message} if message else new)
     if not changes:
         return {}
-    order = [{"type": one} for one in dict.fromkeys([*known, type_]) if one not in gone]
+    order = [{"type": one} for one in dict.fromkeys([*known, type_]) if one not in removed]
     return {"conditions": changes, "$setElementOrder/conditions": order}
 
 

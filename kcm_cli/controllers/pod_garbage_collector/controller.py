@@ -30,7 +30,7 @@ QUARANTINE_S = 40.0
 PARALLEL = 50
 CHUNK = 500
 """So many pods are looked at, or sorted, before others may run."""
-NODE, FATE = "node", "fate"
+NODE, PHASE = "node", "fate"
 _ORPHANED: Doc = {
     "type": DISRUPTION_TARGET,
     "status": "True",
@@ -54,7 +54,7 @@ class PodGarbageCollector:
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
         self._pods = context.cache(PODS)
         self._pods.store.add_index(NODE, by_node)
-        self._pods.store.add_index(FATE, plan.fates)
+        self._pods.store.add_index(PHASE, plan.phase_index)
         self._nodes = context.cache(NODES)
         labels = ("namespace", "reason")
         self._deleted = context.metrics.counter(
@@ -67,11 +67,11 @@ class PodGarbageCollector:
     async def sweep(self) -> None:
         """Look at all pods that may go. Failures are logged and counted; the next sweep tries again."""
         terminated, out_of_service, unscheduled = _Oldest(), _Oldest(), list[Pod]()
-        for number, pod in enumerate(self._pods.store.by_index(FATE, plan.ENDED), 1):
+        for number, pod in enumerate(self._pods.store.by_index(PHASE, plan.ENDED), 1):
             terminated.add(pod)
             if number % CHUNK == 0:
                 await asyncio.sleep(0)
-        for number, pod in enumerate(self._pods.store.by_index(FATE, plan.LEAVING), 1):
+        for number, pod in enumerate(self._pods.store.by_index(PHASE, plan.LEAVING), 1):
             reason = plan.plan(pod, self._nodes.store.get)
             if reason is Reason.OUT_OF_SERVICE:
                 out_of_service.add(pod)
@@ -91,14 +91,14 @@ class PodGarbageCollector:
         due, found = set(), []
         for _ in range(len(self.queue)):
             due.add(node := await self.queue.get())
-            if await self._gone(node):
+            if await self._is_deleted(node):
                 found.append(node)
         for name in self._pods.store.index_values(NODE):
             if name and name not in due and self._nodes.store.get(name) is None:
                 self.queue.add_after(name, QUARANTINE_S)
         return found
 
-    async def _gone(self, node: str) -> bool:
+    async def _is_deleted(self, node: str) -> bool:
         try:
             if self._nodes.store.get(node) is None:
                 await self._client.get(NODES, "", node)

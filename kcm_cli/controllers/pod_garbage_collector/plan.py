@@ -23,7 +23,7 @@ class Reason(Enum):
     UNSCHEDULED = "unscheduled"
 
 
-def fates(pod: Pod) -> tuple[str, ...]:
+def phase_index(pod: Pod) -> tuple[str, ...]:
     """Index: ``ENDED`` for a pod that has, ``LEAVING`` for one that is being deleted; nothing for those that stay."""
     if not pod.deleting:
         return (ENDED,) if is_terminated(pod) else ()

@@ -43,7 +43,7 @@ _BASE_MAX = 57
 """Leaves room for a hyphen and five random characters in a name of 63."""
 
 
-class Known(Protocol[T]):
+class Lister(Protocol[T]):
     """A cache, as far as it is read here."""
 
     def get(self, key: str) -> T | None: ...
@@ -54,8 +54,8 @@ class Known(Protocol[T]):
 class Snapshot:
     """``pod_groups``: None where they are not followed (gate DRAWorkloadResourceClaims)."""
 
-    claims: Known[ResourceClaim]
-    pod_groups: Known[PodGroup] | None
+    claims: Lister[ResourceClaim]
+    pod_groups: Lister[PodGroup] | None
 
     @property
     def groups(self) -> bool:

@@ -13,7 +13,7 @@ from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.devices import RESOURCE_CLAIMS, Consumer, ResourceClaim
 from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import POD_GROUPS
-from kcm_cli.controllers.resourceclaim.plan import RESERVED, Known, Snapshot, is_done, owning_pod, plan_claim
+from kcm_cli.controllers.resourceclaim.plan import RESERVED, Lister, Snapshot, is_done, owning_pod, plan_claim
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.meta import Object
@@ -60,7 +60,7 @@ class Reservations:
             return await self._exists(POD_GROUPS, self._seen.pod_groups, claim.namespace, consumer)
         return True
 
-    async def _exists(self, resource: Resource[Any], store: Known[Any], namespace: str, consumer: Consumer) -> bool:
+    async def _exists(self, resource: Resource[Any], store: Lister[Any], namespace: str, consumer: Consumer) -> bool:
         if consumer.uid in self._deleted:
             return False
         user: Object | None = store.get(f"{namespace}/{consumer.name}")

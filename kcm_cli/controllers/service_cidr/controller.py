@@ -60,7 +60,7 @@ class ServiceCIDRController:
     async def _carry_out(self, current: ServiceCIDR, found: plan.Plan) -> None:
         if found.patch is not None:
             await self._patch(found.patch)
-        if found.condition is not None and not plan.says(current, found.condition):
+        if found.condition is not None and not plan.has_condition(current, found.condition):
             await self._set(current, found.condition)
 
     async def _set(self, current: ServiceCIDR, condition: Condition) -> None:

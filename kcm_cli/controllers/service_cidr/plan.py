@@ -99,7 +99,7 @@ def orphan(leaving: ServiceCIDR, ranges: Collection[ServiceCIDR], objects: Itera
     return None
 
 
-def says(current: ServiceCIDR, condition: Condition) -> bool:
+def has_condition(current: ServiceCIDR, condition: Condition) -> bool:
     """Whether its status has this condition, whenever it was set."""
     known = find(current.status.conditions, condition.type)
     return known is not None and (known.status, known.reason, known.message) == (

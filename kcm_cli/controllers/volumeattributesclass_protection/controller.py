@@ -65,7 +65,7 @@ class ClassProtectionController:
         return bool(self._volumes.store.by_index(INDEX, name) or self._claims.store.by_index(INDEX, name))
 
 
-def freed(resource: Resource[T], classes_of: Callable[[T], frozenset[str]]) -> Watch:
+def unused_classes(resource: Resource[T], classes_of: Callable[[T], frozenset[str]]) -> Watch:
     """The classes that an object of this kind uses no more, or used when it was deleted."""
 
     def updated(controller: ClassProtectionController, old: T, new: T) -> Keys:
@@ -82,7 +82,10 @@ CONTROLLER = Controller(
     Queue(
         "vacprotection",
         Watch(VOLUME_ATTRIBUTES_CLASSES, changed=only(lambda class_: needs_work(class_, FINALIZER))),
-        watches=(freed(PERSISTENT_VOLUME_CLAIMS, classes_of_claim), freed(PERSISTENT_VOLUMES, classes_of_volume)),
+        watches=(
+            unused_classes(PERSISTENT_VOLUME_CLAIMS, classes_of_claim),
+            unused_classes(PERSISTENT_VOLUMES, classes_of_volume),
+        ),
         sync=ClassProtectionController.sync,
     ),
 )

@@ -1,6 +1,6 @@
 """The most that an expression can cost, before it runs: which rules a definition may have depends on it.
 
-Sizes are (least, most); a size that nobody knows has no bound. Costs count the most alone. Numbers stop at 2^64-1.
+Sizes are (least, most); an unknown size has no bound. Costs count the most alone. Numbers stop at 2^64-1.
 
 upstream: cel-go checker/cost.go (how trees add up), apiserver pkg/cel/library/cost.go (functions: ``cost_functions``)
 """

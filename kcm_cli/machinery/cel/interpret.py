@@ -236,7 +236,7 @@ def _binary(binary: operators.Binary, args: tuple[Run, ...], price: Price | None
 
 
 def _applied(name: str, function: Function | None, count: int) -> Function:
-    """A function for so many values; one that nobody declared is looked for among the methods of its target."""
+    """A function for so many values; one that is not declared is looked for among the methods of its target."""
     fits = function is None or takes(function, count)
 
     def run(*values: Value) -> Value:

@@ -92,7 +92,7 @@ class Authenticator:
         state = self._trust.state
         if state.proxies is None:
             return None
-        why = self._distrust(state.proxies, peer)
+        why = self._verify_error(state.proxies, peer)
         name = common_name(peer.certificate)
         if not why and state.headers.allowed and name not in state.headers.allowed:
             why = f"x509: subject with cn={name} is not in the allowed list"
@@ -106,7 +106,7 @@ class Authenticator:
         if bundle is None:
             return None
         self._metrics.certificate_expiration.observe(remaining_s(peer.certificate, self._clock.now()))
-        why = self._distrust(bundle, peer)
+        why = self._verify_error(bundle, peer)
         if why:
             problems.append(why)
             return None
@@ -116,12 +116,12 @@ class Authenticator:
             problems.append(str(error))
             return None
 
-    def _distrust(self, bundle: CaBundle, peer: Peer) -> str:
+    def _verify_error(self, bundle: CaBundle, peer: Peer) -> str:
         """Why the certificate does not count, empty if it does."""
         now_s = self._clock.monotonic()
         why, until = peer.verdicts.get(bundle.pem, ("", float("-inf")))
         if now_s >= until:
-            why = bundle.distrust(peer.certificate, peer.chain, self._clock.now())
+            why = bundle.verify_error(peer.certificate, peer.chain, self._clock.now())
             peer.verdicts[bundle.pem] = (why, now_s + _VERDICT_S)
         return f"x509: {why}" if why else ""
 

@@ -32,7 +32,7 @@ class CaBundle:
     pem: bytes
     certificates: tuple[x509.Certificate, ...]
 
-    def distrust(self, certificate: x509.Certificate, between: tuple[x509.Certificate, ...], now: datetime) -> str:
+    def verify_error(self, certificate: x509.Certificate, between: tuple[x509.Certificate, ...], now: datetime) -> str:
         """Why no chain leads from the certificate, over those ``between``, to the bundle; empty where one does."""
         store = _store(self.pem)
         store.set_time(now.astimezone(UTC).replace(tzinfo=None))

@@ -57,13 +57,13 @@ class Reviewer:
         request = Request("POST", self._path, (), {"content-type": "application/json"}, body)
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                return read(await self._insist(request), type_)
+                return read(await self._with_retries(request), type_)
         except (TimeoutError, RequestError) as error:
             why = str(error) or "context deadline exceeded"
             log.error("Failed to ask for a review", extra={"fields": {"path": self._path, "err": why}})
             raise ReviewError(why) from error
 
-    async def _insist(self, request: Request) -> bytes:
+    async def _with_retries(self, request: Request) -> bytes:
         wait_s = _FIRST_WAIT_S
         for step in range(_STEPS):
             try:

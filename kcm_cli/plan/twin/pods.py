@@ -64,7 +64,7 @@ _NOTHING = _Times()
 
 
 class Learned:
-    """Implements ``nodes.kubelet.Behaviour`` and ``Hindering``.
+    """Implements ``nodes.kubelet.Behaviour`` and ``Obstructions``.
 
     unpullable: images that are taken not to be there. ``no_pull``: those that cannot be pulled, with why.
     """
@@ -132,7 +132,7 @@ class Learned:
         age = now - max(started, default=since)
         return 0.0 if age <= max(PATIENCE_S, 2 * usual) and not _restarted(pod) else math.inf
 
-    # -- Hindering
+    # -- Obstructions
 
     async def synced(self) -> None:
         """There is nothing to wait for."""

@@ -9,7 +9,7 @@ from kcm_cli.api.core import Pod, Service
 from kcm_cli.planning.pods import is_ready, is_terminal
 
 
-def belongs(pod: Pod, *, terminating: bool) -> bool:
+def should_be_in_endpoints(pod: Pod, *, terminating: bool) -> bool:
     """Whether a selected pod is an endpoint: not ended and with an address; one being deleted only if requested."""
     if is_terminal(pod) or not (pod.status.pod_ip or pod.status.pod_ips):
         return False

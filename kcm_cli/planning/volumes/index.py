@@ -15,7 +15,7 @@ from kcm_cli.api.storage import PersistentVolume
 from kcm_cli.machinery.labels import from_label_selector
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.volumes.classes import class_of_claim, class_of_volume
-from kcm_cli.planning.volumes.matching import FILESYSTEM, attributes_class, capacity, points_to, requested, suits
+from kcm_cli.planning.volumes.matching import FILESYSTEM, attributes_class, capacity, points_to, requested, satisfies
 
 ACCESS_MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 Modes = frozenset[str]
@@ -55,7 +55,7 @@ class VolumeIndex:
         """The volume for a claim. ``reserved_only``: only one that is kept for it. Raises FormatError for its
         selector."""
         kept = [volume for volume in self._kept.get(claim.key, {}).values() if points_to(volume, claim)]
-        kept = [volume for volume in kept if suits(volume, claim)]
+        kept = [volume for volume in kept if satisfies(volume, claim)]
         if reserved_only and not kept:
             return None
         for modes in self._wider(frozenset(claim.spec.access_modes)):
@@ -102,7 +102,7 @@ class VolumeIndex:
         del self._volumes[volume.name]
         ref = volume.spec.claim_ref
         if ref is not None:
-            self._unkeep(f"{ref.namespace}/{ref.name}", volume.name)
+            self._forget(f"{ref.namespace}/{ref.name}", volume.name)
         elif _is_free(volume):
             kind = _kind(volume)
             entries = self._free[kind]
@@ -110,7 +110,7 @@ class VolumeIndex:
             if not entries:
                 del self._free[kind]
 
-    def _unkeep(self, key: str, name: str) -> None:
+    def _forget(self, key: str, name: str) -> None:
         kept = self._kept[key]
         del kept[name]
         if not kept:

@@ -52,7 +52,7 @@ def has_access_modes(volume: PersistentVolume, claim: PersistentVolumeClaim) -> 
     return set(claim.spec.access_modes) <= set(volume.spec.access_modes)
 
 
-def suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """What holds for any volume that is bound to a claim which does not name it."""
     return (
         not volume.deleting
@@ -62,7 +62,7 @@ def suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     )
 
 
-def misfit(volume: PersistentVolume, claim: PersistentVolumeClaim, *, attributes_classes: bool = True) -> str:
+def why_unsatisfied(volume: PersistentVolume, claim: PersistentVolumeClaim, *, attributes_classes: bool = True) -> str:
     """Why a volume cannot be had by the claim that names it; empty where it can.
 
     ``attributes_classes``: there are classes of attributes (gate VolumeAttributesClass; off in an emulated release).

@@ -110,7 +110,7 @@ class Agents:
         self._changed = changed
         self._agents: dict[str, Agent] = {}
         self._queue = WorkQueue("nodes", self._clock)
-        nodes.listen(on_add=self._seen, on_update=lambda _, node: self._seen(node), on_delete=self._gone)
+        nodes.listen(on_add=self._seen, on_update=lambda _, node: self._seen(node), on_delete=self._deleted)
 
     def alive(self, name: str) -> Agent | None:
         """The kubelet of a node, unless it has stopped or is not simulated here."""
@@ -131,7 +131,7 @@ class Agents:
 
     def _seen(self, node: SimulatedNode) -> None:
         if node.annotations.get(shape.SIMULATED) != "true":
-            self._gone(node)
+            self._deleted(node)
             return
         agent = self._agents.get(node.name)
         if agent is None:
@@ -156,10 +156,10 @@ class Agents:
             agent.reported_at = float("-inf")
             self._queue.add(node.name)
             self._changed(node.name)
-        elif not failed and (_unwell(node) or _resized(node) or any(map(_keeps_pods_away, node.spec.taints))):
+        elif not failed and (_is_not_ready(node) or _resized(node) or any(map(_keeps_pods_away, node.spec.taints))):
             self._queue.add(node.name)
 
-    def _gone(self, node: SimulatedNode) -> None:
+    def _deleted(self, node: SimulatedNode) -> None:
         if self._agents.pop(node.name, None) is not None:
             self._changed(node.name)
 
@@ -176,7 +176,7 @@ class Agents:
         await self._renew(agent, node)
         await self._register(agent, node)
         now = self._clock.monotonic()
-        if now - agent.reported_at >= STATUS_REPORT_S or agent.images.changed or _resized(node) or _unwell(node):
+        if now - agent.reported_at >= STATUS_REPORT_S or agent.images.changed or _resized(node) or _is_not_ready(node):
             await self._report(agent, node)
             agent.reported_at = now
 
@@ -196,7 +196,7 @@ class Agents:
         patch: Doc = {"metadata": metadata} if metadata else {}
         if not node.spec.pod_cidr:
             patch["spec"] = {"podCIDR": agent.network, "podCIDRs": [agent.network]}
-        elif not _unwell(node) and any(_keeps_pods_away(taint) for taint in node.spec.taints):
+        elif not _is_not_ready(node) and any(_keeps_pods_away(taint) for taint in node.spec.taints):
             # The node lifecycle controller does the same; the sandbox has to work without it, too.
             stay: list[object] = [taint for taint in node.spec.taints if not _keeps_pods_away(taint)]
             patch["spec"] = {"taints": stay}
@@ -264,6 +264,6 @@ def _resized(node: SimulatedNode) -> bool:
     return node.status.capacity != shape.capacity(node.annotations)
 
 
-def _unwell(node: SimulatedNode) -> bool:
+def _is_not_ready(node: SimulatedNode) -> bool:
     """Whether the node's status does not say that it is ready, as its kubelet would have it."""
     return not any(condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions)

@@ -26,12 +26,12 @@ from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.conditions import Reported
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import Hold, PodState
+from kcm_cli.sandbox.nodes.pod_events import notices
 from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
 from kcm_cli.sandbox.nodes.rules import Rules
 from kcm_cli.sandbox.nodes.script import PodScript, Role
 from kcm_cli.sandbox.nodes.status import Known, Place, rejected, render
-from kcm_cli.sandbox.nodes.telling import notices
 from kcm_cli.sandbox.nodes.volumes import Objects
 from kcm_cli.sandbox.views import (
     BY_NODE,
@@ -78,7 +78,7 @@ class Behaviour(Protocol):
         """Seconds for which a pod that is not being deleted stays as its status says; infinite: until it is deleted."""
 
 
-class Hindering(Protocol):
+class Obstructions(Protocol):
     """Knows what keeps pods from starting."""
 
     async def synced(self) -> None:
@@ -101,7 +101,7 @@ class AsAnnotated:
         return 0.0
 
 
-class Ruled(AsAnnotated):
+class ByRules(AsAnnotated):
     """Pods behave as rules say, too, and as what is in their volumes. ``objects``: where that comes from."""
 
     def __init__(self, rules: Rules, objects: Objects) -> None:
@@ -143,9 +143,9 @@ class Kubelets:
         """The pods of which something cannot start."""
         self._queue = WorkQueue("pods", clock)
         self.agents: Alive
-        self.obstacles: Hindering | None = None
+        self.obstacles: Obstructions | None = None
         pods.store.add_index(BY_NODE, node_of)
-        pods.listen(on_add=self._seen, on_update=lambda _, pod: self._seen(pod), on_delete=self._gone)
+        pods.listen(on_add=self._seen, on_update=lambda _, pod: self._seen(pod), on_delete=self._deleted)
 
     async def run(self) -> None:
         """Play until cancelled."""
@@ -208,7 +208,7 @@ class Kubelets:
         if life is None or life.version != pod.metadata.resource_version:
             self._queue.add(pod.key)
 
-    def _gone(self, pod: SimulatedPod) -> None:
+    def _deleted(self, pod: SimulatedPod) -> None:
         if pod.key in self._lives or pod.key in self._resting:
             self._queue.add(pod.key)
 

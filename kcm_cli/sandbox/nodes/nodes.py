@@ -7,7 +7,7 @@ from kcm_cli.rest.errors import AlreadyExists
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands, shape
 from kcm_cli.sandbox.nodes.agents import Agents, Means
-from kcm_cli.sandbox.nodes.kubelet import Kubelets, Ruled
+from kcm_cli.sandbox.nodes.kubelet import ByRules, Kubelets
 from kcm_cli.sandbox.nodes.mounts import Mounts
 from kcm_cli.sandbox.nodes.objects import CachedObjects
 from kcm_cli.sandbox.nodes.obstacles import Obstacles
@@ -36,7 +36,7 @@ class Nodes:
         self._agents = Agents(means, self._informer, self._changed, heartbeat_s, ranged=ranged)
         self._kubelets.agents = self._agents
         self.rules = Rules(informers.get(CONFIG_MAP_KEYS), self._kubelets.rules_changed, rules)
-        self._kubelets.behaviour = Ruled(self.rules, CachedObjects(informers))
+        self._kubelets.behaviour = ByRules(self.rules, CachedObjects(informers))
         self._obstacles = Obstacles(informers, self._kubelets.namespace_changed, self._kubelets.volumes_attached)
         self._kubelets.obstacles = self._obstacles
         self._mounts = Mounts(client, informers, clock, lambda name: self._agents.alive(name) is not None)

@@ -81,11 +81,11 @@ def granted_before(pod: SimulatedPod) -> SimulatedPod:
     status = pod.status
     if not any(condition.type == PENDING for condition in status.conditions):
         return pod
-    told = {s.name: s.resources for s in (*status.init_container_statuses, *status.container_statuses)}
+    resources = {s.name: s.resources for s in (*status.init_container_statuses, *status.container_statuses)}
     spec = msgspec.structs.replace(
         pod.spec,
-        containers=_told(pod.spec.containers, told),
-        init_containers=_told(pod.spec.init_containers, told),
+        containers=_with_resources(pod.spec.containers, resources),
+        init_containers=_with_resources(pod.spec.init_containers, resources),
     )
     return msgspec.structs.replace(pod, spec=spec)
 
@@ -130,7 +130,7 @@ def _given(
     return tuple(msgspec.structs.replace(new, resources=old.resources) for new, old in pairs)
 
 
-def _told(
-    containers: Sequence[SimulatedContainer], told: dict[str, ResourceRequirements | None]
+def _with_resources(
+    containers: Sequence[SimulatedContainer], resources: dict[str, ResourceRequirements | None]
 ) -> tuple[SimulatedContainer, ...]:
-    return tuple(msgspec.structs.replace(c, resources=told.get(c.name) or c.resources) for c in containers)
+    return tuple(msgspec.structs.replace(c, resources=resources.get(c.name) or c.resources) for c in containers)

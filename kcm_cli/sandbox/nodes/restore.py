@@ -15,8 +15,8 @@ def restore(pod: SimulatedPod, script: PodScript, now: float) -> PodState:
     started = _instant(pod.status.start_time)
     if started is None:
         return accept(script, now)
-    told = pod.status
-    every = (*told.init_container_statuses, *told.container_statuses, *told.ephemeral_container_statuses)
+    status = pod.status
+    every = (*status.init_container_statuses, *status.container_statuses, *status.ephemeral_container_statuses)
     statuses = {status.name: status for status in every}
     containers = tuple(_container(container, statuses.get(container.name), now) for container in script.containers)
     has_sandbox = any(container.starts for container in containers)

@@ -14,7 +14,7 @@ from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 from kcm_cli.sandbox.scheduler.spread import spread_filter
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
 from kcm_cli.sandbox.scheduler.stores import Volumes
-from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal, Unfit
+from kcm_cli.sandbox.scheduler.verdict import Filter, FitError, Refusal
 from kcm_cli.sandbox.scheduler.volumes import Needs, VolumeFilter
 
 ENOUGH = 100
@@ -69,22 +69,22 @@ def filters_for(info: PodInfo, state: ClusterState, volumes: Volumes) -> Filters
 
 def decide(
     info: PodInfo, state: ClusterState, volumes: Volumes, rng: random.Random, *, start: int = 0
-) -> Placement | Unfit:
+) -> Placement | FitError:
     """Where a pod goes. ``start``: the number of the node to begin with; the next pod begins where this one ended.
 
     Raises AllocationError.
     """
     total = len(state.nodes)
     if not total:
-        return Unfit(0, {})
+        return FitError(0, {})
     made = filters_for(info, state, volumes)
     if made.volumes.refusal is not None:
-        return Unfit(total, {}, before=made.volumes.refusal)
+        return FitError(total, {}, before=made.volumes.refusal)
     if made.devices.refusal is not None:
-        return Unfit(total, {}, before=made.devices.refusal)
+        return FitError(total, {}, before=made.devices.refusal)
     named = filters.named_nodes(info)
     if named is not None and not named:
-        return Unfit(total, {}, before=filters.TERMS_CONFLICT)
+        return FitError(total, {}, before=filters.TERMS_CONFLICT)
     nominated = state.nodes.get(info.pod.status.nominated_node_name)
     if nominated is not None and check_with_nominated(info, state, volumes, made, nominated) is None:
         return _placement(made, nominated, rng)
@@ -103,7 +103,7 @@ def decide(
             break
     if not feasible:
         absent = filters.ELSEWHERE if named is not None else ""
-        return Unfit(total, refusals, absent=absent, away=tuple(made.devices.away.values()))
+        return FitError(total, refusals, absent=absent, away=tuple(made.devices.away.values()))
     chosen = feasible[0]
     if len(feasible) > 1:
         total_scores = scoring.scores(info, state, feasible)

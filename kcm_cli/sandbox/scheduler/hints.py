@@ -40,18 +40,18 @@ def pod_came(came: PodInfo, namespaces: Namespaces) -> Hint:
     )
 
 
-def pod_gone(gone: PodInfo, namespaces: Namespaces) -> Hint:
+def pod_deleted(deleted: PodInfo, namespaces: Namespaces) -> Hint:
     """A pod has left its node."""
     return _any_of(
         {
             "NodeResourcesFit": lambda info: True,
-            "NodePorts": lambda info: any(conflict(port, taken) for port in info.ports for taken in gone.ports),
-            "NodeVolumeLimits": lambda info: bool(gone.claims),
+            "NodePorts": lambda info: any(conflict(port, taken) for port in info.ports for taken in deleted.ports),
+            "NodeVolumeLimits": lambda info: bool(deleted.claims),
             "VolumeRestrictions": lambda info: (
-                info.pod.namespace == gone.pod.namespace and not set(info.claims).isdisjoint(gone.claims)
+                info.pod.namespace == deleted.pod.namespace and not set(info.claims).isdisjoint(deleted.claims)
             ),
-            "PodTopologySpread": lambda info: _is_spread_with(info, gone),
-            "InterPodAffinity": lambda info: _kept_apart(info, gone, namespaces),
+            "PodTopologySpread": lambda info: _is_spread_with(info, deleted),
+            "InterPodAffinity": lambda info: _kept_apart(info, deleted, namespaces),
         }
     )
 

@@ -24,7 +24,7 @@ from kcm_cli.sandbox.scheduler.workloads import (
     REPLICATION_CONTROLLERS,
     SERVICES,
     STATEFUL_SETS,
-    Selecting,
+    ReplicaOwner,
     SelectingByMap,
     Workloads,
 )
@@ -45,8 +45,8 @@ class Listers:
     budgets: Informer[Budget]
     services: Informer[SelectingByMap]
     replication_controllers: Informer[SelectingByMap]
-    replica_sets: Informer[Selecting]
-    stateful_sets: Informer[Selecting]
+    replica_sets: Informer[ReplicaOwner]
+    stateful_sets: Informer[ReplicaOwner]
     csi_nodes: Informer[CsiNode]
     attachments: Informer[VolumeAttachment]
 

@@ -17,7 +17,7 @@ from kcm_cli.sandbox.scheduler.devices.views import Claim
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
 from kcm_cli.sandbox.scheduler.stores import Volumes
-from kcm_cli.sandbox.scheduler.verdict import Refusal, Unfit
+from kcm_cli.sandbox.scheduler.verdict import FitError, Refusal
 from kcm_cli.sandbox.views import SimulatedPod
 
 BY_SCHEDULER = "PreemptionByScheduler"
@@ -70,7 +70,7 @@ class NoHelp:
 
 
 def preempt(
-    info: PodInfo, state: ClusterState, volumes: Volumes, budgets: Sequence[Budget], unfit: Unfit
+    info: PodInfo, state: ClusterState, volumes: Volumes, budgets: Sequence[Budget], unfit: FitError
 ) -> Victims | NoHelp:
     """The best victims for a pod that fits nowhere."""
     if unfit.before is not None and unfit.before.plugin != DEVICES:
@@ -92,12 +92,12 @@ def preempt(
         else:
             refusals[name] = found
     if not candidates:
-        text = Unfit(unfit.nodes, refusals, absent=NOT_HELPFUL).message()
+        text = FitError(unfit.nodes, refusals, absent=NOT_HELPFUL).message()
         return NoHelp(f"{devices}preemption: {text}")
     return min(candidates, key=_cost)
 
 
-def _said_of_devices(info: PodInfo, unfit: Unfit) -> str:
+def _said_of_devices(info: PodInfo, unfit: FitError) -> str:
     """What upstream's plugin for devices says before: it may give devices back that are where the pod cannot go."""
     if unfit.before is not None or not info.pod.spec.resource_claims:
         return NO_CLAIMS
@@ -155,7 +155,7 @@ def _check(info: PodInfo, state: ClusterState, volumes: Volumes, node: NodeInfo)
     return filters_for(info, state.with_node(changed), volumes).check(changed)
 
 
-def _not_eligible(info: PodInfo, state: ClusterState, unfit: Unfit) -> str:
+def _not_eligible(info: PodInfo, state: ClusterState, unfit: FitError) -> str:
     pod = info.pod
     if pod.spec.preemption_policy == "Never":
         return "not eligible due to preemptionPolicy=Never."
@@ -186,11 +186,11 @@ def _by_budget(pods: Iterable[PodInfo], budgets: Sequence[Budget]) -> tuple[list
     protected: list[PodInfo] = []
     others: list[PodInfo] = []
     for info in pods:
-        (protected if _overdraws(info.pod, budgets, allowed) else others).append(info)
+        (protected if _violates_budget(info.pod, budgets, allowed) else others).append(info)
     return protected, others
 
 
-def _overdraws(pod: SimulatedPod, budgets: Sequence[Budget], allowed: dict[str, int]) -> bool:
+def _violates_budget(pod: SimulatedPod, budgets: Sequence[Budget], allowed: dict[str, int]) -> bool:
     """Whether one of a pod's budgets has nothing left for it; each of them is drawn from."""
     overdrawn = False
     for budget in budgets if pod.labels else ():

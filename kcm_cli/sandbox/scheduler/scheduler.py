@@ -20,7 +20,7 @@ from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.scheduler import hints
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
-from kcm_cli.sandbox.scheduler.devices.desk import DeviceDesk
+from kcm_cli.sandbox.scheduler.devices.dynamic_resources import DynamicResources
 from kcm_cli.sandbox.scheduler.devices.errors import AllocationError
 from kcm_cli.sandbox.scheduler.devices.filter import PLUGIN as DEVICES
 from kcm_cli.sandbox.scheduler.devices.views import Claim
@@ -31,7 +31,7 @@ from kcm_cli.sandbox.scheduler.preempt import NoHelp, Victims, is_idle, preempt
 from kcm_cli.sandbox.scheduler.queue import Queued, SchedulingQueue
 from kcm_cli.sandbox.scheduler.recorder import Recorder
 from kcm_cli.sandbox.scheduler.state import ClusterState
-from kcm_cli.sandbox.scheduler.verdict import Unfit
+from kcm_cli.sandbox.scheduler.verdict import FitError
 from kcm_cli.sandbox.scheduler.writes import Writes
 from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
@@ -81,7 +81,7 @@ class Scheduler:
         self._work: asyncio.Queue[_Bind | _Fail] = asyncio.Queue()
         self._start = 0
         claims = ClaimWrites(client, clock)
-        self._devices = DeviceDesk(self._state.devices, claims, clock, listers, self._queue, self._pod)
+        self._devices = DynamicResources(self._state.devices, claims, clock, listers, self._queue, self._pod)
         self._listen()
 
     async def run(self) -> None:
@@ -98,8 +98,8 @@ class Scheduler:
 
     def _listen(self) -> None:
         listers = self._listers
-        listers.pods.listen(on_add=self._pod, on_update=lambda _, pod: self._pod(pod), on_delete=self._pod_gone)
-        listers.nodes.listen(on_add=self._node_came, on_update=self._node_changed, on_delete=self._node_gone)
+        listers.pods.listen(on_add=self._pod, on_update=lambda _, pod: self._pod(pod), on_delete=self._pod_deleted)
+        listers.nodes.listen(on_add=self._node_came, on_update=self._node_changed, on_delete=self._node_deleted)
         listers.namespaces.listen(on_add=self._namespace, on_update=lambda _, new: self._namespace(new))
         for informer in (listers.claims, listers.volumes, listers.classes, listers.csi_nodes):
             informer.listen(on_add=self._volume, on_update=lambda _, new: self._volume(new))
@@ -108,7 +108,7 @@ class Scheduler:
     def _pod(self, pod: SimulatedPod) -> None:
         key = pod.key
         if is_terminal(pod):
-            self._pod_gone(pod)
+            self._pod_deleted(pod)
         elif pod.spec.node_name:
             self._queue.remove(key)
             self._state.forget_nomination(key)
@@ -138,20 +138,20 @@ class Scheduler:
         changed = queued is not None and _asks_anew(queued.info.pod, pod)
         self._queue.add(info, changed=changed)
 
-    def _pod_gone(self, pod: SimulatedPod) -> None:
+    def _pod_deleted(self, pod: SimulatedPod) -> None:
         key = pod.key
         queued = self._queue.get(key)
         self._queue.remove(key)
         self._state.forget_nomination(key)
         self._take_off(key)
         if queued is not None and pod.status.nominated_node_name:  # its promised place is free
-            self._queue.wake_where(hints.pod_gone(queued.info, self._state.namespaces))
+            self._queue.wake_where(hints.pod_deleted(queued.info, self._state.namespaces))
 
     def _take_off(self, key: str) -> None:
         """Free the place of a pod."""
         gone = self._info_on(self._state.node_of(key) or "", key)
         if self._state.take_off(key) and gone is not None:
-            self._queue.wake_where(hints.pod_gone(gone, self._state.namespaces))
+            self._queue.wake_where(hints.pod_deleted(gone, self._state.namespaces))
 
     def _node_came(self, node: SimulatedNode) -> None:
         self._state.set_node(node)
@@ -162,7 +162,7 @@ class Scheduler:
         if _matters(old, new):
             self._queue.wake_where(hints.node_changed(old, new))
 
-    def _node_gone(self, node: SimulatedNode) -> None:
+    def _node_deleted(self, node: SimulatedNode) -> None:
         self._state.remove_node(node.name)
         self._queue.wake(NODE_GONE)
 
@@ -217,7 +217,7 @@ class Scheduler:
         self._queue.fail(info.key, found.plugins())
         return self._no_place(info, found)
 
-    def _no_place(self, info: PodInfo, unfit: Unfit) -> _Fail:
+    def _no_place(self, info: PodInfo, unfit: FitError) -> _Fail:
         if not unfit.nodes:
             return _Fail(info, unfit.message(), "", None)
         budgets = self._listers.budgets.store.list()

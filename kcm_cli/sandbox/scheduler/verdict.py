@@ -26,7 +26,7 @@ Filter = Callable[["NodeInfo"], Refusal | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class FitError:
     """No node will do. ``before`` is told where a pod was refused before any node was looked at; ``away`` are claims
     whose devices other nodes have."""
 

@@ -10,7 +10,7 @@ from kcm_cli.api.storage import PersistentVolume
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.node_affinity import selects
 from kcm_cli.planning.volumes.classes import class_of_claim, class_of_volume, waits_for_consumer
-from kcm_cli.planning.volumes.matching import capacity, has_access_modes, points_to, requested, suits
+from kcm_cli.planning.volumes.matching import capacity, has_access_modes, points_to, requested, satisfies
 from kcm_cli.planning.volumes.names import BIND_COMPLETED, NO_PROVISIONER, SELECTED_NODE
 from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
@@ -203,7 +203,7 @@ def reaches(volume: PersistentVolume, node: NodeInfo | SimulatedNode) -> bool:
 
 def _candidates(volumes: Store[PersistentVolume], claim: PersistentVolumeClaim) -> list[PersistentVolume]:
     """The volumes for a claim, the best first; only the one that is kept for it, if there is one."""
-    suiting = sorted((v for v in volumes if suits(v, claim)), key=lambda v: (capacity(v), v.name))
+    suiting = sorted((v for v in volumes if satisfies(v, claim)), key=lambda v: (capacity(v), v.name))
     kept = [volume for volume in suiting if points_to(volume, claim)]
     return kept[:1] or [volume for volume in suiting if _is_free(volume, claim)]
 

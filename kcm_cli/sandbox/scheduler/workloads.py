@@ -29,7 +29,7 @@ class FullSelector(View, frozen=True, gc=False):
     selector: LabelSelector | None = None
 
 
-class Selecting(Object, frozen=True, gc=False, kw_only=True):
+class ReplicaOwner(Object, frozen=True, gc=False, kw_only=True):
     """A ReplicaSet or a StatefulSet."""
 
     spec: FullSelector = msgspec.field(default_factory=FullSelector)
@@ -37,8 +37,8 @@ class Selecting(Object, frozen=True, gc=False, kw_only=True):
 
 SERVICES = Resource(GVR("", "v1", "services"), "Service", SelectingByMap)
 REPLICATION_CONTROLLERS = Resource(GVR("", "v1", "replicationcontrollers"), "ReplicationController", SelectingByMap)
-REPLICA_SETS = Resource(GVR("apps", "v1", "replicasets"), "ReplicaSet", Selecting)
-STATEFUL_SETS = Resource(GVR("apps", "v1", "statefulsets"), "StatefulSet", Selecting)
+REPLICA_SETS = Resource(GVR("apps", "v1", "replicasets"), "ReplicaSet", ReplicaOwner)
+STATEFUL_SETS = Resource(GVR("apps", "v1", "statefulsets"), "StatefulSet", ReplicaOwner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Workloads:
 
     services: Store[SelectingByMap]
     replication_controllers: Store[SelectingByMap]
-    replica_sets: Store[Selecting]
-    stateful_sets: Store[Selecting]
+    replica_sets: Store[ReplicaOwner]
+    stateful_sets: Store[ReplicaOwner]
 
     def selector_for(self, pod: SimulatedPod) -> Selector:
         """Empty where nothing selects the pod."""

@@ -9,7 +9,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.meta import View
 from kcm_cli.sandbox.apiserver.store import Event, Store
-from kcm_cli.sandbox.status.snapshot import NodeCounts, Told
+from kcm_cli.sandbox.status.snapshot import EventLine, NodeCounts
 
 PODS, NODES, EVENTS = GVR("", "v1", "pods"), GVR("", "v1", "nodes"), GVR("", "v1", "events")
 KEPT_EVENTS = 50
@@ -68,7 +68,7 @@ class Counts:
         self._status_of: dict[str, str] = {}
         self._by_status: Counter[str] = Counter()
         self._ready: dict[str, bool] = {}
-        self._events: OrderedDict[tuple[str, str, str], Told] = OrderedDict()
+        self._events: OrderedDict[tuple[str, str, str], EventLine] = OrderedDict()
         for stored in store.scan(PODS):
             self._count_pod(stored.key, stored.data)
         for stored in store.scan(NODES):
@@ -93,7 +93,7 @@ class Counts:
         return tuple((status, found[status]) for status in (*known, *sorted(found.keys() - set(_ORDER))))
 
     @property
-    def events(self) -> tuple[Told, ...]:
+    def events(self) -> tuple[EventLine, ...]:
         """The last Events, newest last; one that is told again moves to the end. Those that are told for the same
         reason of pods with one owner, of nodes, or of one object stand together."""
         return tuple(self._events.values())
@@ -129,7 +129,7 @@ class Counts:
         key = (about.namespace, many, told.reason)
         before = self._events.get(key)
         one = f"{about.kind.lower()}/{about.name}"
-        self._events[key] = Told(
+        self._events[key] = EventLine(
             time=f"{time:%H:%M:%S}",
             type=told.type,
             namespace=about.namespace,

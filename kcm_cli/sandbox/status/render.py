@@ -7,7 +7,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from kcm_cli.sandbox.status.snapshot import Controllers, NodeCounts, Queue, Snapshot, Told
+from kcm_cli.sandbox.status.snapshot import Controllers, EventLine, NodeCounts, Queue, Snapshot
 
 HEIGHT = 24
 _HEAD, _TITLE = 6, 1
@@ -80,7 +80,7 @@ def _queues(controllers: Controllers, shown: list[Queue]) -> Table:
     return table
 
 
-def _events(events: tuple[Told, ...]) -> Table:
+def _events(events: tuple[EventLine, ...]) -> Table:
     table = _table()
     table.add_column("Events", no_wrap=True, style="dim", min_width=8)
     if several := any(event.count > 1 for event in events):

@@ -27,7 +27,7 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventLine:
     """An Event, or several of one reason. ``time``: of the day; ``about``: as kind/name; ``count``: how many."""
 
     time: str
@@ -57,4 +57,4 @@ class Snapshot:
     nodes: NodeCounts = NodeCounts()
     pods: tuple[tuple[str, int], ...] = ()
     controllers: Controllers | None = None
-    events: tuple[Told, ...] = ()
+    events: tuple[EventLine, ...] = ()

@@ -27,7 +27,7 @@ class Spot:
     def __str__(self) -> str:
         return f"{self.verb}:{self.resource}:{self.name}#{self.nth}"
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """For people: ``update 2 of widgets/status web``."""
         count = f" {self.nth}" if self.nth > 1 else ""
         return f"{self.verb}{count} of {self.resource} {self.name}"
@@ -43,10 +43,10 @@ class Point:
     def __str__(self) -> str:
         return f"{self.kind}@{self.spot}"
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """For people: ``crashed after update of widgets/status web``."""
         told = _OLD if self.kind == "stale" and self.spot.verb.islower() else _TOLD[self.kind]
-        return told.format(self.spot.told())
+        return told.format(self.spot.describe())
 
 
 def point_of(text: str) -> Point:

@@ -137,7 +137,7 @@ class Trial:
         passed = 0.0
         while wrong := self._wrong(self._reference, len(self.record.checkpoints)):
             if passed >= self._limit_s:
-                raise Perturbed(self.story([f"it was not as it should be after {self._told(passed)}:", *wrong]))
+                raise Perturbed(self.story([f"it was not as it should be after {self._passed(passed)}:", *wrong]))
             passed += self._step(passed)
         self._checkpoint()
 
@@ -177,7 +177,7 @@ class Trial:
     def story(self, wrong: Sequence[str]) -> str:
         """What happened, for people."""
         point = self.point
-        head = f"the operator {point.told()}; then:" if point else "without perturbation:"
+        head = f"the operator {point.describe()}; then:" if point else "without perturbation:"
         lines = [head, *(f"  {line}" for line in wrong)]
         if point is not None and not self.fired:
             lines.append("  (the point did not come up in this run)")
@@ -200,7 +200,7 @@ class Trial:
     def _limit_s(self) -> float:
         return _LIMIT_S if self._virtual else _REAL_LIMIT_S
 
-    def _told(self, passed: float) -> str:
+    def _passed(self, passed: float) -> str:
         return f"{passed:.0f} s of the cluster's time" if self._virtual else f"{passed:.0f} s"
 
     def _rest(self) -> None:
@@ -315,13 +315,13 @@ class Trial:
         self._activity += 1
         if kind == "conflict":
             self.fired = True
-            self._story.append(f"{spot.told()}: 409, PERTURBED")
+            self._story.append(f"{spot.describe()}: 409, PERTURBED")
             raise api_errors.conflict(info.group, info.plural, info.name, _OUTDATED)
         before = self._store.revision
         try:
             answer = await proceed(asked.request, None)
         except ApiError as error:
-            self._story.append(f"{spot.told()}: {error.code}")
+            self._story.append(f"{spot.describe()}: {error.code}")
             raise
         except Dropped:  # from a run that was killed
             self._arrived[spot.verb, spot.resource, spot.name] -= 1
@@ -362,7 +362,7 @@ class Trial:
         return name_of(doc if isinstance(doc, dict) else {}, info.namespace, self.namespace)
 
     def _answered(self, asked: Asked, spot: Spot, answer: Answer) -> None:
-        self._story.append(f"{spot.told()}: {answer.status}")
+        self._story.append(f"{spot.describe()}: {answer.status}")
         if answer.status >= 400:
             return
         self.record.writes.append(spot)
@@ -406,7 +406,7 @@ class Trial:
         point = self.point
         if point is not None and not self.fired and point.spot == spot and point.kind in ("stale", "missed"):
             self.fired = True
-            self._story.append(f"({spot.told()}: not seen by it, PERTURBED)")
+            self._story.append(f"({spot.describe()}: not seen by it, PERTURBED)")
             for user in self._users:
                 self._blind(user, gvr, event.revision - 1)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcm_cli.cli.plan_text import condensed, told, when
+from kcm_cli.cli.plan_text import condensed, describe, when
 from kcm_cli.plan import Happening, Object
 
 TICK, NIGHTLY = Object("CronJob", "default", "tick"), Object("CronJob", "default", "nightly")
@@ -14,7 +14,7 @@ def test_what_happens_again_and_again_is_told_once() -> None:
     ends = [Happening(600.0 * n + 30, 600.0 * n + 30, "complete", TICK, 1, "") for n in range(6)]
     once = Happening(1000.0, 1000.0, "begun", NIGHTLY, 1, "")
     timeline = sorted([*often, *ends, once], key=lambda one: one.at_s)
-    assert [f"{when(one)} {told(one)}" for one in condensed(timeline)] == [
+    assert [f"{when(one)} {describe(one)}" for one in condensed(timeline)] == [
         "+00:00 to +50:01 6 runs of CronJob default/tick begin",
         "+00:30 to +50:30 CronJob default/tick is complete (6 times)",
         "+16:40 1 run of CronJob default/nightly begins",
@@ -37,4 +37,4 @@ def test_what_happens_three_times_is_told_three_times() -> None:
     ],
 )
 def test_pods_of_jobs_are_not_the_jobs(what: str, about: Object, count: int, detail: str, text: str) -> None:
-    assert told(Happening(0.0, 0.0, what, about, count, detail)) == text
+    assert describe(Happening(0.0, 0.0, what, about, count, detail)) == text

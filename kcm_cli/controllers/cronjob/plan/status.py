@@ -47,7 +47,7 @@ def status(snapshot: Snapshot, before: CronJobStatus) -> tuple[CronJobStatus, li
         if is_complete(job):
             new = _succeeded(new, job)
     for entry in new.active:
-        if entry.uid in snapshot.gone:
+        if entry.uid in snapshot.deleted:
             new = without(new, entry.uid)
             notices.append(Notice(ref, "Normal", "MissingJob", f"Active job went missing: {entry.name}"))
     return new, notices

@@ -50,12 +50,12 @@ def _stages(daemon_set: DaemonSet, hash_: str, changes: Changes) -> tuple[Stage,
     key = daemon_set.key
     creations = _creations(daemon_set, hash_, changes.create[:BURST])
     deletions = _deletions(daemon_set, changes.delete[:BURST])
-    gone = tuple(f"{delete.namespace}/{delete.name}" for delete in deletions)
+    deleted = tuple(f"{delete.namespace}/{delete.name}" for delete in deletions)
     found: list[Stage] = []
     if creations:
         found.append(Stage(creations, Mode.SLOW_START, Expect(key, creations=len(creations))))
     if deletions:
-        found.append(Stage(deletions, Mode.PARALLEL, Expect(key, deletions=gone, more=bool(creations))))
+        found.append(Stage(deletions, Mode.PARALLEL, Expect(key, deletions=deleted, more=bool(creations))))
     return tuple(found)
 
 

@@ -13,7 +13,7 @@ from kcm_cli.api.core import ObjectReference, Pod, Service
 from kcm_cli.api.discovery import IPV4, IPV6, MANAGED_BY, SERVICE_NAME, Endpoint, EndpointConditions
 from kcm_cli.controllers.endpointslice.snapshot import Member, Snapshot
 from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
-from kcm_cli.planning.endpoints.pods import belongs, published_hostname
+from kcm_cli.planning.endpoints.pods import published_hostname, should_be_in_endpoints
 from kcm_cli.planning.endpoints.ports import Ports, has_cluster_ip, slice_ports
 from kcm_cli.planning.endpoints.slices import Identity, identity, without
 from kcm_cli.planning.pods import is_ready
@@ -79,7 +79,7 @@ def desired(snapshot: Snapshot, address_type: str) -> Desired:
 
     memo.start(service)
     for pod in snapshot.pods:
-        if not belongs(pod, terminating=True):
+        if not should_be_in_endpoints(pod, terminating=True):
             continue
         zone = zones.get(pod.spec.node_name)
         member = memo.get(pod, zone, make)

@@ -76,9 +76,9 @@ def _keep(slice_: EndpointSlice, left: Group, shape: Shape, packed: Packed) -> N
         if wanted is not None:
             kept.append(wanted)
             changed = changed or not same_beyond_identity(wanted, endpoint)
-    gone = len(slice_.members) - len(kept)
-    packed.removed += gone
-    if changed or gone:
+    removed = len(slice_.members) - len(kept)
+    packed.removed += removed
+    if changed or removed:
         if kept:
             packed.update.append(shape.draft(kept, slice_))
         else:

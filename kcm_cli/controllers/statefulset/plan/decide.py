@@ -127,8 +127,8 @@ def plan(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False)
     updating: tuple[Pod, ...] = ()
     if through:
         steps = (step for phase in phases for group in phase.groups for step in group)
-        gone = {step.pod.uid for step in steps if isinstance(step, DeletePod)}
-        updating = outdated(snapshot, held(slots), gone, now, counts_unavailable=counts_unavailable)
+        deleted = {step.pod.uid for step in steps if isinstance(step, DeletePod)}
+        updating = outdated(snapshot, held(slots), deleted, now, counts_unavailable=counts_unavailable)
     return Plan(slots, condemned, tuple(phase for phase in phases if phase.groups), updating)
 
 

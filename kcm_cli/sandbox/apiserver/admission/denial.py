@@ -28,7 +28,7 @@ def name_of(attrs: Attributes) -> str:
     return metadata.get("name") or metadata.get("generateName") or "Unknown"
 
 
-def unaskable(name: str) -> str:
+def invalid_name(name: str) -> str:
     """Why a client would not even ask the server for an object of this name; empty if it would."""
     if not name:
         return "resource name may not be empty"

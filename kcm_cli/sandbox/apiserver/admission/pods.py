@@ -10,7 +10,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.quantity import ZERO, from_json
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.planning.pod_resources import amounts_of, charged_amounts
-from kcm_cli.sandbox.apiserver.admission.denial import denied, unaskable
+from kcm_cli.sandbox.apiserver.admission.denial import denied, invalid_name
 from kcm_cli.sandbox.apiserver.admission.listers import Lister
 from kcm_cli.sandbox.apiserver.errors import plain
 from kcm_cli.sandbox.apiserver.store import Store
@@ -150,7 +150,7 @@ class RuntimeClass:
             return None
         found = self._classes.get("", name)
         if found is None:
-            if why := unaskable(name):
+            if why := invalid_name(name):
                 raise plain(why)
             raise denied(attrs, f"pod rejected: RuntimeClass {quote(name)} not found")
         return found

@@ -10,7 +10,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.names import generate_name
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.admission.denial import denied, unaskable
+from kcm_cli.sandbox.apiserver.admission.denial import denied, invalid_name
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
@@ -127,7 +127,7 @@ def _token_source() -> Tree:
 
 
 def _missing(namespace: str, name: str) -> str:
-    why = unaskable(name) or f"serviceaccount {quote(name)} not found"
+    why = invalid_name(name) or f"serviceaccount {quote(name)} not found"
     return f"error looking up service account {namespace}/{name}: {why}"
 
 

@@ -123,10 +123,10 @@ def _entry(who: ManagerId, owned: Owned) -> Doc:
     return entry
 
 
-def release(owned: Owned, *gone: Fields) -> Owned | None:
+def release(owned: Owned, *fields_removed: Fields) -> Owned | None:
     """Without these fields; None if nothing is left, the same if nothing changes."""
     fields = owned.fields
-    for part in gone:
+    for part in fields_removed:
         if part:
             fields = difference(fields, part)
     if fields is owned.fields:

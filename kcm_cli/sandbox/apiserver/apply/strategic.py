@@ -249,7 +249,7 @@ def _merge_list(field: Field, current: Items, patch: Items, *, deleting: bool) -
         return current
     if _element_type(current, patch) is not dict:
         if deleting:
-            return [item for item in current if not any(same(item, gone) for gone in patch)]
+            return [item for item in current if not any(same(item, deleted) for deleted in patch)]
         merged = _distinct(current + patch)
         ours, others = _partition(merged, patch, "")
         return _in_order(ours, others, patch, current, None)
@@ -300,8 +300,8 @@ def _apply_item_directives(current: Items, patch: Items, key: str) -> tuple[Item
             continue
         directive = doc[DIRECTIVE]
         if directive == "delete":
-            gone = _key_of(doc, key)
-            current = [item for item in current if not same(cast("Doc", item).get(key), gone)]
+            deleted = _key_of(doc, key)
+            current = [item for item in current if not same(cast("Doc", item).get(key), deleted)]
         elif directive == "replace":
             replace = True
         elif directive == "merge":
@@ -365,9 +365,9 @@ def _in_order(ours: Items, others: Items, order: Items, live: Items, key: str | 
 
 def _sorted(items: Items, order: Items, key: str | None) -> Items:
     """By the place in ``order``; an item that is not there moves to the front, items to delete to the end."""
-    gone: Items = []
+    deleted: Items = []
     if key is not None:
-        gone = [item for item in items if cast("Doc", item).get(DIRECTIVE) == "delete"]
+        deleted = [item for item in items if cast("Doc", item).get(DIRECTIVE) == "delete"]
         items = [item for item in items if cast("Doc", item).get(DIRECTIVE) != "delete"]
     out: list[tuple[int, object]] = []
     for item in items:
@@ -376,4 +376,4 @@ def _sorted(items: Items, order: Items, key: str | None) -> Items:
         while at and (place < 0 or out[at - 1][0] < 0 or place < out[at - 1][0]):
             at -= 1
         out.insert(at, (place, item))
-    return [item for _, item in out] + gone
+    return [item for _, item in out] + deleted

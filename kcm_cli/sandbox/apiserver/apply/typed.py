@@ -216,18 +216,18 @@ def _merge_items(node: Node, live: Items, config: Items) -> object:  # noqa: C90
 # --- removing --------------------------------------------------------------------------------------------
 
 
-def remove(node: Node, doc: Doc, gone: Fields) -> Doc:
+def remove(node: Node, doc: Doc, removed: Fields) -> Doc:
     """The document without these fields; maps and lists that lose their last entry stay, empty."""
-    return cast("Doc", _remove(node, doc, gone))
+    return cast("Doc", _remove(node, doc, removed))
 
 
-def _remove(node: Node, value: object, gone: Fields) -> object:
+def _remove(node: Node, value: object, removed: Fields) -> object:
     if not value or form(node, value) is Form.WHOLE:
         return _emptied(node, value)
     if isinstance(value, dict):
         out: Doc = {}
         for key, item in value.items():
-            entry = gone.get(f"f:{key}")
+            entry = removed.get(f"f:{key}")
             if entry is None:
                 out[key] = item
             elif not is_member(entry):
@@ -235,7 +235,7 @@ def _remove(node: Node, value: object, gone: Fields) -> object:
         return out
     kept: Items = []
     for item in cast("Items", value):
-        entry = gone.get(item_element(node, item))
+        entry = removed.get(item_element(node, item))
         if entry is None:
             kept.append(item)
         elif not is_member(entry):

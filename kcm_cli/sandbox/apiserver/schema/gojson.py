@@ -48,10 +48,10 @@ _decoder = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_float, parse_i
 
 def parse_pairs(text: str) -> object:
     """Parse valid JSON without losing repeated keys."""
-    return _decoder.decode(_ESCAPE.sub(_mended, text) if "\\u" in text else text)
+    return _decoder.decode(_ESCAPE.sub(_replace_lone_surrogate, text) if "\\u" in text else text)
 
 
-def _mended(match: re.Match[str]) -> str:
+def _replace_lone_surrogate(match: re.Match[str]) -> str:
     """A surrogate without its other half is no character."""
     text = match[0]
     alone = len(text) == 6 and text[2] in "dD" and text[3] in "89abcdefABCDEF"

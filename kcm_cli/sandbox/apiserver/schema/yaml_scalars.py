@@ -30,7 +30,7 @@ _WORDS: dict[str, object] = {
     **{f"{sign}{word}": math.inf for sign in ("", "+") for word in (".inf", ".Inf", ".INF")},
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
 }
-_ODD_KEYS = {"+Inf": ".inf", "-Inf": "-.inf", "NaN": ".nan"}
+_NON_FINITE_KEYS = {"+Inf": ".inf", "-Inf": "-.inf", "NaN": ".nan"}
 _TAGS = ("str", "int", "float", "bool", "null", "binary")
 
 
@@ -56,7 +56,7 @@ def plain(text: str) -> object:
 
 
 def tagged(tag: str, text: str) -> object:
-    """What a scalar with a tag stands for; tags that nobody knows mean nothing. Raises BadScalar."""
+    """What a scalar with a tag stands for; unknown tags are ignored. Raises BadScalar."""
     short = tag.removeprefix(_PREFIX)
     if tag == short or short not in _TAGS or short == "str":
         return text
@@ -76,7 +76,7 @@ def json_value(value: object) -> object:
     if not isinstance(value, float):
         return value
     if math.isnan(value) or math.isinf(value):
-        raise BadScalar(f"json: unsupported value: {_odd(value)}")
+        raise BadScalar(f"json: unsupported value: {_non_finite(value)}")
     return int(Decimal(repr(value))) if value.is_integer() and abs(value) < _WHOLE_BELOW else value
 
 
@@ -85,11 +85,11 @@ def key_text(value: object) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return _ODD_KEYS.get(_odd(value), f"{value:g}")
+        return _NON_FINITE_KEYS.get(_non_finite(value), f"{value:g}")
     return str(value) if isinstance(value, int | str) else None
 
 
-def _odd(value: float) -> str:
+def _non_finite(value: float) -> str:
     if math.isnan(value):
         return "NaN"
     return "" if not math.isinf(value) else "+Inf" if value > 0 else "-Inf"

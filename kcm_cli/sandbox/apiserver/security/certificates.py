@@ -83,10 +83,10 @@ class Certificates:
         serving = keys.serving
         if serving is None:
             serving = _read(directory, "apiserver")
-            if serving is None or not issuer.vouches(serving) or not set(names) <= _names_of(serving):
+            if serving is None or not issuer.has_issued(serving) or not set(names) <= _names_of(serving):
                 serving = _write(directory, "apiserver", issuer.server("kube-apiserver", names))
         admin = _read(directory, "admin")
-        if admin is None or not issuer.vouches(admin):
+        if admin is None or not issuer.has_issued(admin):
             admin = _write(directory, "admin", issuer.client(ADMIN_NAME, ADMIN_GROUPS))
         return cls(ca, serving, admin, keys.service_account or _service_account_key(directory), now)
 
@@ -99,7 +99,7 @@ class Certificates:
         return self._issuer.server(names[0], names)
 
     def write_server(self, directory: Path, *names: str) -> None:
-        """The same as the files tls.crt and tls.key, with the ca.crt that vouches for it, as in a Secret for TLS."""
+        """The same as the files tls.crt and tls.key, with the ca.crt that has_issued for it, as in a Secret for TLS."""
         _write(directory, "tls", self.server(*names))
         _write_file(directory / "ca.crt", self.ca.certificate)
 
@@ -125,7 +125,7 @@ class _Issuer:
         self._certificate = x509.load_pem_x509_certificate(ca.certificate)
         self._now = now
 
-    def vouches(self, pair: KeyPair) -> bool:
+    def has_issued(self, pair: KeyPair) -> bool:
         """Whether a certificate is this CA's and does not end soon."""
         certificate = x509.load_pem_x509_certificate(pair.certificate)
         if certificate.issuer != self._certificate.subject or not _lasts(pair, self._now):

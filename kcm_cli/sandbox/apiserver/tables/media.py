@@ -70,7 +70,7 @@ class TableMedia:
         self._version = api_version
         self._included = included
         self._core = core
-        self._told = False
+        self._sent = False
 
     def object(self, status: int, stored: Stored) -> Response:
         return answers.doc_response(status, self._table([stored.doc], _version_of(stored.doc)))
@@ -86,9 +86,9 @@ class TableMedia:
 
     def frame(self, type_: str, stored: Stored) -> bytes:
         table = self._table([stored.doc], _version_of(stored.doc))
-        if self._told:
+        if self._sent:
             table["columnDefinitions"] = None
-        self._told = True
+        self._sent = True
         return frame_of(type_, codec.encode(table))
 
     def event(self, event: Event) -> bytes:
@@ -101,7 +101,7 @@ class TableMedia:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
         doc: Tree = {"kind": info.kind, "apiVersion": info.api_version, "metadata": {"name": "", **metadata}}
         table = self._table([doc], {"resourceVersion": str(revision)})
-        if self._told:
+        if self._sent:
             table["columnDefinitions"] = None
         return frame_of("BOOKMARK", codec.encode(table))
 

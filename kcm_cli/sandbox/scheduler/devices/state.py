@@ -50,7 +50,7 @@ class DeviceState:
         elif claim.uid not in self.pending:
             self.usage.release(claim.uid)
 
-    def claim_gone(self, claim: Claim) -> None:
+    def claim_deleted(self, claim: Claim) -> None:
         self.pending.discard(claim.uid)
         self.usage.release(claim.uid)
 

@@ -92,4 +92,4 @@ def test_unless_the_api_server_lists_it(make_cron_job: MakeCronJob, make_job: Ma
 def test_a_job_that_is_gone_is_no_longer_active(make_cron_job: MakeCronJob, make_job: MakeJob) -> None:
     cron_job = make_cron_job(active=("gone", "slow"))
     assert [entry.name for entry in missing(Snapshot(cron_job=cron_job))] == ["gone", "slow"]
-    assert reasons(Snapshot(cron_job=cron_job, gone=frozenset({"uid-gone"}))) == (["slow"], ["MissingJob"])
+    assert reasons(Snapshot(cron_job=cron_job, deleted=frozenset({"uid-gone"}))) == (["slow"], ["MissingJob"])

@@ -66,7 +66,7 @@ def test_unused(token: Secret, unused: bool) -> None:
 
 @pytest.mark.parametrize("used", ["", "long-ago", "2026-13-01"])
 def test_a_use_on_no_day_is_an_error(used: str) -> None:
-    with pytest.raises(plan.NotADay):
+    with pytest.raises(plan.InvalidDate):
         plan.is_unused(secret(last_used=used), LIMIT)
 
 

@@ -14,9 +14,9 @@ from kcm_cli.controllers.node_lifecycle.plan import (
     Moment,
     Periods,
     ZoneState,
-    heard,
-    silent,
+    past_grace_period,
     status,
+    update_health,
 )
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import format_time
@@ -140,8 +140,8 @@ def test_a_taint_that_is_there_keeps_its_time() -> None:
     subject = NODES.decode(
         codec.encode({"metadata": {"name": "n"}, "spec": {"taints": [codec.decode_doc(codec.encode(old))]}})
     )
-    assert plan.swapped(subject, {plan.UNREACHABLE}, {plan.NOT_READY}, "NoExecute", NOW) == [old]
-    assert plan.swapped(subject, {plan.NOT_READY}, {plan.UNREACHABLE}, "NoExecute", NOW) == [
+    assert plan.swap_taints(subject, {plan.UNREACHABLE}, {plan.NOT_READY}, "NoExecute", NOW) == [old]
+    assert plan.swap_taints(subject, {plan.NOT_READY}, {plan.UNREACHABLE}, "NoExecute", NOW) == [
         Taint(plan.NOT_READY, "", "NoExecute", at(0))
     ]
 
@@ -251,7 +251,7 @@ AFTER, BEFORE = 1_000_000.0, 999_940.0
     ],
 )  # fmt: skip
 def test_heard(known: Health | None, shown: Node, renewed: str, expected: Health) -> None:
-    assert heard(known, shown, renewed, Moment(NOW, AFTER)) == expected
+    assert update_health(known, shown, renewed, Moment(NOW, AFTER)) == expected
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_heard(known: Health | None, shown: Node, renewed: str, expected: Health
     ],
 )
 def test_silent(ready: Condition | None, since_s: int, expected: bool) -> None:
-    assert silent(Health(AFTER - since_s, ready), Periods(40, 60), AFTER) is expected
+    assert past_grace_period(Health(AFTER - since_s, ready), Periods(40, 60), AFTER) is expected
 
 
 def test_a_silent_node_is_unknown() -> None:

@@ -47,7 +47,7 @@ def volume(source, ref=("d", "u"), annotations=None):
     ids=["asks for more", "has more", "has something", "asks for less", "in other words", "nothing"],
 )
 def test_which_changes_count(old, new, expected):
-    assert plan.grew(claim(*old), claim(*new)) is expected
+    assert plan.has_grown(claim(*old), claim(*new)) is expected
 
 
 @pytest.mark.parametrize(

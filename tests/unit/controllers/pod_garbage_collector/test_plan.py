@@ -91,7 +91,7 @@ def test_unscheduled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "deleting", "fates"),
+    ("phase", "deleting", "expected"),
     [
         ("Running", False, ()),
         ("Unknown", False, ()),
@@ -101,5 +101,5 @@ def test_unscheduled() -> None:
         ("Failed", True, (plan.ENDED, plan.LEAVING)),
     ],
 )
-def test_only_pods_that_may_go_are_looked_at(phase: str, deleting: bool, fates: tuple[str, ...]) -> None:
-    assert plan.fates(pod("p", phase, deleting=deleting)) == fates
+def test_only_pods_that_may_go_are_looked_at(phase: str, deleting: bool, expected: tuple[str, ...]) -> None:
+    assert plan.phase_index(pod("p", phase, deleting=deleting)) == expected

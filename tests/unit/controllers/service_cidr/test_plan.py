@@ -111,7 +111,7 @@ def test_orphans(leaving: ServiceCIDR, ranges: list[ServiceCIDR], objects: list[
     ],
 )
 def test_a_condition_is_not_written_twice(conditions: tuple[Condition, ...], says: bool) -> None:
-    assert plan.says(one("a", conditions=conditions), plan.READY) is says
+    assert plan.has_condition(one("a", conditions=conditions), plan.READY) is says
 
 
 def test_writes_are_for_this_object_and_no_later_one() -> None:

@@ -100,7 +100,7 @@ def test_signatures_over_sha_1_vouch_for_nobody_but_an_anchor_needs_none(weak: s
     root = again(new, new, "root")
     between = again(sign(BETWEEN, root), root, "between")
     leaf = again(sign(replace(LEAF, usages=CLIENT), between), between, "leaf")
-    why = parse_bundle(root.pem).distrust(leaf.certificate, (between.certificate,), datetime.now(UTC))
+    why = parse_bundle(root.pem).verify_error(leaf.certificate, (between.certificate,), datetime.now(UTC))
     assert (why == "") == trusted
     assert trusted or "insecure algorithm" in why
 
@@ -122,13 +122,13 @@ def test_a_chain_is_built_once_for_many_requests_of_a_connection(monkeypatch: py
     root = sign(ROOT)
     leaf = sign(replace(LEAF, name="jane", usages=CLIENT), root)
     built: list[str] = []
-    distrust = CaBundle.distrust
+    verify_error = CaBundle.verify_error
 
     def counted(bundle: CaBundle, *given: object) -> str:
-        built.append(distrust(bundle, *given))  # type: ignore[arg-type]
+        built.append(verify_error(bundle, *given))  # type: ignore[arg-type]
         return built[-1]
 
-    monkeypatch.setattr(CaBundle, "distrust", counted)
+    monkeypatch.setattr(CaBundle, "verify_error", counted)
     trust = Trust(TrustState(clients=parse_bundle(root.pem)))
 
     async def main() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from kcm_cli.planning.endpoints.pods import affected, belongs, published_hostname
+from kcm_cli.planning.endpoints.pods import affected, published_hostname, should_be_in_endpoints
 from tests.unit.planning.endpoints.making import pod, service
 
 
@@ -17,7 +17,7 @@ from tests.unit.planning.endpoints.making import pod, service
     ],
 )
 def test_belongs(subject, terminating, wanted):
-    assert belongs(subject, terminating=terminating) is wanted
+    assert should_be_in_endpoints(subject, terminating=terminating) is wanted
 
 
 def test_hostname_is_published_in_the_subdomain_of_the_service_only():

@@ -3,7 +3,7 @@
 import pytest
 
 from kcm_cli.planning.volumes.classes import class_of_claim, default_class, says_class
-from kcm_cli.planning.volumes.matching import misfit
+from kcm_cli.planning.volumes.matching import why_unsatisfied
 from tests.unit.planning.volumes.objects import claim, ref, storage_class, volume
 
 BETA = "volume.beta.kubernetes.io/storage-class"
@@ -61,11 +61,11 @@ def test_a_claim_says_that_it_wants_no_class_too():
     ],
 )
 def test_why_a_named_volume_does_not_fit(given, wanted, expected):
-    assert misfit(given, wanted) == expected
+    assert why_unsatisfied(given, wanted) == expected
 
 
 def test_without_attributes_classes_none_fits():
     text = "volumeAttributesClassName is not supported when the feature-gate VolumeAttributesClass is disabled"
-    assert misfit(volume(volumeAttributesClassName="a"), claim(), attributes_classes=False) == text
-    assert misfit(volume(), claim(volumeAttributesClassName="a"), attributes_classes=False) == text
-    assert misfit(volume(), claim(), attributes_classes=False) == ""
+    assert why_unsatisfied(volume(volumeAttributesClassName="a"), claim(), attributes_classes=False) == text
+    assert why_unsatisfied(volume(), claim(volumeAttributesClassName="a"), attributes_classes=False) == text
+    assert why_unsatisfied(volume(), claim(), attributes_classes=False) == ""

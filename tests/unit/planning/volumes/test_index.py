@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.planning.volumes.classes import class_of_claim, class_of_volume
 from kcm_cli.planning.volumes.index import VolumeIndex
-from kcm_cli.planning.volumes.matching import capacity, has_access_modes, suits
+from kcm_cli.planning.volumes.matching import capacity, has_access_modes, satisfies
 from tests.unit.planning.volumes.objects import claim, ref, volume, with_changes
 
 RWO, ROX, RWX, RWOP = "ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"
@@ -120,7 +120,7 @@ def test_the_index_finds_what_a_look_at_all_volumes_does(kinds, size, modes, rng
     fitting = [
         v
         for v in volumes
-        if suits(v, wanted)
+        if satisfies(v, wanted)
         and has_access_modes(v, wanted)
         and v.status.phase == "Available"
         and class_of_volume(v) == class_of_claim(wanted)

@@ -12,7 +12,7 @@ from kcm_cli.sandbox.scheduler.podinfo import PodInfo, pod_info
 from kcm_cli.sandbox.scheduler.preempt import Budget, NoHelp, Victims, preempt
 from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.scheduler.stores import Volumes
-from kcm_cli.sandbox.scheduler.verdict import Unfit
+from kcm_cli.sandbox.scheduler.verdict import FitError
 from kcm_cli.sandbox.views import NODES, PODS
 
 Tree = dict[str, Any]
@@ -78,5 +78,5 @@ def choices(info: PodInfo, state: ClusterState) -> set[str]:
 
 def preempted(info: PodInfo, state: ClusterState, budgets: list[Budget] | None = None) -> Victims | NoHelp:
     unfit = decide(info, state, volumes_of(), random.Random(1))
-    assert isinstance(unfit, Unfit)
+    assert isinstance(unfit, FitError)
     return preempt(info, state, volumes_of(), budgets or [], unfit)

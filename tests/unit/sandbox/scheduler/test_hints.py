@@ -61,7 +61,7 @@ CLAIMING = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "v"
 
 
 @pytest.mark.parametrize(
-    ("plugin", "info", "other", "came", "gone"),
+    ("plugin", "info", "other", "came", "deleted"),
     [
         pytest.param("InterPodAffinity", pod("p", affinity=NEAR), A, True, False, id="wanted near"),
         pytest.param("InterPodAffinity", pod("p", affinity=NEAR), B, False, False, id="not meant"),
@@ -79,7 +79,7 @@ CLAIMING = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "v"
         pytest.param(TAINTS, pod("p"), B, False, False, id="taints do not look at pods"),
     ],
 )
-def test_pods(plugin, info, other, came, gone):
+def test_pods(plugin, info, other, came, deleted):
     plugins = frozenset((plugin,))
     assert hints.pod_came(other, {})(info, plugins) is came
-    assert hints.pod_gone(other, {})(info, plugins) is gone
+    assert hints.pod_deleted(other, {})(info, plugins) is deleted

@@ -6,11 +6,11 @@ import pytest
 from rich.console import Console
 
 from kcm_cli.sandbox.status.render import render
-from kcm_cli.sandbox.status.snapshot import Controllers, NodeCounts, Queue, Snapshot, Told
+from kcm_cli.sandbox.status.snapshot import Controllers, EventLine, NodeCounts, Queue, Snapshot
 
 QUEUES = (Queue("deployment", done=7), Queue("job", waiting=2, in_work=1, done=1234, retries=5), Queue("quiet"))
 EVENTS = tuple(
-    Told(f"10:00:{number:02}", "Normal", "default", f"pod/p{number}", "Scheduled", "It has a node [red]now[/red]")
+    EventLine(f"10:00:{number:02}", "Normal", "default", f"pod/p{number}", "Scheduled", "It has a node [red]now[/red]")
     for number in range(30)
 )
 
@@ -37,7 +37,7 @@ def text(shown: Snapshot, *, width: int = 80, height: int = 24) -> str:
         (snapshot(controllers=Controllers(29, QUEUES)), ["29 controllers run, 1 queue with work", "1,234"]),
         (snapshot(events=EVENTS[:1]), ["10:00:00", "pod/p0", "Scheduled", "It has a node [red]now[/red]"]),
         (
-            snapshot(events=(Told("1", "Warning", "kube-system", "node/n", "R", "m"),)),
+            snapshot(events=(EventLine("1", "Warning", "kube-system", "node/n", "R", "m"),)),
             ["kube-system/node/n"],
         ),
     ],
@@ -66,7 +66,7 @@ def test_figures_stand_beside_their_names() -> None:
 
 
 def test_events_that_stand_together_are_counted() -> None:
-    many = Told("10:00:30", "Normal", "default", "pod/web-…", "Scheduled", "m", count=1500)
+    many = EventLine("10:00:30", "Normal", "default", "pod/web-…", "Scheduled", "m", count=1500)
     found = text(snapshot(events=(*EVENTS[:1], many)))
     assert "1,500×" in found
     assert "×" not in text(snapshot(events=EVENTS[:1]))

@@ -117,14 +117,14 @@ class PodSecurity:
                 f"existing pods in namespace {quote(namespace)} violate the new PodSecurity enforce level "
                 f"{quote(str(wanted))}"
             )
-        return warnings + sorted(f"{_told(names)}: {reasons}" for reasons, names in culprits.items())
+        return warnings + sorted(f"{_pods(names)}: {reasons}" for reasons, names in culprits.items())
 
 
 def _joined(findings: Iterable[Finding]) -> str:
     return ", ".join(map(str, findings))
 
 
-def _told(names: list[str]) -> str:
+def _pods(names: list[str]) -> str:
     others = len(names) - 1
     if not others:
         return names[0]

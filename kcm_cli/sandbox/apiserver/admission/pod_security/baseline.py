@@ -14,8 +14,8 @@ from kcm_cli.sandbox.apiserver.admission.pod_security.findings import (
     context_of,
     counted,
     listed,
+    plural,
     setters,
-    told,
 )
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -103,7 +103,7 @@ def capabilities(metadata: Tree, spec: Tree) -> Finding | None:
     if not culprits:
         return None
     found = sorted({name for each in containers_of(spec) for name in added(context_of(each))})
-    detail = f"{told('container', culprits)} must not include {listed(found)} in "
+    detail = f"{plural('container', culprits)} must not include {listed(found)} in "
     return Finding("non-default capabilities", f"{detail}securityContext.capabilities.add")
 
 
@@ -114,7 +114,7 @@ def host_namespaces(metadata: Tree, spec: Tree) -> Finding | None:
 
 def host_path_volumes(metadata: Tree, spec: Tree) -> Finding | None:
     found = [each["name"] for each in spec.get("volumes") or () if each.get("hostPath") is not None]
-    return Finding("hostPath volumes", told("volume", found)) if found else None
+    return Finding("hostPath volumes", plural("volume", found)) if found else None
 
 
 def host_ports(metadata: Tree, spec: Tree) -> Finding | None:
@@ -127,7 +127,7 @@ def host_ports(metadata: Tree, spec: Tree) -> Finding | None:
         return None
     ports = sorted({port for used in found.values() for port in used})
     verb = "uses" if len(culprits) == 1 else "use"
-    detail = f"{told('container', culprits)} {verb} {counted('hostPort', len(ports))} {', '.join(ports)}"
+    detail = f"{plural('container', culprits)} {verb} {counted('hostPort', len(ports))} {', '.join(ports)}"
     return Finding("hostPort", detail)
 
 
@@ -139,7 +139,7 @@ def host_probes(metadata: Tree, spec: Tree) -> Finding | None:
     found = sorted(set().union(*hosts.values()))
     verb = "uses" if len(culprits) == 1 else "use"
     what = counted("probe or lifecycle host", len(found))
-    detail = f"{told('container', culprits)} {verb} {what} {listed(found)}"
+    detail = f"{plural('container', culprits)} {verb} {what} {listed(found)}"
     return Finding("probe or lifecycle host", detail)
 
 
@@ -161,7 +161,7 @@ def _probe_hosts(container: Tree) -> Iterator[str]:
 
 def privileged(metadata: Tree, spec: Tree) -> Finding | None:
     found = chosen(spec, lambda context: context.get("privileged"))
-    detail = f"{told('container', found)} must not set securityContext.privileged=true"
+    detail = f"{plural('container', found)} must not set securityContext.privileged=true"
     return Finding("privileged", detail) if found else None
 
 
@@ -170,7 +170,7 @@ def proc_mount(metadata: Tree, spec: Tree) -> Finding | None:
     if not found:
         return None
     kinds = sorted({context_of(each).get("procMount") or "Default" for each in containers_of(spec)} - {"Default"})
-    detail = f"{told('container', found)} must not set securityContext.procMount to {listed(kinds)}"
+    detail = f"{plural('container', found)} must not set securityContext.procMount to {listed(kinds)}"
     return Finding("procMount", detail)
 
 
@@ -227,7 +227,7 @@ def selinux_options(allowed: frozenset[str] = _SELINUX) -> Check:
         contexts = [context_of(spec), *(context_of(each) for each in containers_of(spec))]
         options: list[Tree] = [context.get("seLinuxOptions") or {} for context in contexts]
         types = sorted({each.get("type", "") for each in options} - allowed)
-        what = [told("type", types)] if types else []
+        what = [plural("type", types)] if types else []
         what += [f"{key} may not be set" for key in ("user", "role") if any(each.get(key) for each in options)]
         detail = f"{who} set forbidden securityContext.seLinuxOptions: {'; '.join(what)}"
         return Finding("seLinuxOptions", detail)

@@ -47,7 +47,7 @@ def counted(word: str, count: int) -> str:
     return word if count == 1 else f"{word}s"
 
 
-def told(word: str, items: list[str]) -> str:
+def plural(word: str, items: list[str]) -> str:
     """``containers "a", "b"``."""
     return f"{counted(word, len(items))} {listed(items)}"
 
@@ -56,5 +56,5 @@ def setters(pod: bool, containers: list[str]) -> str:
     """``pod and container "a"``; empty if nobody did."""
     parts = ["pod"] if pod else []
     if containers:
-        parts.append(told("container", containers))
+        parts.append(plural("container", containers))
     return " and ".join(parts)

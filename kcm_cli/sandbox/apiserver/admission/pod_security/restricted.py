@@ -16,8 +16,8 @@ from kcm_cli.sandbox.apiserver.admission.pod_security.findings import (
     context_of,
     counted,
     listed,
+    plural,
     setters,
-    told,
 )
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -80,7 +80,7 @@ def unless_user_namespace(check: Check) -> Check:
 
 def privilege_escalation(metadata: Tree, spec: Tree) -> Finding | None:
     found = chosen(spec, lambda context: context.get("allowPrivilegeEscalation") is not False)
-    detail = f"{told('container', found)} must set securityContext.allowPrivilegeEscalation=false"
+    detail = f"{plural('container', found)} must set securityContext.allowPrivilegeEscalation=false"
     return Finding("allowPrivilegeEscalation != false", detail) if found else None
 
 
@@ -94,12 +94,12 @@ def capabilities(metadata: Tree, spec: Tree) -> Finding | None:
     details: list[str] = []
     keeping = chosen(spec, lambda context: "ALL" not in part(context, "drop"))
     if keeping:
-        details.append(f'{told("container", keeping)} must set securityContext.capabilities.drop=["ALL"]')
+        details.append(f'{plural("container", keeping)} must set securityContext.capabilities.drop=["ALL"]')
     adding = chosen(spec, added)
     if adding:
         found = sorted({name for each in containers_of(spec) for name in added(context_of(each))})
         details.append(
-            f"{told('container', adding)} must not include {listed(found)} in securityContext.capabilities.add"
+            f"{plural('container', adding)} must not include {listed(found)} in securityContext.capabilities.add"
         )
     return Finding("unrestricted capabilities", "; ".join(details)) if details else None
 
@@ -110,8 +110,8 @@ def volumes(metadata: Tree, spec: Tree) -> Finding | None:
         return None
     kinds = {next((kind for kind in _OTHER_VOLUMES if each.get(kind) is not None), "unknown") for each in found}
     verb = "uses" if len(found) == 1 else "use"
-    what = told("restricted volume type", sorted(kinds))
-    detail = f"{told('volume', [each['name'] for each in found])} {verb} {what}"
+    what = plural("restricted volume type", sorted(kinds))
+    detail = f"{plural('volume', [each['name'] for each in found])} {verb} {what}"
     return Finding("restricted volume types", detail)
 
 
@@ -124,7 +124,7 @@ def run_as_non_root(metadata: Tree, spec: Tree) -> Finding | None:
     silent = [] if own else chosen(spec, lambda context: context.get("runAsNonRoot") is None)
     if not silent:
         return None
-    return Finding(reason, f"pod or {told('container', silent)} must set securityContext.runAsNonRoot=true")
+    return Finding(reason, f"pod or {plural('container', silent)} must set securityContext.runAsNonRoot=true")
 
 
 def run_as_user(metadata: Tree, spec: Tree) -> Finding | None:

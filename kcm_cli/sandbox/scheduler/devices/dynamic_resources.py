@@ -23,7 +23,7 @@ POLL_S = 5.0
 _WAITING = frozenset((PLUGIN,))
 
 
-class DeviceDesk:
+class DynamicResources:
     """``wants_node`` is called for pods that may have got the last of their claims."""
 
     def __init__(
@@ -38,7 +38,7 @@ class DeviceDesk:
         self._state, self._writes, self._clock, self._queue = state, writes, clock, queue
         self._pods, self._wants_node = listers.pods.store, wants_node
         self._pods.add_index(_BY_CLAIM, claim_keys)
-        listers.resource_claims.listen(on_add=self._claim, on_update=self._claim_updated, on_delete=self._claim_gone)
+        listers.resource_claims.listen(on_add=self._claim, on_update=self._claim_updated, on_delete=self._claim_deleted)
         for informer in (listers.slices, listers.device_classes):
             informer.listen(on_add=self._devices, on_update=lambda _, new: self._devices(new), on_delete=self._devices)
 
@@ -108,8 +108,8 @@ class DeviceDesk:
         elif old.status != new.status or old.deleting != new.deleting:
             self._used_by(new)
 
-    def _claim_gone(self, claim: Claim) -> None:
-        self._state.claim_gone(claim)
+    def _claim_deleted(self, claim: Claim) -> None:
+        self._state.claim_deleted(claim)
         self._queue.wake(_WAITING)
         self._used_by(claim)
 

@@ -17,12 +17,12 @@ from kcm_cli.plan.changes import (
 )
 
 
-def changes_told(changes: Sequence[Change]) -> tuple[str, ...]:
+def describe_changes(changes: Sequence[Change]) -> tuple[str, ...]:
     """One line for each change."""
-    return tuple(_told(change) for change in changes)
+    return tuple(_describe(change) for change in changes)
 
 
-def _told(change: Change) -> str:
+def _describe(change: Change) -> str:
     match change:
         case Apply(doc=doc):
             metadata = doc.get("metadata")
