@@ -1,5 +1,6 @@
 """Logs, commands and ports, as clients of several kinds ask for them."""
 
+import gc
 import json
 import socket
 import ssl
@@ -18,6 +19,13 @@ from tests.streams import masked, syn_stream
 PREFIX = "sandbox.kcm.dev/"
 # The client of kubernetes leaves the sockets of refused requests to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collected():
+    """Sockets that are left are collected here, not in a test of another module, where they are errors."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_all_kinds_but_those_of_alpha_and_beta_groups_have_a_schema() -> None:
 
 
 @WITH_SCHEMA
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
 @given(rng=st.randoms(use_true_random=False))
 def test_whatever_the_schema_allows_is_decoded(resource: Resource[Any], rng: random.Random) -> None:
     doc = document(rng, definition_of(resource))

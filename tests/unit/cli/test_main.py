@@ -157,11 +157,9 @@ def test_a_malformed_file_is_one_line_for_each_mistake(tmp_path: Path, capsys: p
     assert line.startswith(f"Error: {file}: not YAML: ")
 
 
-def complete(words: str) -> list[str]:
-    """What bash would offer for the last word."""
-    parts = words.split(" ")
-    env = {"_KCM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(parts) - 1)}
-    return run(env=env).stdout.split()
+def completing(words: str) -> dict[str, str]:
+    """How bash asks what to offer for the last word."""
+    return {"_KCM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
 
 
 @pytest.mark.parametrize(
@@ -182,8 +180,18 @@ def complete(words: str) -> list[str]:
         pytest.param("kcm sandbox nodes add --c", ["--count", "--capacity"], id="flag of a verb"),
     ],
 )
-def test_completion(words: str, offered: list[str]) -> None:
-    assert complete(words) == offered
+def test_completion(
+    words: str, offered: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in completing(words).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit, match="0"):
+        main([])
+    assert capsys.readouterr().out.split() == offered
+
+
+def test_completion_of_a_process() -> None:
+    assert run(env=completing("kcm sandbox nodes ")).stdout.split() == ["add", "remove", "fail", "recover"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
+from kcm_cli.component.virtual import VirtualLoop
 from kcm_cli.plan.collect import collect
 from kcm_cli.plan.read_only import ReadOnly
 from kcm_cli.plan.snapshot import Snapshot
@@ -40,6 +41,34 @@ def snapshot_of(
         return snapshot
 
     return simulate(1, whole)
+
+
+_LIVING: dict[Callable[[World], Awaitable[object]], tuple[asyncio.Runner, World]] = {}
+
+
+def living(story: Callable[[World], Awaitable[object]]) -> tuple[asyncio.Runner, World]:
+    """A cluster that has lived through a story, with a manager on it; no time passes but in what its runner runs.
+
+    It is shared by those who only read; ``end_clusters`` ends all.
+    """
+    if story not in _LIVING:
+        runner, world = asyncio.Runner(loop_factory=VirtualLoop), World(1)
+
+        async def begin() -> None:
+            await world.start()
+            world.manager()
+            await story(world)
+
+        runner.run(begin())
+        _LIVING[story] = runner, world
+    return _LIVING[story]
+
+
+def end_clusters() -> None:
+    """End the clusters that are shared."""
+    while _LIVING:
+        _, (runner, _) = _LIVING.popitem()
+        runner.close()
 
 
 def budget(name: str, **spec: object) -> Tree:

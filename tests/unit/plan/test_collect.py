@@ -1,6 +1,5 @@
 """Reading a cluster: what is asked, what is refused, what is torn."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +8,6 @@ import pytest
 import yaml
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.component.virtual import run
 from kcm_cli.plan import Options, PlanError, Snapshot, plan
 from kcm_cli.plan.collect import check_include, collect
 from kcm_cli.plan.kinds import KINDS
@@ -20,7 +18,7 @@ from kcm_cli.sandbox.apiserver.types import User
 from tests.places import ROOT
 from tests.simulation.workload import deployment
 from tests.simulation.world import NAMESPACE, World
-from tests.unit.plan.clusters import settle_workloads
+from tests.unit.plan.clusters import living, settle_workloads
 
 Tree = dict[str, Any]
 Answerer = Callable[[Request], Response | None]
@@ -53,23 +51,15 @@ def read(
     user: User | None = None,
 ) -> tuple[Snapshot, list[Request]]:
     """A snapshot of a cluster, and the requests that it took."""
+    runner, world = living(prepare)
 
     async def whole() -> tuple[Snapshot, list[Request]]:
-        world = World(1)
-        await world.start()
-        manager = world.manager()
-        try:
-            await prepare(world)
-            transport = world.server.transport(user) if user is not None else world.server.transport()
-            tapped = Tapped(transport, answer)
-            reader = Client(tapped, limiter=Unlimited(), user_agent="plan", clock=world.clock)  # type: ignore[arg-type]
-            return await collect(reader, world.clock, include=include, namespace=namespace), tapped.asked
-        finally:
-            manager.cancel()
-            await asyncio.wait([manager])
-            await world.stop()
+        transport = world.server.transport(user) if user is not None else world.server.transport()
+        tapped = Tapped(transport, answer)
+        reader = Client(tapped, limiter=Unlimited(), user_agent="plan", clock=world.clock)  # type: ignore[arg-type]
+        return await collect(reader, world.clock, include=include, namespace=namespace), tapped.asked
 
-    return run(whole())
+    return runner.run(whole())
 
 
 def refusing(*plurals: str, status: int = 403, namespaced: bool = False) -> Answerer:

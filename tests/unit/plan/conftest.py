@@ -1,0 +1,13 @@
+"""Clusters that a module's tests share end with it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.unit.plan.clusters import end_clusters
+
+
+@pytest.fixture(scope="module", autouse=True)
+def clusters() -> Iterator[None]:
+    yield
+    end_clusters()
