@@ -13,7 +13,7 @@ from tests.processes import KCM, Processes, ask, free_port, until
 settings.register_profile("kcm", derandomize=True, deadline=None)
 settings.load_profile("kcm")
 
-START_S = 30.0
+START_S = 90.0
 gc.disable()
 
 

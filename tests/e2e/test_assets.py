@@ -85,7 +85,7 @@ def test_an_api_server_with_the_keys_of_envtest(assets: Path, processes: Process
         "--disable-admission-plugins=ServiceAccount",
         "--service-cluster-ip-range=10.0.0.0/24",
     )
-    until(lambda: ask(f"{url}/healthz").status == 200, 30)
+    until(lambda: ask(f"{url}/healthz").status == 200, 90)
     mine = (tmp_path / "theirs" / "admin.crt", tmp_path / "theirs" / "admin.key")
     assert ask(f"{url}/api/v1/secrets").status == 403
     assert ask(f"{url}/api/v1/secrets", pair=mine).status == 200
@@ -97,7 +97,7 @@ def test_an_api_server_with_the_keys_of_envtest(assets: Path, processes: Process
     body = {"metadata": {"name": "web"}, "spec": spec}
     path = f"{url}/apis/apps/v1/namespaces/default/deployments"
     assert ask(path, method="POST", body=body, pair=mine).status == 201
-    until(lambda: ask(f"{path}/web", pair=mine).doc.get("status", {}).get("readyReplicas") == 2, 30)
+    until(lambda: ask(f"{path}/web", pair=mine).doc.get("status", {}).get("readyReplicas") == 2, 90)
     child.send_signal(signal.SIGTERM)
     assert child.wait(END_S) == 0
 

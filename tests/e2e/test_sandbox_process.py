@@ -29,7 +29,7 @@ class Sandbox:
         port = free_port()
         self.url = f"https://127.0.0.1:{port}"
         self.child = processes.start(*KCM, "sandbox", "--port", str(port), *flags)
-        until(self.ready, 30)
+        until(self.ready, 90)
 
     def ready(self) -> bool:
         assert self.child.poll() is None
