@@ -88,6 +88,12 @@ def test_deep_nesting_is_refused(data):
         gojson.read(data)
 
 
+def test_brackets_in_a_string_without_an_end_are_no_nesting():
+    """And looking for its end takes one pass, not one for each quote in it."""
+    with pytest.raises(gojson.SyntaxProblem, match="^unexpected end of JSON input$"):
+        gojson.read(b'{"a":"' + b'\\"[' * 100_000)
+
+
 def test_brackets_in_texts_are_no_nesting():
     data = json.dumps(["[{" * 300, '\\"[' * 300]).encode()
     assert gojson.read(data)[0] == json.loads(data)
