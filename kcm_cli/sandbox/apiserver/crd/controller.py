@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.crd.approval import approval, is_protected
@@ -83,12 +84,12 @@ class DefinitionController:
         self._resources.serve([definition for _, definition in self._known.values()])
 
     def _update(self, name: str, change: Callable[[Tree], bool]) -> None:
-        """Write a definition if ``change`` says that it did something."""
+        """Write a definition if ``change`` says that it did something to its status, which is all that is its own."""
         current = self._store.get(DEFINITIONS, "", name)
         if current is None:
             return
-        doc: Tree = current.copy()
-        doc.setdefault("status", {})
+        held: Tree = current.doc
+        doc = {**held, "metadata": copy(held["metadata"]), "status": copy(held.get("status") or {})}
         if change(doc):
             self._status.update(DEFINITIONS, current, doc)
 

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths
@@ -33,7 +34,7 @@ class VersionFacts:
     warning: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Definition:
     """A definition. ``names`` are the accepted ones; ``stale``: objects may have been written under another spec."""
 
@@ -63,7 +64,7 @@ class Definition:
         digest = hashlib.sha256(f"{self.group}/{self.storage}/{self.names['kind']}".encode()).digest()
         return base64.b64encode(digest[:8]).decode()
 
-    @property
+    @cached_property
     def state(self) -> tuple[object, ...]:
         """What decides on how it is served: equal states are served equally."""
         names = tuple(sorted((key, str(value)) for key, value in self.names.items()))

@@ -7,6 +7,7 @@ from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.crd.checks.definition import validate, validate_status, validate_update
+from kcm_cli.sandbox.apiserver.crd.checks.structure import parts
 from kcm_cli.sandbox.apiserver.crd.definition import FINALIZER, set_condition
 from kcm_cli.sandbox.apiserver.crd.formats import recognized
 from kcm_cli.sandbox.apiserver.strategy import Strategy
@@ -80,23 +81,12 @@ def _warnings(new: Tree, old: Tree | None) -> list[str]:
 def _unrecognized(doc: Tree) -> list[str]:
     found: list[str] = []
     for version in doc["spec"].get("versions") or ():
-        _collect((version.get("schema") or {}).get("openAPIV3Schema"), found)
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        for part in parts(schema) if schema else ():
+            format_ = part.get("format")
+            if isinstance(format_, str) and format_ and not recognized(format_, part.get("type") or ""):
+                found.append(format_)
     return found
-
-
-def _collect(schema: object, found: list[str]) -> None:
-    if not isinstance(schema, dict):
-        return
-    format_ = schema.get("format")
-    if isinstance(format_, str) and format_ and not recognized(format_, schema.get("type") or ""):
-        found.append(format_)
-    for key in ("items", "additionalProperties", "not"):
-        _collect(schema.get(key), found)
-    for key in ("allOf", "anyOf", "oneOf"):
-        for sub in schema.get(key) or ():
-            _collect(sub, found)
-    for sub in (schema.get("properties") or {}).values():
-        _collect(sub, found)
 
 
 STRATEGY = Strategy(

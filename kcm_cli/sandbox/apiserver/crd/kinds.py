@@ -8,6 +8,7 @@ upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go
 """
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import cast
 
 from kcm_cli.machinery.codec import Doc
@@ -37,14 +38,29 @@ _ANY = Node("any")
 
 
 class Shape:
-    """How objects of one version look."""
+    """How objects of one version look.
+
+    Read from the schema when it is asked for: of the kinds of a large install most never have an object.
+    """
 
     def __init__(self, target: Target, schema: Doc, reader: MetaReader) -> None:
         self.target = target
-        self.schema: Structural = structural(schema)
-        self.node: Node = root_node(self.schema, reader.node)
+        self._schema = schema
         self._reader = reader
-        self._embeds = has_embedded(self.schema)
+
+    @cached_property
+    def schema(self) -> Structural:
+        """The schema's structure."""
+        return structural(self._schema)
+
+    @cached_property
+    def node(self) -> Node:
+        """The type for server-side apply."""
+        return root_node(self.schema, self._reader.node)
+
+    @cached_property
+    def _embeds(self) -> bool:
+        return has_embedded(self.schema)
 
     def coerce(self, doc: Doc, *, applied: bool = False) -> list[str]:
         """Prune a document of this version, in place; the paths that it had and should not. Raises Malformed.

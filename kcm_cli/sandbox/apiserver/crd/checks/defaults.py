@@ -11,26 +11,30 @@ from kcm_cli.sandbox.apiserver.crd import shape
 from kcm_cli.sandbox.apiserver.crd.embedded import validate_embedded, validate_object
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.rules import rules_of
-from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural
+from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural, structural
 from kcm_cli.sandbox.apiserver.crd.values import Checker
-from kcm_cli.sandbox.apiserver.types import FieldError
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 
 
-def check_defaults(schema: Structural, path: str, *, pruned: bool) -> list[FieldError]:
+def check_defaults(schema: Tree, path: str, *, pruned: bool) -> list[FieldError]:
     """What is wrong with defaults. ``pruned``: they may have no fields that the schema has not."""
-    return list(_check(schema, path, pruned=pruned, root=True, inside=False))
+    found: list[FieldError] = []
+    _check(schema, path, found, pruned=pruned, root=True, inside=False)
+    return found
 
 
-def _check(schema: Structural, path: str, *, pruned: bool, root: bool, inside: bool) -> Iterator[FieldError]:
+def _check(schema: Tree, path: str, found: list[FieldError], *, pruned: bool, root: bool, inside: bool) -> None:
     """``inside``: the schema is a part of metadata."""
-    inside = inside and not schema.embedded
-    if schema.default is not NO_DEFAULT:
-        yield from _check_value(schema, f"{path}.default", pruned=pruned and not inside, root=root)
-    if schema.items is not None:
-        yield from _check(schema.items, f"{path}.items", pruned=pruned, root=False, inside=inside)
-    for name, sub in sorted(schema.properties.items()):
-        meta = inside or ((schema.embedded or root) and name in META_FIELDS)
-        yield from _check(sub, f"{path}.properties[{name}]", pruned=pruned, root=False, inside=meta)
+    embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+    inside = inside and not embedded
+    if schema.get("default") is not None:
+        found += _check_value(structural(schema), f"{path}.default", pruned=pruned and not inside, root=root)
+    items, properties = schema.get("items"), schema.get("properties")
+    if isinstance(items, dict):
+        _check(items, f"{path}.items", found, pruned=pruned, root=False, inside=inside)
+    for name, sub in sorted(properties.items()) if properties else ():
+        meta = inside or ((embedded or root) and name in META_FIELDS)
+        _check(sub, f"{path}.properties[{name}]", found, pruned=pruned, root=False, inside=meta)
 
 
 def _check_value(schema: Structural, path: str, *, pruned: bool, root: bool) -> Iterator[FieldError]:

@@ -6,7 +6,7 @@ upstream: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.g
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.sandbox.apiserver.crd.checks.costs import Costs, limit_below
@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.crd.checks.defaults import check_defaults
 from kcm_cli.sandbox.apiserver.crd.checks.expressions import check_rules
 from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
 from kcm_cli.sandbox.apiserver.crd.checks.spec import FIELD_NAMES, go_schema, shown_go
-from kcm_cli.sandbox.apiserver.crd.checks.structure import check_structure, unsupported
+from kcm_cli.sandbox.apiserver.crd.checks.structure import SUBSCHEMAS, check_structure, unsupported
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, structural
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
@@ -31,6 +31,11 @@ _REPLACED = ("additionalItems", "patternProperties", "definitions", "dependencie
 _LIST, _KEYS, _MAP = "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"
 _RULES = "x-kubernetes-validations"
 _WITH_STATUS = "at the root of the schema if the status subresource is enabled"
+_NOTABLE = frozenset(
+    ["default", "id", "uniqueItems", *_REPLACED, "x-kubernetes-embedded-resource", _LIST, _KEYS, _MAP, _RULES]
+    + ["x-kubernetes-preserve-unknown-fields"]
+)
+"""What may be wrong at a schema by itself; most have none of it."""
 _NEW_LINE = re.compile(r"[\n\r]+")
 
 
@@ -64,12 +69,8 @@ class _Place:
 class _Found:
     """Errors of the schema, and those of its rules."""
 
-    schema: list[FieldError]
-    rules: list[FieldError]
-
-    def add(self, other: "_Found") -> None:
-        self.schema += other.schema
-        self.rules += other.rules
+    schema: list[FieldError] = field(default_factory=list)
+    rules: list[FieldError] = field(default_factory=list)
 
 
 def check_validation(schema: Tree, path: str, strict: Strictness, *, status: bool) -> list[FieldError]:
@@ -84,10 +85,11 @@ def check_validation(schema: Tree, path: str, strict: Strictness, *, status: boo
     if strict.structural and not unreadable:
         problems = check_structure(schema, path)
         if not problems:
-            problems = check_defaults(structural(schema), path, pruned=strict.pruned)
+            problems = check_defaults(schema, path, pruned=strict.pruned)
         found += problems
         costs = None if problems else Costs()
-    below = _check(schema, path, _Place(strict, costs=costs), root=True)
+    below = _Found()
+    _check(schema, path, _Place(strict, costs=costs), below, root=True)
     found += below.schema + below.rules
     if not found and unreadable:
         found.append(invalid(path, "", unreadable))
@@ -113,17 +115,24 @@ def _root_with_status(schema: Tree, path: str) -> Iterator[FieldError]:
             return
 
 
-def _check(schema: Tree, path: str, place: _Place, *, root: bool = False) -> _Found:
-    found = _Found(list(_plain(schema, path, place)), [])
-    _below(schema, path, replace(place, limit=limit_below(schema, place.limit)), found, root=root)
+def _check(schema: Tree, path: str, place: _Place, found: _Found, *, root: bool = False) -> None:
+    """Add what is wrong with a schema and those in it."""
+    before = len(found.schema)
+    notable = not _NOTABLE.isdisjoint(schema)
+    if notable or schema.get("type") not in TYPES or isinstance(schema.get("items"), list):
+        found.schema += _plain(schema, path, place)
+    if not SUBSCHEMAS.isdisjoint(schema):
+        limit = limit_below(schema, place.limit)
+        _below(schema, path, place if limit == place.limit else replace(place, limit=limit), found, root=root)
+    if not notable:
+        return
     found.schema += _extensions(schema, path, place)
     rules: list[Tree] = schema.get(_RULES) or []
     for index, rule in enumerate(rules):
         found.schema += _rule(rule, schema, f"{path}.{_RULES}[{index}]")
-    if rules and not found.schema and place.costs is not None:
+    if rules and len(found.schema) == before and place.costs is not None:
         top = root or bool(schema.get("x-kubernetes-embedded-resource"))
         found.rules += check_rules(schema, f"{path}.{_RULES}", place.loose, place.costs, place.limit, root=top)
-    return found
 
 
 def _plain(schema: Tree, path: str, place: _Place) -> Iterator[FieldError]:
@@ -158,17 +167,16 @@ def _below(schema: Tree, path: str, place: _Place, found: _Found, *, root: bool)
         if (root or schema.get("x-kubernetes-embedded-resource")) and name in META_FIELDS:
             why = f"in top-level {name}" if root else inner.no_default
             inner = replace(inner, inside_meta=True, no_default=why)
-        found.add(_check(sub, f"{path}.properties[{name}]", inner))
-    bare = replace(place, costs=None)
+        _check(sub, f"{path}.properties[{name}]", inner, found)
     if isinstance(schema.get("not"), dict):
-        found.add(_check(schema["not"], f"{path}.not", bare))
+        _check(schema["not"], f"{path}.not", replace(place, costs=None), found)
     for key in ("allOf", "oneOf", "anyOf"):
         for index, sub in enumerate(schema.get(key) or ()):
-            found.add(_check(sub, f"{path}.{key}[{index}]", bare))
+            _check(sub, f"{path}.{key}[{index}]", replace(place, costs=None), found)
     items = schema.get("items")
     if isinstance(items, dict):
-        inner = place if schema.get(_LIST) == "map" else replace(place, loose=place.loose or path)
-        found.add(_check(items, f"{path}.items", inner))
+        inner = place if place.loose or schema.get(_LIST) == "map" else replace(place, loose=path)
+        _check(items, f"{path}.items", inner, found)
 
 
 def _values(schema: Tree, path: str, place: _Place, found: _Found) -> None:
@@ -182,7 +190,7 @@ def _values(schema: Tree, path: str, place: _Place, found: _Found) -> None:
         inner = place
         if place.inside_meta:
             inner = replace(place, no_default="inside additionalProperties applying to object metadata")
-        found.add(_check(additional, f"{path}.additionalProperties", inner))
+        _check(additional, f"{path}.additionalProperties", inner, found)
 
 
 def _extensions(schema: Tree, path: str, place: _Place) -> Iterator[FieldError]:

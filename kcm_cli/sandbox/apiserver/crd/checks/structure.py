@@ -14,6 +14,9 @@ from kcm_cli.sandbox.apiserver.validation import errors
 ROOT, ITEM, FIELD = "at the root", "for specified array items", "for specified object fields"
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 _UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
+_REFUSED = frozenset([*_UNSUPPORTED, "x-kubernetes-preserve-unknown-fields"])
+SUBSCHEMAS = frozenset(["items", "additionalProperties", "not", "allOf", "anyOf", "oneOf", "properties"])
+_VALIDATING = frozenset(["allOf", "anyOf", "oneOf", "not", "pattern"])
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _UNION = "x-kubernetes-int-or-string"
@@ -31,90 +34,95 @@ _FORBIDDEN = (
     ("x-kubernetes-map-type", "must be undefined to be structural"),
     ("x-kubernetes-validations", "must be empty to be structural"),
 )
+_NO_UNION = f"must be false if {_UNION} is true"
 _NO_METADATA = "must not specify anything other than name and generateName, but metadata is implicitly specified"
 
 
 def unsupported(schema: Tree) -> str:
     """Why a schema cannot be read as a structure at all; empty where it can."""
-    for name in _UNSUPPORTED:
-        if schema.get(name):
-            return f"OpenAPIV3Schema '{name.lstrip('$') if name == '$schema' else name}' is not supported"
-    if isinstance(schema.get("items"), list):
-        return "OpenAPIV3Schema 'items' must be a schema, but is an array"
-    if schema.get(_PRESERVE) is False:
-        return f"internal error: '{_PRESERVE}' must be true or undefined"
-    for sub in _parts(schema):
-        if problem := unsupported(sub):
-            return problem
+    for part in parts(schema):
+        if _REFUSED.isdisjoint(part) and not isinstance(part.get("items"), list):
+            continue
+        for name in _UNSUPPORTED:
+            if part.get(name):
+                return f"OpenAPIV3Schema '{name.lstrip('$') if name == '$schema' else name}' is not supported"
+        if isinstance(part.get("items"), list):
+            return "OpenAPIV3Schema 'items' must be a schema, but is an array"
+        if part.get(_PRESERVE) is False:
+            return f"internal error: '{_PRESERVE}' must be true or undefined"
     return ""
 
 
-def _parts(schema: Tree) -> Iterator[Tree]:
-    """All schemas directly in a schema."""
+def parts(schema: Tree) -> list[Tree]:
+    """A schema and all schemas in it, each before those in it."""
+    found: list[Tree] = []
+    _collect(schema, found)
+    return found
+
+
+def _collect(schema: Tree, found: list[Tree]) -> None:
+    found.append(schema)
+    if SUBSCHEMAS.isdisjoint(schema):
+        return
     for key in ("items", "additionalProperties", "not"):
         if isinstance(schema.get(key), dict):
-            yield schema[key]
+            _collect(schema[key], found)
     for key in ("allOf", "anyOf", "oneOf"):
-        yield from schema.get(key) or ()
-    yield from (schema.get("properties") or {}).values()
-
-
-def parts(schema: Tree) -> Iterator[Tree]:
-    """A schema and all schemas in it."""
-    yield schema
-    for sub in _parts(schema):
-        yield from parts(sub)
+        for sub in schema.get(key) or ():
+            _collect(sub, found)
+    for sub in (schema.get("properties") or {}).values():
+        _collect(sub, found)
 
 
 def check_structure(schema: Tree, path: str) -> list[FieldError]:
     """What is not structural, sorted."""
-    found = [*_invariants(schema, ROOT, path), *_completeness(schema, schema, path, path)]
+    found = list(_completeness(schema, schema, path, path))
+    _invariants(schema, ROOT, path, found)
     return sorted(found, key=lambda error: f"{error.field}: {error.message}")
 
 
-def _invariants(schema: Tree, level: str, path: str) -> Iterator[FieldError]:
+def _invariants(schema: Tree, level: str, path: str, found: list[FieldError]) -> None:
+    """Add what is wrong with a schema and those in it."""
     type_, items, additional = schema.get("type") or "", schema.get("items"), schema.get("additionalProperties")
     properties: Tree = schema.get("properties") or {}
-    embedded = bool(schema.get(_EMBEDDED))
+    embedded = schema.get(_EMBEDDED)
     if type_ == "array" and items is None:
-        yield errors.required(f"{path}.items", "must be specified")
+        found.append(errors.required(f"{path}.items", "must be specified"))
     if isinstance(items, dict):
-        yield from _invariants(items, ITEM, f"{path}.items")
+        _invariants(items, ITEM, f"{path}.items", found)
     for name, sub in properties.items():
-        yield from _invariants(sub, FIELD, f"{path}.properties[{name}]")
+        _invariants(sub, FIELD, f"{path}.properties[{name}]", found)
     if additional is not None:
         if level == ROOT:
-            yield errors.forbidden(f"{path}.additionalProperties", "must not be used at the root")
+            found.append(errors.forbidden(f"{path}.additionalProperties", "must not be used at the root"))
         if isinstance(additional, dict):
-            yield from _invariants(additional, FIELD, f"{path}.additionalProperties")
-    yield from _extensions(schema, path)
-    any_of = schema.get("anyOf") == _INT_OR_STRING
-    all_of = bool(schema.get("allOf")) and schema["allOf"][0].get("anyOf") == _INT_OR_STRING
-    yield from _values(schema, level, path, skip_any=any_of, skip_first_all=all_of)
-    yield from _type(schema, type_, level, path)
-    if embedded and additional is not None:
-        yield errors.forbidden(f"{path}.additionalProperties", f"must not be used if {_EMBEDDED} is set")
-    if level == ROOT and type_ and type_ != "object":
-        yield invalid(f"{path}.type", type_, "must be object at the root")
-    yield from _meta(properties, level, path, checked=level == ROOT or embedded)
-    if embedded and not schema.get(_PRESERVE) and not properties:
-        detail = f"must not be empty if {_EMBEDDED} is true without {_PRESERVE}"
-        yield errors.required(f"{path}.properties", detail)
+            _invariants(additional, FIELD, f"{path}.additionalProperties", found)
+    if not _VALIDATING.isdisjoint(schema):
+        any_of = schema.get("anyOf") == _INT_OR_STRING
+        all_of = bool(schema.get("allOf")) and schema["allOf"][0].get("anyOf") == _INT_OR_STRING
+        found += _values(schema, level, path, skip_any=any_of, skip_first_all=all_of)
+    if level == ROOT or embedded or not type_:
+        found += _type(schema, type_, level, path)
+    if level == ROOT or embedded or "metadata" in properties:
+        found += _meta(properties, level, path, checked=level == ROOT or bool(embedded))
+    if schema.get(_UNION):
+        found += [invalid(f"{path}.{key}", True, _NO_UNION) for key in (_PRESERVE, _EMBEDDED) if schema.get(key)]
 
 
 def _type(schema: Tree, type_: str, level: str, path: str) -> Iterator[FieldError]:
-    if schema.get(_EMBEDDED) and type_ != "object":
+    embedded = schema.get(_EMBEDDED)
+    if embedded and type_ != "object":
         detail = f"must be object if {_EMBEDDED} is true"
         yield invalid(f"{path}.type", type_, detail) if type_ else errors.required(f"{path}.type", detail)
     elif not type_ and not schema.get(_UNION) and not schema.get(_PRESERVE):
         yield errors.required(f"{path}.type", f"must not be empty {level}")
-
-
-def _extensions(schema: Tree, path: str) -> Iterator[FieldError]:
-    if schema.get(_UNION):
-        for key in (_PRESERVE, _EMBEDDED):
-            if schema.get(key):
-                yield invalid(f"{path}.{key}", True, f"must be false if {_UNION} is true")
+    if embedded and schema.get("additionalProperties") is not None:
+        yield errors.forbidden(f"{path}.additionalProperties", f"must not be used if {_EMBEDDED} is set")
+    if level == ROOT and type_ and type_ != "object":
+        yield invalid(f"{path}.type", type_, "must be object at the root")
+    if embedded and not schema.get(_PRESERVE) and not schema.get("properties"):
+        detail = f"must not be empty if {_EMBEDDED} is true without {_PRESERVE}"
+        yield errors.required(f"{path}.properties", detail)
 
 
 def _meta(properties: Tree, level: str, path: str, *, checked: bool) -> Iterator[FieldError]:
