@@ -106,11 +106,12 @@ class Monitors:
         if not self._missing and not self._counting:
             return set()
         found = await self._mapper.discovery(younger_than_s=ABSENT_S / 2)
-        served = {kind for kind in self._missing if found.find(*kind) is not None}
+        gvrs = {resource.gvr for resource in found.all()}
+        served = self._missing & {(gvr.group, gvr.plural) for gvr in gvrs}
         self._missing -= served
-        gvrs = {kind: self._followed[kind].resource.gvr for kind in self._counting}
-        left = {kind for kind, gvr in gvrs.items() if found.complete(gvr) and not found.find(*kind, gvr.version)}
-        self._absent = {absent: until for absent, until in self._absent.items() if absent[0] not in served}
+        followed = {kind: self._followed[kind].resource.gvr for kind in self._counting}
+        left = {kind for kind, gvr in followed.items() if gvr not in gvrs and found.complete(gvr)}
+        self._absent = {absent: until for absent, until in self._absent.items() if absent[0] not in served | left}
         return served | left
 
     async def fill(self, kinds: Iterable[GroupResource], namespace: str) -> None:
