@@ -20,6 +20,9 @@ from kcm_cli.planning.quota.charges import Charge, Charges, Totals
 from kcm_cli.planning.quota.devices import CLAIM_KIND, DeviceClasses
 from kcm_cli.planning.quota.scopes import Requirement, matches
 
+FEW = 100
+"""So many pods to look at later cost nothing to keep."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
@@ -66,7 +69,7 @@ class Ledger:
         changed = totals.put(obj.key, self._charge(kind, obj, now))
         due = plan.overdue_from(obj)
         if due is not None and due >= now.timestamp():
-            heapq.heappush(self._due[obj.namespace], (due, obj.key))
+            self._look_again(obj.namespace, obj.key, due, totals)
         if changed or kind == CLAIM_KIND:
             self._put_claims(kind, obj, now)
 
@@ -122,6 +125,17 @@ class Ledger:
         for claim in self._look.claims_of(uid):
             if claim.key != obj.key and totals.get(claim.key) is not None:
                 totals.put(claim.key, self._charge(CLAIM_KIND, claim, now))
+
+    def _look_again(self, namespace: str, key: str, due: float, pods: Totals) -> None:
+        """Note when a pod is overdue. Grace periods may be years, so what was noted of pods that are gone goes."""
+        waiting = self._due[namespace]
+        heapq.heappush(waiting, (due, key))
+        if len(waiting) > 2 * len(pods) + FEW:
+            first: dict[str, float] = {}
+            for due, key in waiting:
+                if pods.get(key) is not None:
+                    first[key] = min(due, first.get(key, due))
+            waiting[:] = sorted((due, key) for key, due in first.items())
 
     def _expire(self, namespace: str, now: datetime) -> None:
         """Measure the pods again whose deletion is overdue by now."""

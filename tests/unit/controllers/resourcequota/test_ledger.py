@@ -216,3 +216,15 @@ def test_a_claim_is_charged_to_the_extended_resources_of_its_classes() -> None:
         gate_off.put(CLAIM_KIND, obj, machine.now)
     assert gate_off.used(CLAIM_KIND, "a", (), machine.now).keys() == {
         "count/resourceclaims.resource.k8s.io", f"gpu{DEVICES}"}  # fmt: skip
+
+
+def test_pods_with_long_grace_periods_that_are_gone_are_forgotten():
+    ledgers = Ledgers()
+    ledgers.ledger.keep(("", "pods"), "a")
+    doc = {"spec": {"containers": []}, "grace": 10**9}
+    for number in range(1000):
+        pod = ledgers.decode(("", "pods"), "a", f"p{number}", doc)
+        ledgers.ledger.put(("", "pods"), pod, ledgers.now)
+        ledgers.ledger.put(("", "pods"), pod, ledgers.now)
+        ledgers.ledger.drop(("", "pods"), pod, ledgers.now)
+    assert len(ledgers.ledger._due["a"]) <= 200
