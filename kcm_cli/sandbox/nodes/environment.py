@@ -15,7 +15,7 @@ _LONGEST_HOSTNAME = 63
 
 def known_env(container: SimulatedContainer, pod: SimulatedPod, objects: Objects | None) -> dict[str, str]:
     """Those whose values are known, expanded in their order. ``objects``: what they come from."""
-    known = {"HOSTNAME": hostname_of(pod)}
+    known: dict[str, str] = {}
     if objects is not None:
         for source in container.env_from:
             for name, value in _of_objects(source.config_map_ref, source.secret_ref, pod, objects):

@@ -8,14 +8,18 @@ import re
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import chain
 
 from kcm_cli.machinery.meta import Object
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.nodes.claims import Claims
 from kcm_cli.sandbox.nodes.containers import full_image
+from kcm_cli.sandbox.nodes.environment import known_env
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import MOUNT, PULL, Hold
+from kcm_cli.sandbox.nodes.objects import CachedObjects
+from kcm_cli.sandbox.nodes.programs import expand, references
 from kcm_cli.sandbox.nodes.script import PodScript
 from kcm_cli.sandbox.views import (
     CONFIG_MAP_KEYS,
@@ -30,6 +34,8 @@ from kcm_cli.sandbox.views import (
 )
 
 INVALID_IMAGE, CONFIG_ERROR = "InvalidImageName", "CreateContainerConfigError"
+_OF_SERVICES = re.compile(r"_SERVICE_|_PORT(_|$)")
+"""Variables that kubelets add for each Service; their values are not simulated."""
 _ROOT_CA = "kube-root-ca.crt"
 """In every pod; without a manager it does not exist, and pods run all the same."""
 _NAME = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -52,6 +58,7 @@ class Obstacles:
 
     def __init__(self, informers: Informers, changed: Callable[[str], None], attached: Callable[[str], None]) -> None:
         self._claims = Claims(informers, changed, attached)
+        self._objects = CachedObjects(informers)
         self._config_maps = informers.get(CONFIG_MAP_KEYS)
         self._secrets = informers.get(SECRET_KEYS)
         self._failing: dict[str, str] = {}
@@ -97,7 +104,7 @@ class Obstacles:
         """What keeps each container from starting, in the order of the script."""
         wishes = {container.name: container.pull_error for container in script.containers}
         return [
-            self._image(container, wishes.get(container.name, ""), images) or self._environment(pod, container)
+            self._image(container, wishes.get(container.name, ""), images) or self._config(pod, container)
             for container in containers_of(pod)
         ]
 
@@ -115,10 +122,24 @@ class Obstacles:
         error = wish or next(rules, None)
         return Hold(PULL, error or _not_found(name)) if error is not None else None
 
-    def _environment(self, pod: SimulatedPod, container: SimulatedContainer) -> Hold | None:
-        for message in self._env_problems(pod, container):
+    def _config(self, pod: SimulatedPod, container: SimulatedContainer) -> Hold | None:
+        for message in chain(self._env_problems(pod, container), self._mount_problems(pod, container)):
             return Hold(CONFIG_ERROR, message)
         return None
+
+    def _mount_problems(self, pod: SimulatedPod, container: SimulatedContainer) -> Iterator[str]:
+        for expression in (mount.sub_path_expr for mount in container.volume_mounts if mount.sub_path_expr):
+            env = known_env(container, pod, self._objects)
+            unknown = {variable.name for variable in container.env} - env.keys()
+            asked = (name for name in references(expression) if not _OF_SERVICES.search(name))
+            missing = {name for name in asked if not env.get(name)} - unknown
+            path = expand(expression, env)
+            if missing:
+                yield f"missing value for {', '.join(sorted(missing))}"
+            elif path.startswith("/"):
+                yield f"error SubPath `{path}` must not be an absolute path"
+            elif ".." in path.split("/"):
+                yield f"unable to provision SubPath `{path}`: must not contain '..'"
 
     def _env_problems(self, pod: SimulatedPod, container: SimulatedContainer) -> Iterator[str]:
         for source in container.env_from:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
 from kcm_cli.sandbox.nodes import shell
@@ -20,7 +21,7 @@ MOST_CHARACTERS, MOST_STEPS, MOST_OUTPUT = shell.MOST_CHARACTERS, 2000, 4 << 20
 _LONG_S = 1e9
 _SHELLS = frozenset(("sh", "bash", "ash", "dash"))
 _FOLDERS = frozenset(("", "/bin", "/usr/bin", "/usr/local/bin"))
-_SILENT = frozenset((":", "true", "mkdir", "export", "cd", "umask", "trap", "sync", "set"))
+_SILENT = frozenset((":", "true", "export", "cd", "umask", "trap", "sync", "set"))
 _UNTOLD = frozenset(("date", "id", "whoami", "pwd", "uname"))
 """They end well; nobody can say what they write."""
 _BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set"))
@@ -38,6 +39,7 @@ _OUTPUT, _ERRORS, _AWAY = "output", "errors", ""
 _WILD = re.compile(r"[*?\[]")
 
 
+_NONE: Mapping[str, str | None] = MappingProxyType({})
 T = TypeVar("T")
 
 
@@ -49,13 +51,17 @@ class Written(NamedTuple):
     error: bool = False
 
 
+Files = Mapping[str, str | None]
+"""Texts of files by their absolute paths; None: nobody can say what is in it. A path that ends in ``/`` is a folder."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Seconds until the command ends (infinite: not by itself), its exit code, and the files that there are then."""
 
     lasts_s: float
     code: int
-    files: frozenset[str] = frozenset()
+    files: Files = field(default_factory=dict)
     output: tuple[Written, ...] = ()
 
 
@@ -82,28 +88,34 @@ def expand(text: str, env: Mapping[str, str]) -> str:
     return _REFERENCE.sub(value, text)
 
 
+def references(text: str) -> list[str]:
+    """The names in it that ``expand`` looks for."""
+    return [match[1] for match in _REFERENCE.finditer(text) if match[0] != "$$"]
+
+
 def outcome(
     words: Sequence[str],
     env: Mapping[str, str],
     scratch: tuple[str, ...] = (),
-    files: frozenset[str] = frozenset(),
+    files: Files = _NONE,
     volumes: Volumes | None = None,
+    until_s: float = math.inf,
 ) -> Outcome | None:
     """What a program with its arguments does; None where that is unknown.
 
     env: the variables that are known. scratch: folders in which there are only the files that the program makes, and
-    ``files``, absolute paths.
+    ``files``. until_s: what it does later is left out.
     """
     if not words or _name(words[0]) not in _PROGRAMS or _name(words[0]) in _BUILT_IN:
         return None
-    machine = _Shell(env, scratch, set(files), volumes)
+    machine = _Shell(env, scratch, dict(files), volumes, until_s)
     try:
         code = machine.program(words)
     except _Ended:
         code = machine.code
     except Unknown:
         return None
-    return Outcome(machine.elapsed_s, code, frozenset(machine.files), tuple(machine.output))
+    return Outcome(machine.elapsed_s, code, machine.files, tuple(machine.output))
 
 
 def _name(word: str) -> str:
@@ -115,8 +127,9 @@ def _name(word: str) -> str:
 class _Shell:
     env: Mapping[str, str]
     scratch: tuple[str, ...]
-    files: set[str]
+    files: dict[str, str | None]
     volumes: Volumes | None
+    until_s: float
     elapsed_s: float = 0.0
     code: int = 0
     strict: bool = False
@@ -124,8 +137,6 @@ class _Shell:
     depth: int = 0
     output: list[Written] = field(default_factory=list)
     written: int = 0
-    texts: dict[str, str | None] = field(default_factory=dict)
-    """What is in the files that it has made; None where nobody can say."""
     sinks: tuple[str, str] = (_OUTPUT, _ERRORS)
     """Where output and errors go: to the container's, away, or into a file."""
     held: list[str] = field(default_factory=list)
@@ -149,8 +160,8 @@ class _Shell:
     def untold(self, words: Sequence[str]) -> int:
         if _name(words[0]) == "date" and any(not word.startswith(("-", "+")) for word in words[1:]):
             raise Unknown
-        if self.sinks[0] in self.texts:
-            self.texts[self.sinks[0]] = None
+        if self.sinks[0] in self.files:
+            self.files[self.sinks[0]] = None
         return 0
 
     def environment(self, words: Sequence[str]) -> int:
@@ -179,9 +190,22 @@ class _Shell:
             raise Unknown
         for word in words[1:]:
             if not word.startswith("-"):
-                if word not in self.files:
-                    self.texts[word] = ""
-                self.files.add(word)
+                self.files.setdefault(word, "")
+        return 0
+
+    def mkdir(self, words: Sequence[str]) -> int:
+        if any("$" in word for word in words):
+            raise Unknown
+        for word in words[1:]:
+            if word.startswith("/"):
+                self.files.setdefault(f"{word.rstrip('/')}/", "")
+        return 0
+
+    def tail(self, words: Sequence[str]) -> int:
+        """Only what is done to stay: ``tail -f /dev/null``."""
+        if len(words) != 3 or words[1] not in ("-f", "-F") or words[2] != "/dev/null":
+            raise Unknown
+        self._pass(math.inf)
         return 0
 
     def cat(self, words: Sequence[str]) -> int:
@@ -235,10 +259,12 @@ class _Shell:
     def _content(self, path: str) -> str:
         """Raises OSError, Unknown."""
         if path in self.files:
-            text = self.texts.get(path)
+            text = self.files[path]
             if text is None:
                 raise Unknown
             return text
+        if self._is_folder(path):
+            raise IsADirectoryError
         if self._in_scratch(path):
             raise FileNotFoundError
         return self._of_volumes(lambda volumes: volumes.read(path)).decode("utf-8", "surrogateescape")
@@ -247,9 +273,20 @@ class _Shell:
         """Raises OSError, Unknown."""
         if folder in self.files:
             raise NotADirectoryError
-        if self._in_scratch(f"{folder}/"):
-            raise Unknown
+        folder = folder.rstrip("/")
+        if self._is_folder(folder):
+            found = {path[len(folder) + 1 :].partition("/")[0] for path in self.files if path.startswith(f"{folder}/")}
+            return sorted(found - {""})
+        if self._in_scratch(folder):
+            raise FileNotFoundError
         return self._of_volumes(lambda volumes: volumes.names(folder))
+
+    def _is_folder(self, path: str) -> bool:
+        """Whether it is one of which all files are known."""
+        path = path.rstrip("/")
+        if path in self.scratch:
+            return True
+        return self._in_scratch(path) and any(file.startswith(f"{path}/") for file in self.files)
 
     def _in_scratch(self, path: str) -> bool:
         return path.startswith(tuple(f"{folder}/" for folder in self.scratch))
@@ -270,8 +307,8 @@ class _Shell:
         if sink in (_OUTPUT, _ERRORS):
             self.output.append(Written(self.elapsed_s, text, sink == _ERRORS))
         elif sink != _AWAY:
-            before = self.texts.get(sink)
-            self.texts[sink] = None if before is None else before + text
+            before = self.files[sink]
+            self.files[sink] = None if before is None else before + text
 
     def run_shell(self, words: Sequence[str]) -> int:
         words = words[1:]
@@ -339,7 +376,7 @@ class _Shell:
 
     def _pass(self, seconds: float) -> None:
         self.elapsed_s += seconds
-        if self.elapsed_s > _LONG_S:
+        if self.elapsed_s > min(_LONG_S, self.until_s):
             self.elapsed_s = math.inf
             raise _Ended
 
@@ -393,7 +430,7 @@ class _Shell:
         self.code = 0
         done = 0
         while done < loop.times:
-            before = frozenset(self.files)
+            before = dict(self.files)
             if loop.condition is not None:
                 self.list(loop.condition, tested=True)
                 if (self.code == 0) != loop.wanted:
@@ -401,7 +438,9 @@ class _Shell:
                     return
             self.list(loop.body, tested=tested)
             done += 1
-            if loop.condition is not None and before == self.files:
+            if loop.condition is not None and before.keys() == self.files.keys():
+                for path in [path for path, text in self.files.items() if text != before[path]]:
+                    self.files[path] = None  # more and more
                 self._pass(math.inf)  # the next round finds what this one found
             self.steps += 1
             if self.steps > MOST_STEPS:
@@ -438,9 +477,7 @@ class _Shell:
     def _opened(self, path: str, *, new: bool) -> str:
         if not path.startswith("/") or path.startswith("/dev/"):
             return _AWAY
-        if new or path not in self.files:
-            self.texts[path] = ""
-        self.files.add(path)
+        self.files[path] = "" if new else self.files.get(path, "")
         return path
 
     def _ordinary(self, words: Sequence[str]) -> None:
@@ -455,8 +492,8 @@ class _Shell:
             self.code = 0
         elif words[0] == "exit":
             self._exit(words[1:])
-        elif words[0] in ("[", "[[", "test"):
-            self.code = 0 if self._test(words) else 1
+        elif words[0] == "[[":
+            self.code = self.test(words)
         else:
             if words[0] == "set":
                 self._set(words[1:])
@@ -475,6 +512,9 @@ class _Shell:
                 self.strict = True
             elif word.startswith("+") and "e" in word:
                 self.strict = False
+
+    def test(self, words: Sequence[str]) -> int:
+        return 0 if self._test(words) else 1
 
     def _test(self, words: Sequence[str]) -> bool:
         closing = {"[": "]", "[[": "]]"}.get(words[0])
@@ -504,8 +544,10 @@ class _Shell:
 
     def _is_there(self, option: str, path: str) -> bool:
         if path in self.files:
-            return option != "-d" and (option != "-s" or self.texts.get(path) != "")
-        if option != "-d" and (path.startswith("/tmp/") or self._in_scratch(path)):
+            return option != "-d" and (option != "-s" or self.files[path] != "")
+        if self._is_folder(path):
+            return option != "-f"
+        if self._in_scratch(path) or (option != "-d" and path.startswith("/tmp/")):
             return False
         try:
             found = self._of_volumes(lambda volumes: volumes.read(path))
@@ -540,10 +582,14 @@ _PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {
     **dict.fromkeys(("env", "printenv"), _Shell.environment),
     "hostname": _Shell.hostname,
     "touch": _Shell.touch,
+    "mkdir": _Shell.mkdir,
+    "tail": _Shell.tail,
     "cat": _Shell.cat,
     "ls": _Shell.ls,
     "echo": _Shell.echo,
     "printf": _Shell.printf,
+    "test": _Shell.test,
+    "[": _Shell.test,
     "sleep": _Shell.sleep,
     "false": _Shell.false,
 }

@@ -6,17 +6,19 @@ reported in ``PodScript.problems``.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from posixpath import normpath
 
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.sandbox.nodes import programs
-from kcm_cli.sandbox.nodes.environment import known_env
-from kcm_cli.sandbox.nodes.programs import Outcome
-from kcm_cli.sandbox.nodes.volumes import Objects, Volumes
+from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Mounted
+from kcm_cli.sandbox.nodes.environment import hostname_of, known_env
+from kcm_cli.sandbox.nodes.programs import Files, Outcome
+from kcm_cli.sandbox.nodes.volumes import Objects, Volumes, sub_path_of
 from kcm_cli.sandbox.views import Probe, RestartRule, SimulatedContainer, SimulatedPod
 
 PREFIX = "sandbox.kcm.dev/"
@@ -157,6 +159,8 @@ class _Reader:
         self._ends = ends
         self._files = files
         self._objects = objects
+        self._empty_dirs = EmptyDirs()
+        """What init containers leave for those after them."""
         self.left: set[str] = set()
 
     def script(self, container: SimulatedContainer, role: Role, pod_policy: str) -> ContainerScript:
@@ -211,17 +215,20 @@ class _Reader:
         """
         program = program_of(container, self._pod, self._objects)
         shared = _folders_of_node(container, self._pod)
-        there = frozenset(
+        there: dict[str, str | None] = dict.fromkeys(
             f"{mount}{file[len(folder) :]}" for mount, folder in shared.items() for file in _below(folder, self._files)
         )
+        there |= self._empty_dirs.seen_by(program.own)
         scratch = (*program.scratch, *shared)
         first = program.outcome(scratch, there)
         if first is None:
             return None
-        kept = frozenset(file for folder in scratch for file in _below(folder, first.files))
+        kept = {file: first.files[file] for folder in scratch for file in _below(folder, first.files)}
         for mount, folder in shared.items():
             self.left.update(f"{folder}{file[len(mount) :]}" for file in _below(mount, kept))
         later = program.outcome(scratch, kept) if kept else first
+        if role is Role.INIT:
+            self._empty_dirs.put(program.own, (later or first).files)
         runs = [self._run(each, role, scope, reason) for each in (first, later or first)]
         return (0, runs[0], runs[0]) if runs[0] == runs[1] else (1, runs[0], runs[1])
 
@@ -246,11 +253,17 @@ class Program:
 
     words: tuple[str, ...]
     env: Mapping[str, str]
-    scratch: tuple[str, ...]
+    own: Mounted
     volumes: Volumes | None
 
-    def outcome(self, scratch: tuple[str, ...], files: frozenset[str] = frozenset()) -> Outcome | None:
-        return programs.outcome(self.words, self.env, scratch, files, self.volumes)
+    @property
+    def scratch(self) -> tuple[str, ...]:
+        """The folders with only the pod's own files."""
+        return tuple(self.own)
+
+    def outcome(self, scratch: tuple[str, ...], files: Files, until_s: float = math.inf) -> Outcome | None:
+        """As ``programs.outcome``."""
+        return programs.outcome(self.words, self.env, scratch, files, self.volumes, until_s)
 
 
 def program_of(
@@ -260,9 +273,15 @@ def program_of(
     env = known_env(container, pod, objects)
     words = tuple(command) or tuple(programs.expand(word, env) for word in (*container.command, *container.args))
     own = {volume.name for volume in pod.spec.volumes if volume.empty_dir is not None}
-    scratch = tuple(mount.mount_path for mount in container.volume_mounts if mount.name in own)
+    mounts = (mount for mount in container.volume_mounts if mount.name in own)
+    mounted = {mount.mount_path.rstrip("/"): (mount.name, sub_path_of(mount, env)) for mount in mounts}
+    inside = {
+        folder: (name, f"/{normpath(path)}" if path else "")
+        for folder, (name, path) in mounted.items()
+        if path is not None
+    }
     volumes = None if objects is None else Volumes(pod, container, env, objects)
-    return Program(words, env, scratch, volumes)
+    return Program(words, {"HOSTNAME": hostname_of(pod), **env}, inside, volumes)
 
 
 def _folders_of_node(container: SimulatedContainer, pod: SimulatedPod) -> dict[str, str]:
@@ -277,7 +296,7 @@ def _folders_of_node(container: SimulatedContainer, pod: SimulatedPod) -> dict[s
     }
 
 
-def _below(folder: str, files: frozenset[str]) -> list[str]:
+def _below(folder: str, files: Iterable[str]) -> list[str]:
     return [file for file in files if file.startswith(f"{folder}/")]
 
 

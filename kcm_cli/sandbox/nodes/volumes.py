@@ -85,14 +85,11 @@ class Volumes:
         rest = path[len(normpath(mount.mount_path)) :].strip("/")
         if rest == "..data" or rest.startswith("..data/"):
             rest = rest[len("..data") :].strip("/")
-        inner = "/".join(part for part in (self._sub_path(mount), rest) if part)
-        return self._contents(mount.name), inner
-
-    def _sub_path(self, mount: VolumeMount) -> str:
-        path = expand(mount.sub_path_expr, self._env) or mount.sub_path
-        if "$(" in path:
+        path_there = sub_path_of(mount, self._env)
+        if path_there is None:
             raise Unseen
-        return normpath(path) if path else ""
+        inner = "/".join(part for part in (path_there and normpath(path_there), rest) if part)
+        return self._contents(mount.name), inner
 
     def _contents(self, name: str) -> Contents:
         if name not in self._known:
@@ -145,6 +142,12 @@ class Volumes:
             if value is None:
                 raise Unseen
             yield normpath(item.path), value.encode()
+
+
+def sub_path_of(mount: VolumeMount, env: Mapping[str, str]) -> str | None:
+    """The part of a volume that is mounted, empty for all of it; None where a variable of it is not known."""
+    path = expand(mount.sub_path_expr, env) or mount.sub_path
+    return None if "$(" in path else path
 
 
 def _chosen(source: ConfigMapSource, found: Mapping[str, bytes] | None) -> Iterator[tuple[str, bytes]]:

@@ -8,10 +8,12 @@ upstream: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/logs, pkg/kubelet
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
+from math import inf
 from typing import TypeVar, cast
 
 from kcm_cli.api.resource import GVR
@@ -28,18 +30,20 @@ from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.made_up import MadeUp
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
-from kcm_cli.sandbox.nodes.programs import Outcome, Written
+from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Mounted
+from kcm_cli.sandbox.nodes.programs import Files, Outcome, Written
 from kcm_cli.sandbox.nodes.script import PREFIX, number_of, program_of
 from kcm_cli.sandbox.streams import forward, remote, websocket
 from kcm_cli.sandbox.streams.log_lines import TRUE, LogOptions, whole_lines
 from kcm_cli.sandbox.streams.objects import Issue, StoredObjects
 from kcm_cli.sandbox.streams.remote import Console, Wanted
 from kcm_cli.sandbox.streams.upgrade import Upgraded
-from kcm_cli.sandbox.views import SimulatedPod, containers_of
+from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod, containers_of
 
 LOGS, EXEC, EXEC_CODE, FORWARD = "logs", "exec", "exec-code", "forward"
 _GVR = GVR("", "v1", "pods")
 _STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+_MOST_PODS, _MOST_COMMANDS, _MOST_CHARACTERS = 64, 64, 1 << 14
 _WHY = "nothing runs in the containers of a sandbox"
 T = TypeVar("T")
 K = TypeVar("K")
@@ -114,6 +118,8 @@ class Inside:
         self._clock = clock
         self._made_up = MadeUp(store)
         self._objects = StoredObjects(store, clock, issue)
+        self._written: OrderedDict[str, tuple[tuple[Mounted, Files], ...]] = OrderedDict()
+        """What commands have left in emptyDirs, by the uids of pods: of the last ones."""
 
     # -- logs
 
@@ -180,10 +186,48 @@ class Inside:
         if container is None or not (container.command or container.args):
             return None
         program = program_of(container, pod.view, self._objects)
-        known = program.outcome(program.scratch)
+        before = [
+            each for each in pod.view.spec.init_containers if each.restart_policy != "Always" and each.name != name
+        ]
+        known = program.outcome(program.scratch, self._made(pod, before).seen_by(program.own))
         if known is None:
             return None
         return list(whole_lines(known.output))
+
+    def _made(self, pod: "_Pod", containers: Iterable[SimulatedContainer]) -> EmptyDirs:
+        """What these containers have made in emptyDirs until now."""
+        found = EmptyDirs()
+        for container in containers:
+            run = pod.run(container.name, previous=False)
+            if run is None or not container.volume_mounts:
+                continue
+            program = program_of(container, pod.view, self._objects)
+            passed_s = inf if run.finished is not None else (self._clock.now() - run.started).total_seconds()
+            known = program.outcome(program.scratch, found.seen_by(program.own), passed_s)
+            if known is not None:
+                found.put(program.own, known.files)
+        return found
+
+    def _commanded(self, pod: "_Pod", container: SimulatedContainer, command: tuple[str, ...]) -> Outcome | None:
+        """What a command does in a container; what it leaves in emptyDirs stays there."""
+        made = self._made(pod, containers_of(pod.view))
+        written = self._written.get(pod.view.uid, ())
+        for mounted, files in written:
+            made.put(mounted, files)
+        program = program_of(container, pod.view, self._objects, command)
+        there = made.seen_by(program.own)
+        known = program.outcome(program.scratch, there)
+        if known is not None and known.files != there:
+            new = {
+                path: text if text is not None and len(text) <= _MOST_CHARACTERS else None
+                for path, text in known.files.items()
+                if path not in there or there[path] != text
+            }
+            self._written[pod.view.uid] = (*written, (program.own, new))[-_MOST_COMMANDS:]
+            self._written.move_to_end(pod.view.uid)
+            if len(self._written) > _MOST_PODS:
+                self._written.popitem(last=False)
+        return known
 
     # -- exec and attach
 
@@ -224,8 +268,7 @@ class Inside:
                 known = None if lines is None else Outcome(0.0, 0, output=_spans(lines))
             else:
                 container = next(each for each in containers_of(pod.view) if each.name == name)
-                ran = program_of(container, pod.view, self._objects, command)
-                known = ran.outcome(ran.scratch)
+                known = self._commanded(pod, container, command)
             if known is None:
                 what = " ".join(command) or "attach"
                 hint = f"give an answer with the annotation {PREFIX}{EXEC}.{name}"
@@ -254,7 +297,7 @@ class Inside:
             await self._clock.sleep(at_s - passed_s)
             passed_s = at_s
             await console.write(text.encode("utf-8", "surrogateescape"), error=error)
-        while known.lasts_s == float("inf"):
+        while known.lasts_s == inf:
             await self._clock.sleep(3600.0)
         await self._clock.sleep(known.lasts_s - passed_s)
         return known.code

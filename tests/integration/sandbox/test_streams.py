@@ -32,6 +32,7 @@ def collected():
 def core(kcm_kubeconfig):
     with kubernetes.config.new_client_from_config(kcm_kubeconfig) as client:
         yield kubernetes.client.CoreV1Api(client)
+        client.rest_client.pool_manager.clear()
 
 
 @pytest.fixture
@@ -55,6 +56,17 @@ def pod(kcm_sandbox, kcm_namespace, core):
         return name
 
     return make
+
+
+def executed(core, namespace: str, pod: str, *command: str, container: str = "c") -> tuple[bytes, bytes, int]:
+    """What a command writes to its output and for errors, and its exit code."""
+    found = stream(
+        core.connect_get_namespaced_pod_exec, pod, namespace, command=list(command), container=container, binary=True,
+        stdout=True, stderr=True, stdin=False, tty=False, _preload_content=False,
+    )  # fmt: skip
+    found.run_forever(timeout=10)
+    found.close()
+    return found.read_stdout(), found.read_stderr(), found.returncode
 
 
 def test_logs_of_an_annotation(kcm_namespace, core, pod):
@@ -159,6 +171,8 @@ def test_logs_have_what_volumes_hold(kcm_namespace, core, pod):
     assert core.read_namespaced_pod_log(name, kcm_namespace) == (
         "blue\ncat: /v/none: No such file or directory\non a\n"
     )
+    core.patch_namespaced_config_map("settings", kcm_namespace, {"data": {"none": "new\n"}})
+    assert core.read_namespaced_pod_log(name, kcm_namespace) == "blue\nnew\non a\n"
 
 
 def test_files_of_volumes_are_read_by_commands(kcm_sandbox, kcm_namespace, core, pod):
@@ -166,13 +180,7 @@ def test_files_of_volumes_are_read_by_commands(kcm_sandbox, kcm_namespace, core,
     name = pod("a", more={"volumes": [{"name": "v", "secret": {"secretName": "s"}}]})
 
     def ran(*command: str) -> tuple[bytes, bytes, int]:
-        found = stream(
-            core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=list(command), binary=True,
-            stdout=True, stderr=True, stdin=False, tty=False, _preload_content=False,
-        )  # fmt: skip
-        found.run_forever(timeout=10)
-        found.close()
-        return found.read_stdout(), found.read_stderr(), found.returncode
+        return executed(core, kcm_namespace, name, *command)
 
     assert ran("cat", "/v/key") == (b"\0\xff", b"", 0)
     assert ran("cat", "/v/none") == (b"", b"cat: /v/none: No such file or directory\n", 1)
@@ -186,6 +194,24 @@ def test_files_of_volumes_are_read_by_commands(kcm_sandbox, kcm_namespace, core,
     assert user.extra["authentication.kubernetes.io/pod-name"] == [name]
     core.patch_namespaced_secret("s", kcm_namespace, {"stringData": {"key": "new"}})
     assert ran("cat", "/v/key") == (b"new", b"", 0)
+
+
+def test_containers_share_what_they_write_into_an_emptydir(kcm_sandbox, kcm_namespace, core, pod):
+    mounts = [{"name": "v", "mountPath": "/w"}]
+    more = {
+        "volumes": [{"name": "v", "emptyDir": {}}],
+        "initContainers": [
+            {"name": "i", "image": "i", "command": ["sh", "-c", "echo hi > /w/page"], "volumeMounts": mounts}
+        ],
+    }
+    script = "cat /v/page; echo a > /v/now; sleep 60; echo b >> /v/now; sleep 3600"
+    name = pod("a", ("sh", "-c", script), ("c", "d"), more=more)
+    assert core.read_namespaced_pod_log(name, kcm_namespace, container="d") == "hi\n"
+    assert executed(core, kcm_namespace, name, "cat", "/v/now", container="d") == (b"a\n", b"", 0)
+    kcm_sandbox.advance(120, patience=0.01)
+    assert executed(core, kcm_namespace, name, "cat", "/v/now", container="d") == (b"a\nb\n", b"", 0)
+    assert executed(core, kcm_namespace, name, "sh", "-c", "echo mine > /v/now") == (b"", b"", 0)
+    assert executed(core, kcm_namespace, name, "cat", "/v/now", container="d") == (b"mine\n", b"", 0)
 
 
 class Upgraded:

@@ -641,6 +641,42 @@ def test_a_command_finds_what_it_has_waited_for(play):
     play(test)
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("", "missing value for PART"),
+        ("/tmp", "error SubPath `a//tmp` must not be an absolute path"),
+        ("..", "unable to provision SubPath `a/..`: must not contain '..'"),
+    ],
+)
+def test_a_part_of_a_volume_that_cannot_be_mounted(play, value, message):
+    async def test(world):
+        container = {"name": "c", "image": "i", "env": [{"name": "PART", "value": value}]}
+        expression = "$(PART)" if value == "/tmp" else "a/$(PART)"
+        container["volumeMounts"] = [{"name": "v", "mountPath": "/v", "subPathExpr": expression}]
+        await world.pod("a", {"containers": [container], "volumes": [{"name": "v", "emptyDir": {}}]})
+        await world.wait(5)
+        reason = {"reason": "CreateContainerConfigError", "message": message.replace("a//tmp", "/tmp")}
+        assert waiting(await world.status("a")) == reason
+
+    play(test, 1)
+
+
+def test_a_command_finds_what_init_containers_have_left(play):
+    async def test(world):
+        init = {"name": "i", "image": "i", "command": ["sh", "-c", "mkdir -p /w/d; echo x > /w/d/x"]}
+        init["volumeMounts"] = [{"name": "v", "mountPath": "/w"}]
+        container = {"name": "c", "image": "i", "command": ["sh", "-c", "[ -s /d/x ] && exit 3; exit 4"]}
+        container["volumeMounts"] = [{"name": "v", "mountPath": "/d", "subPath": "d"}]
+        spec = {"initContainers": [init], "containers": [container], "volumes": [{"name": "v", "emptyDir": {}}]}
+        await world.pod("a", {**spec, "restartPolicy": "Never"})
+        await world.wait(5)
+        (ended,) = (await world.status("a"))["containerStatuses"]
+        assert ended["state"]["terminated"]["exitCode"] == 3
+
+    play(test)
+
+
 def test_an_image_that_cannot_be_pulled_backs_off(play):
     async def run(world: World) -> None:
         world.cluster.nodes.fail_image("*/broken:*")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.machinery import codec
+from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
 from kcm_cli.sandbox.nodes.environment import known_env
 from kcm_cli.sandbox.nodes.script import program_of
 from kcm_cli.sandbox.nodes.volumes import Unseen, Volumes
@@ -130,10 +131,10 @@ def test_variables() -> None:
     from_ = [{"prefix": "S_", "configMapRef": {"name": "settings"}}, {"secretRef": {"name": "none", "optional": True}}]
     pod = pod_of([], [], env=env, envFrom=from_, resources={"requests": {"cpu": "0.25"}})
     assert known_env(pod.spec.containers[0], pod, Objects()) == {
-        "HOSTNAME": "web-0", "S_color": "blue", "S_size": "XL", "USER": "me", "HELLO": "hello me", "IP": "10.0.0.7",
+        "S_color": "blue", "S_size": "XL", "USER": "me", "HELLO": "hello me", "IP": "10.0.0.7",
         "CPU": "250",
     }  # fmt: skip
-    assert known_env(pod.spec.containers[0], pod, None).keys() == {"HOSTNAME", "HELLO", "IP"}
+    assert known_env(pod.spec.containers[0], pod, None).keys() == {"HELLO", "IP"}
 
 
 SETTINGS = [{"name": "v", "configMap": {"name": "settings"}}]
@@ -165,12 +166,48 @@ def test_scripts_that_read(script: str, output: str, code: int) -> None:
     )
     pod = pod_of(SETTINGS, [{"name": "v", "mountPath": "/v"}], command=command, env=env)
     program = program_of(pod.spec.containers[0], pod, Objects())
-    known = program.outcome(program.scratch)
+    known = program.outcome(program.scratch, {})
     assert known is not None
     assert ("".join(f"!{each.text}" if each.error else each.text for each in known.output), known.code) == (
         output,
         code,
     )
+
+
+def test_emptydirs() -> None:
+    mounts = [{"name": "v", "mountPath": "/v/"}, {"name": "v", "mountPath": "/part", "subPathExpr": "$(NAME)/b"}]
+    script = (
+        "mkdir -p /part/d; echo x > /part/d/f; [ -d /part/d ] && [ -d /v/web-0/b ] && [ -e /v ] && [ ! -d /v/c ] "
+        "|| exit 1; ls /part; cat /part; cat /part/none"
+    )
+    env = [{"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]
+    pod = pod_of([{"name": "v", "emptyDir": {}}], mounts, command=["sh", "-c", script], env=env)
+    program = program_of(pod.spec.containers[0], pod, Objects())
+    made = EmptyDirs()
+    known = program.outcome(program.scratch, made.seen_by(program.own))
+    assert known is not None
+    assert [each.text for each in known.output] == [
+        "d\n", "cat: /part: Is a directory\n", "cat: /part/none: No such file or directory\n",
+    ]  # fmt: skip
+    made.put(program.own, known.files)
+    again = program_of(
+        pod.spec.containers[0], pod, Objects(), ("sh", "-c", "cat /v/web-0/b/d/f; ls /v; ls /v/web-0/b/d")
+    )
+    known = again.outcome(again.scratch, made.seen_by(again.own))
+    assert known is not None
+    assert [each.text for each in known.output] == ["x\n", "web-0\n", "f\n"]
+
+
+def test_what_comes_later_and_what_repeats() -> None:
+    script = "echo a > /v/f; touch /v/g; while true; do echo b >> /v/f; sleep 10; done"
+    pod = pod_of([{"name": "v", "emptyDir": {}}], [{"name": "v", "mountPath": "/v"}], command=["sh", "-c", script])
+    program = program_of(pod.spec.containers[0], pod, Objects())
+    known = program.outcome(program.scratch, {})
+    assert known is not None and known.files == {"/v/f": None, "/v/g": ""}
+    known = program_of(pod.spec.containers[0], pod, None, ("sh", "-c", "touch /v/a; sleep 5; touch /v/b")).outcome(
+        ("/v",), {}, 3.0
+    )
+    assert known is not None and known.files == {"/v/a": ""}
 
 
 @pytest.mark.parametrize(
@@ -180,7 +217,7 @@ def test_scripts_that_read(script: str, output: str, code: int) -> None:
 def test_what_nobody_can_say(script: str) -> None:
     pod = pod_of(SETTINGS, [{"name": "v", "mountPath": "/v"}], command=["sh", "-c", script])
     program = program_of(pod.spec.containers[0], pod, Objects())
-    assert program.outcome(program.scratch) is None
+    assert program.outcome(program.scratch, {}) is None
 
 
 def test_output_is_bounded() -> None:
@@ -188,4 +225,4 @@ def test_output_is_bounded() -> None:
         {"name": "LONG", "value": "x" * 10000}
     ])  # fmt: skip
     program = program_of(pod.spec.containers[0], pod, Objects())
-    assert program.outcome(program.scratch) is None
+    assert program.outcome(program.scratch, {}) is None

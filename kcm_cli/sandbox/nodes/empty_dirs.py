@@ -1,0 +1,50 @@
+"""What the containers of a pod leave for each other in its emptyDirs.
+
+upstream: pkg/volume/emptydir/empty_dir.go
+"""
+
+from collections.abc import Iterator, Mapping
+
+from kcm_cli.sandbox.nodes.programs import Files
+
+Mounted = Mapping[str, tuple[str, str]]
+"""Folders of a container, each with its emptyDir and the path there, which begins with ``/`` or is empty."""
+
+
+class EmptyDirs:
+    """The emptyDirs of one pod, by their names."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, dict[str, str | None]] = {}
+
+    def put(self, mounted: Mounted, files: Files) -> None:
+        """A container has made these, by their paths there."""
+        for folder, (volume, inside) in mounted.items():
+            known = self._volume(volume, inside)
+            known.update((f"{inside}{path[len(folder) :]}", files[path]) for path in _below(folder, files))
+
+    def seen_by(self, mounted: Mounted) -> dict[str, str | None]:
+        """All that there is, by the paths in a container."""
+        for volume, inside in mounted.values():
+            self._volume(volume, inside)
+        return {
+            f"{folder}{path[len(inside) :]}": text
+            for folder, (volume, inside) in mounted.items()
+            for path, text in self._made[volume].items()
+            if path.startswith(f"{inside}/")
+        }
+
+    def _volume(self, name: str, inside: str) -> dict[str, str | None]:
+        """A volume, in which there is the folder that is mounted."""
+        known = self._made.setdefault(name, {})
+        at = inside.find("/", 1) if inside else -1
+        while at > 0:
+            known.setdefault(inside[: at + 1], "")
+            at = inside.find("/", at + 1)
+        if inside:
+            known.setdefault(f"{inside}/", "")
+        return known
+
+
+def _below(folder: str, files: Files) -> Iterator[str]:
+    return (path for path in files if path.startswith(f"{folder}/"))
