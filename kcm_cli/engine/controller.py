@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine.context import ControllerContext, Runnable
@@ -115,6 +115,13 @@ class Owns:
     expected: bool = True
 
 
+class ConcurrentSyncs(Protocol):
+    """Options of a controller that say how many keys are synced at a time."""
+
+    @property
+    def concurrent_syncs(self) -> int: ...
+
+
 Limiter = Callable[[ControllerContext], RetryLimiter]
 
 
@@ -124,9 +131,9 @@ class Queue:
 
     name: as metrics show it. reconciles: a kind whose every change queues its own key, or a Watch for fewer or others.
     sync: (controller, key), raises what is to be tried again, returns seconds after which to look again. workers: how
-    many keys at a time. retries: after so many failures a key is given up until it changes; None for never. limiter:
-    its back-off, if not the usual one. measured: whether /metrics shows it. part: the part of what ``Controller.make``
-    has made that sync and mappers are methods of, if not the whole.
+    many keys at a time, or the options that say so. retries: after so many failures a key is given up until it changes;
+    None for never. limiter: its back-off, if not the usual one. measured: whether /metrics shows it. part: the part of
+    what ``Controller.make`` has made that sync and mappers are methods of, if not the whole.
     writes: kinds that it writes and plans on: a key is synced again when caches show its own writes to these
     (``own_writes``). stale_gate: where this upstream gate is off the verbs of ``without_gate`` are not waited for.
     skipped: (controller, group, resource), called for each sync that is put off.
@@ -138,7 +145,7 @@ class Queue:
     sync: Callable[[Any, str], Awaitable[float | None]]
     owns: tuple[Owns, ...] = ()
     watches: tuple[Watch, ...] = ()
-    workers: int | Callable[[ControllerContext], int] = 1
+    workers: int | type[ConcurrentSyncs] = 1
     retries: int | None = None
     limiter: Limiter | None = None
     measured: bool = True
@@ -362,7 +369,9 @@ class _Running:
         await Together((*workers, *passes)).run()
 
     def _worker(self, declared: Queue, queue: WorkQueue, own: OwnWrites | None) -> Runnable:
-        count = declared.workers(self.context) if callable(declared.workers) else declared.workers
+        count = declared.workers
+        if not isinstance(count, int):
+            count = self.context.config(count).concurrent_syncs
         return Worker(
             controller=self.context.name,
             queue=queue,

@@ -183,7 +183,7 @@ CONTROLLER = Controller(
         Watch(CRON_JOBS, own_key, updated=CronJobController.updated),
         watches=(Watch(JOBS, CronJobController.owner_of, updated=CronJobController.owners_of),),
         sync=CronJobController.sync,
-        workers=lambda context: context.config(CronJobConfig).concurrent_syncs,
+        workers=CronJobConfig,
         writes=(JOBS, CRON_JOBS),
     ),
 )

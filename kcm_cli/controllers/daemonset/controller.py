@@ -255,10 +255,6 @@ def _backoff_key(daemon_set: DaemonSet, node: str) -> str:
     return f"{daemon_set.uid}/{daemon_set.status.observed_generation}/{node}"
 
 
-def _workers(context: ControllerContext) -> int:
-    return context.config(DaemonSetConfig).concurrent_syncs
-
-
 CONTROLLER = Controller(
     DaemonSetController,
     (
@@ -270,7 +266,7 @@ CONTROLLER = Controller(
                 Owns(CONTROLLER_REVISIONS, selector=_selector, expected=False),
             ),
             sync=DaemonSetController.sync,
-            workers=_workers,
+            workers=DaemonSetConfig,
             writes=(DAEMON_SETS, PODS, CONTROLLER_REVISIONS),
             stale_gate="StaleControllerConsistencyDaemonSet",
             skipped=DaemonSetController.skipped,
@@ -281,7 +277,7 @@ CONTROLLER = Controller(
                 NODES, added=own_key, updated=DaemonSetController.node_updated, deleted=DaemonSetController.node_deleted
             ),
             sync=DaemonSetController.sync_node,
-            workers=_workers,
+            workers=DaemonSetConfig,
         ),
     ),
     passes=(Periodic(DaemonSetController.collect, pause_s=lambda controller: COLLECT_PERIOD_S, delayed=True),),

@@ -143,7 +143,7 @@ CONTROLLER = Controller(
         watches=(Watch(PODS, deleted=DeploymentController.owner_of_last_pod),),
         sync=DeploymentController.sync,
         writes=(DEPLOYMENTS, REPLICA_SETS),
-        workers=lambda context: context.config(DeploymentConfig).concurrent_syncs,
+        workers=DeploymentConfig,
         retries=MAX_RETRIES,
     ),
 )

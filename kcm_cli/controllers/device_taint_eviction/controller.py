@@ -283,6 +283,6 @@ CONTROLLER = Controller(
             ),
         ),
         sync=DeviceTaintEvictionController.sync,
-        workers=lambda context: context.config(DeviceTaintEvictionConfig).concurrent_syncs,
+        workers=DeviceTaintEvictionConfig,
     ),
 )

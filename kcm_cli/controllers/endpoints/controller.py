@@ -96,7 +96,7 @@ CONTROLLER = Controller(
             Watch(ENDPOINTS, deleted=own_key),
         ),
         sync=EndpointsController.sync,
-        workers=lambda context: context.config(EndpointsConfig).concurrent_syncs,
+        workers=EndpointsConfig,
         retries=MAX_RETRIES,
         writes=(ENDPOINTS,),
     ),

@@ -173,7 +173,7 @@ CONTROLLER = Controller(
                 slices(lambda context: max(MIN_CHANGE_DELAY_S, _batch_s(context)), attrgetter("tracker")),
             ),
             sync=EndpointSliceController.sync,
-            workers=lambda context: context.config(EndpointSliceConfig).concurrent_syncs,
+            workers=EndpointSliceConfig,
             retries=MAX_RETRIES,
             limiter=lambda context: RetryLimiter(base_s=1.0, maximum_s=1000.0),
             writes=(ENDPOINT_SLICES,),

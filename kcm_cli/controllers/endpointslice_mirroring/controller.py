@@ -114,7 +114,7 @@ CONTROLLER = Controller(
             ),
         ),
         sync=MirroringController.sync,
-        workers=lambda context: context.config(EndpointSliceMirroringConfig).concurrent_syncs,
+        workers=EndpointSliceMirroringConfig,
         retries=MAX_RETRIES,
         limiter=lambda context: RetryLimiter(base_s=1.0, maximum_s=100.0),
         writes=(ENDPOINT_SLICES,),

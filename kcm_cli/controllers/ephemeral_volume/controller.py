@@ -73,6 +73,6 @@ CONTROLLER = Controller(
         Watch(PODS, added=only(has_ephemeral_volumes)),
         watches=(Watch(PERSISTENT_VOLUME_CLAIMS, deleted=EphemeralVolumeController.users_of),),
         sync=EphemeralVolumeController.sync,
-        workers=lambda context: context.config(EphemeralVolumeConfig).concurrent_syncs,
+        workers=EphemeralVolumeConfig,
     ),
 )

@@ -341,15 +341,11 @@ class NotMapped(Pending):
     """An object or an owner is of a kind that is not served."""
 
 
-def _workers(context: ControllerContext) -> int:
-    return context.config(GarbageCollectorConfig).concurrent_syncs
-
-
 CONTROLLER = Controller(
     GarbageCollector,
     (
-        Queue("garbage_collector_attempt_to_delete", sync=GarbageCollector.try_delete, workers=_workers),
-        Queue("garbage_collector_attempt_to_orphan", sync=GarbageCollector.try_orphan, workers=_workers),
+        Queue("garbage_collector_attempt_to_delete", sync=GarbageCollector.try_delete, workers=GarbageCollectorConfig),
+        Queue("garbage_collector_attempt_to_orphan", sync=GarbageCollector.try_orphan, workers=GarbageCollectorConfig),
     ),
     beside=lambda collector: (collector.changes, collector.discovery),
     prepare=lambda collector: collector.complete(SYNC_TIMEOUT_S),

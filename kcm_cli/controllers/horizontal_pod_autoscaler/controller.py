@@ -215,7 +215,7 @@ CONTROLLER = Controller(
         "horizontalpodautoscaler",
         Watch(HORIZONTAL_POD_AUTOSCALERS, changed=AutoscalerController.changed, deleted=AutoscalerController.deleted),
         sync=AutoscalerController.sync,
-        workers=lambda context: context.config(HorizontalPodAutoscalerConfig).concurrent_syncs,
+        workers=HorizontalPodAutoscalerConfig,
         limiter=lambda context: Interval(context.config(HorizontalPodAutoscalerConfig).sync_period_s),
         writes=(HORIZONTAL_POD_AUTOSCALERS,),
     ),

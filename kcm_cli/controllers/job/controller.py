@@ -285,10 +285,6 @@ def _raise_first(outcome: Outcome) -> None:
             raise failure.error
 
 
-def _workers(context: ControllerContext) -> int:
-    return context.config(JobConfig).concurrent_syncs
-
-
 CONTROLLER = Controller(
     JobController,
     (
@@ -314,14 +310,14 @@ CONTROLLER = Controller(
             stale_gate="StaleControllerConsistencyJob",
             without_gate=frozenset((CREATE,)),
             skipped=JobController.skipped,
-            workers=_workers,
+            workers=JobConfig,
             limiter=_limiter,
         ),
         Queue(
             "job_orphan_pod",
             watches=(Watch(JOBS, updated=Orphans.pods_of_finished, deleted=Orphans.pods_of),),
             sync=Orphans.sync,
-            workers=_workers,
+            workers=JobConfig,
             limiter=_limiter,
             part=attrgetter("orphans"),
         ),

@@ -108,7 +108,7 @@ CONTROLLER = Controller(
         "namespace",
         Watch(NAMESPACES, changed=NamespaceController.deleting),
         sync=NamespaceController.sync,
-        workers=lambda context: context.config(NamespaceConfig).concurrent_syncs,
+        workers=NamespaceConfig,
         limiter=lambda context: RetryLimiter(maximum_s=LONGEST_RETRY_S),
     ),
     passes=(Periodic(NamespaceController.resync, pause_s=lambda controller: controller.sync_period_s, delayed=True),),

@@ -45,7 +45,7 @@ CONTROLLER = Controller(
         Watch(REPLICA_SETS, own_key, deleted=ReplicaController.deleted),
         owns=(Owns(PODS, selector=selector_of, updated=ReplicaController.pod_updated),),
         sync=ReplicaController.sync,
-        workers=lambda context: context.config(ReplicaSetConfig).concurrent_syncs,
+        workers=ReplicaSetConfig,
         writes=(REPLICA_SETS, PODS),
         stale_gate="StaleControllerConsistencyReplicaSet",
         skipped=lambda controller, group, resource: controller.skipped(group, resource),

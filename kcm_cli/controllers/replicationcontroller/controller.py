@@ -29,7 +29,7 @@ CONTROLLER = Controller(
         Watch(REPLICATION_CONTROLLERS, own_key, deleted=ReplicaController.deleted),
         owns=(Owns(PODS, selector=selector_of, updated=ReplicaController.pod_updated),),
         sync=ReplicaController.sync,
-        workers=lambda context: context.config(ReplicationControllerConfig).concurrent_syncs,
+        workers=ReplicationControllerConfig,
         writes=(REPLICATION_CONTROLLERS, PODS),
     ),
 )

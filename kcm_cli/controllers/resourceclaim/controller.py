@@ -188,7 +188,7 @@ CONTROLLER = Controller(
             ),
         ),
         sync=ResourceClaimController.sync,
-        workers=lambda context: context.config(ResourceClaimConfig).concurrent_syncs,
+        workers=ResourceClaimConfig,
         writes=(PODS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, POD_GROUPS),
     ),
 )

@@ -234,10 +234,6 @@ def _is_other(old: ResourceQuota, new: ResourceQuota) -> bool:
     return old.spec != new.spec or new.status.used is None
 
 
-def _workers(context: ControllerContext) -> int:
-    return context.config(ResourceQuotaConfig).concurrent_syncs
-
-
 CONTROLLER = Controller(
     ResourceQuotaController,
     (
@@ -250,7 +246,7 @@ CONTROLLER = Controller(
                 deleted=ResourceQuotaController.deleted,
             ),
             sync=ResourceQuotaController.sync,
-            workers=_workers,
+            workers=ResourceQuotaConfig,
             writes=(RESOURCE_QUOTAS,),
         ),
         Queue(
@@ -261,7 +257,7 @@ CONTROLLER = Controller(
                 updated=ResourceQuotaController.updated_urgent,
             ),
             sync=ResourceQuotaController.sync,
-            workers=_workers,
+            workers=ResourceQuotaConfig,
             writes=(RESOURCE_QUOTAS,),
         ),
         Queue("resource_quota_controller_resource_changes", sync=ResourceQuotaController.replenish),

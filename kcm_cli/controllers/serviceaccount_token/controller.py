@@ -157,10 +157,6 @@ def _key(*parts: str) -> str:
     return codec.encode(parts).decode()
 
 
-def _workers(context: ControllerContext) -> int:
-    return context.config(ServiceAccountTokenConfig).concurrent_syncs
-
-
 CONTROLLER = Controller(
     TokenController,
     (
@@ -168,14 +164,14 @@ CONTROLLER = Controller(
             QUEUE,
             Watch(SERVICE_ACCOUNTS, TokenController.account_key),
             sync=TokenController.sync_account,
-            workers=_workers,
+            workers=ServiceAccountTokenConfig,
             retries=MAX_RETRIES,
         ),
         Queue(
             QUEUE,
             Watch(SECRETS, TokenController.secret_key, scope=Scope(field_selector=f"type={plan.TYPE}")),
             sync=TokenController.sync_secret,
-            workers=_workers,
+            workers=ServiceAccountTokenConfig,
             retries=MAX_RETRIES,
         ),
     ),

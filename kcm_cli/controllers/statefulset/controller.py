@@ -192,7 +192,7 @@ CONTROLLER = Controller(
         STATEFUL_SETS,
         owns=(Owns(PODS, selector=_selector, updated=StatefulSetController.pod_updated),),
         sync=StatefulSetController.sync,
-        workers=lambda context: context.config(StatefulSetConfig).concurrent_syncs,
+        workers=StatefulSetConfig,
         writes=(STATEFUL_SETS, PODS, PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),
         stale_gate="StaleControllerConsistencyStatefulSet",
         without_gate=frozenset((CREATE, UPDATE)),

@@ -51,6 +51,6 @@ CONTROLLER = Controller(
         "ttl_jobs_to_delete",
         Watch(JOBS, changed=only(expires)),
         sync=TTLAfterFinishedController.sync,
-        workers=lambda context: context.config(TTLAfterFinishedConfig).concurrent_syncs,
+        workers=TTLAfterFinishedConfig,
     ),
 )

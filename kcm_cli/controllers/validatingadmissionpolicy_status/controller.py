@@ -97,6 +97,6 @@ CONTROLLER = Controller(
         NAME,
         Watch(VALIDATING_ADMISSION_POLICIES, changed=only(lambda policy: not _is_checked(policy))),
         sync=PolicyStatusController.sync,
-        workers=lambda context: context.config(ValidatingAdmissionPolicyStatusConfig).concurrent_syncs,
+        workers=ValidatingAdmissionPolicyStatusConfig,
     ),
 )

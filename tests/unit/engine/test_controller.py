@@ -46,6 +46,13 @@ class Recorder:
     def event(self, *args: object, **more: object) -> None: ...
 
 
+@dataclass(frozen=True)
+class Three:
+    """Options of a controller."""
+
+    concurrent_syncs: int = 3
+
+
 @dataclass
 class Made:
     """What the declarations below make: keeps the keys that were synced and the passes, with their times."""
@@ -110,7 +117,7 @@ def play(certificates: Certificates) -> Play:
         informers, tasks = Informers(client, clock, rng, in_process=True), Tasks(_crashed)
         context = ControllerContext(
             name="c",
-            common=Common(clock=clock, rng=rng, gates=Gates(), configs={}),
+            common=Common(clock=clock, rng=rng, gates=Gates(), configs={Three: Three()}),
             client=Door(client, "c"),
             informers=informers,
             recorder=Recorder(),
@@ -285,6 +292,27 @@ def test_workers_and_passes_wait_for_all_caches_and_preparing_for_none(play: Pla
         assert len(one.made.passed) == 2
 
     play(controller, story)
+
+
+@pytest.mark.parametrize(("workers", "most"), [(1, 1), (2, 2), (Three, 3)])
+def test_so_many_keys_are_synced_at_a_time(play: Play, workers: int | type[Three], most: int) -> None:
+    going, counts = 0, []
+
+    async def slow(made: Made, key: str) -> None:
+        nonlocal going
+        going += 1
+        counts.append(going)
+        await asyncio.sleep(1)
+        going -= 1
+
+    async def story(one: Story) -> None:
+        for number in range(4):
+            await one.create(CONFIG_MAPS, f"m{number}")
+        await started(one)
+        await asyncio.sleep(10)
+        assert (len(counts) >= 4, max(counts)) == (True, most)
+
+    play(of(Queue("q", CONFIG_MAPS, sync=slow, workers=workers)), story)
 
 
 def test_a_delayed_pass_begins_with_a_pause(play: Play) -> None:
