@@ -110,7 +110,7 @@ class Dependents(Generic[Owner, Child]):
             self._orphan(new)
 
     def _deleted(self, child: Child) -> None:
-        owner = living_owner(self._kind, self._owners, child)
+        owner = _resolve(self._kind, self._owners, child, controller_of(child))
         if owner is not None:
             if self._expectations is not None:
                 self._expectations.deletion_observed(owner.key, child.key)

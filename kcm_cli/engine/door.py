@@ -109,22 +109,17 @@ class Door(Client):
 
 def write_of(controller: str, request: Request) -> Write:
     """What a request writes, by its method and path."""
-    group, parts = _group(request.path)
-    namespace = ""
-    if len(parts) > 2 and parts[0] == "namespaces" and parts[2] not in _PARTS_OF_NAMESPACES:
-        namespace, parts = parts[1], parts[2:]
-    resource, name, subresource = [*parts, "", "", ""][:3]
-    verb = _VERBS.get(request.method, request.method.lower())
+    parts = request.path.strip("/").split("/") + [""] * 6
+    group, at, namespace = ("", 2, "") if parts[0] == "api" else (parts[1], 3, "")
+    if parts[at] == "namespaces" and parts[at + 2] and parts[at + 2] not in _PARTS_OF_NAMESPACES:
+        namespace, at = parts[at + 1], at + 2
+    resource, name, subresource = parts[at : at + 3]
+    verb = _VERBS.get(request.method) or request.method.lower()
     if verb == "delete" and not name:
         verb = "deletecollection"
-    path = f"{resource}/{subresource}" if subresource else resource
-    return Write(controller, verb, group, path, namespace, name, request)
-
-
-def _group(path: str) -> tuple[str, list[str]]:
-    """The API group of a path, and what stands behind the version."""
-    parts = path.strip("/").split("/")
-    return ("", parts[2:]) if parts[0] == "api" else (parts[1] if len(parts) > 1 else "", parts[3:])
+    if subresource:
+        resource = f"{resource}/{subresource}"
+    return Write(controller, verb, group, resource, namespace, name, request)
 
 
 def count_writes(registry: Registry) -> Callable[[Write], None]:

@@ -121,7 +121,11 @@ class Store(Generic[T]):
         old = self._objects.get(key)
         self._objects[key] = obj
         for name, func in self._funcs.items():
-            index, values = self._indexes[name], self._values(name, func, obj)
+            index = self._indexes[name]
+            try:  # as in _values, which costs a call for each index
+                values = tuple(func(obj))
+            except Exception as error:  # noqa: BLE001  # one object must not keep the others out of the store
+                values = self._not_filed(name, obj, error)
             if old is not None and self._values(name, func, old) != values:
                 self._unindex(name, key, old)
             for value in values:
@@ -141,15 +145,17 @@ class Store(Generic[T]):
                 self._unindex(name, key, old)
         return old
 
-    def _values(self, name: str, func: IndexFunc[T], obj: T) -> Iterable[str]:
+    def _values(self, name: str, func: IndexFunc[T], obj: T) -> tuple[str, ...]:
         """Under which values to file; under none an object that the index cannot be made for."""
         try:
-            values = func(obj)
-            return values if type(values) is tuple else tuple(values)
-        except Exception as error:  # one object must not keep the others out of the store
-            fields = {"index": name, "object": obj.key, "err": str(error)}
-            log.error("Index function failed, the object is not filed", extra={"fields": fields}, exc_info=error)
-            return ()
+            return tuple(func(obj))
+        except Exception as error:  # noqa: BLE001  # as above
+            return self._not_filed(name, obj, error)
+
+    def _not_filed(self, name: str, obj: T, error: Exception) -> tuple[str, ...]:
+        fields = {"index": name, "object": obj.key, "err": str(error)}
+        log.error("Index function failed, the object is not filed", extra={"fields": fields}, exc_info=error)
+        return ()
 
     def _file(self, name: str, key: str, obj: T) -> None:
         for value in self._values(name, self._funcs[name], obj):

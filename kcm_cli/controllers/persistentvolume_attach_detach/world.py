@@ -47,7 +47,8 @@ FLEX = "FlexVolumes that pods describe"
 
 
 def _describes_flex(pod: Pod) -> tuple[str, ...]:
-    return ("",) if any(volume.flex_volume is not None for volume in pod.spec.volumes) else ()
+    volumes = pod.spec.volumes
+    return ("",) if volumes and any(volume.flex_volume is not None for volume in volumes) else ()
 
 
 class World:
