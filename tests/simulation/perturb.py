@@ -117,6 +117,7 @@ class Play:
         self._counts: Counter[tuple[str, str, str, str]] = Counter()
         self._quiet = False
         self._settled_at = 0
+        self._sees_at = 0.0
         self._managers: list[asyncio.Task[None]] = []
         self._base = snapshots.take(world.server.store)
 
@@ -137,6 +138,7 @@ class Play:
             if wrong := await self._settled():
                 return wrong
         await world.clock.sleep(STEP_S)
+        await world.clock.sleep(max(0.0, self._sees_at + STEP_S - world.clock.monotonic()))
         self._quiet = True
         await world.clock.sleep(QUIET_S)
         self.run.states.append(self._state())
@@ -255,6 +257,7 @@ class Play:
 
     def _stale(self, kind: str, revision: int) -> None:
         fault = Fault("stale", user_agent="kcm/*", revision=revision, for_s=BLIND_S[kind])
+        self._sees_at = self._world.clock.monotonic() + BLIND_S[kind]
         self._world.server.api.faults.add(fault)
 
     async def _touch(self, write: Write) -> None:

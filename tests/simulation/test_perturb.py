@@ -1,10 +1,14 @@
 """A few of the points of ``make perturb``: kcm's own controllers stand what goes wrong at their writes."""
 
+import asyncio
+
 import pytest
 
 from kcm_cli.manager.controller_map import CONTROLLERS
 from tests.simulation.perturb import KINDS, Point, Run, explained_of, placeless, play, points_of, reference_of
 from tests.simulation.stories import STORIES, UNTOLD
+from tests.simulation.stories.workloads import selected
+from tests.simulation.world import World, simulate
 
 STORY = "replicationcontroller"
 CHEAP = ("tokens", "mirrored-endpoints")
@@ -65,3 +69,18 @@ def test_where_pods_run_does_not_matter() -> None:
         {"endpoints": [{"addresses": [address], "targetRef": {"kind": "Pod", "name": address}}]} for address in "ab"
     ]
     assert placeless(slices[0]) == placeless(slices[1])
+
+
+def test_what_was_killed_sends_nothing_while_it_ends() -> None:
+    """Its controllers end one after the other, and see what the next manager does."""
+
+    async def story(world: World) -> tuple[int, BaseException | None]:
+        manager = world.manager()
+        await world.clock.sleep(5)
+        manager.cancel()
+        doc = {"metadata": {"name": "web"}, "spec": selected("web", replicas=2)}
+        await world.create("apps/v1/replicasets", {"apiVersion": "apps/v1", "kind": "ReplicaSet", **doc})
+        await asyncio.wait([manager])
+        return len(world.objects("v1/pods")), None if manager.cancelled() else manager.exception()
+
+    assert simulate(1, story) == (0, None)

@@ -7,7 +7,7 @@ server's own store.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from typing import TypeVar
@@ -30,7 +30,7 @@ from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.manager.selection import choose
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.transport import Transport
+from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
@@ -60,6 +60,29 @@ class _Clients:
 
     def client(self, name: str) -> Client:
         return Client(self._transport, limiter=Unlimited(), user_agent=f"kcm/{name}", clock=self._clock)
+
+
+class _UntilKilled:
+    """The transport of a manager, which sends nothing once its task is cancelled, however long that takes to end."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.task: asyncio.Task[None] | None = None
+
+    async def send(self, request: Request) -> Response:
+        self._check()
+        return await self._transport.send(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        self._check()
+        return self._transport.stream(request)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    def _check(self) -> None:
+        if self.task is not None and self.task.cancelling():
+            raise Unreachable("the manager was killed")
 
 
 class World:
@@ -106,7 +129,8 @@ class World:
         self.server.api.faults.clear()
         for fault in faults:
             self.server.api.faults.add(replace(fault, user_agent="kcm/*", seed=rng.getrandbits(32)))
-        clients = _Clients(through(self.server.transport()), self.clock)
+        transport = _UntilKilled(through(self.server.transport()))
+        clients = _Clients(transport, self.clock)
         config = _config(flags)
         names = {d.name for d in CONTROLLERS if not only or {d.name, d.alias} & {*only}}
         chosen = choose(CONTROLLERS, names, config.gates, served)
@@ -124,7 +148,8 @@ class World:
             ),
             interceptor=interceptor,
         )
-        return asyncio.ensure_future(run_controllers(context, asyncio.Event()))
+        transport.task = asyncio.ensure_future(run_controllers(context, asyncio.Event()))
+        return transport.task
 
     # -- what a user does
 
