@@ -55,8 +55,8 @@ START_S, STEP_S, BETWEEN_S, LIMIT_S, QUIET_S = 5.0, 120.0, 15.0, 1800.0, 600.0
 TIMES, MORE = 2, 4
 """Nothing is written more than twice as often as without and four times, nor tried in vain for ever."""
 _TOUCHED = "perturb.kcm.dev/touched"
-_ANY_WILL_DO = frozenset({_TOUCHED, "podCIDR", "podCIDRs", "images"})
-"""What may be any: which range of addresses a node has, and which images, since any pod may run there."""
+_ANY_WILL_DO = frozenset({_TOUCHED, "podCIDR", "podCIDRs", "images", "volumesInUse", "volumesAttached"})
+"""What may be any: which range of addresses a node has, and whose images and volumes, since any pod may run there."""
 _LEFT_OUT = ("events", "leases")
 _UNCOMPARED = frozenset({"events", "leases", "podmetrics", "ipaddresses"})
 

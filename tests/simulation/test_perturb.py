@@ -62,7 +62,8 @@ def test_what_goes_wrong_is_seen(reference: Run) -> None:
 def test_where_pods_run_does_not_matter() -> None:
     """Nodes have the images of those that ran there, and Endpoints the addresses that they had."""
     node, other = (
-        {"spec": {"podCIDR": cidr}, "status": {"images": images}} for cidr, images in (("a", ["v1"]), ("b", []))
+        {"spec": {"podCIDR": cidr}, "status": {"images": images, "volumesInUse": images}}
+        for cidr, images in (("a", ["v1"]), ("b", []))
     )
     assert placeless(node) == placeless(other) == {"spec": {}, "status": {}}
     slices = [
