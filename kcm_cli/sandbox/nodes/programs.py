@@ -80,12 +80,20 @@ class _Ended(Exception):
 
 
 def expand(text: str, env: Mapping[str, str]) -> str:
-    """``$(NAME)`` replaced as in a container's command and args; unknown names stay, ``$$`` is a dollar."""
+    """``$(NAME)`` replaced as in a container's command and args; unknown names stay, ``$$`` is a dollar.
+
+    What would become longer than ``MOST_OUTPUT`` stays as it is.
+    """
+    length = 0
 
     def value(match: re.Match[str]) -> str:
-        return "$" if match[0] == "$$" else env.get(match[1], match[0])
+        nonlocal length
+        found = "$" if match[0] == "$$" else env.get(match[1], match[0])
+        length += len(found)
+        return found if length <= MOST_OUTPUT else ""
 
-    return _REFERENCE.sub(value, text)
+    expanded = _REFERENCE.sub(value, text)
+    return expanded if length <= MOST_OUTPUT else text
 
 
 def references(text: str) -> list[str]:
@@ -352,6 +360,9 @@ class _Shell:
         and lines become one space."""
         if match.string.count('"', 0, match.start()) % 2 == 0:
             text = " ".join(text.split())
+        self.written += len(text)
+        if self.written > MOST_OUTPUT:
+            raise Unknown
         if _PLAIN.fullmatch(text):
             return text
         self.held.append(text)
