@@ -109,6 +109,7 @@ class Agents:
         self._nodes = nodes
         self._changed = changed
         self._agents: dict[str, Agent] = {}
+        self._numbers: set[int] = set()
         self._queue = WorkQueue("nodes", self._clock)
         nodes.listen(on_add=self._seen, on_update=lambda _, node: self._seen(node), on_delete=self._deleted)
 
@@ -119,8 +120,9 @@ class Agents:
 
     def free_number(self) -> int:
         """The lowest number that no node has."""
-        taken = {agent.number for agent in self._agents.values()}
-        taken |= {number for node in self._nodes.store if (number := shape.number_of(node.spec.pod_cidr)) is not None}
+        taken = self._numbers | {
+            number for node in self._nodes.store if (number := shape.number_of(node.spec.pod_cidr)) is not None
+        }
         return next(number for number in range(1, len(taken) + 2) if number not in taken)
 
     async def run(self) -> None:
@@ -136,13 +138,14 @@ class Agents:
         agent = self._agents.get(node.name)
         if agent is None:
             number = shape.number_of(node.spec.pod_cidr)
-            if number is None or any(other.number == number for other in self._agents.values()):
+            if number is None or number in self._numbers:
                 number = self.free_number()
             network = shape.network_of(node.spec.pod_cidrs, number)
             agent = Agent(node.name, number, network, Images(node.status.images))
             agent.failed = True  # until a heartbeat could be sent
             agent.cordoned = node.spec.unschedulable
             self._agents[node.name] = agent
+            self._numbers.add(number)
             self._queue.add(node.name)
         network = shape.network_of(node.spec.pod_cidrs, agent.number)
         if node.spec.pod_cidrs and network != agent.network:
@@ -160,7 +163,9 @@ class Agents:
             self._queue.add(node.name)
 
     def _deleted(self, node: SimulatedNode) -> None:
-        if self._agents.pop(node.name, None) is not None:
+        agent = self._agents.pop(node.name, None)
+        if agent is not None:
+            self._numbers.discard(agent.number)
             self._changed(node.name)
 
     # -- heartbeats

@@ -1,7 +1,8 @@
 """Which nodes have pods of some kind: counts that are kept as pods come and go.
 
 Guarantees: a decision costs what the nodes cost, not what all pods on them do; a kind is counted once, when it is first
-asked for, and the kinds asked for least recently are given up.
+asked for, and the kinds asked for least recently are given up. A pod that comes or goes is compared with the kinds of
+its namespace, and with those that know no namespace.
 
 upstream: pkg/scheduler/framework/plugins/{interpodaffinity,podtopologyspread} count all pods anew for each pod.
 """
@@ -16,7 +17,8 @@ from kcm_cli.sandbox.scheduler.podinfo import PodInfo, Term
 
 K = TypeVar("K")
 
-MOST_KINDS = 256
+MOST_KINDS = 2048
+_ANYWHERE = ""
 Namespaces = Mapping[str, Mapping[str, str]]
 """The labels of namespaces."""
 Counts = dict[str, int]
@@ -25,6 +27,10 @@ Counts = dict[str, int]
 
 class Kind(Protocol):
     """A set of pods; hashable."""
+
+    @property
+    def namespace(self) -> str:
+        """Where all of them are; empty if they may be anywhere."""
 
     def has(self, info: PodInfo, namespaces: Namespaces) -> bool: ...
 
@@ -49,6 +55,10 @@ class Matched:
 
     terms: tuple[Term, ...]
 
+    @property
+    def namespace(self) -> str:
+        return _ANYWHERE
+
     def has(self, info: PodInfo, namespaces: Namespaces) -> bool:
         return matches_all(self.terms, info, namespaces)
 
@@ -60,6 +70,7 @@ def matches_all(terms: tuple[Term, ...], info: PodInfo, namespaces: Namespaces) 
 
 
 _NO_LABELS: Mapping[str, str] = {}
+_NO_KINDS: Mapping[Kind, Counts] = {}
 
 
 class PodIndex:
@@ -69,13 +80,15 @@ class PodIndex:
     def __init__(self) -> None:
         self.namespaces: Namespaces = {}
         self._counts: OrderedDict[Kind, Counts] = OrderedDict()
+        self._by_namespace: dict[str, dict[Kind, Counts]] = {}
         self.anti: dict[Term, Counts] = {}
         self.drawn: dict[tuple[Term, int], Counts] = {}
 
     def set_namespaces(self, namespaces: Namespaces) -> None:
         """Terms can mean other pods from now on."""
         self.namespaces = namespaces
-        self._counts.clear()
+        for kind in list(self._by_namespace.get(_ANYWHERE, ())):
+            self._give_up(kind)
 
     def add(self, node: str, info: PodInfo) -> None:
         self._change(node, info, 1)
@@ -89,18 +102,26 @@ class PodIndex:
         if found is not None:
             self._counts.move_to_end(kind)
             return found
-        found = self._counts[kind] = {}
+        found = self._counts[kind] = self._by_namespace.setdefault(kind.namespace, {})[kind] = {}
         for node, info in pods:
             if kind.has(info, self.namespaces):
                 found[node] = found.get(node, 0) + 1
         if len(self._counts) > MOST_KINDS:
-            self._counts.popitem(last=False)
+            self._give_up(next(iter(self._counts)))
         return found
 
+    def _give_up(self, kind: Kind) -> None:
+        del self._counts[kind]
+        alike = self._by_namespace[kind.namespace]
+        del alike[kind]
+        if not alike:
+            del self._by_namespace[kind.namespace]
+
     def _change(self, node: str, info: PodInfo, sign: int) -> None:
-        for kind, counts in self._counts.items():
-            if kind.has(info, self.namespaces):
-                _count(counts, node, sign)
+        for namespace in {info.pod.metadata.namespace, _ANYWHERE}:
+            for kind, counts in self._by_namespace.get(namespace, _NO_KINDS).items():
+                if kind.has(info, self.namespaces):
+                    _count(counts, node, sign)
         for term in info.anti_affinity:
             _count_in(self.anti, term, node, sign)
         for weighted in _drawn_by(info):

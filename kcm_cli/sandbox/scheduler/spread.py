@@ -85,7 +85,8 @@ def spread_scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInf
     raw: dict[str, float] = {node.name: 0.0 for node in feasible if node.name not in ignored}
     for constraint in constraints:
         _add_scores(raw, info, state, feasible, constraints if own else (), constraint)
-    return _normalized({name: round_half_up(score) for name, score in raw.items()}, ignored)
+    rounded = {score: round_half_up(score) for score in set(raw.values())}
+    return _normalized({name: rounded[score] for name, score in raw.items()}, ignored)
 
 
 def _add_scores(
@@ -97,22 +98,20 @@ def _add_scores(
     constraint: _Constraint,
 ) -> None:
     key = constraint.key
-    scored = [node for node in feasible if node.name in raw]
-    domains = {node.labels.get(key, "") for node in scored}
+    scored = [node for node in feasible if node.name in raw] if len(raw) < len(feasible) else feasible
     if key == HOSTNAME:
         weight = math.log(len(scored) + 2)
         for node in scored:
             if key in node.labels:
                 raw[node.name] += constraint.counts.get(node.name, 0) * weight + constraint.max_skew - 1
         return
-    weight = math.log(len(domains) + 2)
-    counts = dict.fromkeys(domains, 0)
-    for node in state.all():
-        value = node.labels.get(key)
-        if value not in counts or not _labelled(node, required):
-            continue
-        if constraint.includes(info, node):
-            counts[value] += constraint.counts.get(node.name, 0)
+    counts = dict.fromkeys((node.labels.get(key, "") for node in scored), 0)
+    weight = math.log(len(counts) + 2)
+    for name, count in constraint.counts.items():
+        counted = state.nodes[name]
+        value = counted.labels.get(key)
+        if value in counts and _labelled(counted, required) and constraint.includes(info, counted):
+            counts[value] += count
     for node in scored:
         if (value := node.labels.get(key)) is not None:
             raw[node.name] += counts[value] * weight + constraint.max_skew - 1

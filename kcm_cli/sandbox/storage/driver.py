@@ -49,6 +49,7 @@ class StorageDriver:
         self._volumes = informers.get(PERSISTENT_VOLUMES)
         self._classes = informers.get(STORAGE_CLASSES)
         self._attachments = informers.get(VOLUME_ATTACHMENTS)
+        self._csi_nodes = informers.get(CSI_NODES)
         self._follow(self._nodes, NODE)
         self._follow(self._claims, CLAIM)
         self._follow(self._volumes, VOLUME)
@@ -96,7 +97,7 @@ class StorageDriver:
 
     async def _node(self, name: str) -> None:
         node = self._nodes.store.get(name)
-        if node is not None:
+        if node is not None and self._csi_nodes.store.get(name) is None:
             await self._make(CSI_NODES, plan.csi_node_doc(name, node.uid))
 
     # -- claims

@@ -2,11 +2,13 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import EQUALS, Requirement, Selector
+from kcm_cli.sandbox.scheduler import podindex
 from kcm_cli.sandbox.scheduler.podindex import Labelled, Matched
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
 from kcm_cli.sandbox.views import NODES
@@ -87,3 +89,24 @@ def test_with_another_version_of_a_node(changes: list[tuple], name: str) -> None
     supposed = state.with_node(changed)
     assert kept(supposed) == counted(supposed)
     assert kept(state) == before
+
+
+def test_what_is_asked_for_least_recently_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(podindex, "MOST_KINDS", 2)
+    state = state_of(node_doc("x"))
+    kinds = [Labelled("default", Selector((Requirement("app", EQUALS, (app,)),))) for app in "abc"]
+    kept = [state.counts(kind) for kind in kinds]
+    state.place(pod("p", {"app": "a"}), "x")
+    state.place(pod("q", {"app": "c"}), "x")
+    assert kept == [{}, {}, {"x": 1}]
+    assert [state.counts(kind) for kind in kinds] == [{"x": 1}, {}, {"x": 1}]
+
+
+def test_namespaces_of_other_labels_change_what_terms_mean() -> None:
+    state = state_of(node_doc("x"))
+    term = {"labelSelector": {}, "topologyKey": "zone", "namespaceSelector": {"matchLabels": {"team": "a"}}}
+    kind = Matched(pod("x", affinity={"podAntiAffinity": {REQUIRED: [term]}}).anti_affinity)
+    state.place(pod("p", {"app": "a"}), "x")
+    assert (state.counts(kind), state.counts(KIND)) == ({}, {"x": 1})
+    state.namespaces = {"default": {"team": "a"}}
+    assert (state.counts(kind), state.counts(KIND)) == ({"x": 1}, {"x": 1})
