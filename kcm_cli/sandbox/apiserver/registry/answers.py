@@ -5,7 +5,6 @@ is made by cutting that prefix off.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import msgspec
 
@@ -85,11 +84,11 @@ def with_headers(answer: Response | Stream, headers: Mapping[str, str]) -> Respo
     together = {**answer.headers, **headers}
     if isinstance(answer, Response):
         return Response(answer.status, together, answer.body)
-    return replace(answer, headers=together)
+    return Stream(answer.status, together, answer.chunks)
 
 
 def indented(answer: Response, pretty: str) -> Response:
     """A JSON answer laid out for people, where ``pretty`` says so."""
     if not truthy(pretty) or answer.headers.get("content-type") != "application/json":
         return answer
-    return replace(answer, body=msgspec.json.format(answer.body, indent=2) + b"\n")
+    return msgspec.structs.replace(answer, body=msgspec.json.format(answer.body, indent=2) + b"\n")

@@ -3,10 +3,10 @@
 import ipaddress
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.component.metrics import Registry
@@ -237,7 +237,7 @@ def test_without_a_list_of_nodes_it_waits_and_ends(play):
 
 def test_it_does_not_run_unasked(play):
     async def life(world: World) -> None:
-        off = replace(KubeCloudSharedConfig(), cluster_cidr="10.0.0.0/16")
+        off = KubeCloudSharedConfig(cluster_cidr="10.0.0.0/16")
         async with controllers(world, off, NodeIPAMConfig(), names=["node-ipam-controller"]):
             await add(world, "a")
             await world.wait(5)

@@ -1,10 +1,10 @@
 """The controller in a whole sandbox, on virtual time: what servers wrote goes with them."""
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request, Response, Transport

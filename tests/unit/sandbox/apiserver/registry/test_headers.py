@@ -111,6 +111,15 @@ def test_texts_and_refusals_are_not_to_be_guessed_at(served: Any, path: str, sta
     served(test)
 
 
+@pytest.mark.parametrize(("pretty", "lines"), [("true", True), ("false", False)])
+def test_answers_are_laid_out_for_people(served: Any, pretty: str, lines: bool) -> None:
+    async def test(api: Api) -> None:
+        answer = await asked(api, User("a", groups=ANYBODY), "/version", pretty=pretty)
+        assert (answer.status, b'\n  "major"' in answer.body) == (200, lines)
+
+    served(test)
+
+
 @pytest.mark.parametrize("path", ["/api/v1/watch", "/apis/apps/v1/watch/", "/api/v1/proxy"])
 def test_a_path_that_ends_too_early(served: Any, path: str) -> None:
     async def test(api: Api) -> None:
