@@ -6,8 +6,9 @@ out together; a pod is deleted (grace 0, uid as precondition) only after its las
 upstream: pkg/kubelet/kubelet.go, pkg/kubelet/pod_workers.go, pkg/kubelet/status/status_manager.go
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from kcm_cli.api.core import Condition
@@ -255,7 +256,7 @@ class Kubelets:
         """Bring a pod's life up to now, report it, and come back when something changes."""
         now = self._clock.now().timestamp()
         before = life.state
-        state = self._held(life, pod, before, now)
+        state = self._reread(life, self._held(life, pod, before, now), now)
         state = machine.advance(life.script, state, now)
         if life.pod is not pod:
             state = self._changed(life, pod, state, now)
@@ -297,6 +298,19 @@ class Kubelets:
             return held
         before, life.script = life.script, self.behaviour.script(pod, life.files)  # now it finds what it waited for
         return machine.rewrite(before, life.script, held, now)
+
+    def _reread(self, life: Life, state: PodState, now: float) -> PodState:
+        """Containers that will run again find what is in their volumes and variables then."""
+        again = [current.started_at is None and current.restart_at < math.inf for current in state.containers]
+        if not any(again):
+            return state
+        before, read = life.script, self.behaviour.script(life.pod, life.files)
+        chosen = zip(before.containers, read.containers, again, strict=False)
+        containers = tuple(new if ends else old for old, new, ends in chosen)
+        if containers == before.containers[: len(again)]:
+            return state
+        life.script = replace(before, containers=(*containers, *before.containers[len(again) :]))
+        return machine.rewrite(before, life.script, state, now)
 
     def _changed(self, life: Life, pod: SimulatedPod, state: PodState, now: float) -> PodState:
         """The pod is another than before: its wishes, its images, or only its status."""

@@ -641,6 +641,27 @@ def test_a_command_finds_what_it_has_waited_for(play):
     play(test)
 
 
+def test_a_container_that_is_restarted_finds_what_its_volumes_hold_then(play):
+    async def test(world):
+        container = {"name": "c", "image": "i"}
+        container["command"] = ["sh", "-c", '[ "$(cat /v/mode)" = good ] || exit 1; sleep 1000']
+        container["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
+        beside = {**container, "name": "d", "command": ["sh", "-c", '[ "$(cat /v/mode)" = bad ] || exit 1; sleep 1000']}
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "m"}, "data": {"mode": "bad"}})
+        volumes = [{"name": "v", "configMap": {"name": "m"}}]
+        await world.pod("a", {"containers": [container, beside], "volumes": volumes})
+        await world.wait(20)
+        crashing, running = (await world.status("a"))["containerStatuses"]
+        assert (crashing["restartCount"], running["restartCount"]) == (2, 0)
+        await world.patch(CONFIG_MAPS, "m", {"data": {"mode": "good"}})
+        await world.wait(100)
+        good, running = (await world.status("a"))["containerStatuses"]
+        assert (good["restartCount"], good["ready"]) == (3, True)
+        assert (running["restartCount"], running["ready"]) == (0, True)  # it has looked before
+
+    play(test, 1)
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
