@@ -146,6 +146,7 @@ class Monitors:
         """Follow no longer what is only counted, and what was not asked for since this was last called."""
         kept = self._asked | _MEASURED.keys()
         self._missing &= kept
+        self._absent = {absent: until for absent, until in self._absent.items() if absent[0] in kept}
         for kind in self._followed.keys() - kept:
             self._release(kind)
             del self._followed[kind]
