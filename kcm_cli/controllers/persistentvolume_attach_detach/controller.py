@@ -81,7 +81,7 @@ CONTROLLER = Controller(
         ),
         Queue(
             "attached_volumes_of_nodes",
-            Watch(NODES, added=World.node_added, part=_world),
+            Watch(NODES, changed=World.node_reported, part=_world),
             sync=NodeStatuses.sync,
             workers=WORKERS,
             measured=False,

@@ -26,7 +26,8 @@ class NodeStatuses:
         self._nodes = nodes
         self._actual = actual
         self._locks: dict[str, asyncio.Lock] = {}
-        self._written: dict[str, Devices] = {}
+        self._written: dict[str, tuple[Devices, int]] = {}
+        """What was written last, and which version that made."""
 
     async def sync(self, name: str) -> None:
         """Write what is attached to a node, unless its status says so. A deleted one has it written when it is back."""
@@ -37,10 +38,10 @@ class NodeStatuses:
             attached: list[object] = [{"name": volume, "devicePath": device} for volume, device in volumes]
             patch: Doc = {"status": {"volumesAttached": attached or None}}
             try:
-                await self._client.patch(NODES, "", name, patch, subresource="status")
+                answer = await self._client.patch(NODES, "", name, patch, subresource="status")
             except NotFound:
                 return
-            self._written[name] = volumes
+            self._written[name] = volumes, answer.version
 
     def forget(self, name: str) -> None:
         """A node was deleted, and with it what was written to it."""
@@ -49,7 +50,14 @@ class NodeStatuses:
         if lock is not None and not lock.locked():
             del self._locks[name]
 
+    def differs(self, node: Node) -> bool:
+        """Whether a node says anything else than what is attached, and not because it is older than the last write."""
+        volumes = self._actual.reports(node.name)
+        return volumes is not None and not self._is_written(node, volumes)
+
     def _is_written(self, node: Node, volumes: Devices) -> bool:
-        """By the cache, and by what was written that the cache may not show yet."""
-        shown = sorted((volume.name, volume.device_path) for volume in node.status.volumes_attached)
-        return shown == volumes and self._written.get(node.name, volumes) == volumes
+        """By the cache, or by what was written that the cache does not show yet."""
+        written, version = self._written.get(node.name, (volumes, 0))
+        if node.version < version:
+            return written == volumes
+        return sorted((volume.name, volume.device_path) for volume in node.status.volumes_attached) == volumes

@@ -180,9 +180,9 @@ class World:
         self._metrics.pod(pod.uid, "", [])
         return self.desired.remove_pod(pod.uid)
 
-    def node_added(self, node: Node) -> Keys:
-        """The node: one that was created again lists no volumes."""
-        return (node.name,) if self._populated else ()
+    def node_reported(self, node: Node) -> Keys:
+        """A node that does not list what is attached: created again, or read at the start from a stale cache."""
+        return (node.name,) if self._populated and self.statuses.differs(node) else ()
 
     def node_changed(self, node: Node) -> Keys:
         """The volumes that are needed on a node from now on, or not any more."""

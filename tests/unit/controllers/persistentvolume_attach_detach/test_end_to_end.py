@@ -71,6 +71,22 @@ def test_a_volume_is_attached_for_its_pod_and_detached_after_it(play):
     play(life)
 
 
+def test_a_node_that_does_not_list_what_is_attached_has_it_written_again(play):
+    """As after a start with a stale cache: what it showed is not what the node says."""
+
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        async with running(world):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            await world.client.patch(NODES, "", "node-1", {"status": {"volumesAttached": None}}, subresource="status")
+            assert await told(world) == []
+            await world.wait(3)
+            assert await told(world) == [unique("a")]
+
+    play(life)
+
+
 def test_volumes_of_no_driver_are_attached_without_an_attachment(play):
     async def life(world: World) -> None:
         iscsi = {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.2001-04.com.example:x", "lun": 3}
