@@ -96,6 +96,11 @@ def ends(user: User) -> None:
     user.drops("web")
 
 
+def makes_again(user: User) -> None:
+    user.drops("web")
+    user.wants("web", text="a")
+
+
 def adds_another(user: User) -> None:
     user.wants("api", text="c")
 

@@ -1,5 +1,7 @@
 """Small operators written with kopf, each with one bug that can be left out."""
 
+import secrets
+from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
@@ -193,6 +195,24 @@ def finalizes(registry, client, buggy):
     return settings
 
 
+@program
+def new_password(registry, client, buggy):
+    """A password in a Secret, and in what its users read."""
+
+    @kopf.on.create(*KIND, registry=registry)
+    def create(name, **_):
+        password = secrets.token_hex(8)
+        body = {"metadata": {"name": name}, "stringData": {"password": password}}
+        try:
+            client.create_namespaced_secret(SPACE, body)
+        except kubernetes.client.ApiException as error:
+            if error.status != 409:
+                raise
+            if not buggy:
+                password = b64decode(client.read_namespaced_secret(name, SPACE).data["password"]).decode()
+        create_once(client, config_map(name, url=f"db://{password}@{name}"))
+
+
 CASES = (
     Case(
         "generated-names", "kopf", "a retried create makes another object with a generated name", generated, (starts,)
@@ -210,5 +230,6 @@ CASES = (
         (starts, changes),
     ),
     Case("owner-later", "kopf", "what exists is taken to have its owner", owner_later, (starts,)),
+    Case("new-password", "kopf", "a retry makes a password anew that was stored", new_password, (starts,)),
     Case("finalizer-lost", "kopf", "kopf's own retries of the finalizer's patch", finalizes, (starts, ends)),
 )

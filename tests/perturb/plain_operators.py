@@ -20,6 +20,7 @@ from tests.perturb.kit import (
     ends,
     gives_up,
     keeps,
+    makes_again,
     starts,
 )
 
@@ -247,6 +248,39 @@ def counts_twice(cluster: Cluster, buggy: bool) -> None:
             break
 
 
+def knows_by_name():
+    @program
+    def handle(cluster: Cluster, buggy: bool) -> None:
+        """A child names its owner's uid: one of a widget that was deleted and made again is made again, too."""
+        for kind, widget in each(cluster):
+            name, uid = name_of(widget), widget["metadata"]["uid"]
+            if kind == "DELETED":
+                known.pop(name, None)
+                cluster.delete_once(name)
+                continue
+            if name in known and (buggy or known[name] == uid):
+                continue
+            owner = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "name": name, "uid": uid}
+            there = cluster.core.list_namespaced_config_map(SPACE, field_selector=f"metadata.name={name}").items
+            if not buggy and there and there[0].metadata.owner_references[0].uid != uid:
+                cluster.delete_once(name)
+            cluster.create_once({"metadata": {"name": name, "ownerReferences": [owner]}, "data": {"k": "v"}})
+            known[name] = uid
+
+    known: dict[str, str] = {}
+
+    def make(buggy: bool) -> Any:
+        inner = handle(buggy)
+
+        def main(kubeconfig: str, stop: threading.Event) -> None:
+            known.clear()
+            inner(kubeconfig, stop)
+
+        return main
+
+    return make
+
+
 CASES = (
     Case("stops-watching", "kubernetes", "does not list anew after 410", stops_watching, (starts, changes)),
     Case("retries-creation", "kubernetes", "retries a creation with a generated name", retries_creation, (starts,)),
@@ -262,5 +296,12 @@ CASES = (
         (keeps, gives_up, keeps),
     ),
     Case("trusts-its-cache", "kubernetes", "looks into a cache before it creates", trusts_its_cache, (starts,)),
+    Case(
+        "knows-by-name",
+        "kubernetes",
+        "takes what was made again for what it knew",
+        knows_by_name(),
+        (starts, makes_again),
+    ),
     Case("counts-twice", "kubernetes", "adds one again after a lost answer", counts_twice, (starts, changes)),
 )

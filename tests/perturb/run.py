@@ -13,11 +13,13 @@ import time
 
 from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb.campaign import Finding, each, perturb
-from tests.perturb import kopf_operators, lightkube_operators, plain_operators
+from tests.perturb import asyncio_operators, kopf_operators, lightkube_operators, plain_operators
 from tests.perturb.kit import OPTIONS, Case
 
 CASES: dict[str, Case] = {
-    case.name: case for module in (kopf_operators, lightkube_operators, plain_operators) for case in module.CASES
+    case.name: case
+    for module in (kopf_operators, lightkube_operators, asyncio_operators, plain_operators)
+    for case in module.CASES
 }
 
 
@@ -41,7 +43,7 @@ def main() -> int:
             what = str(bugs[0].point) if bugs else "" if args.correct else "NOT FOUND"
             took = time.monotonic() - began
             counted = f"{len(stood):5} points  {len(wrong)} false"
-            print(f"{name:22} {case.client:12} {counted}  {took:4.0f} s  {what}", flush=True)
+            print(f"{name:22} {case.client:18} {counted}  {took:4.0f} s  {what}", flush=True)
             for finding in [*(bugs if args.stories else ()), *wrong]:
                 print(finding.story)
     print(f"{found} bugs of {0 if args.correct else len(chosen)} found, {false} false reports at {points} points")
