@@ -51,8 +51,8 @@ def differences(base: Outcome, changed: Outcome, shown: Shown) -> list[Differenc
             continue
         if before is None or after is None:
             there = key in base.initial or key in changed.initial
-            gone, came = ("deleted", "kept") if there else ("missing", "created")
-            action = gone if after is None else came
+            absent, added = ("deleted", "kept") if there else ("missing", "created")
+            action = absent if after is None else added
             found.append(Difference(action, about, owner, 1, ()))
             continue
         fields = tuple(changes.fields(before, after))

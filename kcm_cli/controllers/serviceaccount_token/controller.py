@@ -45,10 +45,10 @@ class TokenController:
         namespace, name, uid = codec.decode(key.encode(), tuple[str, str, str])
         if self._known(namespace, name, uid) is not None:
             return
-        gone = ServiceAccount(metadata=ObjectMeta(name=name, namespace=namespace, uid=uid))
+        deleted = ServiceAccount(metadata=ObjectMeta(name=name, namespace=namespace, uid=uid))
         failed: RequestError | None = None
         for secret in self._secrets.store.by_index(NAMESPACE, namespace):
-            if plan.belongs_to(secret, gone):
+            if plan.belongs_to(secret, deleted):
                 try:
                     await self._delete(secret)
                 except RequestError as error:

@@ -458,9 +458,9 @@ def _contradicted(pod: SimulatedPod, life: Life) -> bool:
     """Whether another client has changed what was reported of the pod, as is done while a node sends no heartbeats."""
     if not _is_newer(pod.metadata.resource_version, life.version) or life.reported is None:
         return False
-    told = {c.type: (c.status, c.reason, c.message) for c in pod.status.conditions}
+    current = {c.type: (c.status, c.reason, c.message) for c in pod.status.conditions}
     ours = {c.type: (c.status, c.reason, c.message) for c in life.conditions}
-    return pod.status.phase != life.reported["phase"] or any(told.get(type_) != said for type_, said in ours.items())
+    return pod.status.phase != life.reported["phase"] or any(current.get(type_) != said for type_, said in ours.items())
 
 
 def _is_newer(version: str, than: str) -> bool:

@@ -108,18 +108,18 @@ class Obstacles:
             for container in containers_of(pod)
         ]
 
-    def _image(self, container: SimulatedContainer, wish: str, images: Images) -> Hold | None:
+    def _image(self, container: SimulatedContainer, failure: str, images: Images) -> Hold | None:
         image = container.image
         if not is_image(image):
             why = f'couldn\'t parse image name "{image}": invalid reference format'
             return Hold(INVALID_IMAGE, f'Failed to apply default image tag "{image}": {why}')
-        if not wish and not self._failing:
+        if not failure and not self._failing:
             return None
         if container.image_pull_policy != "Always" and images.has(image):
             return None
         name = full_image(image)
         rules = (text for pattern, text in self._failing.items() if _like(image, pattern) or _like(name, pattern))
-        error = wish or next(rules, None)
+        error = failure or next(rules, None)
         return Hold(PULL, error or _not_found(name)) if error is not None else None
 
     def _config(self, pod: SimulatedPod, container: SimulatedContainer) -> Hold | None:

@@ -97,11 +97,11 @@ def _by_name(reports: Sequence[Report]) -> list[Doc]:
 
 def rejected(pod: SimulatedPod, rejection: Rejection, now: float) -> Doc:
     """The whole status of a pod that its kubelet does not take; it takes back what was said of the pod."""
-    gone: list[Doc] = [{"$patch": "delete", "type": c.type} for c in pod.status.conditions if c.type in OWNED]
+    deletions: list[Doc] = [{"$patch": "delete", "type": c.type} for c in pod.status.conditions if c.type in OWNED]
     return {
         "observedGeneration": pod.metadata.generation,
         "phase": "Failed",
-        "conditions": gone,
+        "conditions": deletions,
         "reason": rejection.reason,
         "message": f"Pod was rejected: {rejection.message}",
         "startTime": instant(now),

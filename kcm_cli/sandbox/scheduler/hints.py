@@ -16,7 +16,7 @@ Hint = Callable[[PodInfo, frozenset[str]], bool]
 """Whether to look again at a pod that these plugins have refused."""
 
 
-def node_came(node: SimulatedNode) -> Hint:
+def node_added(node: SimulatedNode) -> Hint:
     """A node was added."""
     return _any_of({name: _bind_node(check, None, node) for name, check in _NODE.items()})
 
@@ -30,7 +30,7 @@ def node_changed(old: SimulatedNode, new: SimulatedNode) -> Hint:
     return _any_of(checks)
 
 
-def pod_came(came: PodInfo, namespaces: Namespaces) -> Hint:
+def pod_added(came: PodInfo, namespaces: Namespaces) -> Hint:
     """A pod was given to a node, or has other labels there."""
     return _any_of(
         {
@@ -138,8 +138,8 @@ def _is_spread_with(info: PodInfo, other: PodInfo) -> bool:
     return any(selector_of(item.label_selector).matches(other.pod.labels) for item in constraints)
 
 
-def _kept_apart(info: PodInfo, gone: PodInfo, namespaces: Namespaces) -> bool:
-    own, others = namespaces.get(info.pod.namespace, {}), namespaces.get(gone.pod.namespace, {})
-    return any(term.matches(gone.pod, others) for term in info.anti_affinity) or any(
-        term.matches(info.pod, own) for term in gone.anti_affinity
+def _kept_apart(info: PodInfo, deleted: PodInfo, namespaces: Namespaces) -> bool:
+    own, others = namespaces.get(info.pod.namespace, {}), namespaces.get(deleted.pod.namespace, {})
+    return any(term.matches(deleted.pod, others) for term in info.anti_affinity) or any(
+        term.matches(info.pod, own) for term in deleted.anti_affinity
     )

@@ -75,7 +75,7 @@ def preempt(
     """The best victims for a pod that fits nowhere."""
     if unfit.before is not None and unfit.before.plugin != DEVICES:
         return NoHelp(STATELESS, keeps_nomination=True)
-    devices = _said_of_devices(info, unfit)
+    devices = _device_message(info, unfit)
     reason = _not_eligible(info, state, unfit)
     if reason:
         return NoHelp(f"{devices}preemption: {reason}", keeps_nomination=True)
@@ -97,7 +97,7 @@ def preempt(
     return min(candidates, key=_cost)
 
 
-def _said_of_devices(info: PodInfo, unfit: FitError) -> str:
+def _device_message(info: PodInfo, unfit: FitError) -> str:
     """What upstream's plugin for devices says before: it may give devices back that are where the pod cannot go."""
     if unfit.before is not None or not info.pod.spec.resource_claims:
         return NO_CLAIMS
@@ -197,8 +197,8 @@ def _violates_budget(pod: SimulatedPod, budgets: Sequence[Budget], allowed: dict
         selector = selector_of(budget.spec.selector)
         if budget.namespace != pod.namespace or selector.empty or not selector.matches(pod.labels):
             continue
-        gone: Mapping[str, str] = budget.status.disrupted_pods or {}
-        if pod.name in gone:
+        disrupted: Mapping[str, str] = budget.status.disrupted_pods or {}
+        if pod.name in disrupted:
             continue
         allowed[budget.uid] -= 1
         overdrawn = overdrawn or allowed[budget.uid] < 0

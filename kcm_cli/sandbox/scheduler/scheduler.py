@@ -99,7 +99,7 @@ class Scheduler:
     def _listen(self) -> None:
         listers = self._listers
         listers.pods.listen(on_add=self._pod, on_update=lambda _, pod: self._pod(pod), on_delete=self._pod_deleted)
-        listers.nodes.listen(on_add=self._node_came, on_update=self._node_changed, on_delete=self._node_deleted)
+        listers.nodes.listen(on_add=self._node_added, on_update=self._node_changed, on_delete=self._node_deleted)
         listers.namespaces.listen(on_add=self._namespace, on_update=lambda _, new: self._namespace(new))
         for informer in (listers.claims, listers.volumes, listers.classes, listers.csi_nodes):
             informer.listen(on_add=self._volume, on_update=lambda _, new: self._volume(new))
@@ -118,7 +118,7 @@ class Scheduler:
             info = _refreshed(known, pod)
             self._state.place(info, pod.spec.node_name)
             if came or relabelled:
-                self._queue.wake_where(hints.pod_came(info, self._state.namespaces))
+                self._queue.wake_where(hints.pod_added(info, self._state.namespaces))
             elif known is not None and known.requests != info.requests:
                 self._queue.wake(RESIZED)
         elif pod.spec.scheduler_name == NAME:
@@ -149,13 +149,13 @@ class Scheduler:
 
     def _take_off(self, key: str) -> None:
         """Free the place of a pod."""
-        gone = self._info_on(self._state.node_of(key) or "", key)
-        if self._state.take_off(key) and gone is not None:
-            self._queue.wake_where(hints.pod_deleted(gone, self._state.namespaces))
+        deleted = self._info_on(self._state.node_of(key) or "", key)
+        if self._state.take_off(key) and deleted is not None:
+            self._queue.wake_where(hints.pod_deleted(deleted, self._state.namespaces))
 
-    def _node_came(self, node: SimulatedNode) -> None:
+    def _node_added(self, node: SimulatedNode) -> None:
         self._state.set_node(node)
-        self._queue.wake_where(hints.node_came(node))
+        self._queue.wake_where(hints.node_added(node))
 
     def _node_changed(self, old: SimulatedNode, new: SimulatedNode) -> None:
         self._state.set_node(new)

@@ -123,19 +123,19 @@ class Counts:
     def _event(self, event: Event) -> None:
         if event.type == "DELETED":
             return
-        told, time = _read(_EVENT, event.stored.data, _Event()), self._clock.now().astimezone()
-        about = told.involved_object
+        found, time = _read(_EVENT, event.stored.data, _Event()), self._clock.now().astimezone()
+        about = found.involved_object
         many = _many(about)
-        key = (about.namespace, many, told.reason)
+        key = (about.namespace, many, found.reason)
         before = self._events.get(key)
         one = f"{about.kind.lower()}/{about.name}"
         self._events[key] = EventLine(
             time=f"{time:%H:%M:%S}",
-            type=told.type,
+            type=found.type,
             namespace=about.namespace,
             about=one if before is None or before.about == one else many,
-            reason=told.reason,
-            message=" ".join(told.message.split()),
+            reason=found.reason,
+            message=" ".join(found.message.split()),
             count=(before.count if before is not None else 0) + (before is None or event.type == "ADDED"),
         )
         self._events.move_to_end(key)
@@ -146,8 +146,8 @@ class Counts:
 def _many(about: _Object) -> str:
     """An object together with those that are named like it."""
     stem, dash, _ = about.name.rpartition("-")
-    told = f"{stem}-…" if dash and about.kind in ("Pod", "Node") else about.name
-    return f"{about.kind.lower()}/{told}"
+    name = f"{stem}-…" if dash and about.kind in ("Pod", "Node") else about.name
+    return f"{about.kind.lower()}/{name}"
 
 
 def _is_ready(data: bytes) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 KINDS = ("crash", "lost", "conflict", "stale", "older", "missed")
-_TOLD = {
+_DESCRIPTIONS = {
     "crash": "crashed after {}",
     "lost": "lost the answer to {}",
     "conflict": "was refused {} with a conflict",
@@ -45,8 +45,8 @@ class Point:
 
     def describe(self) -> str:
         """For people: ``crashed after update of widgets/status web``."""
-        told = _OLD if self.kind == "stale" and self.spot.verb.islower() else _TOLD[self.kind]
-        return told.format(self.spot.describe())
+        text = _OLD if self.kind == "stale" and self.spot.verb.islower() else _DESCRIPTIONS[self.kind]
+        return text.format(self.spot.describe())
 
 
 def point_of(text: str) -> Point:

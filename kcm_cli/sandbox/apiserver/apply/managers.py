@@ -31,7 +31,7 @@ class ManagerId:
     subresource: str = ""
 
 
-def manager_id(manager: str, operation: str, version: str, subresource: str) -> ManagerId:
+def build_manager_id(manager: str, operation: str, version: str, subresource: str) -> ManagerId:
     return ManagerId(manager or "unknown", operation, "" if operation == APPLY else version, subresource)
 
 
@@ -67,25 +67,25 @@ def read(entries: object) -> Managers:
         if item.get("fieldsType") != "FieldsV1":
             raise BadManagedFields(_fields_type_problem(item, index))
         subresource = cast("str", item.get("subresource", ""))
-        who = ManagerId(
+        manager_id = ManagerId(
             cast("str", item.get("manager", "")), operation, "" if operation == APPLY else version, subresource
         )
         fields = cast("Fields", item.get("fieldsV1") or {})
-        found[who] = Owned(fields, version, cast("str | None", item.get("time")), item)
+        found[manager_id] = Owned(fields, version, cast("str | None", item.get("time")), item)
     return found
 
 
 def read_stated(entries: object) -> Managers:
     """What a client says; who owns nothing is left out. Raises BadManagedFields."""
     found: Managers = {}
-    for who, owned in read(entries).items():
+    for manager_id, owned in read(entries).items():
         stated = (owned.entry or {}).get("fieldsV1")
         try:
             fields = stated_fields({} if stated is None else stated)
         except BadFields as error:
             raise BadManagedFields(f"error decoding fieldsV1: {error}") from None
         if fields:
-            found[who] = owned if fields == owned.fields else replace(owned, fields=fields, entry=None)
+            found[manager_id] = owned if fields == owned.fields else replace(owned, fields=fields, entry=None)
     return found
 
 
@@ -99,27 +99,27 @@ def _fields_type_problem(item: Doc, index: int) -> str:
 def write(managers: Managers) -> list[Doc]:
     """The entries, sorted: appliers first, then by time, name, version and subresource."""
     if len(managers) == 1:
-        who, owned = next(iter(managers.items()))
-        return [_entry(who, owned)]
+        manager_id, owned = next(iter(managers.items()))
+        return [_entry(manager_id, owned)]
     ranked = sorted(managers.items(), key=_rank)
-    return [_entry(who, owned) for who, owned in ranked]
+    return [_entry(manager_id, owned) for manager_id, owned in ranked]
 
 
 def _rank(item: tuple[ManagerId, Owned]) -> tuple[str, str, str, str, str]:
-    who, owned = item
-    return who.operation, owned.time or "", who.manager, owned.version, who.subresource
+    manager_id, owned = item
+    return manager_id.operation, owned.time or "", manager_id.manager, owned.version, manager_id.subresource
 
 
-def _entry(who: ManagerId, owned: Owned) -> Doc:
+def _entry(manager_id: ManagerId, owned: Owned) -> Doc:
     if owned.entry is not None:
         return owned.entry
-    entry: Doc = {"manager": who.manager, "operation": who.operation, "apiVersion": owned.version}
+    entry: Doc = {"manager": manager_id.manager, "operation": manager_id.operation, "apiVersion": owned.version}
     if owned.time is not None:
         entry["time"] = owned.time
     entry["fieldsType"] = "FieldsV1"
     entry["fieldsV1"] = owned.fields
-    if who.subresource:
-        entry["subresource"] = who.subresource
+    if manager_id.subresource:
+        entry["subresource"] = manager_id.subresource
     return entry
 
 
@@ -136,23 +136,30 @@ def release(owned: Owned, *fields_removed: Fields) -> Owned | None:
 
 def cap(managers: Managers) -> None:
     """Merge the oldest updaters, so that at most ``MAX_UPDATERS`` of them stay."""
-    updaters = [who for who in managers if who.operation == UPDATE]
+    updaters = [manager_id for manager_id in managers if manager_id.operation == UPDATE]
     surplus = len(updaters) - MAX_UPDATERS
     if surplus <= 0:
         return
-    updaters.sort(key=lambda who: (managers[who].time or "", who.manager, who.version, who.subresource))
+    updaters.sort(
+        key=lambda manager_id: (
+            managers[manager_id].time or "",
+            manager_id.manager,
+            manager_id.version,
+            manager_id.subresource,
+        )
+    )
     first: dict[str, ManagerId] = {}
-    for who in updaters:
+    for manager_id in updaters:
         if surplus <= 0:
             return
-        owned = managers[who]
+        owned = managers[manager_id]
         bucket = ManagerId(OLD_UPDATES, UPDATE, owned.version)
         if owned.version not in first:
-            first[owned.version] = who
+            first[owned.version] = manager_id
             continue
         if bucket not in managers:
             managers[bucket] = replace(managers.pop(first[owned.version]), entry=None)
         merged = union(owned.fields, managers[bucket].fields)
-        del managers[who]
+        del managers[manager_id]
         managers[bucket] = Owned(merged, owned.version, owned.time)
         surplus -= 1

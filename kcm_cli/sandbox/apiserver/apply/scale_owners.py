@@ -20,10 +20,10 @@ PathIn = Callable[[str], tuple[str, ...] | None]
 def of_scale(parent: object, path_in: PathIn) -> list[Doc]:
     """The managedFields of the Scale of an object that has these."""
     found: Managers = {}
-    for who, owned in _read(parent).items():
+    for manager_id, owned in _read(parent).items():
         path = path_in(owned.version)
         if path is not None and _has(owned.fields, path):
-            found[who] = Owned(_REPLICAS, _SCALE_VERSION, owned.time)
+            found[manager_id] = Owned(_REPLICAS, _SCALE_VERSION, owned.time)
     return write(found) if found else []
 
 
@@ -31,21 +31,21 @@ def of_parent(parent: object, scale: object, version: str, path_in: PathIn) -> l
     """The managedFields of an object after those of its Scale have changed. ``version``: the parent's own."""
     before, after = _read(parent), _read(scale)
     found: Managers = {}
-    for who, owned in before.items():
+    for manager_id, owned in before.items():
         path = path_in(owned.version)
         if path is None:
             continue
-        if not _has(owned.fields, path) or who in after:
-            found[who] = owned
-            after.pop(who, None)
+        if not _has(owned.fields, path) or manager_id in after:
+            found[manager_id] = owned
+            after.pop(manager_id, None)
         elif rest := difference(owned.fields, of_paths(path)):
-            found[who] = Owned(rest, owned.version, owned.time)
+            found[manager_id] = Owned(rest, owned.version, owned.time)
     place = path_in(version)
     assert place is not None
-    for who, owned in after.items():
+    for manager_id, owned in after.items():
         if _has(owned.fields, ("spec", "replicas")):
-            known = before.get(who)
-            found[who] = Owned(of_paths(place), version, known.time if known is not None else None)
+            known = before.get(manager_id)
+            found[manager_id] = Owned(of_paths(place), version, known.time if known is not None else None)
     return write(found) if found else []
 
 

@@ -55,7 +55,7 @@ class Apply:
     """One apply request, ready to run. ``config`` has no managedFields; ``live`` neither."""
 
     place: Place
-    who: ManagerId
+    manager_id: ManagerId
     live: Doc
     config: Doc
     force: bool
@@ -82,16 +82,16 @@ class ServerSide:
         check_config(place, config)
         managers = self._live_managers(place, live, now)
         before = without_managed(live) if live is not None else place.empty()
-        who = place.manager(manager, APPLY)
+        manager_id = place.manager(manager, APPLY)
         try:
-            applied = self._run(Apply(place, who, before, config, force), managers)
+            applied = self._run(Apply(place, manager_id, before, config, force), managers)
         except ApplyConflict as conflict:
             raise conflict_error(conflict.conflicts) from None
         except NoElement as error:
             raise ApiError(500, "", f"failed to merge config: {error}") from None
         doc, managers = applied.doc, applied.managers
-        if doc is not None and who in managers:
-            managers[who] = Owned(managers[who].fields, place.version, format_time(now))
+        if doc is not None and manager_id in managers:
+            managers[manager_id] = Owned(managers[manager_id].fields, place.version, format_time(now))
         if doc is None:
             doc = before
         if manager == KUBECTL:
@@ -117,13 +117,13 @@ class ServerSide:
         try:
             return self._attempt(request, dict(managers))
         except ApplyConflict as conflict:
-            if request.who.manager != KUBECTL:
+            if request.manager_id.manager != KUBECTL:
                 raise
             allowed = _allowed_by_last_applied(self._tracker, request)
             if allowed is None:
                 raise
-            left = [(who, _less(owned, allowed)) for who, owned in conflict.conflicts]
-            remaining = [(who, owned) for who, owned in left if owned.fields]
+            left = [(manager_id, _less(owned, allowed)) for manager_id, owned in conflict.conflicts]
+            remaining = [(manager_id, owned) for manager_id, owned in left if owned.fields]
             if remaining:
                 raise ApplyConflict(remaining) from None
         return self._attempt(replace(request, force=True), dict(managers))
@@ -131,19 +131,19 @@ class ServerSide:
     def _attempt(self, request: Apply, managers: Managers) -> Applied:
         place, node = request.place, request.place.node
         merged = typed.merge(node, request.live, request.config)
-        last = managers.get(request.who)
+        last = managers.get(request.manager_id)
         fields = place.writable.of(typed.field_set(node, request.config))
-        managers[request.who] = Owned(fields, place.version, last.time if last else None)
+        managers[request.manager_id] = Owned(fields, place.version, last.time if last else None)
         result = self._prune(request, merged, managers, last)
         changes = self._tracker.comparer.compare(node, request.live, result)
         if not request.force:
             _refuse_conflicts(self._tracker, request, managers, changes)
-        self._tracker.share(place, managers, changes, request.live, result, keep=request.who)
-        mine = stripped(managers[request.who].fields)
+        self._tracker.share(place, managers, changes, request.live, result, keep=request.manager_id)
+        mine = stripped(managers[request.manager_id].fields)
         if mine:
-            managers[request.who] = _renewed(last, mine, place.version)
+            managers[request.manager_id] = _renewed(last, mine, place.version)
         else:
-            del managers[request.who]
+            del managers[request.manager_id]
         return Applied(None if result == request.live else result, managers)
 
     def _prune(self, request: Apply, merged: Doc, managers: Managers, last: Owned | None) -> Doc:
@@ -182,11 +182,11 @@ def _refuse_conflicts(tracker: Tracker, request: Apply, managers: Managers, chan
     request.place.writable.narrow(wanted)
     mine = taken(wanted)
     conflicts: Conflicts = []
-    for who, owned in managers.items():
-        if who != request.who and owned.version == request.place.version:
+    for manager_id, owned in managers.items():
+        if manager_id != request.manager_id and owned.version == request.place.version:
             contested = intersection(owned.fields, mine)
             if contested:
-                conflicts.append((who, Owned(contested, owned.version, owned.time)))
+                conflicts.append((manager_id, Owned(contested, owned.version, owned.time)))
     if conflicts:
         raise ApplyConflict(conflicts)
 
@@ -223,18 +223,22 @@ def _gvk(api_version: str, kind: str) -> str:
 def conflict_error(conflicts: Conflicts) -> ApiError:
     """409 with one cause for each contested field."""
     ordered = sorted(conflicts, key=lambda c: (c[0].manager, c[0].operation, c[1].version, c[0].subresource))
-    found = [(_named(who, owned), "".join(map(text, path))) for who, owned in ordered for path in paths(owned.fields)]
+    found = [
+        (_named(manager_id, owned), "".join(map(text, path)))
+        for manager_id, owned in ordered
+        for path in paths(owned.fields)
+    ]
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {name}", "field": path} for name, path in found
     ]
     return ApiError(409, "Conflict", _conflict_message(found), details={"causes": causes})
 
 
-def _named(who: ManagerId, owned: Owned) -> str:
-    name = quote(who.manager)
-    if who.subresource:
-        name += f" with subresource {quote(who.subresource)}"
-    return f"{name} using {owned.version}" if who.operation == UPDATE else name
+def _named(manager_id: ManagerId, owned: Owned) -> str:
+    name = quote(manager_id.manager)
+    if manager_id.subresource:
+        name += f" with subresource {quote(manager_id.subresource)}"
+    return f"{name} using {owned.version}" if manager_id.operation == UPDATE else name
 
 
 def _conflict_message(found: list[tuple[str, str]]) -> str:

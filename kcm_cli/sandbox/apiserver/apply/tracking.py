@@ -24,9 +24,9 @@ from kcm_cli.sandbox.apiserver.apply.managers import (
     ManagerId,
     Managers,
     Owned,
+    build_manager_id,
     cap,
     is_reset,
-    manager_id,
     read,
     read_stated,
     release,
@@ -68,7 +68,7 @@ class Place:
         return self.resource.api_version
 
     def manager(self, name: str, operation: str) -> ManagerId:
-        return manager_id(name, operation, self.version, self.subresource)
+        return build_manager_id(name, operation, self.version, self.subresource)
 
     @property
     def writable(self) -> Writable:
@@ -97,7 +97,7 @@ class Tracker:
         if not managers and old is not None:
             return  # not tracked so far: only an apply starts it
         before = without_managed(old) if old is not None else place.empty()
-        who = place.manager(manager, UPDATE)
+        manager_id = place.manager(manager, UPDATE)
         try:
             if place.resource.custom and _misshapen(place.node, before, new):
                 return  # as upstream, too: what has no type has no owners
@@ -107,9 +107,9 @@ class Tracker:
             return  # as upstream: an object that cannot be tracked loses its owners
         mine = stripped(taken(changes))
         if mine:
-            previous = managers.get(who)
+            previous = managers.get(manager_id)
             fields = union(mine, previous.fields) if previous is not None else mine
-            managers[who] = Owned(fields, place.version, format_time(now))
+            managers[manager_id] = Owned(fields, place.version, format_time(now))
         cap(managers)
         if managers:
             meta["managedFields"] = write(managers)
@@ -129,17 +129,17 @@ class Tracker:
         if not changes:
             return
         by_version: dict[str, Changes | None] = {place.version: changes}
-        for who, owned in list(managers.items()):
-            if who == keep:
+        for manager_id, owned in list(managers.items()):
+            if manager_id == keep:
                 continue
             if owned.version not in by_version:
                 by_version[owned.version] = self._changes_in(place, owned.version, before, after)
             seen = by_version[owned.version]
             rest = release(owned, seen.added, seen.modified, seen.removed) if seen is not None else None
             if rest is None:
-                del managers[who]
+                del managers[manager_id]
             else:
-                managers[who] = rest
+                managers[manager_id] = rest
 
     def _changes_in(self, place: Place, version: str, before: Doc, after: Doc) -> Changes | None:
         """The changes as another version of the API shows them; None if that is not served any more."""

@@ -150,7 +150,7 @@ class CustomVersion:
         if found.group == target.group and found.kind == target.kind and found.version in self._shapes:
             problems += self._coerce(self._shapes[found.version], doc, refuse)
         else:
-            _told(self._own.bare, doc, refuse)  # whatever it is, its metadata has to be metadata
+            _coerced(self._own.bare, doc, refuse)  # whatever it is, its metadata has to be metadata
         if mode == STRICT and problems:
             raise refuse("strict decoding error: " + ", ".join(problems))
         if doc.get("apiVersion") != target.api_version:
@@ -161,15 +161,15 @@ class CustomVersion:
         """See ``schema.bodies.CustomTypes``."""
         group, _, version = str(doc.get("apiVersion") or "").rpartition("/")
         if group == self.target.group and version not in self._shapes:
-            return doc, _told(self._own.bare, doc, refuse)  # validation refuses the version then
+            return doc, _coerced(self._own.bare, doc, refuse)  # validation refuses the version then
         if doc.get("apiVersion") != self.target.api_version:
             raise wrong_version(str(doc.get("apiVersion") or ""), self.target)
         if doc.get("kind") != self.target.kind:
             return doc, []
-        return doc, _told(lambda one: self._own.coerce(one, applied=applied), doc, refuse)
+        return doc, _coerced(lambda one: self._own.coerce(one, applied=applied), doc, refuse)
 
     def _coerce(self, of: Shape, doc: Doc, refuse: Callable[[str], ApiError]) -> list[str]:
-        return _told(of.coerce, doc, refuse)
+        return _coerced(of.coerce, doc, refuse)
 
     # Forms.
 
@@ -249,7 +249,7 @@ class CustomVersion:
             return  # an object from before the schema changed
 
 
-def _told(read: Callable[[Doc], list[str]], doc: Doc, refuse: Callable[[str], ApiError]) -> list[str]:
+def _coerced(read: Callable[[Doc], list[str]], doc: Doc, refuse: Callable[[str], ApiError]) -> list[str]:
     """Which fields are unknown, in words. Raises what ``refuse`` makes of a malformed document."""
     try:
         return [f'unknown field "{path}"' for path in read(doc)]

@@ -19,13 +19,13 @@ _INTEGERS = 1e21
 
 def prune(schema: Structural | None, value: object, *, root: bool = False) -> list[str]:
     """Remove fields that the schema does not have; their paths, sorted."""
-    gone: list[str] = []
-    _prune(schema, value, "", gone, root=root)
-    return sorted(gone)
+    pruned: list[str] = []
+    _prune(schema, value, "", pruned, root=root)
+    return sorted(pruned)
 
 
 def _prune(
-    schema: Structural | None, value: object, path: str, gone: list[str], *, root: bool = False, keep: bool = False
+    schema: Structural | None, value: object, path: str, pruned: list[str], *, root: bool = False, keep: bool = False
 ) -> None:
     """``keep``: the list around this item keeps unknown fields."""
     keep = keep or (schema is not None and schema.preserve)
@@ -34,23 +34,25 @@ def _prune(
         if keep and items is None:
             return
         for index, item in enumerate(value):
-            _prune(items, item, f"{path}[{index}]", gone, keep=keep)
+            _prune(items, item, f"{path}[{index}]", pruned, keep=keep)
     elif isinstance(value, dict):
-        _prune_object(schema, value, path, gone, root=root, keep=keep)
+        _prune_object(schema, value, path, pruned, root=root, keep=keep)
 
 
-def _prune_object(schema: Structural | None, value: Doc, path: str, gone: list[str], *, root: bool, keep: bool) -> None:
+def _prune_object(
+    schema: Structural | None, value: Doc, path: str, pruned: list[str], *, root: bool, keep: bool
+) -> None:
     for key in list(value):
         if schema is not None and (schema.embedded or root) and key in META_FIELDS:
             continue
         below = f"{path}.{key}" if path else key
         if schema is not None and key in schema.properties:
-            _prune(schema.properties[key], value[key], below, gone)
+            _prune(schema.properties[key], value[key], below, pruned)
         elif schema is not None and schema.additional is not None:
-            _prune(schema.values, value[key], below, gone)
+            _prune(schema.values, value[key], below, pruned)
         elif not keep:
             if key not in META_FIELDS or path:
-                gone.append(below)
+                pruned.append(below)
             del value[key]
 
 

@@ -323,13 +323,13 @@ class HttpConnection(asyncio.Protocol):
 
     def _head(self, status: int, headers: Mapping[str, str], keep_alive: bool, encoding: str, length: str) -> bytes:
         lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Unknown')}\r\n"]
-        told = {"cache-control": "no-cache, private", **headers}
+        fields = {"cache-control": "no-cache, private", **headers}
         if encoding:
-            varies = ["Accept-Encoding", told["vary"]] if "vary" in told else ["Accept-Encoding"]
-            told |= {"content-encoding": encoding, "vary": "\n".join(varies)}
-        for name in sorted(told):
+            varies = ["Accept-Encoding", fields["vary"]] if "vary" in fields else ["Accept-Encoding"]
+            fields |= {"content-encoding": encoding, "vary": "\n".join(varies)}
+        for name in sorted(fields):
             written = _written(name)
-            lines += [f"{written}: {one}\r\n" for one in told[name].split("\n")]
+            lines += [f"{written}: {one}\r\n" for one in fields[name].split("\n")]
         if not keep_alive:
             lines.append("Connection: close\r\n")
         lines.append(f"Date: {self._server.date()}\r\n{length}\r\n")

@@ -121,9 +121,9 @@ def detailed(definition: Doc, facts: Mapping[str, Doc]) -> Doc:
 
 
 def _with(schema: Doc, facts: Doc) -> Doc:
-    told = {key: fact for key, fact in facts.items() if key not in _BELOW}
+    own = {key: fact for key, fact in facts.items() if key not in _BELOW}
     below = {key: _with(cast("Doc", schema[key]), cast("Doc", facts[key])) for key in _BELOW if key in facts}
-    return {**schema, **told, **below}
+    return {**schema, **own, **below}
 
 
 def of_group(definition: Doc, group: str, version: str) -> Doc:

@@ -34,7 +34,7 @@ class _Outcome:
 
     shown: Stored | Tree | None
     uid: str
-    gone: bool
+    removed: bool
 
 
 class Deleter:
@@ -47,7 +47,7 @@ class Deleter:
         """DELETE of one object. Raises ApiError."""
         options = delete_options(self._core.schemas, call.request, call.query)
         outcome = await self.remove(call, options)
-        status = 202 if not outcome.gone and options.orphan_dependents is False else 200
+        status = 202 if not outcome.removed and options.orphan_dependents is False else 200
         if isinstance(outcome.shown, Stored):
             await self._core.prepare(call.served, outcome.shown)
             return call.media.object(status, outcome.shown)

@@ -50,7 +50,7 @@ def on_status(core: Core, call: Call, new: Tree, old: Tree) -> list[FieldError]:
         found += _may_bind(core, call)
     if now.get("allocation") is not None:
         for driver in _touched_drivers(now, before):
-            found += _may_tell(core, call, driver, _node_of(now["allocation"]))
+            found += _check_driver_access(core, call, driver, _node_of(now["allocation"]))
     return found
 
 
@@ -77,7 +77,7 @@ def _may_bind(core: Core, call: Call) -> list[FieldError]:
     return [errors.forbidden("status.allocation", detail)]
 
 
-def _may_tell(core: Core, call: Call, driver: str, node: str) -> list[FieldError]:
+def _check_driver_access(core: Core, call: Call, driver: str, node: str) -> list[FieldError]:
     """Drivers on the node of the devices may be given less than others."""
     verbs = [f"arbitrary-node:{call.info.verb}"]
     if node and call.user.name.startswith(_ACCOUNT) and [*call.user.extra.get(_NODE_NAME, ())] == [node]:

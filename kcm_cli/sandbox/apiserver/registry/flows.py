@@ -73,5 +73,7 @@ class FlowSchemaStatus:
 def _is_news(doc: Tree, condition: Tree) -> bool:
     """Whether a condition changes anything beside the time."""
     known: list[Tree] = (doc.get("status") or {}).get("conditions") or []
-    told = ("status", "reason", "message")
-    return not any(one["type"] == _DANGLING and all(one.get(key) == condition[key] for key in told) for one in known)
+    compared = ("status", "reason", "message")
+    return not any(
+        one["type"] == _DANGLING and all(one.get(key) == condition[key] for key in compared) for one in known
+    )

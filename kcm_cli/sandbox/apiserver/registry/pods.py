@@ -280,14 +280,14 @@ def _selects(budget: Tree, found: dict[str, str]) -> bool:
 
 def _why_not(name: str, status: Tree) -> str:
     condition: Tree = next((c for c in status.get("conditions") or () if c["type"] == "DisruptionAllowed"), {})
-    told = condition.get("status") == "False" and condition.get("message")
+    message = condition.get("status") == "False" and condition.get("message")
     base = f"The disruption budget {name} does not allow evicting pods currently"
-    if told and condition.get("reason") == "SyncFailed":
-        return f"{base} because it failed sync: {told}"
+    if message and condition.get("reason") == "SyncFailed":
+        return f"{base} because it failed sync: {message}"
     current, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
     if current <= desired:
         return f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
-    return f"{base} ({condition.get('reason', '')}): {told}" if told else base
+    return f"{base} ({condition.get('reason', '')}): {message}" if message else base
 
 
 def _refuse_further(status: Tree, generation: int, now: str) -> None:

@@ -32,9 +32,9 @@ def subject(spec: Tree) -> list[FieldError]:
     errors = attributes(spec)
     if spec.get("user") or spec.get("groups"):
         return errors
-    nobody = invalid("spec.user", "", "at least one of user or group must be specified")
+    no_subject = invalid("spec.user", "", "at least one of user or group must be specified")
     known = len(_selectors(spec.get("resourceAttributes")))
-    return [*errors[: len(errors) - known], nobody, *errors[len(errors) - known :]]
+    return [*errors[: len(errors) - known], no_subject, *errors[len(errors) - known :]]
 
 
 def local(spec: Tree, namespace: str) -> list[FieldError]:

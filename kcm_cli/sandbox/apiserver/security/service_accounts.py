@@ -115,7 +115,7 @@ class ServiceAccountTokens:
         found = self._account(namespace, name)
         if _uid(found) != uid:
             raise TokenError(f"service account UID ({_uid(found)}) does not match claim ({uid})")
-        if self._long_gone(found):
+        if self._past_deletion_leeway(found):
             raise TokenError(f"service account {namespace}/{name} has been deleted")
         extra: dict[str, tuple[str, ...]] = {}
         pod, node, secret = private.get("pod"), private.get("node"), private.get("secret")
@@ -154,10 +154,10 @@ class ServiceAccountTokens:
         uid, claimed = _uid(stored.doc), reference.get("uid", "")
         if uid != claimed:
             raise TokenError(f"{word} UID ({uid}) does not match service account {word} ref claim ({claimed})")
-        if self._long_gone(stored.doc):
+        if self._past_deletion_leeway(stored.doc):
             raise TokenError("service account token has been invalidated")
 
-    def _long_gone(self, doc: Tree) -> bool:
+    def _past_deletion_leeway(self, doc: Tree) -> bool:
         deleted = doc["metadata"].get("deletionTimestamp")
         if deleted is None:
             return False

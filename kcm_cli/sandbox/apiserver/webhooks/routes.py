@@ -33,8 +33,8 @@ class Routes:
         Service ends. Raises ValueError.
         """
         self._given[service_of(service)] = where_of(to)
-        for tell in self.changed:
-            tell()
+        for notify in self.changed:
+            notify()
 
     def of(self, key: Key, service: Tree | None) -> Where | None:
         """The route of a Service, if it has one. ``service``: its object. Raises ValueError for an annotation that

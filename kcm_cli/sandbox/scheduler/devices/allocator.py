@@ -31,7 +31,7 @@ class _TooMany(Exception):
 
 
 @dataclass(slots=True)
-class Wish:
+class RequestData:
     """One request, or one of the alternatives of one. ``all``: the devices, where all are asked for."""
 
     claim: Claim
@@ -65,7 +65,7 @@ class Wish:
 class Given:
     """A device for a request. ``amounts``: what is taken of one that is ``shared``."""
 
-    wish: Wish
+    data: RequestData
     candidate: Candidate
     shared: bool = False
     amounts: Mapping[str, Quantity] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Choice:
 
     claim: Claim
     given: tuple[Given, ...]
-    wishes: tuple[Wish, ...]
+    request_data: tuple[RequestData, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,45 +114,49 @@ class _Run:
         self._taken: dict[DeviceId, set[int]] = {}
         self._shared: dict[DeviceId, dict[str, list[Quantity]]] = {}
         self._counters = Counters(search.usage)
-        self._wishes = [[self._wishes_of(claim, r) for r in claim.spec.devices.requests] for claim in search.claims]
+        self._by_claim = [
+            [self._alternatives(claim, r) for r in claim.spec.devices.requests] for claim in search.claims
+        ]
         self._check_sizes()
 
     def choices(self) -> list[Choice]:
         return [
-            Choice(claim, tuple(self._given[c]), tuple(w[self._chosen.get((c, r), 0)] for r, w in enumerate(wishes)))
-            for c, (claim, wishes) in enumerate(zip(self._search.claims, self._wishes, strict=True))
+            Choice(
+                claim, tuple(self._given[c]), tuple(w[self._chosen.get((c, r), 0)] for r, w in enumerate(request_data))
+            )
+            for c, (claim, request_data) in enumerate(zip(self._search.claims, self._by_claim, strict=True))
         ]
 
     # -- what is asked for
 
-    def _wishes_of(self, claim: Claim, request: Request) -> list[Wish]:
+    def _alternatives(self, claim: Claim, request: Request) -> list[RequestData]:
         wanted = [request.exactly] if request.exactly is not None else request.first_available
-        return [self._wish(claim, request.name, one) for one in wanted]
+        return [self._request_data(claim, request.name, one) for one in wanted]
 
-    def _wish(self, claim: Claim, request: str, wanted: Wanted) -> Wish:
+    def _request_data(self, claim: Claim, request: str, wanted: Wanted) -> RequestData:
         name, class_ = wanted.name or request, self._search.classes(wanted.device_class_name)
         where = f"claim {claim.key}, request {name}"
         if class_ is None:
             missing = f'deviceclass.resource.k8s.io "{wanted.device_class_name}" not found'
             raise AllocationError(f"{where}: could not retrieve device class {wanted.device_class_name}: {missing}")
-        wish = Wish(claim, request, wanted, class_)
+        data = RequestData(claim, request, wanted, class_)
         if wanted.allocation_mode == "All":
-            wish.all = self._all(wish, where)
-        return wish
+            data.all = self._all(data, where)
+        return data
 
-    def _all(self, wish: Wish, where: str) -> list[Candidate]:
+    def _all(self, data: RequestData, where: str) -> list[Candidate]:
         found: list[Candidate] = []
         for pool in self._pools:
             if not pool.usable:
                 state = "being updated" if pool.incomplete else "invalid"
                 shown = "/".join(pool.id)
                 raise AllocationError(f"{where}: asks for all devices, but resource pool {shown} is currently {state}")
-            found += [one for one in pool.candidates() if self._is_selectable(wish, one) and self._has_room(wish, one)]
+            found += [one for one in pool.candidates() if self._is_selectable(data, one) and self._has_room(data, one)]
         return found
 
     def _check_sizes(self) -> None:
-        for claim, wishes in zip(self._search.claims, self._wishes, strict=True):
-            least = sum(min(wish.count for wish in alternatives) for alternatives in wishes if alternatives)
+        for claim, request_data in zip(self._search.claims, self._by_claim, strict=True):
+            least = sum(min(data.count for data in alternatives) for alternatives in request_data if alternatives)
             if least > RESULTS_MAX:
                 problem = f"number of requested devices {least} exceeds the claim limit of {RESULTS_MAX}"
                 raise AllocationError(f"claim {claim.key}: {problem}")
@@ -166,21 +170,21 @@ class _Run:
             return False
 
     def _claim(self, claim: int) -> bool:
-        return claim == len(self._wishes) or self._request(claim, 0)
+        return claim == len(self._by_claim) or self._request(claim, 0)
 
     def _request(self, claim: int, request: int) -> bool:
-        if request == len(self._wishes[claim]):
+        if request == len(self._by_claim[claim]):
             try:
                 return self._claim(claim + 1)
             except _TooMany:
                 return False  # other devices for this claim may leave the next one another alternative
-        alternatives = self._wishes[claim][request]
+        alternatives = self._by_claim[claim][request]
         if not alternatives[0].alternative:
             return self._devices(claim, request, alternatives[0], 0, 0)
         exceeded = True
-        for number, wish in enumerate(alternatives):
+        for number, data in enumerate(alternatives):
             try:
-                found = self._devices(claim, request, wish, 0, 0)
+                found = self._devices(claim, request, data, 0, 0)
             except _TooMany:
                 continue
             exceeded = False
@@ -191,29 +195,31 @@ class _Run:
             raise _TooMany
         return False
 
-    def _devices(self, claim: int, request: int, wish: Wish, number: int, start: int) -> bool:
+    def _devices(self, claim: int, request: int, data: RequestData, number: int, start: int) -> bool:
         """The devices of a request from the one of this number on; candidates before ``start`` were tried."""
-        if wish.all is not None and not wish.all:
+        if data.all is not None and not data.all:
             return False
-        if number >= wish.count:
+        if number >= data.count:
             return self._request(claim, request + 1)
-        if len(self._given[claim]) + wish.count - number > RESULTS_MAX:
+        if len(self._given[claim]) + data.count - number > RESULTS_MAX:
             raise _TooMany
-        if wish.all is not None:
-            return self._try(claim, request, wish, number, 0, wish.all[number])
+        if data.all is not None:
+            return self._try(claim, request, data, number, 0, data.all[number])
         for place in range(start, len(self._candidates)):
             candidate = self._candidates[place]
-            if self._may_have(claim, wish, candidate) and self._try(claim, request, wish, number, place + 1, candidate):
+            if self._may_have(claim, data, candidate) and self._try(claim, request, data, number, place + 1, candidate):
                 return True
         return False
 
-    def _try(self, claim: int, request: int, wish: Wish, number: int, following: int, candidate: Candidate) -> bool:
-        undo = self._take(claim, wish, candidate, must=wish.all is not None)
+    def _try(
+        self, claim: int, request: int, data: RequestData, number: int, following: int, candidate: Candidate
+    ) -> bool:
+        undo = self._take(claim, data, candidate, must=data.all is not None)
         if undo is None:
             return False
         done = False
         try:
-            done = self._devices(claim, request, wish, number + 1, following)
+            done = self._devices(claim, request, data, number + 1, following)
         finally:
             if not done:
                 undo()
@@ -221,30 +227,30 @@ class _Run:
 
     # -- one device
 
-    def _may_have(self, claim: int, wish: Wish, candidate: Candidate) -> bool:
+    def _may_have(self, claim: int, data: RequestData, candidate: Candidate) -> bool:
         return (
-            not self._is_in_use(claim, wish, candidate.id)
-            and self._is_selectable(wish, candidate)
-            and self._has_room(wish, candidate)
+            not self._is_in_use(claim, data, candidate.id)
+            and self._is_selectable(data, candidate)
+            and self._has_room(data, candidate)
         )
 
-    def _is_in_use(self, claim: int, wish: Wish, device: DeviceId) -> bool:
+    def _is_in_use(self, claim: int, data: RequestData, device: DeviceId) -> bool:
         """An administrator gets devices that others have, but each only once."""
         taken = self._taken.get(device, ())
-        if wish.wanted.admin_access:
+        if data.wanted.admin_access:
             return claim in taken
         return bool(taken) or self._search.usage.is_taken(device)
 
-    def _is_selectable(self, wish: Wish, candidate: Candidate) -> bool:
+    def _is_selectable(self, data: RequestData, candidate: Candidate) -> bool:
         """Whether the device is of the class, is what is asked for, and is there for the node."""
-        known = wish.matched.get(candidate.id)
+        known = data.matched.get(candidate.id)
         if known is None:
             known = (
-                self._matches(f"class {wish.class_.name}", wish.class_.spec.selectors, candidate)
-                and self._matches(f"claim {wish.claim.key}", wish.wanted.selectors, candidate)
+                self._matches(f"class {data.class_.name}", data.class_.spec.selectors, candidate)
+                and self._matches(f"claim {data.claim.key}", data.wanted.selectors, candidate)
                 and self._is_there(candidate)
             )
-            wish.matched[candidate.id] = known
+            data.matched[candidate.id] = known
         return known
 
     def _matches(self, whose: str, found: Sequence[Selector], candidate: Candidate) -> bool:
@@ -270,8 +276,8 @@ class _Run:
             return True
         return on_node(self._node, device.node_name, device.node_selector, everywhere=device.all_nodes)
 
-    def _has_room(self, wish: Wish, candidate: Candidate) -> bool:
-        return capacity.fits(wish.wanted, candidate.device, self._used(candidate.id))
+    def _has_room(self, data: RequestData, candidate: Candidate) -> bool:
+        return capacity.fits(data.wanted, candidate.device, self._used(candidate.id))
 
     def _used(self, device: DeviceId) -> capacity.Amounts:
         before, now = self._search.usage.capacity.get(device, capacity.NOTHING), self._shared.get(device)
@@ -279,26 +285,26 @@ class _Run:
             return before
         return {name: sum(now.get(name, ()), before.get(name, Quantity())) for name in (*before, *now)}
 
-    def _take(self, claim: int, wish: Wish, candidate: Candidate, *, must: bool) -> Callable[[], None] | None:
+    def _take(self, claim: int, data: RequestData, candidate: Candidate, *, must: bool) -> Callable[[], None] | None:
         """Give the device to the claim, and return how to take it back; None where that cannot be."""
-        if self._is_in_use(claim, wish, candidate.id) or _is_repelled(candidate.device, wish.wanted):
+        if self._is_in_use(claim, data, candidate.id) or _is_repelled(candidate.device, data.wanted):
             return None
-        if not self._has_room(wish, candidate):
+        if not self._has_room(data, candidate):
             return None
         shared = candidate.device.allow_multiple_allocations
         counted = bool(candidate.device.consumes_counters) and not (shared and self._is_shared(candidate.id))
         if counted and not self._counters.take(candidate):
             return None
-        agreed = self._agree(claim, wish, candidate)
+        agreed = self._agree(claim, data, candidate)
         if agreed is None:
             if counted:
                 self._counters.give_back(candidate)
             if must:
                 shown = "/".join(candidate.id)
                 problem = f"cannot add device {shown} because a claim constraint would not be satisfied"
-                raise AllocationError(f"claim {wish.claim.key}, request {wish.own_name}: {problem}")
+                raise AllocationError(f"claim {data.claim.key}, request {data.own_name}: {problem}")
             return None
-        given = _shared(wish, candidate) if shared else Given(wish, candidate)
+        given = _shared(data, candidate) if shared else Given(data, candidate)
         self._put(claim, given)
 
         def undo() -> None:
@@ -310,10 +316,10 @@ class _Run:
 
         return undo
 
-    def _agree(self, claim: int, wish: Wish, candidate: Candidate) -> list[Agreement] | None:
+    def _agree(self, claim: int, data: RequestData, candidate: Candidate) -> list[Agreement] | None:
         agreed: list[Agreement] = []
         for agreement in self._agreements[claim]:
-            if not agreement.concerns(wish.parent, wish.alternative):
+            if not agreement.concerns(data.parent, data.alternative):
                 continue
             if not agreement.add(candidate):
                 for other in agreed:
@@ -342,8 +348,8 @@ class _Run:
             self._shared[device][name].pop()
 
 
-def _shared(wish: Wish, candidate: Candidate) -> Given:
-    return Given(wish, candidate, shared=True, amounts=capacity.consumed(wish.wanted, candidate.device))
+def _shared(data: RequestData, candidate: Candidate) -> Given:
+    return Given(data, candidate, shared=True, amounts=capacity.consumed(data.wanted, candidate.device))
 
 
 def _is_repelled(device: Device, wanted: Wanted) -> bool:

@@ -131,7 +131,7 @@ def _reaches(claim: Claim, node: NodeInfo) -> bool:
 
 def _preference(choice: Choice) -> int:
     score = 0
-    for request, wish in zip(choice.claim.spec.devices.requests, choice.wishes, strict=True):
+    for request, data in zip(choice.claim.spec.devices.requests, choice.request_data, strict=True):
         if request.exactly is None:
-            score += _ALTERNATIVES_MAX - request.first_available.index(wish.wanted)
+            score += _ALTERNATIVES_MAX - request.first_available.index(data.wanted)
     return score

@@ -12,14 +12,14 @@ import msgspec
 from kcm_cli.api.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.node_affinity import NAME_FIELD
-from kcm_cli.sandbox.scheduler.devices.allocator import Choice, Given, Wish
+from kcm_cli.sandbox.scheduler.devices.allocator import Choice, Given, RequestData
 from kcm_cli.sandbox.scheduler.devices.views import Allocation
 
 
 def allocation_of(choice: Choice, node: str, rng: random.Random) -> Doc:
     """``status.allocation`` of a claim. Shares of devices get ids of their own."""
     devices: Doc = {"results": [_result(given, rng) for given in choice.given]}
-    config = [*_of_classes(choice.wishes), *_of_claim(choice)]
+    config = [*_of_classes(choice.request_data), *_of_claim(choice)]
     if config:
         devices["config"] = config
     selector = _node_selector(choice.given, node)
@@ -31,9 +31,9 @@ def view_of(allocation: Doc) -> Allocation:
 
 
 def _result(given: Given, rng: random.Random) -> Doc:
-    wanted, (driver, pool, device) = given.wish.wanted, given.candidate.id
+    wanted, (driver, pool, device) = given.data.wanted, given.candidate.id
     source = given.candidate.device
-    result: Doc = {"request": given.wish.name, "driver": driver, "pool": pool, "device": device}
+    result: Doc = {"request": given.data.name, "driver": driver, "pool": pool, "device": device}
     if wanted.admin_access:
         result["adminAccess"] = True
     if wanted.tolerations:
@@ -49,12 +49,12 @@ def _result(given: Given, rng: random.Random) -> Doc:
     return result
 
 
-def _of_classes(wishes: Sequence[Wish]) -> list[Doc]:
+def _of_classes(request_data: Sequence[RequestData]) -> list[Doc]:
     """Each class' configurations once, for all requests that are for it."""
     requests: dict[str, list[str]] = {}
-    for wish in wishes:
-        requests.setdefault(wish.class_.name, []).append(wish.name)
-    classes = {wish.class_.name: wish.class_ for wish in wishes}
+    for data in request_data:
+        requests.setdefault(data.class_.name, []).append(data.name)
+    classes = {data.class_.name: data.class_ for data in request_data}
     return [
         {**config, "source": "FromClass", "requests": names}
         for name, names in requests.items()
@@ -69,8 +69,8 @@ def _of_claim(choice: Choice) -> Iterable[Doc]:
         if not isinstance(named, list) or not named:
             yield {**config, "source": "FromClaim"}
             continue
-        for wish in choice.wishes:
-            if wish.parent in named or wish.name in named:
+        for data in choice.request_data:
+            if data.parent in named or data.name in named:
                 yield {**config, "source": "FromClaim"}
 
 

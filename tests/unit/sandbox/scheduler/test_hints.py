@@ -51,7 +51,7 @@ def node(labels=None, **spec):
     ],
 )
 def test_nodes(plugin, info, old, new, helps):
-    hint = hints.node_came(new) if old is None else hints.node_changed(old, new)
+    hint = hints.node_added(new) if old is None else hints.node_changed(old, new)
     assert hint(info, frozenset((plugin,))) is helps
     assert hint(info, frozenset(("Other",))) is False
 
@@ -81,5 +81,5 @@ CLAIMING = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "v"
 )
 def test_pods(plugin, info, other, came, deleted):
     plugins = frozenset((plugin,))
-    assert hints.pod_came(other, {})(info, plugins) is came
+    assert hints.pod_added(other, {})(info, plugins) is came
     assert hints.pod_deleted(other, {})(info, plugins) is deleted

@@ -180,8 +180,8 @@ def _defaults(doc: Tree) -> None:
 def _claim_status(new: Tree, old: Tree) -> None:
     parts.strict_status_update(new, old)
     status = new.setdefault("status", {})
-    gone = _allocated(old.get("status") or {}) - _allocated(status)
-    devices = [device for device in status.get("devices") or () if _device_id(device) not in gone]
+    deallocated = _allocated(old.get("status") or {}) - _allocated(status)
+    devices = [device for device in status.get("devices") or () if _device_id(device) not in deallocated]
     if devices:
         status["devices"] = devices
     else:
