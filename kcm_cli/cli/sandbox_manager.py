@@ -71,7 +71,7 @@ class SandboxManager:
         if access.server != self._sandbox.url:
             return Session(access, clock, metrics)
         named = access.tls is not None and access.tls != access.tls.anonymous
-        return InProcessTransport(self._sandbox.api, MANAGER if named else None)
+        return InProcessTransport(self._sandbox.api, MANAGER if named else None, turns=self._sandbox.turns)
 
     def controllers(self) -> Controllers:
         """How its controllers do."""

@@ -34,7 +34,7 @@ from kcm_cli.sandbox.apiserver.webhooks.routes import service_of
 from kcm_cli.sandbox.networks import ADVERTISED
 from kcm_cli.sandbox.nodes import HEARTBEAT_S
 from kcm_cli.sandbox.probes import healthz
-from kcm_cli.sandbox.transport import InProcessTransport
+from kcm_cli.sandbox.transport import InProcessTransport, Turns
 
 if TYPE_CHECKING:
     from kcm_cli.sandbox.cluster import Cluster
@@ -92,6 +92,8 @@ class Sandbox:
     def __init__(self, options: SandboxOptions, clock: Clock | None = None) -> None:
         self.options = options
         self.clock: Clock = clock or LoopClock()
+        self.turns = Turns() if clock is None else None
+        """Of those who ask in process, in real time."""
         self.api: ApiServer
         self.certificates: Certificates
         self.folder: Path
@@ -169,7 +171,7 @@ class Sandbox:
         from kcm_cli.sandbox.usage.api import MetricsApi
 
         self.api.components.running.add("scheduler")
-        transport = InProcessTransport(self.api, SIMULATION)
+        transport = InProcessTransport(self.api, SIMULATION, turns=self.turns)
         given, renewals = self.options, Heartbeats(self.store, self.api)
         options = ClusterOptions(given.nodes, given.heartbeat_s, ranged, given.rules, renewals)
         cluster = Cluster(transport, self.clock, self._random, options)

@@ -1,27 +1,57 @@
 """Requests to an API server in the same process: no sockets, no encoding, so it runs on virtual time, too.
 
-Simulated nodes, the scheduler, the manager and tests use it, each as the user they are.
+Simulated nodes, the scheduler, the manager and tests use it, each as the user they are. Such a request waits for
+nothing: whoever makes thousands in a row would hold the loop for as long, but for ``Turns``.
 """
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any
 
+from kcm_cli.component.clock import RealClock
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError, Unreachable
 from kcm_cli.sandbox.apiserver.server import ApiServer
 from kcm_cli.sandbox.apiserver.types import Dropped, User
+
+TURN_S = 0.005
+
+
+class Turns:
+    """Lets others have the loop before a request where its turn has taken TURN_S already.
+
+    It goes by real time: whoever has to be the same in each run on virtual time does without. ``now``: seconds.
+    """
+
+    def __init__(self, now: Callable[[], float] | None = None) -> None:
+        self._now = now or RealClock().monotonic
+        self._began: float | None = None
+
+    async def share(self) -> None:
+        """Return in this turn, or in the next if this one has taken long."""
+        if self._began is None:
+            self._began = self._now()
+            asyncio.get_running_loop().call_soon(self._over)
+        elif self._now() - self._began >= TURN_S:
+            await asyncio.sleep(0)
+
+    def _over(self) -> None:
+        self._began = None
 
 
 class InProcessTransport:
     """Implements ``rest.transport.Transport`` as one user of one server, on that server's loop.
 
-    token: where given, the bearer token says who asks, as it would over a socket.
+    token: where given, the bearer token says who asks, as it would over a socket. turns: of all who share the loop.
     """
 
-    def __init__(self, server: ApiServer, user: User | None = None, *, token: str = "") -> None:
+    def __init__(
+        self, server: ApiServer, user: User | None = None, *, token: str = "", turns: Turns | None = None
+    ) -> None:
         self._server = server
         self._user = user
         self._token = token
+        self._turns = turns
         self._closed = False
 
     async def send(self, request: Request) -> Response:
@@ -62,6 +92,8 @@ class InProcessTransport:
             raise ConnectionLost(str(error)) from None
 
     async def _ask(self, request: Request) -> Response | Stream:
+        if self._turns is not None:
+            await self._turns.share()
         if self._closed:
             raise TransportError("the transport is closed")
         try:

@@ -1,0 +1,36 @@
+"""Requests in process share the loop with those who wait for it."""
+
+import asyncio
+from itertools import count
+
+from kcm_cli.sandbox.transport import TURN_S, Turns
+
+
+def others(step_s: float, requests: int) -> int:
+    """How many turns another task has while so many requests are made, each of which takes so long."""
+
+    async def run() -> int:
+        times = count()
+        turns, had = Turns(lambda: next(times) * step_s), 0
+
+        async def other() -> None:
+            nonlocal had
+            while True:
+                had += 1
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(other())
+        for _ in range(requests):
+            await turns.share()
+        task.cancel()
+        return had
+
+    return asyncio.run(run())
+
+
+def test_a_long_run_of_requests_lets_others_have_their_turns() -> None:
+    assert others(TURN_S / 10, 1000) >= 50
+
+
+def test_a_short_one_does_not() -> None:
+    assert others(TURN_S / 1000, 500) == 0
