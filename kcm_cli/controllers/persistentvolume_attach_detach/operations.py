@@ -38,11 +38,14 @@ class Operations:
 
     def pending(self, volume: str, node: str) -> bool:
         """Whether an operation is under way that another one would meet."""
-        found = self._operations.get(volume, {})
-        return any(one.pending for at, one in found.items() if not at or not node or at == node)
+        found = self._operations.get(volume)
+        if not found:
+            return False
+        met = (found.get(node), found.get("")) if node else found.values()
+        return any(one is not None and one.pending for one in met)
 
     def wait_s(self, volume: str, node: str, name: str) -> float:
-        """How long an operation must wait since it has failed before; nothing may be pending."""
+        """How long an operation must wait since it has failed before."""
         last = self._last(volume, node)
         if last is None or last.name != name:
             return 0.0

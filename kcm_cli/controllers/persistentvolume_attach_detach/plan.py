@@ -87,15 +87,14 @@ def plan_detach(volume: UnneededVolume) -> tuple[Detach, float | None]:
 class NeededVolume:
     """A volume that pods need on a node.
 
-    pending: an operation is under way that an attach would meet. attached: to this node, as far as is known. shared: it
-    may be attached to several nodes. attached_nodes: all to which it is known to be attached. backoff_s: how long an
-    attach that failed has to wait still.
+    pending: an operation is under way that an attach would meet. attached: to this node, as far as is known.
+    in_use_elsewhere: it may be attached to one node only, and is known to be attached to another. backoff_s: how long
+    an attach that failed has to wait still.
     """
 
     pending: bool
     attached: bool
-    shared: bool
-    attached_nodes: tuple[str, ...]
+    in_use_elsewhere: bool
     backoff_s: float
 
 
@@ -115,7 +114,7 @@ def plan_attach(volume: NeededVolume) -> tuple[Attach, float | None]:
         return Attach.NO, None
     if volume.attached:
         return Attach.ATTACHED, None
-    if volume.attached_nodes and not volume.shared:
+    if volume.in_use_elsewhere:
         return Attach.MULTI_ATTACH_ERROR, None
     return (Attach.NO, volume.backoff_s) if volume.backoff_s > 0 else (Attach.START, None)
 

@@ -167,12 +167,12 @@ class Reconciler:
 
     def _read_needed(self, wanted: Wanted) -> NeededVolume:
         name, slot = wanted.volume.unique_name, _slot(wanted.volume, wanted.node)
-        nodes = self._actual.confirmed_nodes(name)
+        at = self._actual.attachment(name, wanted.node)
+        attached = at is not None and at.confirmed
         return NeededVolume(
             pending=self._operations.pending(name, slot),
-            attached=wanted.node in nodes,
-            shared=wanted.volume.shared,
-            attached_nodes=tuple(nodes),
+            attached=attached,
+            in_use_elsewhere=not wanted.volume.shared and not attached and bool(self._actual.confirmed_nodes(name)),
             backoff_s=self._operations.wait_s(name, slot, ATTACH),
         )
 

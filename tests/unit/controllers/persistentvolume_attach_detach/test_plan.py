@@ -86,13 +86,9 @@ def test_when_volumes_are_detached(volume, expected):
 
 
 def needed(**changes):
-    """A volume that may be attached to one node, and is to none."""
-    free = {"pending": False, "attached": False, "shared": False, "attached_nodes": (), "backoff_s": 0.0}
+    """A volume that is attached to no node."""
+    free = {"pending": False, "attached": False, "in_use_elsewhere": False, "backoff_s": 0.0}
     return NeededVolume(**{**free, **changes})
-
-
-HERE = {"attached": True, "attached_nodes": ("here",)}
-ELSEWHERE = {"attached_nodes": ("elsewhere",)}
 
 
 @pytest.mark.parametrize(
@@ -100,16 +96,14 @@ ELSEWHERE = {"attached_nodes": ("elsewhere",)}
     [
         pytest.param(needed(), (Attach.START, None), id="free"),
         pytest.param(needed(pending=True), (Attach.NO, None), id="an operation goes on"),
-        pytest.param(needed(pending=True, **HERE), (Attach.NO, None), id="being detached"),
-        pytest.param(needed(**HERE), (Attach.ATTACHED, None), id="attached"),
-        pytest.param(needed(backoff_s=2, **HERE), (Attach.ATTACHED, None), id="attached, failed before"),
-        pytest.param(needed(**ELSEWHERE), (Attach.MULTI_ATTACH_ERROR, None), id="attached elsewhere"),
+        pytest.param(needed(pending=True, attached=True), (Attach.NO, None), id="being detached"),
+        pytest.param(needed(attached=True), (Attach.ATTACHED, None), id="attached"),
+        pytest.param(needed(backoff_s=2, attached=True), (Attach.ATTACHED, None), id="attached, failed before"),
+        pytest.param(needed(in_use_elsewhere=True), (Attach.MULTI_ATTACH_ERROR, None), id="attached elsewhere"),
         pytest.param(
-            needed(backoff_s=2, **ELSEWHERE), (Attach.MULTI_ATTACH_ERROR, None), id="elsewhere, failed before"
+            needed(backoff_s=2, in_use_elsewhere=True), (Attach.MULTI_ATTACH_ERROR, None), id="elsewhere, failed before"
         ),
-        pytest.param(needed(shared=True, **ELSEWHERE), (Attach.START, None), id="attached elsewhere, for many"),
         pytest.param(needed(backoff_s=2), (Attach.NO, 2), id="failed before"),
-        pytest.param(needed(shared=True, backoff_s=2, **ELSEWHERE), (Attach.NO, 2), id="failed before, for many"),
     ],
 )
 def test_when_volumes_are_attached(volume, expected):
