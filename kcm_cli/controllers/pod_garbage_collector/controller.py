@@ -30,7 +30,7 @@ QUARANTINE_S = 40.0
 PARALLEL = 50
 CHUNK = 500
 """So many pods are looked at, or sorted, before others may run."""
-NODE, PHASE = "node", "fate"
+NODE, PHASE = "node", "phase"
 _ORPHANED: Doc = {
     "type": DISRUPTION_TARGET,
     "status": "True",

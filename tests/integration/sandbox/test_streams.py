@@ -64,7 +64,7 @@ def executed(core, namespace: str, pod: str, *command: str, container: str = "c"
         core.connect_get_namespaced_pod_exec, pod, namespace, command=list(command), container=container, binary=True,
         stdout=True, stderr=True, stdin=False, tty=False, _preload_content=False,
     )  # fmt: skip
-    found.run_forever(timeout=10)
+    found.run_forever(timeout=60)
     found.close()
     return found.read_stdout(), found.read_stderr(), found.returncode
 
@@ -124,7 +124,7 @@ def test_logs_and_answers_of_a_test(kcm_sandbox, kcm_namespace, core, pod):
         core.connect_get_namespaced_pod_exec, name, kcm_namespace, container="d", command=["psql", "-c", "x y"],
         stdout=True, stderr=True, stdin=False, tty=False, _preload_content=False,
     )  # fmt: skip
-    ran.run_forever(timeout=10)
+    ran.run_forever(timeout=60)
     ran.close()
     assert (ran.read_stdout(), ran.read_stderr(), ran.returncode) == ("out\n", "err\n", 3)
     assert asked == [("a", "d", ("psql", "-c", "x y"), b"", False)]
@@ -150,7 +150,7 @@ def test_a_conversation(kcm_sandbox, kcm_namespace, core, pod):
         while heard != text.upper():
             assert shell.is_open() or heard
             heard += shell.read_stdout(timeout=10)  # an empty text is the server's greeting
-    shell.run_forever(timeout=10)
+    shell.run_forever(timeout=60)
     shell.close()
     assert shell.returncode == 0
 

@@ -250,7 +250,7 @@ AFTER, BEFORE = 1_000_000.0, 999_940.0
                      id="lease of a node that never posted"),
     ],
 )  # fmt: skip
-def test_heard(known: Health | None, shown: Node, renewed: str, expected: Health) -> None:
+def test_update_health(known: Health | None, shown: Node, renewed: str, expected: Health) -> None:
     assert update_health(known, shown, renewed, Moment(NOW, AFTER)) == expected
 
 
@@ -263,7 +263,7 @@ def test_heard(known: Health | None, shown: Node, renewed: str, expected: Health
         pytest.param(None, 61, True, id="never started"),
     ],
 )
-def test_silent(ready: Condition | None, since_s: int, expected: bool) -> None:
+def test_past_grace_period(ready: Condition | None, since_s: int, expected: bool) -> None:
     assert past_grace_period(Health(AFTER - since_s, ready), Periods(40, 60), AFTER) is expected
 
 
