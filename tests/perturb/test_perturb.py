@@ -37,11 +37,6 @@ def test_a_bug_is_found_and_told_and_its_mending_stands(sandbox: Sandbox, name: 
     assert perturb(sandbox, CASES[name].scenario(False), only=[found[0].point]) == []
 
 
-def test_what_is_made_for_a_while_may_be_made_again(sandbox: Sandbox) -> None:
-    point = point_of("crash@delete:configmaps:default/lock#1")
-    assert perturb(sandbox, CASES["keeps-its-lock"].scenario(False), only=[point]) == []
-
-
 PROCESS = """
 import base64, http.client, json, os, ssl, sys, urllib.parse, yaml
 

@@ -37,10 +37,10 @@ EXPLAINED = (
         "for a minute no heartbeat is seen, so nodes count as silent, with upstream as well; it is taken back",
     ),
     Explanation(
-        "[^/]*/(before|after|old|older)@.*",
+        "[^/]*/(before|after|old|older|refused)@.*",
         r"endpoint.*: metadata\.annotations.* .*last-change-trigger-time.*",
         "what triggered the last change is remembered by the manager, with upstream as well: the next one starts with "
-        "the creation of the Service",
+        "the creation of the Service, and it is told with the first attempt to write it, which may fail",
     ),
     Explanation(
         r"(broken-device|claims-of-devices)/.*@resourceclaim-controller:update:resourceclaims(/status)?:.*",
@@ -53,6 +53,13 @@ EXPLAINED = (
         r"serviceaccounts robot: secrets is \[\{'name': 't'\}\], and was not set",
         "the reference to a deleted token is taken away on its deletion only, with upstream as well: at a start nobody "
         "can tell it from one to a Secret that is still to come",
+    ),
+    Explanation(
+        "provisioning/(before|after|old|older)@persistentvolume-attach-detach-controller:.*",
+        r"volumeattachments\.storage\.k8s\.io csi-\* was never deleted, or should not be there",
+        "what its predecessor attached a manager learns at its start, with upstream as well, and from the volume: one "
+        "that is gone by then, or that was attached behind a stale cache, keeps its VolumeAttachment; the volume "
+        "waits for that elsewhere, by a finalizer of external-attacher, which the sandbox does not have",
     ),
 )
 """What ``make perturb`` finds and leaves, with the reason."""
