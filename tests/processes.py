@@ -17,7 +17,7 @@ from typing import Any, Self
 from tests.places import ROOT
 
 KCM = (sys.executable, "-m", "kcm_cli.cli.main")
-END_S = 20.0
+END_S = 60.0
 POLL_S = 0.05
 
 

@@ -320,7 +320,7 @@ def test_a_kubeconfig_that_does_not_work_is_one_clear_line_and_no_endless_wait(
 
 def test_an_unreadable_kubeconfig(start: Callable[..., Manager], tmp_path: Path) -> None:
     manager = start(kubeconfig=tmp_path / "missing")
-    assert manager.process.wait(10) == 1
+    assert manager.process.wait(END_S) == 1
     assert_one_error(manager, "cannot read kubeconfig")
 
 
@@ -329,13 +329,13 @@ def test_an_occupied_port(start: Callable[..., Manager]) -> None:
         taken.bind(("0.0.0.0", 0))
         taken.listen()
         manager = start(f"--secure-port={taken.getsockname()[1]}")
-        assert manager.process.wait(10) == 1
+        assert manager.process.wait(END_S) == 1
     assert_one_error(manager, "address already in use")
 
 
 def test_a_certificate_without_key(start: Callable[..., Manager]) -> None:
     manager = start("--tls-cert-file=/tmp/x.pem")
-    assert manager.process.wait(10) == 1
+    assert manager.process.wait(END_S) == 1
     assert_one_error(manager, "tls-private-key-file")
 
 
