@@ -53,7 +53,7 @@ def authorization(proxy: str) -> list[tuple[str, str]]:
     return [("proxy-authorization", basic(unquote(url.username), unquote(url.password or "")))]
 
 
-@lru_cache(1024)
+@lru_cache(256)
 def _lines(headers: tuple[tuple[str, str], ...]) -> str:
     """Headers as they go over the wire: nearly all requests of a client have the same."""
     return "".join([f"{name}: {_single(name, value)}\r\n" for name, value in headers])

@@ -184,7 +184,7 @@ class Informer(Generic[T]):
         return listener
 
     def unlisten(self, listener: Listener[T]) -> None:
-        """The listener is called no more."""
+        """The listener is called no more, but for a change that is being given out just now."""
         self._listen(tuple(one for one in self._listeners if one is not listener))
 
     def _listen(self, listeners: tuple[Listener[T], ...]) -> None:

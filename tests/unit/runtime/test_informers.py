@@ -117,3 +117,30 @@ def test_a_list_of_now_needs_no_cache(play):
         assert shared.all() == []
 
     play(life, alone=True)
+
+
+def test_who_comes_or_goes_while_a_change_is_given_out(play):
+    """The newcomer hears of it once, from the store; who goes hears of no later one."""
+
+    async def life(world: World) -> None:
+        shared, tasks = informers(world), running()
+        informer = shared.get(NAMESPACES, Scope(field_selector="metadata.name!=default"))
+        shared.start(tasks)
+        await informer.synced.wait()
+        heard: dict[str, list[str]] = {"leaving": [], "new": []}
+
+        def change(obj: Any) -> None:
+            if obj.name == "a":
+                informer.unlisten(leaving)
+                informer.listen(on_add=lambda obj: heard["new"].append(obj.name))
+
+        informer.listen(on_add=change)
+        leaving = informer.listen(on_add=lambda obj: heard["leaving"].append(obj.name))
+        await create_namespace(world, "a")
+        await create_namespace(world, "b")
+        await world.wait()
+        assert (heard["new"].count("a"), heard["new"].count("b")) == (1, 1)
+        assert "b" not in heard["leaving"]
+        await tasks.stop()
+
+    play(life, alone=True)
