@@ -133,6 +133,7 @@ class SimulatedContainer(Container, frozen=True, gc=False):
     startup_probe: Probe | None = None
     restart_policy_rules: tuple[RestartRule, ...] = ()
     volume_mounts: tuple[VolumeMount, ...] = ()
+    working_dir: str = ""
     security_context: SecurityContext | None = None
     resize_policy: tuple[ResizePolicy, ...] = ()
 

@@ -16,12 +16,26 @@ class EmptyDirs:
 
     def __init__(self) -> None:
         self._made: dict[str, dict[str, str | None]] = {}
+        self._unknown: set[str] = set()
 
     def put(self, mounted: Mounted, files: Files) -> None:
         """A container has made these, by their paths there."""
         for folder, (volume, inside) in mounted.items():
             known = self._volume(volume, inside)
-            known.update((f"{inside}{path[len(folder) :]}", files[path]) for path in _below(folder, files))
+            inner = tuple(f"{other}/" for other in mounted if other.startswith(f"{folder}/"))
+            known.update(
+                (f"{inside}{path[len(folder) :]}", files[path])
+                for path in _below(folder, files)
+                if not inner or not path.startswith(inner)
+            )
+
+    def doubt(self, mounted: Mounted) -> None:
+        """A container of which nobody knows what it does has had these: there may be other files, too."""
+        self._unknown.update(volume for volume, _ in mounted.values())
+
+    def known(self, mounted: Mounted) -> tuple[str, ...]:
+        """The folders of a container in which there is nothing but what ``seen_by`` says."""
+        return tuple(folder for folder, (volume, _) in mounted.items() if volume not in self._unknown)
 
     def seen_by(self, mounted: Mounted) -> dict[str, str | None]:
         """All that there is, by the paths in a container."""

@@ -3,7 +3,7 @@
 upstream: pkg/kubelet/kubelet_pods.go#makeEnvironmentVariables
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from kcm_cli.sandbox.nodes import programs
 from kcm_cli.sandbox.nodes.downward import field_of, resource_of
@@ -11,22 +11,31 @@ from kcm_cli.sandbox.nodes.volumes import Objects
 from kcm_cli.sandbox.views import EnvSource, KeyRef, SimulatedContainer, SimulatedPod
 
 _LONGEST_HOSTNAME = 63
+_MOST_CHARACTERS = 2 << 20
+"""Of all variables of a container."""
 
 
 def known_env(container: SimulatedContainer, pod: SimulatedPod, objects: Objects | None) -> dict[str, str]:
-    """Those whose values are known, expanded in their order. ``objects``: what they come from."""
+    """Those whose values are known, expanded in their order. ``objects``: what they come from.
+
+    Those that would make them longer than Linux lets them be are left out.
+    """
     known: dict[str, str] = {}
+    length = 0
     if objects is not None:
         for source in container.env_from:
-            for name, value in _of_objects(source.config_map_ref, source.secret_ref, pod, objects):
-                known[f"{source.prefix}{name}"] = value
+            values = _of_objects(source.config_map_ref, source.secret_ref, pod, objects)
+            length += sum(map(len, values.values()))
+            if length <= _MOST_CHARACTERS:
+                known |= {f"{source.prefix}{name}": _text(value) for name, value in values.items()}
     for variable in container.env:
         if variable.value_from is None:
-            known[variable.name] = programs.expand(variable.value, known)
-            continue
+            found = programs.expand(variable.value, known)
+        else:
+            found = _value(variable.value_from, container, pod, objects)
         known.pop(variable.name, None)
-        found = _value(variable.value_from, container, pod, objects)
-        if found is not None:
+        length += len(found or "")
+        if found is not None and length <= _MOST_CHARACTERS:
             known[variable.name] = found
     return known
 
@@ -44,20 +53,22 @@ def _value(source: EnvSource, container: SimulatedContainer, pod: SimulatedPod, 
         return None
     if source.resource_field_ref is not None:
         return resource_of(pod, container, source.resource_field_ref, objects.allocatable(pod.spec.node_name))
-    for name, text in _of_objects(source.config_map_key_ref, source.secret_key_ref, pod, objects):
-        if name == (source.config_map_key_ref or source.secret_key_ref or KeyRef()).key:
-            return text
-    return None
+    found = _of_objects(source.config_map_key_ref, source.secret_key_ref, pod, objects)
+    value = found.get((source.config_map_key_ref or source.secret_key_ref or KeyRef()).key)
+    return None if value is None else _text(value)
 
 
 def _of_objects(
     config_map: KeyRef | None, secret: KeyRef | None, pod: SimulatedPod, objects: Objects
-) -> Iterator[tuple[str, str]]:
-    """All keys of an object, as text."""
+) -> Mapping[str, bytes]:
+    """All keys of an object."""
     found: Mapping[str, bytes] | None = None
     if config_map is not None:
         found = objects.config_map(pod.namespace, config_map.name, binary=False)
     elif secret is not None:
         found = objects.secret(pod.namespace, secret.name)
-    for name, value in (found or {}).items():
-        yield name, value.decode("utf-8", "surrogateescape")
+    return found or {}
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")

@@ -21,6 +21,7 @@ from kcm_cli.sandbox.nodes.machine import MOUNT, PULL, Hold
 from kcm_cli.sandbox.nodes.objects import CachedObjects
 from kcm_cli.sandbox.nodes.programs import expand, references
 from kcm_cli.sandbox.nodes.script import PodScript
+from kcm_cli.sandbox.nodes.volumes import ReadOnce
 from kcm_cli.sandbox.views import (
     CONFIG_MAP_KEYS,
     SECRET_KEYS,
@@ -128,14 +129,19 @@ class Obstacles:
         return None
 
     def _mount_problems(self, pod: SimulatedPod, container: SimulatedContainer) -> Iterator[str]:
-        for expression in (mount.sub_path_expr for mount in container.volume_mounts if mount.sub_path_expr):
-            env = known_env(container, pod, self._objects)
-            unknown = {variable.name for variable in container.env} - env.keys()
+        expressions = [mount.sub_path_expr for mount in container.volume_mounts if mount.sub_path_expr]
+        if not expressions:
+            return
+        env = known_env(container, pod, ReadOnce(self._objects))
+        unknown = {variable.name for variable in container.env} - env.keys()
+        for expression in expressions:
             asked = (name for name in references(expression) if not _OF_SERVICES.search(name))
             missing = {name for name in asked if not env.get(name)} - unknown
             path = expand(expression, env)
             if missing:
                 yield f"missing value for {', '.join(sorted(missing))}"
+            elif path is None:
+                yield f"error SubPath `{expression}` is too long"
             elif path.startswith("/"):
                 yield f"error SubPath `{path}` must not be an absolute path"
             elif ".." in path.split("/"):

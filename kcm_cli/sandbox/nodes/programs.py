@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from posixpath import normpath
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -18,22 +19,28 @@ from kcm_cli.sandbox.nodes import shell
 from kcm_cli.sandbox.nodes.shell import Unknown
 
 MOST_CHARACTERS, MOST_STEPS, MOST_OUTPUT = shell.MOST_CHARACTERS, 2000, 4 << 20
+MOST_EXPANDED = 1 << 17
+"""Characters of a word or variable; Linux starts no program with a longer one."""
+_MOST_WORK, _PER_CHARACTER, _PER_SCRIPT = 1 << 20, 1 / 16, 16.0
+"""How many files a program may look at; so many of them are a character that is moved, and one of a script."""
 _LONG_S = 1e9
 _SHELLS = frozenset(("sh", "bash", "ash", "dash"))
 _FOLDERS = frozenset(("", "/bin", "/usr/bin", "/usr/local/bin"))
-_SILENT = frozenset((":", "true", "export", "cd", "umask", "trap", "sync", "set"))
+_SILENT = frozenset((":", "true", "export", "umask", "trap", "sync", "set"))
 _UNTOLD = frozenset(("date", "id", "whoami", "pwd", "uname"))
 """They end well; nobody can say what they write."""
 _BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set"))
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_SPAN = re.compile(r"(\d+\.?\d*|\.\d+)([smhd]?)", re.ASCII)
+_SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
-_PLAIN = re.compile(r"[\w./:-]*", re.ASCII)
+_PLAIN = re.compile(r"[\w./:-]{0,256}", re.ASCII)
 _ARITHMETIC = re.compile(r"\$(?:\(\(\s*|\(expr\s+)(-?\d{1,9})\s*([-+*/%])\s*(-?\d{1,9})\s*\)\)?", re.ASCII)
 _CONTENT = re.compile(r"\$\(\s*(?:cat|<)\s+(/[\w./-]+)\s*\)|`\s*cat\s+(/[\w./-]+)\s*`", re.ASCII)
 _HELD = re.compile("\x06(\\d+)\x06")
 """Stands for a text that is put in once the words are known."""
+_MARKS = re.compile("[\x01-\x06]")
+"""Characters with a meaning of their own here, which no script has."""
 _ESCAPED, _ESCAPES = re.compile(r"\\([nt\\])"), {"n": "\n", "t": "\t", "\\": "\\"}
 _OUTPUT, _ERRORS, _AWAY = "output", "errors", ""
 _WILD = re.compile(r"[*?\[]")
@@ -68,37 +75,56 @@ class Outcome:
 class Volumes(Protocol):
     """The files that others have put where the command runs. Paths are absolute."""
 
+    @property
+    def working_dir(self) -> str:
+        """The folder in which the command runs; empty where nobody knows."""
+
     def read(self, path: str) -> bytes:
         """Raises OSError where there is no such file, LookupError where nobody can say."""
 
     def names(self, path: str) -> Sequence[str]:
         """What is in a folder, sorted. Raises as ``read``."""
 
+    def read_only(self, path: str) -> bool:
+        """Whether nothing can be written there."""
+
+    def mount_point(self, path: str) -> str:
+        """The folder that others have put there, in which a path is; empty where there is none."""
+
 
 class _Ended(Exception):
     """The shell has exited, or stays where it is for ever."""
 
 
-def expand(text: str, env: Mapping[str, str]) -> str:
+class _Refused(Exception):
+    """A file cannot be written."""
+
+
+def expand(text: str, env: Mapping[str, str]) -> str | None:
     """``$(NAME)`` replaced as in a container's command and args; unknown names stay, ``$$`` is a dollar.
 
-    What would become longer than ``MOST_OUTPUT`` stays as it is.
+    None: the values make it longer than MOST_EXPANDED.
     """
-    length = 0
 
     def value(match: re.Match[str]) -> str:
-        nonlocal length
-        found = "$" if match[0] == "$$" else env.get(match[1], match[0])
-        length += len(found)
-        return found if length <= MOST_OUTPUT else ""
+        return "$" if match[0] == "$$" else env.get(match[1], match[0])
 
-    expanded = _REFERENCE.sub(value, text)
-    return expanded if length <= MOST_OUTPUT else text
+    end = _last_reference(text)
+    values = (env.get(match[1], "") for match in _REFERENCE.finditer(text, 0, end) if match[0] != "$$")
+    added = sum(map(len, values))
+    if added and added + len(text) > MOST_EXPANDED:
+        return None
+    return _REFERENCE.sub(value, text[:end]) + text[end:].replace("$$", "$")
 
 
 def references(text: str) -> list[str]:
     """The names in it that ``expand`` looks for."""
-    return [match[1] for match in _REFERENCE.finditer(text) if match[0] != "$$"]
+    return [match[1] for match in _REFERENCE.finditer(text, 0, _last_reference(text)) if match[0] != "$$"]
+
+
+def _last_reference(text: str) -> int:
+    """Where the last one ends at the latest, so that no search for an end is in vain."""
+    return text.rfind(")") + 1
 
 
 def outcome(
@@ -116,7 +142,7 @@ def outcome(
     """
     if not words or _name(words[0]) not in _PROGRAMS or _name(words[0]) in _BUILT_IN:
         return None
-    machine = _Shell(env, scratch, dict(files), volumes, until_s)
+    machine = _Shell(env, scratch, dict(files), volumes, until_s, "" if volumes is None else volumes.working_dir)
     try:
         code = machine.program(words)
     except _Ended:
@@ -138,10 +164,13 @@ class _Shell:
     files: dict[str, str | None]
     volumes: Volumes | None
     until_s: float
+    folder: str
+    """Where relative paths begin; empty where nobody knows."""
     elapsed_s: float = 0.0
     code: int = 0
     strict: bool = False
     steps: int = 0
+    work: float = 0.0
     depth: int = 0
     output: list[Written] = field(default_factory=list)
     written: int = 0
@@ -157,7 +186,16 @@ class _Shell:
         run = _PROGRAMS.get(_name(words[0]))
         if run is None:
             raise Unknown
-        return run(self, words)
+        try:
+            return run(self, words)
+        except _Refused as refused:
+            self._say(f"{_name(words[0])}: {refused}\n", error=True)
+            return 1
+
+    def _spend(self, work: float) -> None:
+        self.work += work
+        if self.work > _MOST_WORK:
+            raise Unknown
 
     def silent(self, _: Sequence[str]) -> int:
         return 0
@@ -193,21 +231,49 @@ class _Shell:
             return 0
         return self.untold(words)
 
+    def cd(self, words: Sequence[str]) -> int:
+        """A folder that nobody knows counts as one that is there."""
+        place = self._place(words[1]) if len(words) == 2 and not words[1].startswith("-") else ""
+        self.folder = place if place.startswith("/") and "$" not in place else ""
+        return 0
+
     def touch(self, words: Sequence[str]) -> int:
         if any("$" in word for word in words):
             raise Unknown
         for word in words[1:]:
             if not word.startswith("-"):
-                self.files.setdefault(word, "")
+                path = self._place(word)
+                if not self._is_folder(path):
+                    self.files.setdefault(self._writable(path, word), "")
         return 0
 
     def mkdir(self, words: Sequence[str]) -> int:
         if any("$" in word for word in words):
             raise Unknown
+        options = {word for word in words[1:] if word.startswith("-")}
+        if options - {"-p", "-v", "-pv", "-vp", "--parents"}:
+            raise Unknown
+        parents = bool(options - {"-v"})
         for word in words[1:]:
-            if word.startswith("/"):
-                self.files.setdefault(f"{word.rstrip('/')}/", "")
+            path = self._place(word)
+            if word not in options and path.startswith("/"):
+                if not parents and (path in self.files or self._is_folder(path)):
+                    raise _Refused(f"{word}: File exists")
+                self.files.setdefault(f"{self._writable(path, word, parents=parents)}/", "")
         return 0
+
+    def _place(self, path: str) -> str:
+        """Where a path leads; relative if nobody knows where it begins."""
+        path = path if path.startswith("/") or not self.folder else f"{self.folder}/{path}"
+        return normpath(f"/{path.lstrip('/')}") if path.startswith("/") else path
+
+    def _writable(self, path: str, shown: str, *, parents: bool = False) -> str:
+        """The path. Raises _Refused where no file can be made."""
+        if self.volumes is not None and path.startswith("/") and self.volumes.read_only(path):
+            raise _Refused(f"{shown}: Read-only file system")
+        if not parents and self._in_scratch(path) and not self._is_folder(path.rpartition("/")[0]):
+            raise _Refused(f"{shown}: No such file or directory")
+        return path
 
     def tail(self, words: Sequence[str]) -> int:
         """Only what is done to stay: ``tail -f /dev/null``."""
@@ -218,51 +284,54 @@ class _Shell:
 
     def cat(self, words: Sequence[str]) -> int:
         code = 0
-        for path in self._paths(words[1:]):
+        for word, path in self._paths(words[1:]):
             try:
                 self._say(self._content(path))
             except IsADirectoryError:
-                self._say(f"cat: {path}: Is a directory\n", error=True)
+                self._say(f"cat: {word}: Is a directory\n", error=True)
                 code = 1
             except FileNotFoundError:
-                self._say(f"cat: {path}: No such file or directory\n", error=True)
+                self._say(f"cat: {word}: No such file or directory\n", error=True)
                 code = 1
         return code
 
     def ls(self, words: Sequence[str]) -> int:
         code = 0
         paths = list(self._paths([word for word in words[1:] if word != "-1"]))
-        for path in paths:
+        for word, path in paths:
             try:
-                names = self._names(path)
+                names = [name for name in self._names(path) if not name.startswith(".")]
             except NotADirectoryError:
-                names = [path]
+                names = [word]
             except FileNotFoundError:
-                self._say(f"ls: {path}: No such file or directory\n", error=True)
+                self._say(f"ls: {word}: No such file or directory\n", error=True)
                 code = 1
                 continue
-            if len(paths) > 1 and names != [path]:
-                self._say(f"{path}:\n")
+            if len(paths) > 1 and names != [word]:
+                self._say(f"{word}:\n")
             self._say("".join(f"{name}\n" for name in names))
         return code
 
-    def _paths(self, words: Sequence[str]) -> Iterator[str]:
+    def _paths(self, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Paths as they are written, and where they lead."""
         if not words:
             raise Unknown
         for word in words:
-            if not word.startswith("/") or "$" in word:
+            path = self._place(word)
+            if not path.startswith("/") or word.startswith("-") or "$" in word:
                 raise Unknown
             if not self.depth or not _WILD.search(word):
-                yield word
+                yield word, path
                 continue
-            folder, _, pattern = word.rpartition("/")
+            folder, slash, pattern = word.rpartition("/")
             if _WILD.search(folder):
                 raise Unknown
             try:
-                found = [name for name in self._names(folder) if fnmatchcase(name, pattern)]
+                found = [name for name in self._names(self._place(f"{folder}{slash}")) if _fits(name, pattern)]
             except OSError:
                 found = []
-            yield from [f"{folder}/{name}" for name in found] or [word]
+            for shown in [f"{folder}{slash}{name}" for name in found] or [word]:
+                yield shown, self._place(shown)
 
     def _content(self, path: str) -> str:
         """Raises OSError, Unknown."""
@@ -283,21 +352,27 @@ class _Shell:
             raise NotADirectoryError
         folder = folder.rstrip("/")
         if self._is_folder(folder):
+            self._spend(len(self.files))
             found = {path[len(folder) + 1 :].partition("/")[0] for path in self.files if path.startswith(f"{folder}/")}
             return sorted(found - {""})
         if self._in_scratch(folder):
             raise FileNotFoundError
-        return self._of_volumes(lambda volumes: volumes.names(folder))
+        names = self._of_volumes(lambda volumes: volumes.names(folder))
+        self._spend(len(names))
+        return names
 
     def _is_folder(self, path: str) -> bool:
         """Whether it is one of which all files are known."""
         path = path.rstrip("/")
         if path in self.scratch:
             return True
+        self._spend(len(self.files))
         return self._in_scratch(path) and any(file.startswith(f"{path}/") for file in self.files)
 
     def _in_scratch(self, path: str) -> bool:
-        return path.startswith(tuple(f"{folder}/" for folder in self.scratch))
+        if not path.startswith(tuple(f"{folder}/" for folder in self.scratch)):
+            return False
+        return self.volumes is None or self.volumes.mount_point(path) in self.scratch
 
     def _of_volumes(self, look: Callable[[Volumes], T]) -> T:
         if self.volumes is None:
@@ -316,6 +391,7 @@ class _Shell:
             self.output.append(Written(self.elapsed_s, text, sink == _ERRORS))
         elif sink != _AWAY:
             before = self.files[sink]
+            self._spend(len(before or "") * _PER_CHARACTER)
             self.files[sink] = None if before is None else before + text
 
     def run_shell(self, words: Sequence[str]) -> int:
@@ -341,6 +417,9 @@ class _Shell:
 
     def _substituted(self, script: str) -> str:
         """Variables, contents of files that others have made, and sums are what they are from the beginning."""
+        self._spend(len(script) * _PER_SCRIPT)
+        if len(script) > MOST_CHARACTERS or _MARKS.search(script):
+            raise Unknown
 
         def value(match: re.Match[str]) -> str:
             known = self.env.get(match[1] or match[2])
@@ -358,11 +437,9 @@ class _Shell:
     def _hold(self, text: str, match: re.Match[str]) -> str:
         """The text, or what stands for it where a shell would read something into it. Without quotation marks spaces
         and lines become one space."""
+        self._spend(len(text) * _PER_CHARACTER * 4)  # each is looked at
         if match.string.count('"', 0, match.start()) % 2 == 0:
             text = " ".join(text.split())
-        self.written += len(text)
-        if self.written > MOST_OUTPUT:
-            raise Unknown
         if _PLAIN.fullmatch(text):
             return text
         self.held.append(text)
@@ -441,6 +518,7 @@ class _Shell:
         self.code = 0
         done = 0
         while done < loop.times:
+            self._spend(len(self.files))
             before = dict(self.files)
             if loop.condition is not None:
                 self.list(loop.condition, tested=True)
@@ -461,12 +539,19 @@ class _Shell:
         outer = self.sinks
         try:
             self._ordinary([self._filled(word) for word in words if not self._redirects(word)])
+        except _Refused as refused:
+            self._say(f"sh: can't create {refused}\n", error=True)
+            self.code = 1
         finally:
             self.sinks = outer
 
     def _filled(self, word: str) -> str:
         word = word.replace("$?", str(self.code))
-        return _HELD.sub(lambda match: self.held[int(match[1])], word) if self.held else word
+        if not self.held or "\x06" not in word:
+            return word
+        word = _HELD.sub(lambda match: self.held[int(match[1])], word)
+        self._spend(len(word) * _PER_CHARACTER)
+        return word
 
     def _redirects(self, word: str) -> bool:
         """Whether it says where output goes, which it does from now on."""
@@ -486,9 +571,12 @@ class _Shell:
         return True
 
     def _opened(self, path: str, *, new: bool) -> str:
+        shown, path = path, self._place(path)
         if not path.startswith("/") or path.startswith("/dev/"):
             return _AWAY
-        self.files[path] = "" if new else self.files.get(path, "")
+        if self._is_folder(path):
+            raise _Refused(f"{shown}: Is a directory")
+        self.files[self._writable(path, shown)] = "" if new else self.files.get(path, "")
         return path
 
     def _ordinary(self, words: Sequence[str]) -> None:
@@ -554,6 +642,7 @@ class _Shell:
         return holds != negated
 
     def _is_there(self, option: str, path: str) -> bool:
+        path = self._place(path)
         if path in self.files:
             return option != "-d" and (option != "-s" or self.files[path] != "")
         if self._is_folder(path):
@@ -567,6 +656,10 @@ class _Shell:
         except FileNotFoundError:
             return False
         return option != "-d" and (option != "-s" or bool(found))
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return fnmatchcase(name, pattern) and (not name.startswith(".") or pattern.startswith("."))
 
 
 def _compares(left: str, name: str, right: str) -> bool:
@@ -592,6 +685,7 @@ _PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {
     **dict.fromkeys(_SHELLS, _Shell.run_shell),
     **dict.fromkeys(("env", "printenv"), _Shell.environment),
     "hostname": _Shell.hostname,
+    "cd": _Shell.cd,
     "touch": _Shell.touch,
     "mkdir": _Shell.mkdir,
     "tail": _Shell.tail,

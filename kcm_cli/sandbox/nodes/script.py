@@ -18,7 +18,7 @@ from kcm_cli.sandbox.nodes import programs
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Mounted
 from kcm_cli.sandbox.nodes.environment import hostname_of, known_env
 from kcm_cli.sandbox.nodes.programs import Files, Outcome
-from kcm_cli.sandbox.nodes.volumes import Objects, Volumes, sub_path_of
+from kcm_cli.sandbox.nodes.volumes import Objects, ReadOnce, Volumes, sub_path_of
 from kcm_cli.sandbox.views import Probe, RestartRule, SimulatedContainer, SimulatedPod
 
 PREFIX = "sandbox.kcm.dev/"
@@ -29,6 +29,8 @@ FAILING_PROBES = "failing-probes"
 NEVER = "never"
 PAUSE = "pause"
 _LARGEST = 2**31 - 1
+_MOST_CHARACTERS = 2 << 20
+"""Of a command with its arguments."""
 SHORT_RUN_S = 1.0
 """How long a container runs that is meant to end and does not say when, and a program at least."""
 
@@ -158,7 +160,7 @@ class _Reader:
         self._commands = commands
         self._ends = ends
         self._files = files
-        self._objects = objects
+        self._objects = None if objects is None else ReadOnce(objects)
         self._empty_dirs = EmptyDirs()
         """What init containers leave for those after them."""
         self.left: set[str] = set()
@@ -180,6 +182,8 @@ class _Reader:
         else:
             run = Run(lasts_s, code or 0, reason)
             runs = 0, run, run
+            if self._commands and role is Role.INIT and code is None and not (container.command or container.args):
+                self._empty_dirs.doubt(program_of(container, self._pod, self._objects).own)
             if self._commands and code is None and (container.command or container.args):
                 runs = self._programmed(container, role, scope, reason) or runs
         started_s = _probe_s(container.startup_probe)
@@ -219,11 +223,14 @@ class _Reader:
             f"{mount}{file[len(folder) :]}" for mount, folder in shared.items() for file in _below(folder, self._files)
         )
         there |= self._empty_dirs.seen_by(program.own)
-        scratch = (*program.scratch, *shared)
+        scratch = (*self._empty_dirs.known(program.own), *shared)
         first = program.outcome(scratch, there)
         if first is None:
+            if role is Role.INIT:
+                self._empty_dirs.doubt(program.own)
             return None
-        kept = {file: first.files[file] for folder in scratch for file in _below(folder, first.files)}
+        own = (*program.own, *shared)
+        kept = {file: first.files[file] for folder in own for file in _below(folder, first.files)}
         for mount, folder in shared.items():
             self.left.update(f"{folder}{file[len(mount) :]}" for file in _below(mount, kept))
         later = program.outcome(scratch, kept) if kept else first
@@ -271,7 +278,7 @@ def program_of(
 ) -> Program:
     """``command``: in the place of the container's own."""
     env = known_env(container, pod, objects)
-    words = tuple(command) or tuple(programs.expand(word, env) for word in (*container.command, *container.args))
+    words = tuple(command) or _expanded((*container.command, *container.args), env)
     own = {volume.name for volume in pod.spec.volumes if volume.empty_dir is not None}
     mounts = (mount for mount in container.volume_mounts if mount.name in own)
     mounted = {mount.mount_path.rstrip("/"): (mount.name, sub_path_of(mount, env)) for mount in mounts}
@@ -282,6 +289,19 @@ def program_of(
     }
     volumes = None if objects is None else Volumes(pod, container, env, objects)
     return Program(words, {"HOSTNAME": hostname_of(pod), **env}, inside, volumes)
+
+
+def _expanded(words: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
+    """Nothing where that is longer than Linux lets it be: nobody knows what the container then does."""
+    found: list[str] = []
+    length = 0
+    for word in words:
+        expanded = programs.expand(word, env)
+        length += len(expanded or "")
+        if expanded is None or length > _MOST_CHARACTERS:
+            return ()
+        found.append(expanded)
+    return tuple(found)
 
 
 def _folders_of_node(container: SimulatedContainer, pod: SimulatedPod) -> dict[str, str]:

@@ -3,7 +3,9 @@
 upstream: pkg/volume/{configmap,secret,downwardapi,projected}
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from posixpath import normpath
 from typing import Protocol
 
@@ -11,6 +13,7 @@ from kcm_cli.sandbox.nodes.downward import field_of, resource_of
 from kcm_cli.sandbox.nodes.programs import expand
 from kcm_cli.sandbox.views import (
     ConfigMapSource,
+    DownwardFile,
     DownwardSource,
     SimulatedContainer,
     SimulatedPod,
@@ -42,6 +45,22 @@ class Unseen(LookupError):
     """Nobody can say what is there."""
 
 
+class ReadOnce:
+    """Objects that are decoded once, however many volumes and variables of a pod come from them."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._config_map = cache(objects.config_map)
+        self._secret = cache(objects.secret)
+        self.allocatable = cache(objects.allocatable)
+        self.token = objects.token
+
+    def config_map(self, namespace: str, name: str, *, binary: bool = True) -> Mapping[str, bytes] | None:
+        return self._config_map(namespace, name, binary=binary)
+
+    def secret(self, namespace: str, name: str) -> Mapping[str, bytes] | None:
+        return self._secret(namespace, name)
+
+
 class Volumes:
     """What a container finds below its mounts. Paths are absolute."""
 
@@ -53,50 +72,85 @@ class Volumes:
         self._container = container
         self._env = env
         self._objects = objects
-        self._known: dict[str, Contents] = {}
+        self._known: dict[str, tuple[Contents, list[str]]] = {}
+        mounts = ((normpath(each.mount_path), each) for each in container.volume_mounts)
+        self._mounts = sorted(mounts, key=lambda each: len(each[0]), reverse=True)
 
     def read(self, path: str) -> bytes:
         """Raises FileNotFoundError, IsADirectoryError, Unseen."""
-        contents, inner = self._place(path)
+        contents, paths, inner = self._place(path)
         found = contents.get(inner)
         if found is None:
-            if any(_below(inner, each) for each in contents) or not inner:
+            if not inner or _first_below(paths, f"{inner}/") is not None:
                 raise IsADirectoryError
             raise FileNotFoundError
         return found() if callable(found) else found
 
     def names(self, path: str) -> list[str]:
         """What is in a folder, sorted. Raises FileNotFoundError, NotADirectoryError, Unseen."""
-        contents, inner = self._place(path)
+        contents, paths, inner = self._place(path)
         if inner in contents:
             raise NotADirectoryError
-        found = {each[len(inner) :].lstrip("/").partition("/")[0] for each in contents if _below(inner, each)}
+        folder = f"{inner}/" if inner else ""
+        found: list[str] = []
+        first = _first_below(paths, folder)
+        while first is not None:
+            name = first[len(folder) :].partition("/")[0]
+            if not found or found[-1] != name:
+                found.append(name)
+            first = _first_below(
+                paths, folder, f"{folder}{name}{_AFTER_SLASH if '/' in first[len(folder) :] else _FIRST}"
+            )
         if inner and not found:
             raise FileNotFoundError
         return sorted(found)
 
-    def _place(self, path: str) -> tuple[Contents, str]:
-        """The files of a volume, and the path in it."""
+    @property
+    def working_dir(self) -> str:
+        """Of the container; empty where that is its image's."""
+        return self._container.working_dir if self._container.working_dir.startswith("/") else ""
+
+    def read_only(self, path: str) -> bool:
+        """Whether nothing can be written there."""
+        _, mount = self._mount(path)
+        volume = self._volume(mount.name) if mount is not None else None
+        if mount is None or volume is None:
+            return False
+        return mount.read_only or bool(volume.config_map or volume.secret or volume.downward_api or volume.projected)
+
+    def mount_point(self, path: str) -> str:
+        """Where the volume is mounted in which a path is; empty where it is in none."""
+        return self._mount(path)[0]
+
+    def _mount(self, path: str) -> tuple[str, VolumeMount | None]:
         path = normpath(path)
-        mounts = [each for each in self._container.volume_mounts if _below(normpath(each.mount_path), path)]
-        if not path.startswith("/") or not mounts:
+        return next((each for each in self._mounts if _below(each[0], path)), ("", None))
+
+    def _volume(self, name: str) -> SimulatedVolume | None:
+        return next((each for each in self._pod.spec.volumes if each.name == name), None)
+
+    def _place(self, path: str) -> tuple[Contents, list[str], str]:
+        """The files of a volume, their paths sorted, and the path in it."""
+        path = normpath(path)
+        at, mount = self._mount(path)
+        if not path.startswith("/") or mount is None:
             raise Unseen
-        mount = max(mounts, key=lambda each: len(normpath(each.mount_path)))
-        rest = path[len(normpath(mount.mount_path)) :].strip("/")
+        rest = path[len(at) :].strip("/")
         if rest == "..data" or rest.startswith("..data/"):
             rest = rest[len("..data") :].strip("/")
         path_there = sub_path_of(mount, self._env)
         if path_there is None:
             raise Unseen
         inner = "/".join(part for part in (path_there and normpath(path_there), rest) if part)
-        return self._contents(mount.name), inner
+        return *self._contents(mount.name), inner
 
-    def _contents(self, name: str) -> Contents:
+    def _contents(self, name: str) -> tuple[Contents, list[str]]:
         if name not in self._known:
-            volume = next((each for each in self._pod.spec.volumes if each.name == name), None)
+            volume = self._volume(name)
             if volume is None:
                 raise Unseen
-            self._known[name] = dict(self._files(volume))
+            found = dict(self._files(volume))
+            self._known[name] = found, sorted(found)
         return self._known[name]
 
     def _files(self, volume: SimulatedVolume) -> Iterator[tuple[str, bytes | Callable[[], bytes]]]:
@@ -130,24 +184,26 @@ class Volumes:
     def _token(self, source: TokenSource) -> Callable[[], bytes]:
         return lambda: self._objects.token(self._pod, source)
 
-    def _downward(self, source: DownwardSource) -> Iterator[tuple[str, bytes]]:
+    def _downward(self, source: DownwardSource) -> Iterator[tuple[str, Callable[[], bytes]]]:
         for item in source.items:
-            if item.field_ref is not None:
-                value = field_of(self._pod, item.field_ref.field_path)
-            elif item.resource_field_ref is not None:
-                allocatable = self._objects.allocatable(self._pod.spec.node_name)
-                value = resource_of(self._pod, self._container, item.resource_field_ref, allocatable)
-            else:
-                value = None
-            if value is None:
-                raise Unseen
-            yield normpath(item.path), value.encode()
+            yield normpath(item.path), partial(self._of_pod, item)
+
+    def _of_pod(self, item: DownwardFile) -> bytes:
+        value = None
+        if item.field_ref is not None:
+            value = field_of(self._pod, item.field_ref.field_path)
+        elif item.resource_field_ref is not None:
+            allocatable = self._objects.allocatable(self._pod.spec.node_name)
+            value = resource_of(self._pod, self._container, item.resource_field_ref, allocatable)
+        if value is None:
+            raise Unseen
+        return value.encode()
 
 
 def sub_path_of(mount: VolumeMount, env: Mapping[str, str]) -> str | None:
     """The part of a volume that is mounted, empty for all of it; None where a variable of it is not known."""
-    path = expand(mount.sub_path_expr, env) or mount.sub_path
-    return None if "$(" in path else path
+    path = expand(mount.sub_path_expr, env) if mount.sub_path_expr else mount.sub_path
+    return None if path is None or "$(" in path else path
 
 
 def _chosen(source: ConfigMapSource, found: Mapping[str, bytes] | None) -> Iterator[tuple[str, bytes]]:
@@ -158,6 +214,15 @@ def _chosen(source: ConfigMapSource, found: Mapping[str, bytes] | None) -> Itera
     for item in source.items:
         if item.key in found:
             yield normpath(item.path), found[item.key]
+
+
+_FIRST, _AFTER_SLASH = "\0", chr(ord("/") + 1)
+
+
+def _first_below(paths: list[str], folder: str, at_least: str = "") -> str | None:
+    """The first path that begins with the folder, from some text on."""
+    index = bisect_left(paths, at_least or folder)
+    return paths[index] if index < len(paths) and paths[index].startswith(folder) else None
 
 
 def _below(folder: str, path: str) -> bool:

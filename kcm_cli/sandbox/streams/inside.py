@@ -189,7 +189,8 @@ class Inside:
         before = [
             each for each in pod.view.spec.init_containers if each.restart_policy != "Always" and each.name != name
         ]
-        known = program.outcome(program.scratch, self._made(pod, before).seen_by(program.own))
+        made = self._made(pod, before)
+        known = program.outcome(made.known(program.own), made.seen_by(program.own))
         if known is None:
             return None
         return list(whole_lines(known.output))
@@ -203,9 +204,11 @@ class Inside:
                 continue
             program = program_of(container, pod.view, self._objects)
             passed_s = inf if run.finished is not None else (self._clock.now() - run.started).total_seconds()
-            known = program.outcome(program.scratch, found.seen_by(program.own), passed_s)
+            known = program.outcome(found.known(program.own), found.seen_by(program.own), passed_s)
             if known is not None:
                 found.put(program.own, known.files)
+            elif program.words or container in pod.view.spec.init_containers:
+                found.doubt(program.own)
         return found
 
     def _commanded(self, pod: "_Pod", container: SimulatedContainer, command: tuple[str, ...]) -> Outcome | None:
@@ -216,7 +219,7 @@ class Inside:
             made.put(mounted, files)
         program = program_of(container, pod.view, self._objects, command)
         there = made.seen_by(program.own)
-        known = program.outcome(program.scratch, there)
+        known = program.outcome(made.known(program.own), there)
         if known is not None and known.files != there:
             new = {
                 path: text if text is not None and len(text) <= _MOST_CHARACTERS else None

@@ -698,6 +698,23 @@ def test_a_command_finds_what_init_containers_have_left(play):
     play(test)
 
 
+@pytest.mark.parametrize("first", [["fetch-page"], None])
+def test_nobody_knows_what_unknown_init_containers_have_left(play, first):
+    """Not even that it is nothing."""
+
+    async def test(world):
+        mounts = [{"name": "v", "mountPath": "/w"}]
+        init = {"name": "i", "image": "i", "volumeMounts": mounts, **({"command": first} if first else {})}
+        script = "[ -f /w/page ] || exit 4; sleep 5"
+        container = {"name": "c", "image": "i", "command": ["sh", "-c", script], "volumeMounts": mounts}
+        spec = {"initContainers": [init], "containers": [container], "volumes": [{"name": "v", "emptyDir": {}}]}
+        await world.pod("a", {**spec, "restartPolicy": "Never"})
+        await world.wait(3)
+        assert (await world.status("a"))["phase"] == "Running"
+
+    play(test)
+
+
 def test_an_image_that_cannot_be_pulled_backs_off(play):
     async def run(world: World) -> None:
         world.cluster.nodes.fail_image("*/broken:*")

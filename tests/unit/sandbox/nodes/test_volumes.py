@@ -9,7 +9,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
 from kcm_cli.sandbox.nodes.environment import known_env
 from kcm_cli.sandbox.nodes.script import program_of
-from kcm_cli.sandbox.nodes.volumes import Unseen, Volumes
+from kcm_cli.sandbox.nodes.volumes import ReadOnce, Unseen, Volumes
 from kcm_cli.sandbox.views import SimulatedPod, TokenSource
 
 CERT = b"\x00\xffbinary"
@@ -148,6 +148,14 @@ SETTINGS = [{"name": "v", "configMap": {"name": "settings"}}]
         ("cat /v 2>/dev/null", "", 1),
         ("cat /v/none 2>&1 >/dev/null", "cat: /v/none: No such file or directory\n", 1),
         ("cat /v/c*", "\x00\udcffbinaryblue", 0),
+        ("ls /hidden; cat /hidden/*; cat /hidden/.s*", "!cat: /hidden/*: No such file or directory\nXL", 0),
+        ("cat size; cd /v && cat color; cd ..; cat ./v/size; ls v/size", "XLblueXLv/size\n", 0),
+        ("echo no > /v/color; cat /v/color", "!sh: can't create /v/color: Read-only file system\nblue", 0),
+        ("touch /v/new", "!touch: /v/new: Read-only file system\n", 1),
+        ("cd /w; echo x > /w/../w/./a; cat a /w//a", "x\nx\n", 0),
+        ("mkdir /w/d && mkdir -p /w/d && mkdir /w/d", "!mkdir: /w/d: File exists\n", 1),
+        ("echo x > /w/no/f", "!sh: can't create /w/no/f: No such file or directory\n", 1),
+        ("cat /w/inner/color; [ -f /w/inner/size ] && ls /w/inner/size", "blue/w/inner/size\n", 0),
         ("ls /v; ls /v/color", "cert\ncolor\nsize\n/v/color\n", 0),
         ("echo the $(cat /v/color) `cat /v/size`", "the blue XL\n", 0),
         ("[ -f /v/color ] && [ -d /v ] && [ ! -e /v/none ] && [ -s /v/size ] || exit 1", "", 0),
@@ -164,7 +172,11 @@ def test_scripts_that_read(script: str, output: str, code: int) -> None:
         ["sh", "-c", script],
         [{"name": "GREETING", "value": "a; exit 9"}, {"name": "LINES", "value": "a\n  b"}],
     )
-    pod = pod_of(SETTINGS, [{"name": "v", "mountPath": "/v"}], command=command, env=env)
+    hidden = {"name": "h", "configMap": {"name": "settings", "items": [{"key": "size", "path": ".size"}]}}
+    places = {"v": ("/v", "/w/inner"), "h": ("/hidden",), "w": ("/w",)}
+    mounts = [{"name": name, "mountPath": path} for name, paths in places.items() for path in paths]
+    volumes = [*SETTINGS, hidden, {"name": "w", "emptyDir": {}}]
+    pod = pod_of(volumes, mounts, command=command, env=env, workingDir="/v")
     program = program_of(pod.spec.containers[0], pod, Objects())
     known = program.outcome(program.scratch, {})
     assert known is not None
@@ -212,12 +224,88 @@ def test_what_comes_later_and_what_repeats() -> None:
 
 @pytest.mark.parametrize(
     "script",
-    ["cat", "cat f", "cat /etc/passwd", "ls", "ls -l /v", "ls /", "date > /tmp/f; cat /tmp/f", "cat $F", "env x"],
+    [
+        "cat",
+        "cat f",
+        "cd app; cat f",
+        "cd /v; cd -; cat color",
+        "mkdir -m 700 /w/x",
+        "cat /etc/passwd",
+        "ls",
+        "ls -l /v",
+        "ls /",
+        "date > /tmp/f; cat /tmp/f",
+        "cat $F",
+        "env x",
+    ],
 )
 def test_what_nobody_can_say(script: str) -> None:
     pod = pod_of(SETTINGS, [{"name": "v", "mountPath": "/v"}], command=["sh", "-c", script])
     program = program_of(pod.spec.containers[0], pod, Objects())
     assert program.outcome(program.scratch, {}) is None
+
+
+def test_variables_are_no_longer_than_linux_lets_them_be() -> None:
+    """Each could be ten times as long as the one before."""
+    env = [{"name": "A0", "value": "x" * 1000}]
+    env += [{"name": f"A{each}", "value": f"$(A{each - 1})" * 10} for each in range(1, 12)]
+    pod = pod_of([], [], env=env, command=["echo", "$(A2)" * 10])
+    known = known_env(pod.spec.containers[0], pod, None)
+    assert len(known["A2"]) == 100_000 and "A3" not in known and max(map(len, known.values())) < 1 << 17
+    assert program_of(pod.spec.containers[0], pod, Objects()).outcome((), {}) is None
+    many = pod_of([], [], env=[env[0], *({"name": f"B{each}", "value": "$(A0)" * 100} for each in range(100))])
+    assert sum(map(len, known_env(many.spec.containers[0], many, None).values())) <= 2 << 20
+
+
+def test_objects_are_decoded_once() -> None:
+    """However many variables come from them."""
+
+    class Counted(Objects):
+        times = 0
+
+        def secret(self, namespace: str, name: str) -> Mapping[str, bytes] | None:
+            self.times += 1
+            return super().secret(namespace, name)
+
+    ref = {"secretKeyRef": {"name": "login", "key": "user"}}
+    pod = pod_of([], [], env=[{"name": f"A{each}", "valueFrom": ref} for each in range(50)])
+    counted = Counted()
+    assert len(known_env(pod.spec.containers[0], pod, ReadOnce(counted))) == 50
+    assert counted.times == 1
+
+
+BIG = {"name": "BIG", "value": "a ;" * 40_000}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["sh", "-c", 'echo "$BIG"' * 400],
+        ["sh", "-c", "for i in {1..900}; do : " + "$BIG" * 20 + "; done"],
+        ["sh", "-c", '$A"' * 40_000],
+        ["sh", "-c", "echo " + "$(" * 50_000],
+        ["sh", "-c", "for i in {1..900}; do sh -c '" + "$(" * 1_900 + "'; done"],
+        ["sh", "-c", "echo $BIG \x0699\x06"],
+        ["sh", "-c", "echo \x01"],
+    ],
+)
+def test_what_takes_too_long_is_unknown(command: list[str]) -> None:
+    pod = pod_of([], [], command=command, env=[BIG, {"name": "A", "value": "a b"}])
+    program = program_of(pod.spec.containers[0], pod, Objects())
+    assert program.outcome((), {}) is None
+
+
+def test_folders_of_many_files_are_found_at_once() -> None:
+    class Many(Objects):
+        def config_map(self, namespace: str, name: str, *, binary: bool = True) -> Mapping[str, bytes] | None:
+            return {f"{each}": b"" for each in range(2000)}
+
+    items = [{"key": f"{each}", "path": f"{'ab'[each % 2]}/{each}/c"} for each in range(2000)]
+    pod = pod_of([{"name": "v", "configMap": {"items": items}}], [{"name": "v", "mountPath": "/v"}])
+    found = Volumes(pod, pod.spec.containers[0], {}, Many())
+    assert found.names("/v") == ["a", "b"]
+    assert found.names("/v/a") == sorted(f"{each}" for each in range(0, 2000, 2))
+    assert found.names("/v/b/7") == ["c"]
 
 
 def test_output_is_bounded() -> None:
