@@ -33,7 +33,8 @@ class Zones:
     def ratios(self) -> Ratios | None:
         """The zones' shares of the CPUs. The first that asks must not find nothing and take all hints away."""
         if not self._looked:
-            self._count()
+            self._ratios = zone_ratios(self._nodes)
+            self._looked = True
         return self._ratios
 
     def hinted(self, key: str) -> bool:
@@ -55,15 +56,11 @@ class Zones:
         self._hinted.discard(key)
 
     async def sync(self, key: str) -> None:
-        """Look at all nodes anew."""
-        self._count()
+        """Look at all nodes anew; where no Service has hints, when the next one asks."""
+        self._looked = False
         for service, by_type in tuple(self._counts.items()):
-            if any(overloaded(counts, self._ratios) for counts in by_type.values()):
+            if any(overloaded(counts, self.ratios) for counts in by_type.values()):
                 self._services.add(service)
-
-    def _count(self) -> None:
-        self._ratios = zone_ratios(self._nodes)
-        self._looked = True
 
     def all_nodes(self, node: Node) -> Keys:
         """One key for all."""
