@@ -5,6 +5,7 @@ is made by cutting that prefix off.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import msgspec
 
@@ -84,7 +85,7 @@ def with_headers(answer: Response | Stream, headers: Mapping[str, str]) -> Respo
     together = {**answer.headers, **headers}
     if isinstance(answer, Response):
         return Response(answer.status, together, answer.body)
-    return Stream(answer.status, together, answer.chunks)
+    return replace(answer, headers=together)
 
 
 def indented(answer: Response, pretty: str) -> Response:
