@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -285,7 +285,7 @@ class HostedSandbox:
 
     def snapshot(self) -> Snapshot:
         """All objects as they are now."""
-        return self.run(lambda: snapshots.take(self._sandbox.store))
+        return self.run(self._take)
 
     def reset(self, snapshot: Snapshot) -> None:
         """Make all objects what they were, whatever finalizers say, and end all faults; time does not go back.
@@ -502,7 +502,11 @@ class HostedSandbox:
     def _restore(self, snapshot: Snapshot) -> int:
         self._sandbox.api.faults.clear()
         self._cluster.nodes.restore_images()
+        self._sandbox.api.inside.written = snapshot.written
         return snapshots.restore(self._sandbox.store, snapshot)
+
+    def _take(self) -> Snapshot:
+        return replace(snapshots.take(self._sandbox.store), written=self._sandbox.api.inside.written)
 
     def _give(self, say: Callable[[Given], None]) -> None:
         self.run(lambda: say(self._sandbox.api.inside.given))

@@ -6,13 +6,14 @@ was, goes on its way: brought back, it would be deleted again.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.crd.controller import DEFINITIONS
 from kcm_cli.sandbox.apiserver.store import Store, Stored
+from kcm_cli.sandbox.nodes.empty_dirs import Left
 
 LEASES, NODES = GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "nodes")
 NAMESPACES = GVR("", "v1", "namespaces")
@@ -25,11 +26,12 @@ _CONDITIONS = "node.kubernetes.io/"
 class Snapshot:
     """The objects of a cluster: by resource and by ``namespace/name``, each as it was encoded.
 
-    ending: the namespaces that were being deleted.
+    ending: the namespaces that were being deleted. written: what commands had left in emptyDirs, by the uids of pods.
     """
 
     objects: Mapping[GVR, Mapping[str, Stored]]
     ending: frozenset[str] = frozenset()
+    written: Mapping[str, Left] = field(default_factory=dict)
 
     def covers(self, gvr: GVR, stored: Stored) -> bool:
         """Whether an object, as it was or as it is now, is brought back or taken away."""

@@ -11,6 +11,10 @@ Mounted = Mapping[str, tuple[str, str]]
 """Folders of a container, each with its emptyDir and the path there, which begins with ``/`` or is empty."""
 
 
+Left = tuple[tuple[Mounted, Files], ...]
+"""What one command after the other has left in them."""
+
+
 class EmptyDirs:
     """The emptyDirs of one pod, by their names."""
 

@@ -30,8 +30,8 @@ from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.made_up import MadeUp
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
-from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Mounted
-from kcm_cli.sandbox.nodes.programs import Files, Outcome, Written
+from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left
+from kcm_cli.sandbox.nodes.programs import Outcome, Written
 from kcm_cli.sandbox.nodes.script import PREFIX, number_of, program_of
 from kcm_cli.sandbox.streams import forward, remote, websocket
 from kcm_cli.sandbox.streams.log_lines import TRUE, LogOptions, whole_lines
@@ -44,6 +44,8 @@ LOGS, EXEC, EXEC_CODE, FORWARD = "logs", "exec", "exec-code", "forward"
 _GVR = GVR("", "v1", "pods")
 _STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _MOST_PODS, _MOST_COMMANDS, _MOST_CHARACTERS = 64, 64, 1 << 14
+_MOST_OF_POD = 1 << 20
+"""Characters that commands may leave in the emptyDirs of a pod; of more only the names of files are known."""
 _WHY = "nothing runs in the containers of a sandbox"
 T = TypeVar("T")
 K = TypeVar("K")
@@ -118,8 +120,17 @@ class Inside:
         self._clock = clock
         self._made_up = MadeUp(store)
         self._objects = StoredObjects(store, clock, issue)
-        self._written: OrderedDict[str, tuple[tuple[Mounted, Files], ...]] = OrderedDict()
+        self._written: OrderedDict[str, Left] = OrderedDict()
         """What commands have left in emptyDirs, by the uids of pods: of the last ones."""
+
+    @property
+    def written(self) -> Mapping[str, Left]:
+        """What commands have left until now, by the uids of pods."""
+        return dict(self._written)
+
+    @written.setter
+    def written(self, written: Mapping[str, Left]) -> None:
+        self._written = OrderedDict(written)
 
     # -- logs
 
@@ -226,10 +237,15 @@ class Inside:
                 for path, text in known.files.items()
                 if path not in there or there[path] != text
             }
+            if _characters((*written, (program.own, new))) > _MOST_OF_POD:
+                new = dict.fromkeys(new)
             self._written[pod.view.uid] = (*written, (program.own, new))[-_MOST_COMMANDS:]
             self._written.move_to_end(pod.view.uid)
             if len(self._written) > _MOST_PODS:
-                self._written.popitem(last=False)
+                alive = {cast(Tree, each.doc)["metadata"].get("uid") for each in self._store.list(_GVR)}
+                gone = [uid for uid in self._written if uid not in alive] or [next(iter(self._written))]
+                for uid in gone:
+                    del self._written[uid]
         return known
 
     # -- exec and attach
@@ -370,6 +386,10 @@ class _Pod:
         """Why a container does not run yet."""
         waiting: Tree = ((_status(self.doc, name) or {}).get("state") or {}).get("waiting") or {}
         return str(waiting.get("reason") or "ContainerCreating")
+
+
+def _characters(left: Left) -> int:
+    return sum(len(path) + len(text or "") for _, files in left for path, text in files.items())
 
 
 def _own(pod: SimulatedPod) -> Mapping[str, str]:

@@ -214,6 +214,19 @@ def test_containers_share_what_they_write_into_an_emptydir(kcm_sandbox, kcm_name
     assert executed(core, kcm_namespace, name, "cat", "/v/now", container="d") == (b"mine\n", b"", 0)
 
 
+def test_what_commands_leave_is_reset_with_the_rest(kcm_sandbox, kcm_namespace, core, pod):
+    name = pod("a", more={"volumes": [{"name": "v", "emptyDir": {}}]})
+
+    def ran(script: str) -> tuple[bytes, bytes, int]:
+        return executed(core, kcm_namespace, name, "sh", "-c", script)
+
+    assert ran("echo before > /v/f") == (b"", b"", 0)
+    before = kcm_sandbox.snapshot()
+    assert ran("echo after > /v/f; touch /v/g") == (b"", b"", 0)
+    kcm_sandbox.reset(before)
+    assert ran("ls /v; cat /v/f") == (b"f\nbefore\n", b"", 0)
+
+
 class Upgraded:
     """A connection that goes on in another protocol."""
 
