@@ -12,7 +12,7 @@ import kubernetes
 import pytest
 from kubernetes.stream import stream
 
-from kcm_cli.sandbox.streams import spdy
+from kcm_cli.sandbox.streams import inside, spdy
 from kcm_cli.testing import Asked, Output
 from tests.streams import masked, syn_stream
 
@@ -225,6 +225,25 @@ def test_what_commands_leave_is_reset_with_the_rest(kcm_sandbox, kcm_namespace, 
     assert ran("echo after > /v/f; touch /v/g") == (b"", b"", 0)
     kcm_sandbox.reset(before)
     assert ran("ls /v; cat /v/f") == (b"f\nbefore\n", b"", 0)
+
+
+def test_what_commands_leave_is_forgotten_with_deleted_pods_first(kcm_sandbox, kcm_namespace, core, pod, monkeypatch):
+    monkeypatch.setattr(inside, "_MOST_PODS", 2)
+    monkeypatch.setattr(inside, "_MOST_OF_POD", 100)
+    volumes = {"volumes": [{"name": "v", "emptyDir": {}}]}
+
+    def ran(name: str, script: str) -> int:
+        return executed(core, kcm_namespace, name, "sh", "-c", script)[2]
+
+    for name in ("a", "b", "c"):
+        assert ran(pod(name, more=volumes), f"echo {'x' * 40} > /v/f") == 0
+        if name == "b":
+            core.delete_namespaced_pod("b", kcm_namespace, grace_period_seconds=0)
+    assert (ran("a", "[ -f /v/f ]"), ran("c", "[ -f /v/f ]")) == (0, 0)
+    assert ran("a", f"echo {'y' * 80} > /v/g; cat /v/f") == 0
+    assert ran("a", "[ -f /v/g ]") == 0
+    with pytest.raises(kubernetes.client.ApiException, match="nothing runs"):
+        ran("a", "cat /v/g")
 
 
 class Upgraded:
