@@ -81,6 +81,8 @@ class Dependents(Generic[Owner, Child]):
         if ref is None:
             self._orphan(child)
             return
+        if ref.kind != self._kind:  # a pod's change comes to every kind that owns pods
+            return
         owner = _resolve(self._kind, self._owners, child, ref)
         if owner is not None:
             if self._expectations is not None:
