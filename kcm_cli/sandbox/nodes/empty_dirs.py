@@ -34,7 +34,7 @@ class EmptyDirs:
             )
 
     def doubt(self, mounted: Mounted) -> None:
-        """A container of which nobody knows what it does has had these: there may be other files, too."""
+        """A container whose command is unknown has mounted these: there may be other files, too."""
         self._unknown.update(volume for volume, _ in mounted.values())
 
     def known(self, mounted: Mounted) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ upstream: pkg/kubelet/kubelet_pods.go#makeEnvironmentVariables
 
 from collections.abc import Mapping
 
-from kcm_cli.sandbox.nodes import programs
 from kcm_cli.sandbox.nodes.downward import field_of, resource_of
+from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.volumes import Objects
 from kcm_cli.sandbox.views import EnvSource, KeyRef, SimulatedContainer, SimulatedPod
 
@@ -30,7 +30,7 @@ def known_env(container: SimulatedContainer, pod: SimulatedPod, objects: Objects
                 known |= {f"{source.prefix}{name}": _text(value) for name, value in values.items()}
     for variable in container.env:
         if variable.value_from is None:
-            found = programs.expand(variable.value, known)
+            found = expand(variable.value, known)
         else:
             found = _value(variable.value_from, container, pod, objects)
         known.pop(variable.name, None)

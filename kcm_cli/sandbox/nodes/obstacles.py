@@ -16,10 +16,10 @@ from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.nodes.claims import Claims
 from kcm_cli.sandbox.nodes.containers import full_image
 from kcm_cli.sandbox.nodes.environment import known_env
+from kcm_cli.sandbox.nodes.expansion import expand, references
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import MOUNT, PULL, Hold
 from kcm_cli.sandbox.nodes.objects import CachedObjects
-from kcm_cli.sandbox.nodes.programs import expand, references
 from kcm_cli.sandbox.nodes.script import PodScript
 from kcm_cli.sandbox.nodes.volumes import ReadOnce
 from kcm_cli.sandbox.views import (

@@ -64,7 +64,7 @@ def _of_probe(
         return
     probe = container.nth_run(ended.run).probe
     if probe:
-        text = f"{probe.capitalize()} probe failed: it is told to fail"
+        text = f"{probe.capitalize()} probe failed: simulated failure"
         yield _notice(pod, container, WARNING, "Unhealthy", text)
         text = f"Container {container.name} failed {probe} probe, will be restarted"
         yield _notice(pod, container, NORMAL, "Killing", text)

@@ -2,8 +2,6 @@
 
 ``sleep``, ``true``, ``false``, ``echo``, ``cat`` and the like, and shell scripts of them (``shell``) with tests of
 files. Anything else is unknown. Pure, and bounded in time, depth and output whatever a pod says.
-
-upstream: third_party/forked/golang/expansion/expand.go, pkg/kubelet/container/helpers.go#ExpandContainerCommandAndArgs
 """
 
 import math
@@ -19,20 +17,17 @@ from kcm_cli.sandbox.nodes import shell
 from kcm_cli.sandbox.nodes.shell import Unknown
 
 MOST_CHARACTERS, MOST_STEPS, MOST_OUTPUT = shell.MOST_CHARACTERS, 2000, 4 << 20
-MOST_EXPANDED = 1 << 17
-"""Characters of a word or variable; Linux starts no program with a longer one."""
 _MOST_WORK, _PER_CHARACTER, _PER_SCRIPT = 1 << 20, 1 / 16, 16.0
 """How many files a program may look at; so many of them are a character that is moved, and one of a script."""
 _LONG_S = 1e9
 _SHELLS = frozenset(("sh", "bash", "ash", "dash"))
 _FOLDERS = frozenset(("", "/bin", "/usr/bin", "/usr/local/bin"))
 _SILENT = frozenset((":", "true", "export", "umask", "trap", "sync", "set"))
-_UNTOLD = frozenset(("date", "id", "whoami", "pwd", "uname"))
-"""They end well; nobody can say what they write."""
+_OUTPUT_UNKNOWN = frozenset(("date", "id", "whoami", "pwd", "uname"))
+"""They succeed; their output is unknown."""
 _BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set"))
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
-_REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
 _PLAIN = re.compile(r"[\w./:-]{0,256}", re.ASCII)
 _ARITHMETIC = re.compile(r"\$(?:\(\(\s*|\(expr\s+)(-?\d{1,9})\s*([-+*/%])\s*(-?\d{1,9})\s*\)\)?", re.ASCII)
@@ -59,7 +54,7 @@ class Written(NamedTuple):
 
 
 Files = Mapping[str, str | None]
-"""Texts of files by their absolute paths; None: nobody can say what is in it. A path that ends in ``/`` is a folder."""
+"""Texts of files by their absolute paths; None: its content is unknown. A path that ends in ``/`` is a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +72,10 @@ class Volumes(Protocol):
 
     @property
     def working_dir(self) -> str:
-        """The folder in which the command runs; empty where nobody knows."""
+        """The folder in which the command runs; empty if it is unknown."""
 
     def read(self, path: str) -> bytes:
-        """Raises OSError where there is no such file, LookupError where nobody can say."""
+        """Raises OSError where there is no such file, LookupError if that is unknown."""
 
     def names(self, path: str) -> Sequence[str]:
         """What is in a folder, sorted. Raises as ``read``."""
@@ -98,33 +93,6 @@ class _Ended(Exception):
 
 class _Refused(Exception):
     """A file cannot be written."""
-
-
-def expand(text: str, env: Mapping[str, str]) -> str | None:
-    """``$(NAME)`` replaced as in a container's command and args; unknown names stay, ``$$`` is a dollar.
-
-    None: the values make it longer than MOST_EXPANDED.
-    """
-
-    def value(match: re.Match[str]) -> str:
-        return "$" if match[0] == "$$" else env.get(match[1], match[0])
-
-    end = _last_reference(text)
-    values = (env.get(match[1], "") for match in _REFERENCE.finditer(text, 0, end) if match[0] != "$$")
-    added = sum(map(len, values))
-    if added and added + len(text) > MOST_EXPANDED:
-        return None
-    return _REFERENCE.sub(value, text[:end]) + text[end:].replace("$$", "$")
-
-
-def references(text: str) -> list[str]:
-    """The names in it that ``expand`` looks for."""
-    return [match[1] for match in _REFERENCE.finditer(text, 0, _last_reference(text)) if match[0] != "$$"]
-
-
-def _last_reference(text: str) -> int:
-    """Where the last one ends at the latest, so that no search for an end is in vain."""
-    return text.rfind(")") + 1
 
 
 def outcome(
@@ -165,7 +133,7 @@ class _Shell:
     volumes: Volumes | None
     until_s: float
     folder: str
-    """Where relative paths begin; empty where nobody knows."""
+    """Where relative paths begin; empty if that is unknown."""
     elapsed_s: float = 0.0
     code: int = 0
     strict: bool = False
@@ -203,7 +171,7 @@ class _Shell:
     def false(self, _: Sequence[str]) -> int:
         return 1
 
-    def untold(self, words: Sequence[str]) -> int:
+    def output_unknown(self, words: Sequence[str]) -> int:
         if _name(words[0]) == "date" and any(not word.startswith(("-", "+")) for word in words[1:]):
             raise Unknown
         if self.sinks[0] in self.files:
@@ -229,10 +197,10 @@ class _Shell:
         if len(words) == 1 and "HOSTNAME" in self.env:
             self._say(f"{self.env['HOSTNAME']}\n")
             return 0
-        return self.untold(words)
+        return self.output_unknown(words)
 
     def cd(self, words: Sequence[str]) -> int:
-        """A folder that nobody knows counts as one that is there."""
+        """An unknown folder is taken to exist."""
         place = self._place(words[1]) if len(words) == 2 and not words[1].startswith("-") else ""
         self.folder = place if place.startswith("/") and "$" not in place else ""
         return 0
@@ -263,7 +231,7 @@ class _Shell:
         return 0
 
     def _place(self, path: str) -> str:
-        """Where a path leads; relative if nobody knows where it begins."""
+        """The absolute path; as it is given if the working directory is unknown."""
         path = path if path.startswith("/") or not self.folder else f"{self.folder}/{path}"
         return normpath(f"/{path.lstrip('/')}") if path.startswith("/") else path
 
@@ -681,7 +649,7 @@ def _computed(match: re.Match[str]) -> str:
 
 _PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {
     **dict.fromkeys(_SILENT, _Shell.silent),
-    **dict.fromkeys(_UNTOLD, _Shell.untold),
+    **dict.fromkeys(_OUTPUT_UNKNOWN, _Shell.output_unknown),
     **dict.fromkeys(_SHELLS, _Shell.run_shell),
     **dict.fromkeys(("env", "printenv"), _Shell.environment),
     "hostname": _Shell.hostname,

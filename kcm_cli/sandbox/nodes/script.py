@@ -17,6 +17,7 @@ from kcm_cli.machinery.meta import controller_of
 from kcm_cli.sandbox.nodes import programs
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Mounted
 from kcm_cli.sandbox.nodes.environment import hostname_of, known_env
+from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.programs import Files, Outcome
 from kcm_cli.sandbox.nodes.volumes import Objects, ReadOnce, Volumes, sub_path_of
 from kcm_cli.sandbox.views import Probe, RestartRule, SimulatedContainer, SimulatedPod
@@ -292,11 +293,11 @@ def program_of(
 
 
 def _expanded(words: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
-    """Nothing where that is longer than Linux lets it be: nobody knows what the container then does."""
+    """Empty if that is longer than Linux allows: what the container does is unknown then."""
     found: list[str] = []
     length = 0
     for word in words:
-        expanded = programs.expand(word, env)
+        expanded = expand(word, env)
         length += len(expanded or "")
         if expanded is None or length > _MOST_CHARACTERS:
             return ()

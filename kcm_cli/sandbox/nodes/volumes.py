@@ -10,7 +10,7 @@ from posixpath import normpath
 from typing import Protocol
 
 from kcm_cli.sandbox.nodes.downward import field_of, resource_of
-from kcm_cli.sandbox.nodes.programs import expand
+from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.views import (
     ConfigMapSource,
     DownwardFile,

@@ -75,7 +75,7 @@ def ties_of(first: Words, second: Words) -> Ties:
 
 
 def untied(ties: Ties, words: Words) -> Iterator[str]:
-    """What should agree and does not, for people. Places that are missing are told by ``states.differences``."""
+    """Messages for values that should be equal and are not. Missing places are reported by ``states.differences``."""
     for group in ties:
         found = [(place, words[place][index]) for place, index in group if len(words.get(place, ())) > index]
         for place, word in found[1:]:

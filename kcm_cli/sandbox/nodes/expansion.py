@@ -1,0 +1,38 @@
+"""``$(NAME)`` in a container's command, args, variables and subPathExpr.
+
+upstream: third_party/forked/golang/expansion/expand.go, pkg/kubelet/container/helpers.go#ExpandContainerCommandAndArgs
+"""
+
+import re
+from collections.abc import Mapping
+
+MOST_EXPANDED = 1 << 17
+"""Characters of a word or variable; Linux starts no program with a longer one."""
+_REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
+
+
+def expand(text: str, env: Mapping[str, str]) -> str | None:
+    """``$(NAME)`` replaced as in a container's command and args; unknown names stay, ``$$`` is a dollar.
+
+    None: the values make it longer than MOST_EXPANDED.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        return "$" if match[0] == "$$" else env.get(match[1], match[0])
+
+    end = _last_reference(text)
+    values = (env.get(match[1], "") for match in _REFERENCE.finditer(text, 0, end) if match[0] != "$$")
+    added = sum(map(len, values))
+    if added and added + len(text) > MOST_EXPANDED:
+        return None
+    return _REFERENCE.sub(value, text[:end]) + text[end:].replace("$$", "$")
+
+
+def references(text: str) -> list[str]:
+    """The names in it that ``expand`` looks for."""
+    return [match[1] for match in _REFERENCE.finditer(text, 0, _last_reference(text)) if match[0] != "$$"]
+
+
+def _last_reference(text: str) -> int:
+    """Where the last one ends at the latest, so that no search for an end is in vain."""
+    return text.rfind(")") + 1

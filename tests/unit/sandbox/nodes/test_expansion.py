@@ -1,0 +1,18 @@
+"""References to variables, as kubelets expand them."""
+
+from kcm_cli.sandbox.nodes.expansion import MOST_EXPANDED, expand, references
+
+
+def test_known_names_are_replaced() -> None:
+    env = {"A": "1", "B": ""}
+    assert expand("$(A) $$(A) $(B) $(C) $A $((A)) $(", env) == "1 $(A)  $(C) $A $((A)) $("
+
+
+def test_references_are_those_that_are_looked_up() -> None:
+    assert references("$(A) $$(B) $C $(D") == ["A"]
+
+
+def test_more_than_linux_takes_is_not_made() -> None:
+    env = {"A": "x" * (MOST_EXPANDED // 2)}
+    assert expand("$(A)", env) == env["A"]
+    assert expand("$(A)$(A)", env) is None
