@@ -26,6 +26,14 @@ async def connected(server: Running, context: ssl.SSLContext | None = None):  # 
         await asyncio.sleep(0.01)
 
 
+async def rest(reader: asyncio.StreamReader) -> bytes:
+    """What comes before the server closes. It may also reset: it does where the caller writes on."""
+    try:
+        return await reader.read()
+    except ConnectionError:
+        return b""
+
+
 async def answered(server: Running, *parts: bytes) -> bytes:
     """All that comes until the server closes."""
     async with connected(server) as (reader, writer):
@@ -125,8 +133,8 @@ def test_slow_callers_are_closed_and_others_served(monkeypatch: pytest.MonkeyPat
             once.write(HEAD + b"\r\n")
             assert (await idle.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
             assert await idle.read() == b"ok"
-            assert await silent.read() == b""
-            assert await dripped.read() == b""
+            assert await rest(silent) == b""
+            assert await rest(dripped) == b""
             await task
             no_handshake.transport.abort()
             assert (await server.get("/healthz"))[0] == 200
