@@ -4,8 +4,9 @@ upstream: pkg/scheduler/schedule_one.go#schedulePod
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 from kcm_cli.sandbox.scheduler import filters, scoring
 from kcm_cli.sandbox.scheduler.devices.filter import DeviceFilter, Reservation
@@ -58,7 +59,7 @@ class Filters:
 def filters_for(info: PodInfo, state: ClusterState, volumes: Volumes) -> Filters:
     """Make the filters for a pod on a state."""
     mounted = VolumeFilter(info, volumes, state)
-    checks = [*filters.basic(info), *mounted.filters]
+    checks = [filters.basic(info), *mounted.filters]
     claimed = DeviceFilter(info, state.devices)
     devices = claimed.check if claimed.used else None
     for made in (spread_filter(info, state), affinity_filter(info, state), devices, filters.features(info)):
@@ -90,11 +91,13 @@ def decide(
         return _placement(made, nominated, rng)
     feasible: list[NodeInfo] = []
     refusals: dict[str, Refusal] = {}
-    enough = _enough(total)
+    enough, promised = _enough(total), state.nominated
+    check = made.checks[0] if len(made.checks) == 1 else made.check
     for node in _in_turn(state, named, start):
-        refusal = (
-            check_with_nominated(info, state, volumes, made, node) if node.name in state.nominated else made.check(node)
-        )
+        if promised and node.name in promised:
+            refusal = check_with_nominated(info, state, volumes, made, node)
+        else:
+            refusal = check(node)
         if refusal is not None:
             refusals[node.name] = refusal
             continue
@@ -106,9 +109,8 @@ def decide(
         return FitError(total, refusals, absent=absent, away=tuple(made.devices.away.values()))
     chosen = feasible[0]
     if len(feasible) > 1:
-        total_scores = scoring.scores(info, state, feasible)
-        made.devices.add_scores(total_scores)
-        chosen = state.nodes[rng.choice(scoring.best(total_scores))]
+        total_scores = made.devices.add_scores(scoring.scores(info, state, feasible), feasible)
+        chosen = state.nodes[rng.choice(scoring.best(total_scores, feasible))]
     return _placement(made, chosen, rng, seen=len(feasible) + len(refusals))
 
 
@@ -133,16 +135,12 @@ def check_with_nominated(
     return made.check(node)
 
 
-def _in_turn(state: ClusterState, named: frozenset[str] | None, start: int) -> Iterator[NodeInfo]:
+def _in_turn(state: ClusterState, named: frozenset[str] | None, start: int) -> Iterable[NodeInfo]:
     if named is not None:
-        for name in sorted(named):
-            if name in state.nodes:
-                yield state.nodes[name]
-        return
+        return [state.nodes[name] for name in sorted(named) if name in state.nodes]
     nodes = state.by_zone()
     start %= len(nodes)
-    yield from nodes[start:]
-    yield from nodes[:start]
+    return chain(nodes[start:], nodes[:start])
 
 
 def _enough(total: int) -> int:

@@ -3,8 +3,6 @@
 upstream: pkg/scheduler/framework/plugins
 """
 
-from collections.abc import Iterable
-
 from kcm_cli.api.core import NodeSelectorTerm, Taint
 from kcm_cli.planning.node_affinity import NAME_FIELD, fits, required
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
@@ -26,22 +24,6 @@ RESTART_ALL, RESTARTS_ALL = "RestartAllContainers", "RestartAllContainersOnConta
 FIT = "NodeResourcesFit"
 TOO_MANY = "Too many pods"
 ELSEWHERE = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
-
-
-def repelling(info: PodInfo) -> Filter:
-    """Cordoned nodes, and taints that repel."""
-    tolerations = info.pod.spec.tolerations
-    tolerant = untolerated((UNSCHEDULABLE_TAINT,), tolerations, _REPELLING) is None
-
-    def check(node: NodeInfo) -> Refusal | None:
-        if not node.repels:
-            return None
-        spec = node.node.spec
-        if spec.unschedulable and not tolerant:
-            return UNSCHEDULABLE
-        return TAINTED if untolerated(spec.taints, tolerations, _REPELLING) is not None else None
-
-    return check
 
 
 def node_affinity(info: PodInfo) -> Filter | None:
@@ -92,21 +74,8 @@ def ports(info: PodInfo) -> Filter | None:
     return check
 
 
-def resources(info: PodInfo) -> Filter:
-    """Room for one more pod, and for what it asks. Known of a node for all pods that ask for the same."""
+def _lacking(node: NodeInfo, info: PodInfo) -> Refusal | None:
     wanted = _ordered({name: amount for name, amount in info.requests.items() if amount > 0})
-
-    def check(node: NodeInfo) -> Refusal | None:
-        try:
-            return node.fits[wanted]
-        except KeyError:
-            refusal = node.fits[wanted] = _lacking(node, wanted)
-            return refusal
-
-    return check
-
-
-def _lacking(node: NodeInfo, wanted: tuple[tuple[str, int], ...]) -> Refusal | None:
     requested, allocatable = node.requested, node.allocatable
     lacking = [n for n, amount in wanted if amount > allocatable.get(n, 0) - requested.get(n, 0)]
     full = len(node.pods) >= node.room
@@ -137,10 +106,28 @@ def _ordered(wanted: dict[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(wanted.items(), key=lambda item: (_FIRST.get(item[0], 3), item[0])))
 
 
-def basic(info: PodInfo) -> Iterable[Filter]:
-    """The filters that look at one node alone, in upstream's order."""
-    yield repelling(info)
-    for made in (node_affinity(info), ports(info)):
-        if made is not None:
-            yield made
-    yield resources(info)
+def basic(info: PodInfo) -> Filter:
+    """The filters that look at one node alone, in upstream's order: cordoned nodes and taints that repel, affinity,
+    ports, then room for one more pod and for what it asks, known of a node for all pods that ask for the same."""
+    tolerations, size = info.pod.spec.tolerations, info.size
+    tolerant = untolerated((UNSCHEDULABLE_TAINT,), tolerations, _REPELLING) is None
+    more = tuple(check for check in (node_affinity(info), ports(info)) if check is not None)
+
+    def check(node: NodeInfo) -> Refusal | None:
+        if node.repels:
+            spec = node.node.spec
+            if spec.unschedulable and not tolerant:
+                return UNSCHEDULABLE
+            if untolerated(spec.taints, tolerations, _REPELLING) is not None:
+                return TAINTED
+        for other in more:
+            refusal = other(node)
+            if refusal is not None:
+                return refusal
+        try:
+            return node.fits[size]
+        except KeyError:
+            refusal = node.fits[size] = _lacking(node, info)
+            return refusal
+
+    return check

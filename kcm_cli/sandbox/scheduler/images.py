@@ -6,8 +6,8 @@ upstream: pkg/scheduler/framework/plugins/imagelocality
 from collections.abc import Sequence
 
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
-from kcm_cli.sandbox.scheduler.spread import MAX_SCORE, Scores
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Scores
 
 _LEAST, _MOST_EACH = 23 << 20, 1000 << 20
 """Less than the first counts as nothing, more than the second of one container as that."""
@@ -18,9 +18,9 @@ def image_scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo
     spread = [(name, state.image_nodes[name] / len(state.nodes)) for name in info.images if state.image_nodes[name]]
     if not spread:
         return None
+    sizes = [0] * len(feasible)
+    for name, share in spread:
+        sizes = [size + int(node.images.get(name, 0) * share) for size, node in zip(sizes, feasible, strict=True)]
     most = _MOST_EACH * info.containers
-    found: Scores = {}
-    for node in feasible:
-        size = sum(int(node.images[name] * share) for name, share in spread if name in node.images)
-        found[node.name] = MAX_SCORE * (min(max(size, _LEAST), most) - _LEAST) // (most - _LEAST)
-    return found
+    points = {size: MAX_SCORE * (min(max(size, _LEAST), most) - _LEAST) // (most - _LEAST) for size in set(sizes)}
+    return [points[size] for size in sizes]

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kcm_cli.sandbox.scheduler.podindex import Counts, Matched, matches_all
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, Term
-from kcm_cli.sandbox.scheduler.spread import MAX_SCORE, Scores
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
-from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal
+from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Filter, Refusal, Scores
 
 PLUGIN = "InterPodAffinity"
 NOT_NEAR = Refusal(PLUGIN, ("node(s) didn't match pod affinity rules",))
@@ -90,15 +89,14 @@ def _add(domains: Domains, key: str, counts: Counts, state: ClusterState, weight
 
 
 def affinity_scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo]) -> Scores | None:
-    """Up to 100 for each feasible node by what is preferred, here and by the pods that are there; or None."""
+    """Up to 100 for each feasible node by what is preferred, here and by the pods that are there; None where it
+    decides nothing."""
     found = _weights(info, state)
     if not found:
         return None
-    raw = {node.name: _weight_of(node.labels, found) for node in feasible}
-    low, high = min(raw.values(), default=0), max(raw.values(), default=0)
-    if high == low:
-        return dict.fromkeys(raw, 0)
-    return {name: int(MAX_SCORE * ((score - low) / (high - low))) for name, score in raw.items()}
+    raw = [_weight_of(node.labels, found) for node in feasible]
+    low, high = min(raw), max(raw)
+    return [int(MAX_SCORE * ((score - low) / (high - low))) for score in raw] if high > low else None
 
 
 def _weights(info: PodInfo, state: ClusterState) -> Domains:

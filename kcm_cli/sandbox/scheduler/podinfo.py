@@ -5,6 +5,7 @@ upstream: pkg/scheduler/framework/types.go#PodInfo
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, LabelSelector, Requirement, Selector, from_label_selector
@@ -41,7 +42,8 @@ class PodInfo:
     ``usual`` are the requests with what a container that says nothing counts as, ``weighed`` these as they count while
     the pod's nodes are compared: without what it asks for as a whole (upstream's NodeResourcesFit forgets it there).
     ``resizing``: the requests can change with the pod's status. ``images`` are those of its containers and volumes,
-    ``containers`` the number of the former.
+    ``containers`` the number of the former. ``size`` is one object for all pods with the same ``requests`` and
+    ``weighed``: a key that is compared by identity.
     """
 
     pod: SimulatedPod
@@ -59,6 +61,7 @@ class PodInfo:
     priority: int = 0
     resizing: bool = False
     key: str = field(default="")
+    size: object = field(default_factory=object)
 
     @property
     def has_affinity(self) -> bool:
@@ -71,11 +74,13 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
     wanted = spec.affinity
     near = wanted.pod_affinity if wanted is not None else None
     far = wanted.pod_anti_affinity if wanted is not None else None
+    asked = requests.of_pod(pod)
+    weighed = requests.of_pod(pod, requests.USUAL, whole=False, held=False)
     return PodInfo(
         pod,
-        requests.of_pod(pod),
+        asked,
         requests.of_pod(pod, requests.USUAL),
-        requests.of_pod(pod, requests.USUAL, whole=False, held=False),
+        weighed,
         host_ports(pod),
         _required(pod, near),
         _required(pod, far),
@@ -87,7 +92,13 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
         spec.priority or 0,
         requests.is_resizing(pod),
         pod.key,
+        _size(tuple(asked.items()), tuple(weighed.items())),
     )
+
+
+@lru_cache(maxsize=4096)
+def _size(requested: tuple[tuple[str, int], ...], weighed: tuple[tuple[str, int], ...]) -> object:
+    return object()
 
 
 def claim_names(pod: SimulatedPod) -> list[str]:

@@ -12,8 +12,9 @@ from kcm_cli.sandbox.scheduler.images import image_scores
 from kcm_cli.sandbox.scheduler.interpod import affinity_scores
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY
-from kcm_cli.sandbox.scheduler.spread import MAX_SCORE, Scores, spread_scores
+from kcm_cli.sandbox.scheduler.spread import spread_scores
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Scores
 
 TAINT_WEIGHT, AFFINITY_WEIGHT, SPREAD_WEIGHT, INTERPOD_WEIGHT, IMAGE_WEIGHT = 3, 2, 2, 2, 1
 _COMPARED = (CPU, MEMORY)
@@ -21,8 +22,7 @@ _COMPARED = (CPU, MEMORY)
 
 def scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo]) -> Scores:
     """The weighted sum for each feasible node."""
-    asked = tuple((info.requests.get(name, 0), info.weighed[name]) for name in _COMPARED)
-    total = {node.name: _resource_score(info, node, asked) for node in feasible}
+    total: Scores = _resource_scores(info, feasible)
     parts = (
         (_taint_scores(info, feasible), TAINT_WEIGHT),
         (_node_affinity_scores(info, feasible), AFFINITY_WEIGHT),
@@ -32,23 +32,22 @@ def scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo]) -> 
     )
     for part, weight in parts:
         if part is not None:
-            for name, score in part.items():
-                total[name] += weight * score
+            total = [score + weight * more for score, more in zip(total, part, strict=True)]
     return total
 
 
-def best(total: Scores) -> list[str]:
-    """The names with the highest score, sorted."""
-    top = max(total.values())
-    return sorted(name for name, score in total.items() if score == top)
+def best(total: Scores, feasible: Sequence[NodeInfo]) -> list[str]:
+    """The names of the nodes with the highest score, sorted."""
+    top = max(total)
+    return sorted([node.name for node, score in zip(feasible, total, strict=True) if score == top])
 
 
-def _resource_score(info: PodInfo, node: NodeInfo, asked: object) -> int:
-    """Kept on the node for pods that ask for the same, until it changes."""
-    score = node.scores.get(asked)
-    if score is None:
-        score = node.scores[asked] = _least_allocated(info, node) + _balanced(info, node)
-    return score
+def _resource_scores(info: PodInfo, feasible: Sequence[NodeInfo]) -> Scores:
+    """Kept on the nodes for pods that ask for the same, until these change."""
+    size = info.size
+    for node in [node for node in feasible if size not in node.scores]:
+        node.scores[size] = _least_allocated(info, node) + _balanced(info, node)
+    return [node.scores[size] for node in feasible]
 
 
 def _least_allocated(info: PodInfo, node: NodeInfo) -> int:
@@ -85,14 +84,13 @@ def _evenness(node: NodeInfo, more: dict[str, int]) -> int:
 
 def _taint_scores(info: PodInfo, feasible: Sequence[NodeInfo]) -> Scores | None:
     """Fewer taints that would rather not have the pod are better."""
-    if not any(node.soft_taints for node in feasible):
+    if not any([node.soft_taints for node in feasible]):
         return None
     tolerations = [t for t in info.pod.spec.tolerations if t.effect in ("", PREFER_NO_SCHEDULE)]
-    raw = {
-        node.name: sum(not any(tolerates(item, taint) for item in tolerations) for taint in node.soft_taints)
-        for node in feasible
-    }
-    return _scaled(raw, reverse=True) if any(raw.values()) else None
+    raw = [
+        sum(not any(tolerates(item, taint) for item in tolerations) for taint in node.soft_taints) for node in feasible
+    ]
+    return _scaled(raw, reverse=True) if any(raw) else None
 
 
 def _node_affinity_scores(info: PodInfo, feasible: Sequence[NodeInfo]) -> Scores | None:
@@ -100,8 +98,8 @@ def _node_affinity_scores(info: PodInfo, feasible: Sequence[NodeInfo]) -> Scores
     if affinity is None or affinity.node_affinity is None or not affinity.node_affinity.preferred:
         return None
     terms = [(NodeSelector((term.preference,)), term.weight) for term in affinity.node_affinity.preferred]
-    raw = {node.name: sum(weight for term, weight in terms if _prefers(term, node)) for node in feasible}
-    return _scaled(raw, reverse=False) if any(raw.values()) else None
+    raw = [sum(weight for term, weight in terms if _prefers(term, node)) for node in feasible]
+    return _scaled(raw, reverse=False) if any(raw) else None
 
 
 def _prefers(term: NodeSelector, node: NodeInfo) -> bool:
@@ -111,6 +109,6 @@ def _prefers(term: NodeSelector, node: NodeInfo) -> bool:
 
 
 def _scaled(raw: Scores, *, reverse: bool) -> Scores:
-    top = max(raw.values())
-    scaled = {name: score * MAX_SCORE // top for name, score in raw.items()}
-    return {name: MAX_SCORE - score for name, score in scaled.items()} if reverse else scaled
+    top = max(raw)
+    scaled = [score * MAX_SCORE // top for score in raw]
+    return [MAX_SCORE - score for score in scaled] if reverse else scaled

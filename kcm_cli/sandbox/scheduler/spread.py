@@ -9,6 +9,7 @@ upstream: pkg/scheduler/framework/plugins/podtopologyspread
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from kcm_cli.machinery.labels import Requirement, Selector
 from kcm_cli.planning.node_affinity import fits, required
@@ -16,8 +17,10 @@ from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
 from kcm_cli.sandbox.scheduler.podindex import Labelled
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
-from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal
+from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Filter, Refusal, Scores
 from kcm_cli.sandbox.views import TopologySpreadConstraint
+
+K = TypeVar("K")
 
 PLUGIN = "PodTopologySpread"
 SKEWED = Refusal(PLUGIN, ("node(s) didn't match pod topology spread constraints",), resolvable=True)
@@ -25,9 +28,7 @@ NO_LABEL = Refusal(PLUGIN, ("node(s) didn't match pod topology spread constraint
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 _DEFAULTS = ((3, HOSTNAME), (5, ZONE))
 """The skew that is let pass by default, and over what pods are spread."""
-MAX_SCORE = 100
 _REPELLING = (NO_SCHEDULE, NO_EXECUTE)
-Scores = dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,54 +77,57 @@ def spread_filter(info: PodInfo, state: ClusterState) -> Filter | None:
 
 
 def spread_scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo]) -> Scores | None:
-    """Up to 100 for each feasible node by the constraints that should hold; None where there are none."""
+    """Up to 100 for each feasible node by the constraints that should hold; None where there are none.
+
+    Nodes with as many pods, in the same domains, have the same score: each of these cases is computed once.
+    """
     own = bool(info.pod.spec.topology_spread_constraints)
     constraints = _constraints(info, state, "ScheduleAnyway") if own else _default(info, state)
     if not constraints:
         return None
-    ignored = {n.name for n in feasible if own and not _labelled(n, constraints)}
-    raw: dict[str, float] = {node.name: 0.0 for node in feasible if node.name not in ignored}
-    for constraint in constraints:
-        _add_scores(raw, info, state, feasible, constraints if own else (), constraint)
-    rounded = {score: round_half_up(score) for score in set(raw.values())}
-    return _normalized({name: rounded[score] for name, score in raw.items()}, ignored)
+    scored = [node for node in feasible if _labelled(node, constraints)] if own else feasible
+    points = [_points(info, state, scored, constraints if own else (), constraint) for constraint in constraints]
+    cases = list(zip(*(values for values, _ in points), strict=True))
+    raw = {
+        case: round_half_up(sum(found[value] for value, (_, found) in zip(case, points, strict=True)))
+        for case in set(cases)
+    }
+    scores = _normalized(raw)
+    if len(scored) == len(feasible):
+        return [scores[case] for case in cases]
+    of = {node.name: scores[case] for node, case in zip(scored, cases, strict=True)}
+    return [of.get(node.name, 0) for node in feasible]
 
 
-def _add_scores(
-    raw: dict[str, float],
+def _points(
     info: PodInfo,
     state: ClusterState,
-    feasible: Sequence[NodeInfo],
+    scored: Sequence[NodeInfo],
     required: Sequence[_Constraint],
     constraint: _Constraint,
-) -> None:
-    key = constraint.key
-    scored = [node for node in feasible if node.name in raw] if len(raw) < len(feasible) else feasible
+) -> tuple[Sequence[object], Mapping[object, float]]:
+    """What of each node counts for a constraint, and how much that is: its pods, or its domain (None without one)."""
+    key, counts, allowed = constraint.key, constraint.counts, constraint.max_skew - 1
     if key == HOSTNAME:
+        here = [counts.get(node.name, 0) if key in node.labels else None for node in scored]
         weight = math.log(len(scored) + 2)
-        for node in scored:
-            if key in node.labels:
-                raw[node.name] += constraint.counts.get(node.name, 0) * weight + constraint.max_skew - 1
-        return
-    counts = dict.fromkeys((node.labels.get(key, "") for node in scored), 0)
-    weight = math.log(len(counts) + 2)
-    for name, count in constraint.counts.items():
+        return here, {count: count * weight + allowed if count is not None else 0.0 for count in set(here)}
+    domains = [node.labels.get(key) for node in scored]
+    pods = {domain or "": 0 for domain in domains}
+    weight = math.log(len(pods) + 2)
+    for name, count in counts.items():
         counted = state.nodes[name]
-        value = counted.labels.get(key)
-        if value in counts and _labelled(counted, required) and constraint.includes(info, counted):
-            counts[value] += count
-    for node in scored:
-        if (value := node.labels.get(key)) is not None:
-            raw[node.name] += counts[value] * weight + constraint.max_skew - 1
+        domain = counted.labels.get(key)
+        if domain in pods and _labelled(counted, required) and constraint.includes(info, counted):
+            pods[domain] += count
+    return domains, {domain: pods[domain] * weight + allowed if domain is not None else 0.0 for domain in set(domains)}
 
 
-def _normalized(scores: Scores, ignored: set[str]) -> Scores:
+def _normalized(scores: Mapping[K, int]) -> dict[K, int]:
     low, high = min(scores.values(), default=0), max(scores.values(), default=0)
     if high == 0:
-        found = dict.fromkeys(scores, MAX_SCORE)
-    else:
-        found = {name: MAX_SCORE * (high + low - score) // high for name, score in scores.items()}
-    return {**found, **dict.fromkeys(ignored, 0)}
+        return dict.fromkeys(scores, MAX_SCORE)
+    return {case: MAX_SCORE * (high + low - score) // high for case, score in scores.items()}
 
 
 def round_half_up(value: float) -> int:

@@ -1,10 +1,10 @@
-"""What a filter says of a node, and what is told when no node is left.
+"""What filters and scores say of nodes, and what is told when no node is left.
 
 upstream: pkg/scheduler/framework/types.go#FitError
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,9 @@ class Refusal:
 
 
 Filter = Callable[["NodeInfo"], Refusal | None]
+MAX_SCORE = 100
+Scores = Sequence[int]
+"""Of the nodes that are compared, in their order."""
 
 
 @dataclass(frozen=True, slots=True)

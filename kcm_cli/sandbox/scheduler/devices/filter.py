@@ -4,6 +4,7 @@ upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
 """
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kcm_cli.machinery.codec import Doc
@@ -18,10 +19,10 @@ from kcm_cli.sandbox.scheduler.devices.state import DeviceState
 from kcm_cli.sandbox.scheduler.devices.views import Claim
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 from kcm_cli.sandbox.scheduler.state import NodeInfo
-from kcm_cli.sandbox.scheduler.verdict import Refusal
+from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Refusal, Scores
 
 PLUGIN = "DynamicResources"
-WEIGHT, MAX_SCORE = 2, 100
+WEIGHT = 2
 _ALTERNATIVES_MAX = 8
 CANNOT = Refusal(PLUGIN, ("cannot allocate all claims",))
 ELSEWHERE = Refusal(PLUGIN, ("resourceclaim not available on the node",))
@@ -85,15 +86,13 @@ class DeviceFilter:
                 found.append(Reservation(claim, None))
         return tuple(found)
 
-    def add_scores(self, total: dict[str, int]) -> None:
+    def add_scores(self, total: Scores, feasible: Sequence[NodeInfo]) -> Scores:
         """Nodes where earlier alternatives can be had are better."""
-        if not self._choices:
-            return
-        raw = {name: sum(map(_preference, self._choices.get(name, ()))) for name in total}
-        top = max(raw.values(), default=0)
-        if top:
-            for name, score in raw.items():
-                total[name] += WEIGHT * (score * MAX_SCORE // top)
+        raw = [sum(map(_preference, self._choices.get(node.name, ()))) for node in feasible] if self._choices else ()
+        top = max(raw, default=0)
+        if not top:
+            return total
+        return [sum_ + WEIGHT * (score * MAX_SCORE // top) for sum_, score in zip(total, raw, strict=True)]
 
     def _has_failed(self, claim: Claim) -> bool:
         """Whether a device of a claim could not be prepared: then others are tried."""
