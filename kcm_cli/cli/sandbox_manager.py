@@ -1,4 +1,8 @@
-"""The manager of a sandbox: it finds its cluster by flags, and runs on the sandbox's loop."""
+"""The manager of a sandbox: it finds its cluster by flags, and runs on the sandbox's loop.
+
+Its controllers ask the API server in process, unless flags give them a kubeconfig of their own: TLS and HTTP in between
+would be a quarter of what a pod costs. Port 10257 and the lease have a thread of their own, which asks over TLS.
+"""
 
 import asyncio
 import socket
@@ -10,21 +14,29 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.component.flagset import Parsed
 from kcm_cli.component.surroundings import Host
 from kcm_cli.manager.app import manage
-from kcm_cli.manager.config import complete
+from kcm_cli.manager.config import ConfigError, complete
 from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import all_controllers
+from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.lifecycle import Place
 from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.options import flag_set
+from kcm_cli.manager.server.listener import listen
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.metrics import SessionMetrics
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import Transport
-from kcm_cli.sandbox.run import MANAGER, Sandbox
+from kcm_cli.sandbox.run import MANAGER, ManagerFiles, Sandbox
 from kcm_cli.sandbox.status.snapshot import Controllers, Queue
 from kcm_cli.sandbox.transport import InProcessTransport
 
-_PORT = 10257
+_PORT, _ADDRESS = 10257, "127.0.0.1"
+_PATIENT = (
+    "--authentication-tolerate-lookup-failure",
+    "--leader-elect-lease-duration=30s",
+    "--leader-elect-renew-deadline=25s",
+)
+"""On a busy machine a sandbox answers late, and ends only by what somebody wants."""
 
 
 class SandboxManager:
@@ -34,7 +46,17 @@ class SandboxManager:
         self._sandbox = sandbox
         self._clock = sandbox.clock
         given, known = flag_set().parse(flags), known_of(all_controllers())
-        self._config = complete(_with_defaults(given, _defaults(sandbox)), known)
+        files = sandbox.manager_files()
+        self._own_kubeconfig = not given.values.keys() & {"kubeconfig", "master"}
+        address = str(given.values.get("bind-address", _ADDRESS))
+        self._listener = _usual_port(address) if "secure-port" not in given.values else None
+        port = _PORT if self._listener is not None else 0
+        try:
+            self._config = complete(_with_defaults(given, _defaults(files, port)), known)
+        except ConfigError:
+            if self._listener is not None:
+                self._listener.close()
+            raise
         self._show: Observability | None = None
 
     @property
@@ -46,17 +68,16 @@ class SandboxManager:
     async def run(self, stop: asyncio.Event) -> int:
         """Until ``stop``, or until the manager ends by itself; the exit code."""
         announce(self._config)
-        return await self._run(stop, lambda: None, Place(host=Host(simulated_nodes=True)))
+        return await self._run(stop, lambda: None, real_time=True)
 
     async def accompany(self, stop: asyncio.Event, ready: Callable[[], object]) -> int:
-        """The same where the caller sets up logging and time may be moved. ``ready``: called when all controllers run.
+        """The same where the caller sets up logging and may move time. ``ready``: called when all controllers run."""
+        return await self._run(stop, ready, real_time=False)
 
-        No socket is between the controllers and their sandbox, for what is on its way there takes real time.
-        """
-        return await self._run(stop, ready, Place(self._dial, real_time=False, host=Host(simulated_nodes=True)))
-
-    async def _run(self, stop: asyncio.Event, ready: Callable[[], object], place: Place) -> int:
+    async def _run(self, stop: asyncio.Event, ready: Callable[[], object], *, real_time: bool) -> int:
         loop = asyncio.get_running_loop()
+        host = Host(simulated_nodes=True)
+        place = Place(self._dial, real_time=real_time, host=host, listener=self._listener)
 
         def abandon(why: str) -> None:
             sys.stderr.write(f"Error: leaderelection lost: {why}\n")
@@ -68,7 +89,7 @@ class SandboxManager:
         return await manage(self._config, stop, abandon=abandon, clock=self._clock, watched=watched, place=place)
 
     def _dial(self, access: Access, clock: Clock, metrics: SessionMetrics) -> Transport:
-        if access.server != self._sandbox.url:
+        if not self._own_kubeconfig:
             return Session(access, clock, metrics)
         named = access.tls is not None and access.tls != access.tls.anonymous
         return InProcessTransport(self._sandbox.api, MANAGER if named else None, turns=self._sandbox.turns)
@@ -96,8 +117,7 @@ def _with_defaults(given: Parsed, defaults: Sequence[str]) -> Parsed:
     return Parsed({**values, **given.values}, given.rest, given.problems, given.warnings)
 
 
-def _defaults(sandbox: Sandbox) -> list[str]:
-    files = sandbox.manager_files()
+def _defaults(files: ManagerFiles, port: int) -> list[str]:
     return [
         f"--cluster-signing-cert-file={files.signing_certificate}",
         f"--cluster-signing-key-file={files.signing_key}",
@@ -106,19 +126,17 @@ def _defaults(sandbox: Sandbox) -> list[str]:
         f"--authorization-kubeconfig={files.kubeconfig}",
         f"--root-ca-file={files.root_ca}",
         f"--service-account-private-key-file={files.service_account_key}",
-        "--bind-address=127.0.0.1",
-        f"--secure-port={_free_port()}",
+        f"--bind-address={_ADDRESS}",
+        f"--secure-port={port}",
         "--kube-api-qps=5000",
         "--kube-api-burst=10000",
+        *_PATIENT,
     ]
 
 
-def _free_port() -> int:
-    """The manager's usual port, or none where another process has it: two sandboxes live side by side."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", _PORT))
-        except OSError:
-            return 0
-    return _PORT
+def _usual_port(address: str) -> socket.socket | None:
+    """The manager's usual port, taken; None where another process has it: two sandboxes live side by side."""
+    try:
+        return listen(address, _PORT)
+    except (RunError, ValueError):  # a ValueError for what is no address: that is a problem of the flag
+        return None

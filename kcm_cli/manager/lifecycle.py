@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from concurrent.futures import Future
@@ -65,11 +66,13 @@ class ShutdownTimeout(RunError):
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a manager runs. ``dial``: how its controllers reach the API server. ``real_time``: that a loop which turns
-    late stands still, and does not only have its time moved."""
+    late stands still, and does not only have its time moved. ``listener``: the secure port, where it listens already;
+    it is closed with the server."""
 
     dial: Dial = Session
     real_time: bool = True
     host: Host = Host()
+    listener: socket.socket | None = None
 
 
 class Manager:
@@ -166,7 +169,8 @@ class Manager:
             certificate_uids=config.gates.enabled("AllowParsingUserUIDFromCertAuth"),
         )
         loads = Loads(self._clock, lambda name: self._show.workqueues.queue(name, self._clock.monotonic))
-        return Server(settings, mux, AuthMetrics.register(self._show.registry), self._clock, loads)
+        metrics = AuthMetrics.register(self._show.registry)
+        return Server(settings, mux, metrics, self._clock, loads, self._place.listener)
 
     @asynccontextmanager
     async def _monitored(self) -> AsyncIterator[None]:

@@ -68,9 +68,18 @@ class Server:
     """Bound sockets and loaded certificates, ready to serve."""
 
     def __init__(
-        self, config: ServerConfig, mux: Mux, metrics: AuthMetrics, clock: Clock, loads: Loads | None = None
+        self,
+        config: ServerConfig,
+        mux: Mux,
+        metrics: AuthMetrics,
+        clock: Clock,
+        loads: Loads | None = None,
+        listener: socket.socket | None = None,
     ) -> None:
-        """Raises RunError for a port that cannot be had, and for certificates that cannot be used."""
+        """Raises RunError for a port that cannot be had, and for certificates that cannot be used.
+
+        listener: the secure port's, where it is bound already.
+        """
         self._config = config
         self._mux = mux
         self._metrics = metrics
@@ -80,9 +89,9 @@ class Server:
         self._trust = Trust(from_files(config.authentication))
         self._trusted(TrustState(), since)
         self._http: HttpServer | None = None
-        self._sockets: list[socket.socket] = []
+        self._sockets: list[socket.socket] = [listener] if listener is not None else []
         try:
-            self._secure = self._listen(config.serving.bind_address, config.serving.port)
+            self._secure = listener or self._listen(config.serving.bind_address, config.serving.port)
             self._tls = self._load_tls() if self._secure is not None else None
             self._certified(since)
         except RunError:

@@ -1,0 +1,93 @@
+"""The manager of a sandbox: its port, and how its controllers reach the API server."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kcm_cli.cli import sandbox_manager
+from kcm_cli.cli.sandbox_manager import SandboxManager
+from kcm_cli.component.metrics import Registry, RestClientMetrics
+from kcm_cli.manager.config import ConfigError
+from kcm_cli.manager.connections import connect
+from kcm_cli.rest.session import Session
+from kcm_cli.sandbox.run import Sandbox, SandboxOptions
+from kcm_cli.sandbox.transport import InProcessTransport
+
+
+@pytest.fixture
+def usual_port(monkeypatch: pytest.MonkeyPatch) -> int:
+    """A free port in place of 10257, which others may have."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+    monkeypatch.setattr(sandbox_manager, "_PORT", port)
+    return port
+
+
+@pytest.fixture
+def sandbox(usual_port: int) -> Iterator[Sandbox]:
+    made = Sandbox(SandboxOptions(port=0))
+    made.prepare()
+    yield made
+    asyncio.run(made.stop())
+
+
+def started(manager: SandboxManager, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+    """The config and place with which a manager would run."""
+    found: list[Any] = []
+
+    async def manage(config: object, stop: object, **more: Any) -> int:
+        found.extend((config, more["place"]))
+        return 0
+
+    monkeypatch.setattr(sandbox_manager, "manage", manage)
+    assert asyncio.run(manager.run(asyncio.Event())) == 0
+    return found[0], found[1]
+
+
+def test_of_two_sandboxes_that_start_at_once_one_has_the_usual_port(
+    sandbox: Sandbox, usual_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    managers = [SandboxManager(sandbox, ()), SandboxManager(sandbox, ())]
+    (one, place), (other, elsewhere) = (started(manager, monkeypatch) for manager in managers)
+    with place.listener:
+        assert (one.serving.port, other.serving.port) == (usual_port, 0)
+        assert place.listener.getsockname()[1] == usual_port
+        assert elsewhere.listener is None
+
+
+def test_a_port_that_was_asked_for_is_left_to_the_manager(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, place = started(SandboxManager(sandbox, ("--secure-port=0",)), monkeypatch)
+    assert (config.serving.port, place.listener) == (0, None)
+
+
+@pytest.mark.parametrize("flag", ["--no-such-flag", "--bind-address=nowhere"])
+def test_wrong_flags_give_the_port_back(sandbox: Sandbox, usual_port: int, flag: str) -> None:
+    with pytest.raises(ConfigError):
+        SandboxManager(sandbox, (flag,))
+    socket.create_server(("127.0.0.1", usual_port)).close()
+
+
+def transports(config: Any, place: Any, sandbox: Sandbox) -> set[type]:
+    async def made() -> set[type]:
+        connections = await connect(config, sandbox.clock, RestClientMetrics(Registry()), None, place.dial)
+        try:
+            return set(map(type, connections.transports))
+        finally:
+            await connections.close()
+
+    return asyncio.run(made())
+
+
+def test_controllers_ask_in_process_unless_they_are_given_another_kubeconfig(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox.write_user_kubeconfig(tmp_path / "other", "somebody", "secret")
+    own = started(SandboxManager(sandbox, ("--secure-port=0",)), monkeypatch)
+    given = started(SandboxManager(sandbox, ("--secure-port=0", f"--kubeconfig={tmp_path / 'other'}")), monkeypatch)
+    sandbox.api = None  # type: ignore[assignment]  # it is asked nothing
+    assert transports(*own, sandbox) == {InProcessTransport}
+    assert transports(*given, sandbox) == {Session}
