@@ -18,7 +18,6 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.following import FollowingLoop
 
 if TYPE_CHECKING:
@@ -105,9 +104,9 @@ class Operator:
         self.kill()
         self.start()
 
-    def cutting(self) -> Fault:
-        """The fault that cuts this run of it off from the server."""
-        return self._identity.cutting()
+    def sever(self) -> None:
+        """Cut this run of it off. On the sandbox's thread."""
+        self._identity.sever()
 
     def check(self) -> None:
         """Raises OperatorError where it has ended by itself, with what it said last."""
@@ -146,14 +145,14 @@ class Identity:
         self.kubeconfig, self._token = self._write()
 
     def cut_off(self) -> None:
-        """Break the connections of the token, and all that come."""
+        """Break the connections of the token, and all that come, also after a reset: what was killed may go on."""
         if self._token:
-            self._sandbox.inject(self.cutting())
+            self._sandbox.run(self.sever)
             self._token = ""
 
-    def cutting(self) -> Fault:
-        """The fault that cuts it off."""
-        return Fault("away", token=self._token)
+    def sever(self) -> None:
+        """The same, on the sandbox's thread."""
+        self._sandbox.running.api.faults.sever(self._token)
 
 
 @contextlib.contextmanager

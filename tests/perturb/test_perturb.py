@@ -9,7 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import kubernetes
 import pytest
+import urllib3
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.testing import Sandbox
@@ -18,7 +20,7 @@ from kcm_cli.testing.perturb.points import Point, Spot, kinds_of, point_of, poin
 from kcm_cli.testing.perturb.states import State, differences, masked, plain
 from kcm_cli.testing.perturb.ties import ties_of, untied, words_of
 from kcm_cli.testing.perturb.trial import Trial
-from tests.perturb.kit import OPTIONS
+from tests.perturb.kit import OPTIONS, core
 from tests.perturb.run import CASES
 
 
@@ -105,6 +107,33 @@ def test_what_was_killed_does_not_find_the_credentials_of_the_next_start(sandbox
         first, second, *refused = told
         assert first != second == operator.kubeconfig
         assert refused == ["ConnectionRefusedError"]
+
+
+def test_what_was_killed_reaches_nothing_after_a_reset(sandbox: Sandbox) -> None:
+    """A thread of it, or what kopf retries after a pause, comes when the next run has begun."""
+    told: list[str] = []
+    released, done = threading.Event(), threading.Event()
+
+    def main(kubeconfig: str, stop: threading.Event) -> None:
+        client = core(kubeconfig)
+        client.list_namespaced_config_map("default")
+        told.append("listed")
+        released.wait()
+        try:
+            client.create_namespaced_config_map("default", {"metadata": {"name": "late"}})
+        except (kubernetes.client.ApiException, urllib3.exceptions.HTTPError) as error:
+            told.append(type(error).__name__)
+        done.set()
+
+    base = sandbox.snapshot()
+    operator = sandbox.operator(main)
+    operator.start()
+    sandbox.wait(lambda: told == ["listed"])
+    operator.kill()
+    sandbox.reset(base)
+    released.set()
+    assert done.wait(10)
+    assert told == ["listed", "ProtocolError"]
 
 
 def test_what_was_killed_ends_though_it_tries_again_at_once(sandbox: Sandbox) -> None:

@@ -192,7 +192,7 @@ class ApiServer:
         query = _first_values(request.query)
         info, rest = resolve(request.method, request.path, query)
         asked = Asked(user, request, info)
-        if not (self.interceptors or self.faults.all) or served_faults.serves(request.path):
+        if not (self.interceptors or self.faults.any) or served_faults.serves(request.path):
             return await self._handled(_Work(asked, rest, query, None), notes)
         try:
             return await self._intercepted([*self.interceptors, self.faults.intercept], asked, rest, notes, None)

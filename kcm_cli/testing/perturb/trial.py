@@ -431,7 +431,7 @@ class Trial:
 
     def _crash(self, user: str) -> None:
         one = next(each for each in self._operators if each.user == user)
-        self.sandbox.running.api.faults.add(one.cutting())
+        one.sever()
         holding = ExitStack()
         holding.enter_context(self.sandbox.loop.hold())
 

@@ -84,6 +84,19 @@ class Faults:
         self._clock = clock
         self._count = 0
         self.all: dict[int, Injected] = {}
+        self._severed: set[str] = set()
+
+    @property
+    def any(self) -> bool:
+        """Whether any request may be hit."""
+        return bool(self.all or self._severed)
+
+    def sever(self, token: str) -> None:
+        """Break the connections of a bearer token, and all that come: for ever, whatever faults are ended."""
+        self._severed.add(token)
+        for watch in list(self._server.open_watches()):
+            if watch.asked.token == token:
+                watch.end("broken")
 
     def add(self, fault: Fault) -> Injected:
         """Begin with a fault."""
@@ -112,13 +125,15 @@ class Faults:
         return dict(Counter(each.fault for one in self.all.values() for each in one.happened))
 
     def clear(self) -> None:
-        """End all of them."""
+        """End all of them; tokens that were severed stay so."""
         for number in list(self.all):
             self.remove(number)
 
     async def intercept(self, asked: Asked, proceed: Proceed) -> Answer:
         """See ``entrance.Interceptor``."""
         lost, at = False, None
+        if self._severed and asked.token in self._severed:
+            raise Dropped(effect=False)
         for one in list(self.all.values()):
             kind = one.fault.kind
             if kind == "cut" or not self._active(one) or not one.fault.could_hit(asked):
