@@ -1,15 +1,19 @@
 """All operators of this folder, with their bugs and without: how many bugs are found, and how many others.
 
 python -m tests.perturb.run                   each operator once
-python -m tests.perturb.run --runs 100        the correct ones so often
+python -m tests.perturb.run --runs 100        the correct ones so often, in another order each time
 python -m tests.perturb.run --correct         no bugs
+python -m tests.perturb.run --seed 7          of the first of these passes; each further one has the next
 python -m tests.perturb.run --only NAME -v    one, with its stories
 """
 
 import argparse
 import logging
+import random
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb.campaign import Finding, each, perturb
@@ -23,31 +27,64 @@ CASES: dict[str, Case] = {
 }
 
 
+def bugs(sandbox: Sandbox, chosen: Sequence[str], *, stories: bool) -> int:
+    """Perturb the operators with their bugs; how many of them are found."""
+    found = 0
+    for name in chosen:
+        case, began = CASES[name], time.monotonic()
+        findings = perturb(sandbox, case.scenario(True), enough=1)
+        found += bool(findings)
+        what = str(findings[0].point) if findings else "NOT FOUND"
+        print(f"{name:22} {case.client:18} {time.monotonic() - began:4.0f} s  {what}", flush=True)
+        for finding in findings if stories else ():
+            print(finding.story)
+    print(f"{found} bugs of {len(chosen)} found")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """All correct operators at all their points, once."""
+
+    points: int
+    reports: int
+
+
+def correct(sandbox: Sandbox, chosen: Sequence[str], seed: int, *, stories: bool) -> Pass:
+    """Perturb the correct operators, in an order that follows from the seed."""
+    began = time.monotonic()
+    points = reports = 0
+    for name in random.Random(seed).sample(list(chosen), len(chosen)):
+        outcomes = list(each(sandbox, CASES[name].scenario(False), seed=seed))
+        wrong = [one for one in outcomes if isinstance(one, Finding)]
+        points, reports = points + len(outcomes), reports + len(wrong)
+        if wrong or stories:
+            print(f"{name:22} {CASES[name].client:18} {len(outcomes):5} points  {len(wrong)} reports", flush=True)
+        for finding in wrong:
+            print(finding.story)
+    took = time.monotonic() - began
+    print(f"seed {seed}: {len(chosen)} operators, {points} points, {reports} reports, {took:.0f} s", flush=True)
+    return Pass(points, reports)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--runs", type=int, default=1, help="of each correct operator, at all its points")
+    parser.add_argument("--runs", type=int, default=1, help="passes of the correct operators, at all their points")
+    parser.add_argument("--seed", type=int, default=0, help="of the first pass")
     parser.add_argument("--only", choices=CASES, action="append")
-    parser.add_argument("--correct", action="store_true")
+    parser.add_argument("--correct", action="store_true", help="leave those with bugs out")
     parser.add_argument("-v", action="store_true", dest="stories")
     args = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    found = false = points = 0
     chosen = args.only or list(CASES)
     with Sandbox(OPTIONS) as sandbox:
-        for name in chosen:
-            case, began = CASES[name], time.monotonic()
-            bugs = [] if args.correct else perturb(sandbox, case.scenario(True), enough=1)
-            stood = [one for _ in range(args.runs) for one in each(sandbox, case.scenario(False))]
-            wrong = [one for one in stood if isinstance(one, Finding)]
-            found, false, points = found + bool(bugs), false + len(wrong), points + len(stood)
-            what = str(bugs[0].point) if bugs else "" if args.correct else "NOT FOUND"
-            took = time.monotonic() - began
-            counted = f"{len(stood):5} points  {len(wrong)} false"
-            print(f"{name:22} {case.client:18} {counted}  {took:4.0f} s  {what}", flush=True)
-            for finding in [*(bugs if args.stories else ()), *wrong]:
-                print(finding.story)
-    print(f"{found} bugs of {0 if args.correct else len(chosen)} found, {false} false reports at {points} points")
-    return 1 if false or (not args.correct and found < 0.75 * len(chosen)) else 0
+        enough = args.correct or bugs(sandbox, chosen, stories=args.stories) >= 0.75 * len(chosen)
+        seeds = range(args.seed, args.seed + args.runs)
+        passes = [correct(sandbox, chosen, seed, stories=args.stories) for seed in seeds]
+    reports, clean = sum(one.reports for one in passes), sum(not one.reports for one in passes)
+    points = sum(one.points for one in passes)
+    print(f"{len(passes)} passes, {clean} clean: {reports} reports at {points} points")
+    return 1 if reports or not enough else 0
 
 
 if __name__ == "__main__":

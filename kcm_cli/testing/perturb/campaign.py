@@ -1,5 +1,6 @@
 """All runs of a scenario: two references, then one for each point."""
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -50,8 +51,9 @@ def each(
     kinds: Sequence[str] = KINDS,
     most: int = MOST,
     only: Sequence[Point] = (),
+    seed: int | None = None,
 ) -> Iterator[Finding | Point]:
-    """The same, run by run: a point that was stood, or a finding."""
+    """The same, run by run: a point that was stood, or a finding. ``seed``: of the order of the points."""
     base = sandbox.snapshot()
 
     def run(point: Point | None, reference: Record | None) -> Record:
@@ -66,6 +68,8 @@ def each(
 
     reference = references(lambda: run(None, None))
     chosen = list(only) or points_of(reference.writes, reference.conflicting, reference.seen, kinds, most)
+    if seed is not None:
+        random.Random(seed).shuffle(chosen)
     for point in chosen:
         try:
             run(point, reference)
