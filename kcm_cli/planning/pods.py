@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import cmp_to_key
 
 from kcm_cli.api.core import Condition, Pod
+from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.times import parse_time
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -113,8 +114,9 @@ def rank_for_deletion(pods: Sequence[Pod], related: Iterable[Pod], now: datetime
     """The pods in the order in which they should go, the least useful first.
 
     Unassigned, pending, not ready, cheap, crowded on their node with ``related`` pods, ready for a short time,
-    often restarted, young. Times count by powers of two, so that near ones tie; ties are broken by uid. Without
-    ``costs`` all are equally cheap.
+    often restarted, young. Times count by powers of two, so that near ones tie; ties are broken by uid. Of pods made
+    at the same time, otherwise equal, those that are only being adopted go last. Without ``costs`` all are equally
+    cheap.
     """
     crowd = Counter(pod.spec.node_name for pod in related if is_active(pod))
     facts = [_Rank(pod, crowd[pod.spec.node_name], deletion_cost(pod) if costs else 0, now) for pod in pods]
@@ -125,10 +127,11 @@ def rank_for_deletion(pods: Sequence[Pod], related: Iterable[Pod], now: datetime
 class _Rank:
     """What is compared of one pod. ``head`` is compared first, as a whole, smaller goes first."""
 
-    __slots__ = ("age", "head", "pod", "ready", "ready_age", "restarts")
+    __slots__ = ("age", "head", "orphan", "pod", "ready", "ready_age", "restarts")
 
     def __init__(self, pod: Pod, crowd: int, cost: int, now: datetime) -> None:
         self.pod = pod
+        self.orphan = controller_of(pod) is None
         self.ready = is_ready(pod)
         phase = PHASES.get(pod.status.phase, 0)
         self.head = (bool(pod.spec.node_name), phase, self.ready, cost, -crowd)
@@ -159,6 +162,8 @@ def _compare(left: _Rank, right: _Rank) -> int:
         return -1 if left.restarts > right.restarts else 1
     if left.age != right.age:
         return _by_age(left, right, left.age, right.age)
+    if left.orphan != right.orphan:
+        return -1 if right.orphan else 1
     return _by_uid(left, right)
 
 

@@ -174,7 +174,7 @@ class Graph:
         for uid in before.keys() & after.keys():
             owner = self._nodes.get(uid)
             if owner is not None and node.identity.uid in owner.dependents:
-                self._gain(owner, node, effects)
+                owner.gain(node)
         self._add_to_owners(node, added, effects)
         for uid in sorted(before.keys() - after.keys()):
             owner = self._nodes.get(uid)
@@ -191,16 +191,8 @@ class Graph:
                 effects.delete.append(ref.uid)
             elif not doubtful:
                 doubtful = self._doubtful(node, ref, owner, effects)
-            self._gain(owner, node, effects)
+            owner.gain(node)
         if doubtful:
-            effects.delete.append(node.identity.uid)
-
-    def _gain(self, owner: Node, node: Node, effects: Effects) -> None:
-        """Enter a dependent; one that begins to block an owner which waits for its dependents has to go too."""
-        before = owner.blocking is not None and node.identity.uid in owner.blocking
-        owner.gain(node)
-        blocks = owner.blocking is not None and node.identity.uid in owner.blocking
-        if owner.deleting_dependents and blocks and not before:
             effects.delete.append(node.identity.uid)
 
     def _doubtful(self, node: Node, ref: OwnerReference, owner: Node, effects: Effects) -> bool:

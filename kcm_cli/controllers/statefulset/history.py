@@ -48,18 +48,12 @@ class History:
         return matching
 
     async def realise(self, set_: StatefulSet, wanted: Existing | Missing) -> Found:
-        """Make it so that the wanted revision exists and has the highest number.
-
-        A set that is being deleted gets no new revision any more: it would only have to be collected again.
-        """
+        """Make it so that the wanted revision exists and has the highest number, for a set under deletion too."""
         collisions = set_.status.collision_count or 0
         if isinstance(wanted, Existing):
-            if wanted.number is not None and not set_.deleting:
+            if wanted.number is not None:
                 await self._revisions.change(wanted.revision, numbered(wanted.number))
             return Found(Revision(wanted.revision.name, set_.spec.template), collisions)
-        if set_.deleting:
-            name = rules.name_for(set_, wanted.data, collisions)
-            return Found(Revision(name, set_.spec.template), collisions)
         return await self._create(set_, wanted, collisions)
 
     async def prune(self, surplus: Sequence[ControllerRevision]) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.api.core import Condition, Container, ContainerStatus, Pod, PodSpec, PodStatus
-from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning import pods as rules
 
@@ -28,6 +28,7 @@ def pod(
     restarts=0,
     sidecar_restarts=0,
     deleting=False,
+    orphan=True,
 ):
     conditions = (Condition("Ready", "True" if ready else "False", last_transition_time=ago(ready_for)),)
     annotations = {} if cost is None else {rules.DELETION_COST: cost}
@@ -38,6 +39,9 @@ def pod(
             uid,
             creation_timestamp=ago(age),
             annotations=annotations,
+            owner_references=()
+            if orphan
+            else (OwnerReference("v1", "ReplicationController", "web", "o", controller=True),),
             deletion_timestamp=ago(1) if deleting else None,
         ),
         spec=PodSpec(node_name=node, init_containers=(Container("side", restart_policy="Always"), Container("init"))),
@@ -71,6 +75,8 @@ def pod(
         (pod("z", age=10), pod("a", age=1000)),
         (pod("a", ready_for=11), pod("z", ready_for=9)),
         (pod("a"), pod("z")),
+        (pod("z", orphan=False), pod("a")),
+        (pod("a", age=11), pod("z", age=9, orphan=False)),
         (pod("z", node="", ready=True), pod("a", node="n", ready=False)),
         (pod("z", phase="Pending", cost="9"), pod("a", cost="-9")),
     ],
@@ -90,6 +96,8 @@ def pod(
         "younger",
         "near ready times tie, uid decides",
         "uid decides",
+        "what is only being adopted stays",
+        "near ages tie, uid decides all the same",
         "assignment before readiness",
         "phase before cost",
     ],

@@ -236,12 +236,16 @@ def test_only_blocking_references_hold_an_owner(scene: Scene) -> None:
     assert node.to_ask() == ["blocks"]
 
 
-@pytest.mark.parametrize("blocked_before", [False, True])
-def test_what_begins_to_block_a_waiting_owner_is_looked_at(scene: Scene, blocked_before: bool) -> None:
+def test_what_begins_to_block_a_waiting_owner_is_asked_for_when_another_goes(scene: Scene) -> None:
     scene.add("owner", finalizers=(FOREGROUND,), deleting=True)
-    expected = {"delete": {"child"}}
-    assert scene.add("child", ref("owner", block=blocked_before)) == (expected if blocked_before else {})
-    assert scene.add("child", ref("owner", block=True)) == ({} if blocked_before else expected)
+    scene.add("first", ref("owner", block=True))
+    node = scene.graph.get("owner")
+    assert node is not None and node.to_ask() == ["first"]
+    assert scene.add("late", ref("owner", block=True)) == {}
+    assert scene.add("later", ref("owner", block=False)) == {}
+    assert scene.add("later", ref("owner", block=True)) == {}
+    assert scene.remove(identity("first")) == {"delete": {"owner"}}
+    assert sorted(node.to_ask()) == ["late", "later"]
 
 
 def test_the_dependents_of_a_waiting_owner_are_queued_in_proportion(scene: Scene) -> None:

@@ -207,3 +207,23 @@ def test_a_set_grows_beyond_what_one_sync_makes(play, monkeypatch):
             assert await story.settled("i:2", 7)
 
     play(life)
+
+
+def test_a_set_that_waits_for_its_pods_to_go_keeps_a_revision(play):
+    """As upstream does: the garbage collector takes the revision, a pod that goes has it made anew."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(podManagementPolicy="Parallel")
+            await world.wait(60)
+            await world.client.patch(STATEFUL_SETS, "default", "db", {"metadata": {"finalizers": ["test/wait"]}})
+            await world.client.delete(STATEFUL_SETS, "default", "db")
+            (revision,) = await world.items(CONTROLLER_REVISIONS)
+            await world.client.delete(CONTROLLER_REVISIONS, "default", revision["metadata"]["name"])
+            await world.client.delete(PODS, "default", "db-1")
+            await world.wait(10)
+            assert [one["data"] for one in await world.items(CONTROLLER_REVISIONS)] == [revision["data"]]
+            assert sorted(await story.pods()) == ["db-0", "db-2"]
+
+    play(life)
