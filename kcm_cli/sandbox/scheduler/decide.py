@@ -4,11 +4,13 @@ upstream: pkg/scheduler/schedule_one.go#schedulePod
 """
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
+from itertools import chain, islice
 
 from kcm_cli.sandbox.scheduler import filters, scoring
+from kcm_cli.sandbox.scheduler.compared import Compared
 from kcm_cli.sandbox.scheduler.devices.filter import DeviceFilter, Reservation
 from kcm_cli.sandbox.scheduler.interpod import affinity_filter
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
@@ -41,15 +43,23 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """All filters that a pod needs, with what they know of one state."""
+    """All filters that a pod needs, with what they know of one state.
 
-    checks: tuple[Filter, ...]
+    ``alone`` looks at nothing but the node, and comes first; it says the same to all pods of one ``shape``.
+    """
+
+    alone: Filter
+    others: tuple[Filter, ...]
     volumes: VolumeFilter
     devices: DeviceFilter
 
     def check(self, node: NodeInfo) -> Refusal | None:
         """The first refusal."""
-        for check in self.checks:
+        return self.alone(node) or self.further(node)
+
+    def further(self, node: NodeInfo) -> Refusal | None:
+        """The first refusal of a node that would do by itself."""
+        for check in self.others:
             refusal = check(node)
             if refusal is not None:
                 return refusal
@@ -59,13 +69,13 @@ class Filters:
 def filters_for(info: PodInfo, state: ClusterState, volumes: Volumes) -> Filters:
     """Make the filters for a pod on a state."""
     mounted = VolumeFilter(info, volumes, state)
-    checks = [filters.basic(info), *mounted.filters]
+    others = [*mounted.filters]
     claimed = DeviceFilter(info, state.devices)
     devices = claimed.check if claimed.used else None
     for made in (spread_filter(info, state), affinity_filter(info, state), devices, filters.features(info)):
         if made is not None:
-            checks.append(made)
-    return Filters(tuple(checks), mounted, claimed)
+            others.append(made)
+    return Filters(filters.basic(info), tuple(others), mounted, claimed)
 
 
 def decide(
@@ -89,29 +99,70 @@ def decide(
     nominated = state.nodes.get(info.pod.status.nominated_node_name)
     if nominated is not None and check_with_nominated(info, state, volumes, made, nominated) is None:
         return _placement(made, nominated, rng)
-    feasible: list[NodeInfo] = []
-    refusals: dict[str, Refusal] = {}
-    enough, promised = _enough(total), state.nominated
-    check = made.checks[0] if len(made.checks) == 1 else made.check
-    for node in _in_turn(state, named, start):
-        if promised and node.name in promised:
-            refusal = check_with_nominated(info, state, volumes, made, node)
-        else:
-            refusal = check(node)
-        if refusal is not None:
-            refusals[node.name] = refusal
-            continue
-        feasible.append(node)
-        if len(feasible) >= enough:
-            break
+    columns = state.columns
+    looking = _Looking(info, made, state, partial(check_with_nominated, info, state, volumes, made))
+    feasible, refusals = looking.at_named(named) if named is not None else looking.in_turn(start)
     if not feasible:
         absent = filters.ELSEWHERE if named is not None else ""
         return FitError(total, refusals, absent=absent, away=tuple(made.devices.away.values()))
-    chosen = feasible[0]
+    chosen = columns.nodes[feasible[0]]
     if len(feasible) > 1:
-        total_scores = made.devices.add_scores(scoring.scores(info, state, feasible), feasible)
-        chosen = state.nodes[rng.choice(scoring.best(total_scores, feasible))]
+        compared = Compared(state, feasible)
+        scores = made.devices.add_scores(scoring.scores(info, compared), compared)
+        chosen = state.nodes[rng.choice(scoring.best(scores, compared))]
     return _placement(made, chosen, rng, seen=len(feasible) + len(refusals))
+
+
+@dataclass(frozen=True, slots=True)
+class _Looking:
+    """Finds the nodes that fit, as positions, and why others do not, by name. promised: checks a node that is to have
+    pods."""
+
+    info: PodInfo
+    made: Filters
+    state: ClusterState
+    promised: Filter
+
+    def at_named(self, names: Iterable[str]) -> tuple[list[int], dict[str, Refusal]]:
+        positions = [self.state.columns.positions[name] for name in sorted(names) if name in self.state.nodes]
+        feasible: list[int] = []
+        refusals: dict[str, Refusal] = {}
+        alone = [self.made.alone(self.state.columns.nodes[position]) for position in positions]
+        self._sort_out(positions, alone, feasible, refusals)
+        return feasible, refusals
+
+    def in_turn(self, start: int) -> tuple[list[int], dict[str, Refusal]]:
+        """As many as are compared, from a position on: each stretch has as many nodes as are still missing."""
+        columns = self.state.columns
+        count = len(columns.nodes)
+        positions = chain(range(start % count, count), range(start % count))
+        alone = columns.column("alone", self.info.shape, by_pods=True)
+        feasible: list[int] = []
+        refusals: dict[str, Refusal] = {}
+        enough = _enough(count)
+        while stretch := list(islice(positions, enough - len(feasible))):
+            found = alone.of(stretch, columns.nodes, self.made.alone)
+            self._sort_out(stretch, found, feasible, refusals)
+        return feasible, refusals
+
+    def _sort_out(
+        self,
+        positions: Sequence[int],
+        alone: Sequence[Refusal | None],
+        feasible: list[int],
+        refusals: dict[str, Refusal],
+    ) -> None:
+        if not (self.made.others or self.state.nominated or any(alone)):
+            feasible += positions
+            return
+        nodes, nominated = self.state.columns.nodes, self.state.nominated
+        for position, refusal in zip(positions, alone, strict=True):
+            node = nodes[position]
+            refusal = self.promised(node) if node.name in nominated else refusal or self.made.further(node)
+            if refusal is not None:
+                refusals[node.name] = refusal
+            else:
+                feasible.append(position)
 
 
 def _placement(made: Filters, node: NodeInfo, rng: random.Random, *, seen: int = 0) -> Placement:
@@ -133,14 +184,6 @@ def check_with_nominated(
             if refusal is not None:
                 return refusal
     return made.check(node)
-
-
-def _in_turn(state: ClusterState, named: frozenset[str] | None, start: int) -> Iterable[NodeInfo]:
-    if named is not None:
-        return [state.nodes[name] for name in sorted(named) if name in state.nodes]
-    nodes = state.by_zone()
-    start %= len(nodes)
-    return chain(nodes[start:], nodes[:start])
 
 
 def _enough(total: int) -> int:

@@ -74,8 +74,7 @@ def ports(info: PodInfo) -> Filter | None:
     return check
 
 
-def _lacking(node: NodeInfo, info: PodInfo) -> Refusal | None:
-    wanted = _ordered({name: amount for name, amount in info.requests.items() if amount > 0})
+def _lacking(node: NodeInfo, wanted: tuple[tuple[str, int], ...]) -> Refusal | None:
     requested, allocatable = node.requested, node.allocatable
     lacking = [n for n, amount in wanted if amount > allocatable.get(n, 0) - requested.get(n, 0)]
     full = len(node.pods) >= node.room
@@ -108,9 +107,10 @@ def _ordered(wanted: dict[str, int]) -> tuple[tuple[str, int], ...]:
 
 def basic(info: PodInfo) -> Filter:
     """The filters that look at one node alone, in upstream's order: cordoned nodes and taints that repel, affinity,
-    ports, then room for one more pod and for what it asks, known of a node for all pods that ask for the same."""
-    tolerations, size = info.pod.spec.tolerations, info.size
+    ports, then room for one more pod and for what it asks. Pods of one ``shape`` get the same answer."""
+    tolerations = info.pod.spec.tolerations
     tolerant = untolerated((UNSCHEDULABLE_TAINT,), tolerations, _REPELLING) is None
+    wanted = _ordered({name: amount for name, amount in info.requests.items() if amount > 0})
     more = tuple(check for check in (node_affinity(info), ports(info)) if check is not None)
 
     def check(node: NodeInfo) -> Refusal | None:
@@ -124,10 +124,6 @@ def basic(info: PodInfo) -> Filter:
             refusal = other(node)
             if refusal is not None:
                 return refusal
-        try:
-            return node.fits[size]
-        except KeyError:
-            refusal = node.fits[size] = _lacking(node, info)
-            return refusal
+        return _lacking(node, wanted)
 
     return check

@@ -3,8 +3,9 @@
 upstream: pkg/scheduler/framework/plugins/interpodaffinity
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
+from kcm_cli.sandbox.scheduler.compared import Compared
 from kcm_cli.sandbox.scheduler.podindex import Counts, Matched, matches_all
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, Term
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
@@ -88,13 +89,13 @@ def _add(domains: Domains, key: str, counts: Counts, state: ClusterState, weight
             known[value] = known.get(value, 0) + weighs
 
 
-def affinity_scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo]) -> Scores | None:
+def affinity_scores(info: PodInfo, compared: Compared) -> Scores | None:
     """Up to 100 for each feasible node by what is preferred, here and by the pods that are there; None where it
     decides nothing."""
-    found = _weights(info, state)
+    found = _weights(info, compared.state)
     if not found:
         return None
-    raw = [_weight_of(node.labels, found) for node in feasible]
+    raw = [_weight_of(node.labels, found) for node in compared.nodes]
     low, high = min(raw), max(raw)
     return [int(MAX_SCORE * ((score - low) / (high - low))) for score in raw] if high > low else None
 

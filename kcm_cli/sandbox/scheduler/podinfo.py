@@ -3,12 +3,13 @@
 upstream: pkg/scheduler/framework/types.go#PodInfo
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, LabelSelector, Requirement, Selector, from_label_selector
+from kcm_cli.planning.node_affinity import required
 from kcm_cli.sandbox.scheduler import requests
 from kcm_cli.sandbox.scheduler.requests import Amounts
 from kcm_cli.sandbox.views import PodAffinity, PodAffinityTerm, SimulatedPod
@@ -43,7 +44,7 @@ class PodInfo:
     the pod's nodes are compared: without what it asks for as a whole (upstream's NodeResourcesFit forgets it there).
     ``resizing``: the requests can change with the pod's status. ``images`` are those of its containers and volumes,
     ``containers`` the number of the former. ``size`` is one object for all pods with the same ``requests`` and
-    ``weighed``: a key that is compared by identity.
+    ``weighed``, ``shape`` one for those that no node alone tells apart, either: keys that are compared by identity.
     """
 
     pod: SimulatedPod
@@ -62,6 +63,7 @@ class PodInfo:
     resizing: bool = False
     key: str = field(default="")
     size: object = field(default_factory=object)
+    shape: object = field(default_factory=object)
 
     @property
     def has_affinity(self) -> bool:
@@ -76,12 +78,15 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
     far = wanted.pod_anti_affinity if wanted is not None else None
     asked = requests.of_pod(pod)
     weighed = requests.of_pod(pod, requests.USUAL, whole=False, held=False)
+    ports = host_ports(pod)
+    size = _key(tuple(asked.items()), tuple(weighed.items()))
+    shape = _key(size, ports, spec.tolerations, tuple((spec.node_selector or {}).items()), required(wanted))
     return PodInfo(
         pod,
         asked,
         requests.of_pod(pod, requests.USUAL),
         weighed,
-        host_ports(pod),
+        ports,
         _required(pod, near),
         _required(pod, far),
         _preferred(pod, near),
@@ -92,12 +97,14 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
         spec.priority or 0,
         requests.is_resizing(pod),
         pod.key,
-        _size(tuple(asked.items()), tuple(weighed.items())),
+        size,
+        shape,
     )
 
 
 @lru_cache(maxsize=4096)
-def _size(requested: tuple[tuple[str, int], ...], weighed: tuple[tuple[str, int], ...]) -> object:
+def _key(*parts: Hashable) -> object:
+    """The same object for the same parts."""
     return object()
 
 

@@ -42,7 +42,7 @@ WORKERS = 16
 FLUSH_S = 30.0
 LONGEST_NOTE = 1024
 _MORE = " ..."
-_BATCH = 16
+_BATCH = 4
 
 RESIZED = frozenset(("NodeResourcesFit",))
 NODE_GONE = frozenset(("PodTopologySpread",))

@@ -3,32 +3,31 @@
 upstream: pkg/scheduler/framework/plugins, pkg/scheduler/apis/config/v1/default_plugins.go
 """
 
-from collections.abc import Sequence
-
 from kcm_cli.api.core import NodeSelector
 from kcm_cli.planning.node_affinity import selects
 from kcm_cli.planning.tolerations import PREFER_NO_SCHEDULE, tolerates
+from kcm_cli.sandbox.scheduler.compared import Compared
 from kcm_cli.sandbox.scheduler.images import image_scores
 from kcm_cli.sandbox.scheduler.interpod import affinity_scores
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY
 from kcm_cli.sandbox.scheduler.spread import spread_scores
-from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.state import NodeInfo
 from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Scores
 
 TAINT_WEIGHT, AFFINITY_WEIGHT, SPREAD_WEIGHT, INTERPOD_WEIGHT, IMAGE_WEIGHT = 3, 2, 2, 2, 1
 _COMPARED = (CPU, MEMORY)
 
 
-def scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo]) -> Scores:
-    """The weighted sum for each feasible node."""
-    total: Scores = _resource_scores(info, feasible)
+def scores(info: PodInfo, compared: Compared) -> Scores:
+    """The weighted sum for each node."""
+    total: Scores = compared.scores(info.size, lambda node: _least_allocated(info, node) + _balanced(info, node))
     parts = (
-        (_taint_scores(info, feasible), TAINT_WEIGHT),
-        (_node_affinity_scores(info, feasible), AFFINITY_WEIGHT),
-        (spread_scores(info, state, feasible), SPREAD_WEIGHT),
-        (affinity_scores(info, state, feasible), INTERPOD_WEIGHT),
-        (image_scores(info, state, feasible), IMAGE_WEIGHT),
+        (_taint_scores(info, compared), TAINT_WEIGHT),
+        (_node_affinity_scores(info, compared), AFFINITY_WEIGHT),
+        (spread_scores(info, compared), SPREAD_WEIGHT),
+        (affinity_scores(info, compared), INTERPOD_WEIGHT),
+        (image_scores(info, compared), IMAGE_WEIGHT),
     )
     for part, weight in parts:
         if part is not None:
@@ -36,18 +35,12 @@ def scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo]) -> 
     return total
 
 
-def best(total: Scores, feasible: Sequence[NodeInfo]) -> list[str]:
+def best(total: Scores, compared: Compared) -> list[str]:
     """The names of the nodes with the highest score, sorted."""
     top = max(total)
-    return sorted([node.name for node, score in zip(feasible, total, strict=True) if score == top])
-
-
-def _resource_scores(info: PodInfo, feasible: Sequence[NodeInfo]) -> Scores:
-    """Kept on the nodes for pods that ask for the same, until these change."""
-    size = info.size
-    for node in [node for node in feasible if size not in node.scores]:
-        node.scores[size] = _least_allocated(info, node) + _balanced(info, node)
-    return [node.scores[size] for node in feasible]
+    nodes = compared.state.columns.nodes
+    chosen = [position for position, score in zip(compared.positions, total, strict=True) if score == top]
+    return sorted([nodes[position].name for position in chosen])
 
 
 def _least_allocated(info: PodInfo, node: NodeInfo) -> int:
@@ -82,23 +75,24 @@ def _evenness(node: NodeInfo, more: dict[str, int]) -> int:
     return int((1.0 - deviation) * MAX_SCORE)
 
 
-def _taint_scores(info: PodInfo, feasible: Sequence[NodeInfo]) -> Scores | None:
+def _taint_scores(info: PodInfo, compared: Compared) -> Scores | None:
     """Fewer taints that would rather not have the pod are better."""
-    if not any([node.soft_taints for node in feasible]):
+    if not compared.state.rather_not:
         return None
     tolerations = [t for t in info.pod.spec.tolerations if t.effect in ("", PREFER_NO_SCHEDULE)]
     raw = [
-        sum(not any(tolerates(item, taint) for item in tolerations) for taint in node.soft_taints) for node in feasible
+        sum(not any(tolerates(item, taint) for item in tolerations) for taint in node.soft_taints)
+        for node in compared.nodes
     ]
     return _scaled(raw, reverse=True) if any(raw) else None
 
 
-def _node_affinity_scores(info: PodInfo, feasible: Sequence[NodeInfo]) -> Scores | None:
+def _node_affinity_scores(info: PodInfo, compared: Compared) -> Scores | None:
     affinity = info.pod.spec.affinity
     if affinity is None or affinity.node_affinity is None or not affinity.node_affinity.preferred:
         return None
     terms = [(NodeSelector((term.preference,)), term.weight) for term in affinity.node_affinity.preferred]
-    raw = [sum(weight for term, weight in terms if _prefers(term, node)) for node in feasible]
+    raw = [sum(weight for term, weight in terms if _prefers(term, node)) for node in compared.nodes]
     return _scaled(raw, reverse=False) if any(raw) else None
 
 

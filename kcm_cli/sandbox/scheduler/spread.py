@@ -9,11 +9,12 @@ upstream: pkg/scheduler/framework/plugins/podtopologyspread
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kcm_cli.machinery.labels import Requirement, Selector
 from kcm_cli.planning.node_affinity import fits, required
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
+from kcm_cli.sandbox.scheduler.compared import Compared
 from kcm_cli.sandbox.scheduler.podindex import Labelled
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
@@ -76,51 +77,68 @@ def spread_filter(info: PodInfo, state: ClusterState) -> Filter | None:
     return check
 
 
-def spread_scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo]) -> Scores | None:
-    """Up to 100 for each feasible node by the constraints that should hold; None where there are none.
+def spread_scores(info: PodInfo, compared: Compared) -> Scores | None:
+    """Up to 100 for each node by the constraints that should hold; None where there are none.
 
     Nodes with as many pods, in the same domains, have the same score: each of these cases is computed once.
     """
     own = bool(info.pod.spec.topology_spread_constraints)
-    constraints = _constraints(info, state, "ScheduleAnyway") if own else _default(info, state)
+    constraints = _constraints(info, compared.state, "ScheduleAnyway") if own else _default(info, compared.state)
     if not constraints:
         return None
-    scored = [node for node in feasible if _labelled(node, constraints)] if own else feasible
-    points = [_points(info, state, scored, constraints if own else (), constraint) for constraint in constraints]
+    domains = {constraint.key: compared.labels(constraint.key) for constraint in constraints}
+    if not own or not any(None in found for found in domains.values()):
+        return _scores(info, compared, constraints, domains, own=own)
+    labelled = list(map(all, zip(*([value is not None for value in found] for found in domains.values()), strict=True)))
+    scored = Compared(compared.state, [p for p, has in zip(compared.positions, labelled, strict=True) if has])
+    domains = {key: scored.labels(key) for key in domains}
+    scores = iter(_scores(info, scored, constraints, domains, own=own))
+    return [next(scores) if has else 0 for has in labelled]
+
+
+def _scores(
+    info: PodInfo,
+    compared: Compared,
+    constraints: Sequence[_Constraint],
+    domains: Mapping[str, Sequence[str | None]],
+    *,
+    own: bool,
+) -> Scores:
+    required = constraints if own else ()
+    points = [_points(info, compared, required, constraint, domains[constraint.key]) for constraint in constraints]
     cases = list(zip(*(values for values, _ in points), strict=True))
     raw = {
         case: round_half_up(sum(found[value] for value, (_, found) in zip(case, points, strict=True)))
         for case in set(cases)
     }
     scores = _normalized(raw)
-    if len(scored) == len(feasible):
-        return [scores[case] for case in cases]
-    of = {node.name: scores[case] for node, case in zip(scored, cases, strict=True)}
-    return [of.get(node.name, 0) for node in feasible]
+    return list(map(scores.__getitem__, cases))
 
 
 def _points(
     info: PodInfo,
-    state: ClusterState,
-    scored: Sequence[NodeInfo],
+    compared: Compared,
     required: Sequence[_Constraint],
     constraint: _Constraint,
-) -> tuple[Sequence[object], Mapping[object, float]]:
+    domains: Sequence[str | None],
+) -> tuple[Sequence[object], Mapping[Any, float]]:
     """What of each node counts for a constraint, and how much that is: its pods, or its domain (None without one)."""
     key, counts, allowed = constraint.key, constraint.counts, constraint.max_skew - 1
     if key == HOSTNAME:
-        here = [counts.get(node.name, 0) if key in node.labels else None for node in scored]
-        weight = math.log(len(scored) + 2)
+        here: Sequence[int | None] = compared.counts(counts)
+        if None in domains:
+            here = [count if domain is not None else None for count, domain in zip(here, domains, strict=True)]
+        weight = math.log(len(here) + 2)
         return here, {count: count * weight + allowed if count is not None else 0.0 for count in set(here)}
-    domains = [node.labels.get(key) for node in scored]
-    pods = {domain or "": 0 for domain in domains}
+    distinct = set(domains)
+    pods = {domain or "": 0 for domain in distinct}
     weight = math.log(len(pods) + 2)
     for name, count in counts.items():
-        counted = state.nodes[name]
+        counted = compared.state.nodes[name]
         domain = counted.labels.get(key)
         if domain in pods and _labelled(counted, required) and constraint.includes(info, counted):
             pods[domain] += count
-    return domains, {domain: pods[domain] * weight + allowed if domain is not None else 0.0 for domain in set(domains)}
+    return domains, {domain: pods[domain] * weight + allowed if domain is not None else 0.0 for domain in distinct}
 
 
 def _normalized(scores: Mapping[K, int]) -> dict[K, int]:

@@ -7,33 +7,29 @@ upstream: pkg/scheduler/framework/types.go#NodeInfo, pkg/scheduler/backend/cache
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from kcm_cli.machinery.labels import EVERYTHING, Selector
 from kcm_cli.planning.tolerations import PREFER_NO_SCHEDULE
 from kcm_cli.sandbox.scheduler import requests
+from kcm_cli.sandbox.scheduler.columns import Columns
 from kcm_cli.sandbox.scheduler.devices.state import DeviceState, no_devices
 from kcm_cli.sandbox.scheduler.podindex import Counts, Kind, Namespaces, PodIndex
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, Port, Term
 from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY, PODS, Amounts
-from kcm_cli.sandbox.scheduler.verdict import Refusal
 from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
-_ZONE_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 NO_LABELS: Mapping[str, str] = {}
 
 
 class NodeInfo:
     """A node, its pods by key, and sums over them.
 
-    ``images`` are sizes by name; ``repels`` is whether anything keeps pods away. ``fits`` and ``scores`` are for who
-    filters and scores by what pods ask for: they are emptied when the node or what is on it changes.
+    ``images`` are sizes by name; ``repels`` is whether anything keeps pods away.
     """
 
     __slots__ = (
         "allocatable",
-        "fits",
         "images",
         "labels",
         "name",
@@ -43,7 +39,6 @@ class NodeInfo:
         "requested",
         "room",
         "repels",
-        "scores",
         "soft_taints",
         "usual",
     )
@@ -53,8 +48,6 @@ class NodeInfo:
         self.requested: Amounts = {}
         self.usual: Amounts = {CPU: 0, MEMORY: 0}
         self.ports: set[Port] = set()
-        self.fits: dict[object, Refusal | None] = {}
-        self.scores: dict[object, int] = {}
         self.set_node(node)
 
     def set_node(self, node: SimulatedNode) -> None:
@@ -68,7 +61,6 @@ class NodeInfo:
         taints = node.spec.taints
         self.soft_taints = tuple(taint for taint in taints if taint.effect == PREFER_NO_SCHEDULE)
         self.repels = node.spec.unschedulable or len(taints) > len(self.soft_taints)
-        self._forget()
 
     def add(self, info: PodInfo) -> None:
         key = info.key
@@ -96,15 +88,9 @@ class NodeInfo:
         other.requested, other.usual = dict(self.requested), dict(self.usual)
         other.ports = set(self.ports)
         other.soft_taints, other.repels = self.soft_taints, self.repels
-        other.fits, other.scores = {}, {}
         return other
 
-    def _forget(self) -> None:
-        self.fits.clear()
-        self.scores.clear()
-
     def _count(self, info: PodInfo, sign: int) -> None:
-        self._forget()
         requested = self.requested
         for name, amount in info.requests.items():
             requested[name] = requested.get(name, 0) + sign * amount
@@ -133,20 +119,23 @@ class ClusterState:
         self._placed: dict[str, str] = {}
         self._waiting: dict[str, dict[str, PodInfo]] = {}
         self._index = PodIndex()
-        self._in_turn: Sequence[NodeInfo] | None = None
+        self._columns: Columns | None = None
+        self._soft: set[str] = set()
         self._supposed: tuple[ClusterState, NodeInfo] | None = None
 
     def set_node(self, node: SimulatedNode) -> None:
         """Add or replace a node; pods that were seen before it are put on it."""
         known = self.nodes.get(node.name)
         if known is None or known.labels != node.labels:
-            self._in_turn = None
+            self._columns = None
         if known is not None:
             self.image_nodes.subtract(known.images.keys())
             known.set_node(node)
             self.image_nodes.update(known.images.keys())
+            self._changed(known, only_pods=False)
             return
         info = self.nodes[node.name] = NodeInfo(node)
+        self._changed(info, only_pods=False)
         self.image_nodes.update(info.images.keys())
         for pod in self._waiting.pop(node.name, {}).values():
             self._add(info, pod)
@@ -156,7 +145,8 @@ class ClusterState:
         info = self.nodes.pop(name, None)
         if info is None:
             return
-        self._in_turn = None
+        self._columns = None
+        self._soft.discard(name)
         self.image_nodes.subtract(info.images.keys())
         for pod in info.pods.values():
             self._index.remove(name, pod)
@@ -223,21 +213,23 @@ class ClusterState:
         other._placed, other._waiting, other._index = self._placed, self._waiting, self._index
         other.devices = self.devices
         other._supposed = (self, info)
-        other._in_turn = None
+        other._columns, other._soft = None, self._soft
         return other
 
     def all(self) -> Iterable[NodeInfo]:
         return self.nodes.values()
 
-    def by_zone(self) -> Sequence[NodeInfo]:
-        """All nodes, one of each zone in turn, so that any run of them is spread over the zones."""
-        if self._in_turn is None:
-            zones: dict[tuple[str, ...], list[NodeInfo]] = {}
-            for node in self.nodes.values():
-                zones.setdefault(_zone_of(node), []).append(node)
-            rounds = zip_longest(*zones.values())
-            self._in_turn = [node for each in rounds for node in each if node is not None]
-        return self._in_turn
+    @property
+    def columns(self) -> Columns:
+        """All nodes in the order in which pods look at them."""
+        if self._columns is None:
+            self._columns = Columns(self.nodes.values())
+        return self._columns
+
+    @property
+    def rather_not(self) -> bool:
+        """Whether some node has a taint that would rather not have pods."""
+        return bool(self._soft)
 
     # -- pods of some kind
 
@@ -272,18 +264,21 @@ class ClusterState:
             for info in node.pods.values():
                 yield node.name, info
 
+    def _changed(self, node: NodeInfo, *, only_pods: bool) -> None:
+        if self._columns is not None:
+            self._columns.changed(node.name, only_pods=only_pods)
+        (self._soft.add if node.soft_taints else self._soft.discard)(node.name)
+
     def _add(self, on: NodeInfo, info: PodInfo) -> None:
         on.add(info)
+        self._changed(on, only_pods=True)
         self._index.add(on.name, info)
 
     def _remove(self, on: NodeInfo, key: str) -> None:
         removed = on.remove(key)
         if removed is not None:
+            self._changed(on, only_pods=True)
             self._index.remove(on.name, removed)
-
-
-def _zone_of(node: NodeInfo) -> tuple[str, ...]:
-    return tuple(node.labels.get(name, "") for name in _ZONE_LABELS)
 
 
 def _same_weight(old: PodInfo | None, new: PodInfo) -> bool:

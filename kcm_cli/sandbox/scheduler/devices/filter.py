@@ -4,12 +4,12 @@ upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
 """
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.node_affinity import selects
 from kcm_cli.planning.resource_claims import is_reserved_for
+from kcm_cli.sandbox.scheduler.compared import Compared
 from kcm_cli.sandbox.scheduler.devices.allocator import Choice, Search, allocate
 from kcm_cli.sandbox.scheduler.devices.binding import NotPrepared, is_prepared
 from kcm_cli.sandbox.scheduler.devices.errors import NodeRefused
@@ -86,9 +86,13 @@ class DeviceFilter:
                 found.append(Reservation(claim, None))
         return tuple(found)
 
-    def add_scores(self, total: Scores, feasible: Sequence[NodeInfo]) -> Scores:
+    def add_scores(self, total: Scores, compared: Compared) -> Scores:
         """Nodes where earlier alternatives can be had are better."""
-        raw = [sum(map(_preference, self._choices.get(node.name, ()))) for node in feasible] if self._choices else ()
+        raw = (
+            [sum(map(_preference, self._choices.get(node.name, ()))) for node in compared.nodes]
+            if self._choices
+            else ()
+        )
         top = max(raw, default=0)
         if not top:
             return total

@@ -454,12 +454,12 @@ def test_of_many_nodes_the_next_ones_have_their_turn():
     zones = ("x", "y", "z")
     nodes = (node_doc(f"n{i}", {"topology.kubernetes.io/zone": zones[i * 3 // 300]}) for i in range(300))
     state = state_of(*nodes)
-    assert {node.labels["topology.kubernetes.io/zone"] for node in state.by_zone()[:3]} == {*zones}
-    names = [node.name for node in state.by_zone()]
+    assert {node.labels["topology.kubernetes.io/zone"] for node in state.columns.nodes[:3]} == {*zones}
+    names = [node.name for node in state.columns.nodes]
     for start in (0, 144, 288):
         found = decide(pod("p"), state, volumes_of(), random.Random(start), start=start)
         assert isinstance(found, Placement)
         assert found.seen == 144
         assert (names.index(found.node) - start) % 300 < 144
     state.remove_node("n0")
-    assert len(state.by_zone()) == 299
+    assert len(state.columns.nodes) == 299

@@ -1,0 +1,78 @@
+"""All nodes in the order in which pods look at them, with columns of what is known of them.
+
+A decision reads a few values of a thousand nodes: from lists it does so in a fraction of the time that the nodes
+themselves would take, which are in no cache of the CPU. What follows from a node alone is kept until it, or what is on
+it, changes.
+
+upstream: pkg/scheduler/backend/cache/{node_tree,snapshot}.go has the order; each node is filtered and scored anew.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from kcm_cli.sandbox.scheduler.state import NodeInfo
+
+T = TypeVar("T")
+
+_KEPT = 128
+_FEW = 64
+_ZONE_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+
+
+class Column(Generic[T]):
+    """A value for each node, by position. ``stale``: where it has to be read anew. ``by_pods``: it depends on the pods
+    of the node, too."""
+
+    __slots__ = ("values", "stale", "by_pods")
+
+    def __init__(self, count: int, *, by_pods: bool) -> None:
+        self.values: list[Any] = [None] * count
+        self.stale = set(range(count))
+        self.by_pods = by_pods
+
+    def of(self, positions: Sequence[int], nodes: Sequence["NodeInfo"], read: Callable[["NodeInfo"], T]) -> Sequence[T]:
+        """The values of some nodes."""
+        values, stale = self.values, self.stale
+        if stale:
+            for position in list(stale) if len(stale) <= _FEW else stale.intersection(positions):
+                values[position] = read(nodes[position])
+                stale.discard(position)
+        return list(map(values.__getitem__, positions))
+
+
+class Columns:
+    """See the module. ``nodes``: one of each zone in turn, so that any run of them is spread over the zones."""
+
+    def __init__(self, nodes: Iterable["NodeInfo"]) -> None:
+        zones: dict[tuple[str, ...], list[NodeInfo]] = {}
+        for node in nodes:
+            zones.setdefault(_zone_of(node), []).append(node)
+        rounds = zip_longest(*zones.values())
+        self.nodes: Sequence[NodeInfo] = [node for each in rounds for node in each if node is not None]
+        self.positions: Mapping[str, int] = {node.name: position for position, node in enumerate(self.nodes)}
+        self._kept: OrderedDict[tuple[str, object], Column[Any]] = OrderedDict()
+
+    def column(self, what: str, key: object, *, by_pods: bool) -> Column[Any]:
+        """One that is kept, until others have been asked for more recently."""
+        found = self._kept.get((what, key))
+        if found is not None:
+            self._kept.move_to_end((what, key))
+            return found
+        found = self._kept[what, key] = Column(len(self.nodes), by_pods=by_pods)
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+    def changed(self, name: str, *, only_pods: bool) -> None:
+        """A node is another than before, or has other pods."""
+        position = self.positions[name]
+        for column in self._kept.values():
+            if column.by_pods or not only_pods:
+                column.stale.add(position)
+
+
+def _zone_of(node: "NodeInfo") -> tuple[str, ...]:
+    return tuple(node.labels.get(name, "") for name in _ZONE_LABELS)

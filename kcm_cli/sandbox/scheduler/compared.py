@@ -1,0 +1,41 @@
+"""The nodes among which one is chosen, and what scores read of them, in their order."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+
+from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.verdict import Scores
+
+
+class Compared:
+    """``positions``: the nodes' in the columns of the state."""
+
+    def __init__(self, state: ClusterState, positions: Sequence[int]) -> None:
+        self.state = state
+        self.positions = positions
+        self._all, self._column = state.columns.nodes, state.columns.column
+
+    @property
+    def nodes(self) -> Sequence[NodeInfo]:
+        return [self._all[position] for position in self.positions]
+
+    def labels(self, key: str) -> Sequence[str | None]:
+        """The values of a label."""
+        return self._column("label", key, by_pods=False).of(
+            self.positions, self._all, lambda node: node.labels.get(key)
+        )
+
+    def image_sizes(self, name: str) -> Sequence[int]:
+        """The bytes of an image, 0 where it is not."""
+        column = self._column("image", name, by_pods=False)
+        return column.of(self.positions, self._all, lambda node: node.images.get(name, 0))
+
+    def scores(self, size: object, score: Callable[[NodeInfo], int]) -> Scores:
+        """What a node alone scores for pods of one size."""
+        return self._column("score", size, by_pods=True).of(self.positions, self._all, score)
+
+    def counts(self, counts: Mapping[str, int]) -> Sequence[int]:
+        """How many pods each node has, of which ``counts`` says it by name."""
+        known = self.state.columns.positions
+        here = {known[name]: count for name, count in counts.items()}
+        return list(map(here.get, self.positions, repeat(0)))

@@ -1,0 +1,63 @@
+"""What is kept of nodes from one decision to the next is what a new look at them would say."""
+
+import random
+from itertools import count
+
+import pytest
+
+from kcm_cli.machinery import codec
+from kcm_cli.sandbox.scheduler.decide import Placement, decide
+from kcm_cli.sandbox.scheduler.podinfo import PodInfo
+from kcm_cli.sandbox.scheduler.state import ClusterState
+from kcm_cli.sandbox.views import NODES
+from tests.unit.sandbox.scheduler.build import Tree, node_doc, pod, state_of, volumes_of
+
+TAINTS = ([], [{"key": "k", "effect": "PreferNoSchedule"}], [{"key": "k", "effect": "NoSchedule"}])
+SPREAD = [
+    {
+        "maxSkew": 1,
+        "topologyKey": key,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app": "a"}},
+    }
+    for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+]
+
+
+def some_node(name: str, rng: random.Random) -> Tree:
+    zone = {"topology.kubernetes.io/zone": rng.choice("xyz")} if rng.random() < 0.9 else {}
+    images = {"i:1": rng.choice((0, 300))}
+    return node_doc(name, zone, pods=rng.choice(("3", "9")), taints=rng.choice(TAINTS), images=images)
+
+
+def some_pod(name: str, rng: random.Random) -> PodInfo:
+    spec: Tree = {"containers": [{"name": "c", "image": "i:1"}]} if rng.random() < 0.3 else {}
+    spread = SPREAD if rng.random() < 0.6 else []
+    return pod(name, {"app": rng.choice("ab")}, cpu=rng.choice(("", "100m")), topologySpreadConstraints=spread, **spec)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_state_decides_as_one_that_was_made_anew(seed: int) -> None:
+    rng, numbers, live = random.Random(seed), count(), ClusterState()
+    docs: dict[str, Tree] = {}
+    placed: dict[str, list[PodInfo]] = {}
+    for step in range(60):
+        name = f"n{rng.randrange(12)}"
+        if step < 6 or rng.random() < 0.3:
+            docs[name] = some_node(name, rng)
+            live.set_node(NODES.decode(codec.encode(docs[name])))
+        elif name in docs and rng.random() < 0.1:
+            del docs[name]
+            placed.pop(name, None)
+            for info in list(live.nodes[name].pods.values()):
+                live.take_off(info.key)
+            live.remove_node(name)
+        elif placed.get(name) and rng.random() < 0.5:
+            live.take_off(placed[name].pop().key)
+        info = some_pod(f"p{next(numbers)}", rng)
+        anew = state_of(*(docs[node] for node in live.nodes), pods={node: placed.get(node, []) for node in live.nodes})
+        found = decide(info, live, volumes_of(), random.Random(step), start=step)
+        assert found == decide(info, anew, volumes_of(), random.Random(step), start=step)
+        if isinstance(found, Placement):
+            live.place(info, found.node)
+            placed.setdefault(found.node, []).append(info)
