@@ -70,6 +70,13 @@ def plain(message: str, code: int = 500) -> ApiError:
     return ApiError(code, "", message)
 
 
+class UnknownVersion(ApiError):
+    """500: a custom object is stored in a version that its definition does not have any more."""
+
+    def __init__(self, version: str) -> None:
+        super().__init__(500, "", f"request to convert CR from an invalid group/version: {version}")
+
+
 def qualified(group: str, plural: str) -> str:
     """``deployments.apps``, ``pods``."""
     return f"{plural}.{group}" if group else plural

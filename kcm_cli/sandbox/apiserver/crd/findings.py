@@ -79,6 +79,11 @@ class Findings:
         text = f"{name} in body {detail}"
         self._add(text, invalid(name, value, text))
 
+    def not_positive(self, name: str, factor: float) -> None:
+        """A factor of which no number can be a multiple."""
+        text = f"factor MultipleOf declared for {name} must be positive: {number(factor)}"
+        self._add(text, invalid(name, factor, text))
+
     def required(self, name: str) -> None:
         self._add(f"{name} in body is required", errors.required(name))
 

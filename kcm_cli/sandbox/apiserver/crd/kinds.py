@@ -1,8 +1,8 @@
 """One version of a custom kind: how its bodies are read, defaulted, converted, and what its rules are.
 
-Objects are stored in the version in which they were written. Who reads one gets it as a real server would give it:
-converted to the version that is stored, pruned and defaulted there, then converted to the version that was asked for.
-Where a webhook converts, they are stored in the version that the definition says, and read from that.
+Objects are stored in the version that the definition says when they are written. Who reads one gets it as a real server
+would give it: converted to the version that is stored now, pruned and defaulted there, then converted to the version
+that was asked for. Where a webhook converts, it is read from the version in which it is stored.
 
 upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import cast
 
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.patches import copy
 from kcm_cli.sandbox.apiserver.crd import shape
@@ -18,7 +19,7 @@ from kcm_cli.sandbox.apiserver.crd.conversion import Webhook
 from kcm_cli.sandbox.apiserver.crd.embedded import Malformed, MetaReader, has_embedded
 from kcm_cli.sandbox.apiserver.crd.nodes import root_node
 from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural, structural
-from kcm_cli.sandbox.apiserver.errors import internal
+from kcm_cli.sandbox.apiserver.errors import UnknownVersion, internal
 from kcm_cli.sandbox.apiserver.schema import gojson, strict
 from kcm_cli.sandbox.apiserver.schema.bodies import (
     STRICT,
@@ -81,6 +82,10 @@ class Shape:
         unknown = self._reader.read(doc)
         return unknown + sorted(doc.keys() - META_FIELDS)
 
+    def read_metadata(self, doc: Doc) -> list[str]:
+        """The same for a document of another kind: nothing else of it is looked at. Raises Malformed."""
+        return self._reader.read(doc)
+
     def default(self, doc: Doc) -> None:
         """Fill in the schema's defaults, in place."""
         shape.fill(self.schema, doc)
@@ -134,7 +139,7 @@ class CustomVersion:
         if not doc.get("kind"):
             text = body.data.decode("utf-8", "replace")
             raise unrecognized(target, f"Object 'Kind' is missing in '{text}'", body.data)
-        found = kind_in(target, doc, body.data)
+        found = kind_in(target, doc, lambda text: unrecognized(target, text, body.data))
         problems = list(body.problems)
 
         def refuse(text: str) -> ApiError:
@@ -159,14 +164,17 @@ class CustomVersion:
 
     def finish(self, doc: Doc, refuse: Callable[[str], ApiError], *, applied: bool = False) -> tuple[Doc, list[str]]:
         """See ``schema.bodies.CustomTypes``."""
-        group, _, version = str(doc.get("apiVersion") or "").rpartition("/")
-        if group == self.target.group and version not in self._shapes:
-            return doc, _coerced(self._own.bare, doc, refuse)  # validation refuses the version then
-        if doc.get("apiVersion") != self.target.api_version:
-            raise wrong_version(str(doc.get("apiVersion") or ""), self.target)
-        if doc.get("kind") != self.target.kind:
-            return doc, []
-        return doc, _coerced(lambda one: self._own.coerce(one, applied=applied), doc, refuse)
+        if not doc.get("kind"):
+            raise refuse(f"Object 'Kind' is missing in '{codec.encode(doc).decode()}'")
+        found = kind_in(self.target, doc, refuse)
+        if not doc.get("apiVersion"):
+            raise internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+        if found.group != self.target.group or found.kind != self.target.kind:
+            return doc, _coerced(self._own.read_metadata, doc, refuse)  # validation refuses it then, as one of no schema
+        of = self._shapes.get(found.version)
+        if of is None:
+            return doc, _coerced(self._own.bare, doc, refuse)
+        return doc, _coerced(lambda one: of.coerce(one, applied=applied), doc, refuse)
 
     def _coerce(self, of: Shape, doc: Doc, refuse: Callable[[str], ApiError]) -> list[str]:
         return _coerced(of.coerce, doc, refuse)
@@ -179,7 +187,9 @@ class CustomVersion:
             self._own.default(doc)
 
     async def prepare(self, doc: Tree) -> None:
-        """Have a stored document converted, if it takes a webhook to read it. Raises ApiError 500."""
+        """Have a stored document converted, if it takes a webhook to read it. Raises ApiError 500, UnknownVersion."""
+        if doc["apiVersion"].rpartition("/")[2] not in self._shapes:
+            raise UnknownVersion(doc["apiVersion"])
         if self._webhook is not None:
             await self._webhook.prepare(doc, self.target.api_version)
 
@@ -187,6 +197,7 @@ class CustomVersion:
         """A document of this version as it is to be stored. Raises ApiError 500."""
         storage = self._storage.target.api_version
         if self._webhook is None or doc.get("apiVersion") == storage:
+            doc["apiVersion"] = storage
             return self._with_status(doc)
         converted = await self._webhook.convert(doc, storage)
         head = {key: converted.pop(key) for key in ("kind", "apiVersion", "metadata")}

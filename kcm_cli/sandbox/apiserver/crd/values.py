@@ -198,8 +198,11 @@ class Checker:
         self._check_range(value, "Checked", path, found)
         factor, least, most = raw.get("multipleOf"), raw.get("minimum"), raw.get("maximum")
         if factor is not None:
-            self._check_range(factor, "MultipleOf", path, found)
-            if not _is_multiple(value, factor):
+            if self._check_range(factor, "MultipleOf", path, found) and isinstance(value, int):
+                factor = int(factor)  # also where it is a fraction
+            if factor <= 0:
+                found.not_positive(path, factor)
+            elif not _is_multiple(value, factor):
                 found.invalid(path, value, f"should be a multiple of {number(factor)}")
         if least is not None:
             self._check_range(least, "Minimum boundary", path, found)
@@ -215,7 +218,7 @@ class Checker:
                 found.invalid(path, value, f"should be {than} {number(most)}")
         found.matches += 2
 
-    def _check_range(self, value: float, what: str, path: str, found: Findings) -> None:
+    def _check_range(self, value: float, what: str, path: str, found: Findings) -> bool:
         """Whether the number fits into the type; limits of the schema have to, too."""
         type_, format_ = self._lone, self._number_format
         if type_ == "integer":
@@ -226,6 +229,7 @@ class Checker:
         if not fits:
             how = f"with format {format_}" if format_ else "(default format)"
             found.composite(f"{what} value must be of type {type_} {how} in {path}")
+        return fits
 
     def _check_list(self, value: list[object], path: str, found: Findings, old: object) -> None:
         raw = self._raw
@@ -298,8 +302,6 @@ def _whole(value: float) -> bool:
 
 
 def _is_multiple(value: float, factor: float) -> bool:
-    if factor <= 0:
-        return False
     if isinstance(value, int) and factor == int(factor):
         return value % int(factor) == 0
     quotient = value / factor if factor >= 1 else 1 / factor * value

@@ -1,13 +1,16 @@
 """What every verb works with."""
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
+from kcm_cli.sandbox.apiserver.errors import UnknownVersion
 from kcm_cli.sandbox.apiserver.registry import conversion
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
@@ -91,10 +94,17 @@ class Core:
         return conversion.to_storage(served, doc)
 
     async def prepare(self, served: Served, *stored: Stored) -> None:
-        """To be waited for before ``from_storage`` of these. Raises ApiError 500."""
+        """To be waited for before ``from_storage`` of these. Raises ApiError 500, UnknownVersion."""
         if self.custom is not None and served.info.custom and served.converts:
             for one in stored:
                 await self.custom.prepare(served.info, one.doc)
+
+    async def prepare_all(self, served: Served, stored: Iterable[Stored]) -> None:
+        """The same for a list or the begin of a watch. Raises ApiError 429, 500."""
+        try:
+            await self.prepare(served, *stored)
+        except UnknownVersion as error:  # upstream's watch cache cannot be filled then
+            raise api_errors.initializing(served.info, str(error)) from None
 
     async def stored_version(self, served: Served, doc: Tree) -> Tree:
         """A custom object in the version in which it is stored. Raises ApiError 500."""

@@ -40,6 +40,15 @@ def outdated(info: ResourceInfo, name: str) -> ApiError:
     return conflict(info, name, why)
 
 
+def initializing(info: ResourceInfo, why: str) -> ApiError:
+    """429 for a list or watch of objects that cannot be read."""
+    kind = f"{info.gvr.group}/{info.gvr.version}, Kind={info.kind}"
+    message = f"storage is (re)initializing: failed to list {kind}: {why}"
+    error = ApiError(429, "TooManyRequests", message, details={"retryAfterSeconds": 1})
+    error.headers["retry-after"] = "1"
+    return error
+
+
 def no_such_path() -> ApiError:
     """404 for a path of a known group that leads nowhere."""
     return ApiError(404, "NotFound", "the server could not find the requested resource", details={})

@@ -16,7 +16,7 @@ from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind
 from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target
-from kcm_cli.sandbox.apiserver.schema.bodies import kind_in, parse
+from kcm_cli.sandbox.apiserver.schema.bodies import kind_in, parse, unrecognized
 from kcm_cli.sandbox.apiserver.schema.scheme import not_registered
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation.errors import forbidden, invalid, not_supported, required
@@ -130,7 +130,7 @@ def _delete_body(schemas: Schemas, request: Request) -> DeleteOptions:
     target = Target("", "v1", "DeleteOptions")
     try:
         body = parse(target, request.body, content_type)
-        found = kind_in(target, body.doc, request.body)
+        found = kind_in(target, body.doc, lambda text: unrecognized(target, text, request.body))
         if found.kind != target.kind:
             group = found.group if body.doc.get("apiVersion") else "meta.k8s.io"
             raise ApiError(400, "BadRequest", not_registered(group, found.version, found.kind, _OPTIONS_SCHEME))

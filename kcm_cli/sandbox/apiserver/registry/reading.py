@@ -102,7 +102,7 @@ class Reader:
         if options.version:
             await self.reach(check_list_version(options))
         items, page = select(self._core, call, options)
-        await self._core.prepare(call.served, *items)
+        await self._core.prepare_all(call.served, items)
         return call.media.list(items, page.revision, page.more, page.left)
 
     async def reach(self, revision: int) -> None:

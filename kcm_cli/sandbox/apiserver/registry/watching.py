@@ -78,6 +78,8 @@ class Watching:
         """Open a watch. Raises ApiError."""
         options = list_options(call.query, watch=True)
         plan = self._plan(call, options)
+        if call.resource.custom:
+            await self._core.prepare_all(call.served, self._core.store.scan(call.hub.storage))
         stream = Stream(200, JSON_HEADERS, self._stream(call, plan))
         return protobuf_stream(stream) if isinstance(call.media, ProtobufMedia) else stream
 

@@ -96,7 +96,7 @@ class Bodies:
         if self.custom is not None and self.custom.has(target):
             return self.custom.decode(target, body, mode)
         definition = self._builtin.definition(target.group, target.version, target.kind)
-        found = kind_in(target, body.doc, data)
+        found = kind_in(target, body.doc, lambda text: unrecognized(target, text, data))
         if not target.takes(found):
             raise self._other_kind(target, found, body)
         node = self._builtin.node(cast("str", definition))
@@ -205,18 +205,20 @@ def parse(target: Target, data: bytes, content_type: str) -> Body:
     return Body(doc, data, data, [], pairs if isinstance(value, dict) else None)
 
 
-def kind_in(target: Target, doc: Doc, data: bytes) -> Target:
-    """The kind that the body names; what it leaves out is taken from the path. Raises ApiError (400)."""
+def kind_in(target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> Target:
+    """The kind that the body names; what it leaves out is taken from the path. Raises what ``refuse`` makes of the text
+    of an error.
+    """
     api_version, kind = doc.get("apiVersion"), doc.get("kind")
     for name, value in (("apiVersion", api_version), ("kind", kind)):
         if value is not None and not isinstance(value, str):
             said = strict.json_kind(value)
             text = f"json: cannot unmarshal {said} into Go struct field .{name} of type string"
-            raise unrecognized(target, f"couldn't get version/kind; json parse error: {text}", data)
+            raise refuse(f"couldn't get version/kind; json parse error: {text}")
     group_version = cast("str", api_version or "")
     group, slash, version = group_version.rpartition("/")
     if "/" in group or (slash and not version and group):
-        raise unrecognized(target, f"unexpected GroupVersion string: {group_version}", data)
+        raise refuse(f"unexpected GroupVersion string: {group_version}")
     kind = cast("str", kind or target.kind)
     if not group and not version:
         return Target(target.group, target.version, kind)

@@ -151,6 +151,8 @@ class MutatingPolicies:
             return
         if rounds.second and not book.wanted(invocation.key):
             return
+        if policy.spec.get("reinvocationPolicy") == "IfNeeded":
+            book.asked(invocation.key)  # its own change is one that it has to see
         before = codec.encode(invocation.view.attrs.obj)
         for mutation in policy.body:
             try:
@@ -161,8 +163,6 @@ class MutatingPolicies:
         if codec.encode(invocation.view.attrs.obj) != before:
             book.changed()
             rounds.needed = True
-        if policy.spec.get("reinvocationPolicy") == "IfNeeded":
-            book.asked(invocation.key)
 
     def _mutate(self, invocation: _Invocation, mutation: _Mutation) -> None:
         """Raises MutationError."""

@@ -331,6 +331,12 @@ def test_mutations_in_order_each_see_the_former(api: Api) -> None:
     assert create(api).doc["data"] == {"n": "1", "m": "12", "o": "123"}
 
 
+def test_a_policy_that_is_asked_again_sees_its_own_change(api: Api) -> None:
+    text = "'a' in object.data ? Object{data: {'b': '2'}} : Object{data: {'a': '1'}}"
+    mutating(api, text, reinvocationPolicy="IfNeeded")
+    assert create(api, {"x": "y"}).doc["data"] == {"x": "y", "a": "1", "b": "2"}
+
+
 @pytest.mark.parametrize(
     ("mutation", "why"),
     [

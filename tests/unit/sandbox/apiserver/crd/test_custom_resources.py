@@ -472,6 +472,48 @@ def test_patches_that_make_another_thing_of_an_object(served: Any) -> None:
         assert "cannot unmarshal object into Go struct field ObjectMeta.name of type string" in refused["message"]
         refused = await api.json("PATCH", f"{THINGS}/a", {"apiVersion": "x.test/v7"}, headers=MERGE, status=422)
         assert 'apiVersion: Invalid value: "x.test/v7": must be x.test/v1' in refused["message"]
+        other = {"apiVersion": "y/v1", "kind": "Other"}
+        refused = await api.json("PATCH", f"{THINGS}/a", other, headers=MERGE, status=422)
+        assert [cause["field"] for cause in refused["details"]["causes"]] == ["kind", "apiVersion"]
+        none = await api.json("PATCH", f"{THINGS}/a", {"apiVersion": None}, headers=MERGE, status=500)
+        assert none["message"].endswith("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+        for body, why in (
+            ({"kind": None}, "Object 'Kind' is missing in '{"),
+            ({"kind": 3}, "json: cannot unmarshal number into Go struct field .kind of type string"),
+            ({"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c"),
+        ):
+            refused = await api.json("PATCH", f"{THINGS}/a", body, headers=MERGE, status=422)
+            assert why in refused["message"]
+
+    served(test)
+
+
+def test_an_object_in_a_version_that_its_definition_has_lost_cannot_be_read(served: Any) -> None:
+    path = "/apis/x.test/v2/namespaces/default/things"
+
+    async def test(api: Api) -> None:
+        await define(api, definition(version(), version("v2", storage=False)))
+        await api.json("POST", THINGS, thing(), status=201)
+        await api.json("POST", THINGS, thing("b"), status=201)
+        name = f"{DEFINITIONS}/things.x.test"
+        switched = {"spec": {"versions": [version(storage=False), version("v2")]}}
+        await api.json("PATCH", name, switched, headers=MERGE)
+        await asyncio.sleep(0.1)
+        before = await api.json("GET", f"{path}/b")
+        after = await api.json("PUT", f"{path}/b", before)  # stores it anew, though it is the same
+        assert before["metadata"]["resourceVersion"] != after["metadata"]["resourceVersion"]
+        assert len((await api.json("GET", path))["items"]) == 2
+        await api.json("PATCH", f"{name}/status", {"status": {"storedVersions": ["v2"]}}, headers=MERGE)
+        await api.json("PATCH", name, {"spec": {"versions": [version("v2")]}}, headers=MERGE)
+        await asyncio.sleep(0.1)
+        why = "request to convert CR from an invalid group/version: x.test/v1"
+        for method, at in (("GET", f"{path}/a"), ("DELETE", f"{path}/a"), ("DELETE", path)):
+            assert (await api.json(method, at, status=500))["message"] == why
+        assert (await api.json("GET", f"{path}/b"))["metadata"]["name"] == "b"
+        for query in ({}, {"watch": "true"}):
+            answer = await api.call("GET", path, query=query)
+            assert answer.status == 429
+            assert answer.headers["retry-after"] == "1"
 
     served(test)
 

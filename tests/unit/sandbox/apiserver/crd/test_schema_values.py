@@ -70,6 +70,13 @@ def texts(schema, value, *old):
             id="multiple",
         ),
         pytest.param(
+            {"type": "number", "multipleOf": 0.5},
+            2,
+            ["x: Invalid value: 0: factor MultipleOf declared for x must be positive: 0"],
+            id="multiple of a fraction, as an integer",
+        ),
+        pytest.param({"type": "number", "multipleOf": 0.5}, 2.5, [], id="multiple of a fraction"),
+        pytest.param(
             {"type": "number", "maximum": 1, "exclusiveMaximum": True},
             1,
             ["x: Invalid value: 1: x in body should be less than 1"],
