@@ -170,7 +170,7 @@ class CustomVersion:
         if not doc.get("apiVersion"):
             raise internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
         if found.group != self.target.group or found.kind != self.target.kind:
-            return doc, _coerced(self._own.read_metadata, doc, refuse)  # validation refuses it then, as one of no schema
+            return doc, _coerced(self._own.read_metadata, doc, refuse)  # validation refuses it
         of = self._shapes.get(found.version)
         if of is None:
             return doc, _coerced(self._own.bare, doc, refuse)

@@ -173,7 +173,7 @@ class _Writes:
         if version != target.api_version:
             found.append(invalid("apiVersion", version, f"must be {target.api_version}"))
         if found:
-            raise invalid_kind(target.group, kind, doc["metadata"].get("name") or "", found)
+            raise invalid_kind(version.rpartition("/")[0], kind, doc["metadata"].get("name") or "", found)
 
     def _embedded(self, doc: Tree) -> list[FieldError]:
         return validate_embedded(self._schema, doc) if self._embeds else []

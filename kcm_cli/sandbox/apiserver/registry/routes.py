@@ -6,12 +6,13 @@ upstream: apiserver pkg/endpoints/installer.go (which paths and methods exist), 
 from kcm_cli.sandbox.apiserver.errors import bad_request, method_not_allowed
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
-from kcm_cli.sandbox.apiserver.types import RequestInfo
+from kcm_cli.sandbox.apiserver.types import RequestInfo, ResourceInfo
 
 PLAIN_404 = "404 page not found\n"
 _METHODS = frozenset(["GET", "POST", "PUT", "PATCH", "DELETE"])
 _PROXIED = frozenset(["HEAD", "OPTIONS"])
 """Methods that only proxies have, beside those of the API."""
+_WITHOUT_NAMESPACE = frozenset(["list", "watch", "create"])
 _OF_OBJECTS = frozenset(["get", "update", "patch", "delete"])
 
 
@@ -40,8 +41,8 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
         return served
     resource = served.info
     if "//" in path:
-        raise api_errors.no_such_path()
-    if resource.namespaced:
+        _check_unnamed(resource, info, path)
+    elif resource.namespaced:
         if not info.namespace and _has_name(info, path):
             raise api_errors.no_such_path()
     elif info.namespace and not (info.plural == "namespaces" and not info.group):
@@ -50,6 +51,15 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
         raise api_errors.no_such_path()
     _check_verb(served, info, method)
     return served
+
+
+def _check_unnamed(resource: ResourceInfo, info: RequestInfo, path: str) -> None:
+    """A client's empty namespace, ``/namespaces//pods``, is all of them to a list. Raises ApiError 400, 404."""
+    _, found, rest = path.partition("/namespaces//")
+    if not found or "//" in rest or bool(rest) != resource.namespaced:
+        raise api_errors.no_such_path()
+    if rest and info.verb not in _WITHOUT_NAMESPACE:
+        raise bad_request("Namespace parameter required.")
 
 
 def _route_custom(served: Served, info: RequestInfo) -> None:
@@ -100,5 +110,5 @@ def _check_verb(served: Served, info: RequestInfo, method: str) -> None:
         raise method_not_allowed()
     if info.verb == "create" and not info.subresource and not collection:
         raise method_not_allowed()
-    if everywhere and info.verb not in ("list", "watch"):
+    if everywhere and info.verb not in ("list", "watch") and "//" not in info.path:
         raise method_not_allowed()

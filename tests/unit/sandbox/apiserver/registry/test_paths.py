@@ -47,6 +47,13 @@ def ask(served: Any, method: str, path: str, **options: Any) -> Any:
         ("GET", "/index.html", 200),
         ("GET", "//api/v1", 404),
         ("GET", "/apis//v1", 404),
+        ("GET", "/api/v1/namespaces//pods", 200),
+        ("GET", "/apis/apps/v1/namespaces//deployments", 200),
+        ("GET", "/api/v1/namespaces//", 200),
+        ("GET", "/api/v1/namespaces//pods/x", 400),
+        ("DELETE", "/api/v1/namespaces//pods", 400),
+        ("GET", "/api/v1/namespaces//nodes", 404),
+        ("GET", "/api/v1/namespaces//pods//log", 404),
         ("GET", "/apis/authorization.k8s.io/v1/subjectaccessreviews", 405),
         ("GET", "/apis/authorization.k8s.io/v1/subjectaccessreviews/x", 404),
         ("POST", "/apis/authorization.k8s.io/v1/localsubjectaccessreviews", 404),
@@ -112,3 +119,10 @@ def test_a_body_of_an_unknown_form_is_refused_even_if_it_is_empty(served: Any) -
     path = "/api/v1/namespaces/default/configmaps"
     answer = ask(served, "POST", path, headers={"content-type": "application/octet-stream"})
     assert answer.status == 415
+
+
+def test_an_object_for_an_empty_namespace_is_refused(served: Any) -> None:
+    doc = {"metadata": {"name": "a"}}
+    answer = ask(served, "POST", "/api/v1/namespaces//configmaps", body=doc)
+    assert answer.status == 422
+    assert msgspec.json.decode(answer.body)["details"]["causes"][0]["field"] == "metadata.namespace"
