@@ -24,7 +24,7 @@ class MetricsConfig:
         flag="show-hidden-metrics-for-version",
         help=(
             "Also show the metrics that were hidden with this release, the one before the present: "
-            f"{BINARY.previous()}. Without effect: kcm hides none."
+            f"{BINARY.previous()}."
         ),
     )
     disabled: tuple[str, ...] = option(

@@ -101,7 +101,7 @@ def metrics_options(config: MetricsConfig) -> MetricsOptions:
     for key, values in pairs.items():
         metric, _, label = key.partition(",")
         allowed.setdefault(metric, {})[label] = frozenset(value.strip() for value in values.split(","))
-    return MetricsOptions(allowed, frozenset(config.disabled))
+    return MetricsOptions(allowed, frozenset(config.disabled), show_hidden=bool(config.show_hidden_for_version))
 
 
 def _manifest(path: str) -> dict[str, str]:

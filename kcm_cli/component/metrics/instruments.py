@@ -19,6 +19,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 
 from kcm_cli.component.metrics.exposition import go_float
+from kcm_cli.component.version import BINARY, Version, parse_version
 
 
 class Stability(Enum):
@@ -28,6 +29,10 @@ class Stability(Enum):
     ALPHA = "ALPHA"
     BETA = "BETA"
     STABLE = "STABLE"
+
+
+_SHOWN_FOR = {Stability.INTERNAL: 0, Stability.ALPHA: 0, Stability.BETA: 1, Stability.STABLE: 3}
+"""Minor releases for which a deprecated metric is still shown."""
 
 
 DEFAULT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -133,6 +138,14 @@ class Description:
     stability: Stability = Stability.ALPHA
     deprecated_version: str = ""
     buckets: tuple[float, ...] = ()
+
+    @property
+    def is_hidden(self) -> bool:
+        """It was deprecated, and the releases for which it is still shown are over."""
+        if not self.deprecated_version:
+            return False
+        since = parse_version(self.deprecated_version)
+        return Version(since.major, since.minor + _SHOWN_FOR[self.stability]) <= BINARY
 
 
 C = TypeVar("C", bound=Instrument)

@@ -42,6 +42,7 @@ class MetricsOptions:
 
     allowed_labels: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     disabled: frozenset[str] = frozenset()
+    show_hidden: bool = False
 
 
 class Registry:
@@ -65,9 +66,9 @@ class Registry:
         self._disabled = self.counter(
             "disabled_metrics_total", "How many metrics the operator switched off.", stability=Stability.BETA
         ).labels()
-        self.counter(
-            "hidden_metrics_total", "How many metrics are hidden as deprecated: none.", stability=Stability.BETA
-        )
+        self._hidden = self.counter(
+            "hidden_metrics_total", "How many metrics are hidden as deprecated.", stability=Stability.BETA
+        ).labels()
         self._silent = frozenset() if about_itself else frozenset(self._families)
 
     def counter(
@@ -99,7 +100,7 @@ class Registry:
         return self.register(description, lambda: Histogram(buckets))
 
     def register(self, description: Description, make: Callable[[], C]) -> Family[C]:
-        """Any family. A disabled one works and is never shown. Raises ValueError if the name is taken
+        """Any family. One that is disabled or hidden works and is never shown. Raises ValueError if the name is taken
         otherwise.
         """
         known = self._families.get(description.name)
@@ -114,6 +115,8 @@ class Registry:
             family.allow(allowed, self._unexpected.inc)
         if description.name in self._options.disabled:
             self._disabled.inc()
+        elif description.is_hidden and not self._options.show_hidden:
+            self._hidden.inc()
         else:
             self._prometheus.register(family)
             if self._registered is not None:

@@ -48,5 +48,6 @@ CONTROLLER = Controller(
         Watch(NODES, changed=TTLController.changed, deleted=TTLController.deleted),
         sync=TTLController.sync,
         workers=WORKERS,
+        writes=(NODES,),
     ),
 )

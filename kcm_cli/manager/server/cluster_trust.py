@@ -9,7 +9,7 @@ import asyncio
 import logging
 import random
 
-from kcm_cli.api.resource import GVR
+from kcm_cli.api.core import CONFIG_MAPS
 from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.meta import ObjectMeta, View
@@ -19,6 +19,7 @@ from kcm_cli.manager.server.trust import Trust, from_config_map
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AccessError, ApiError
 from kcm_cli.rest.transport import Request, RequestError
+from kcm_cli.runtime.wire import Bookmark, EventDecoder
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +28,6 @@ NAME = "extension-apiserver-authentication"
 FIRST_S = 10.0
 _RETRY_S = 1.0
 _WATCH_S = 300
-_CONFIG_MAPS = GVR("", "v1", "configmaps")
 _FAILURES = (AccessError, TimeoutError, RequestError)
 
 
@@ -87,7 +87,7 @@ class ClusterTrust:
         """Take over what the ConfigMap says now; its version."""
         since = self._loads.now()
         async with asyncio.timeout(FIRST_S):
-            config_map = await self._client.ask(Request("GET", _CONFIG_MAPS.path(NAMESPACE, NAME)), _ConfigMap)
+            config_map = await self._client.ask(Request("GET", CONFIG_MAPS.gvr.path(NAMESPACE, NAME)), _ConfigMap)
         state, problems = from_config_map(self._config, config_map.data or {}, self._trust.state)
         for problem in problems:
             log.error("Authentication setting ignored", extra={"fields": {"configmap": NAME, "err": problem}})
@@ -97,18 +97,20 @@ class ClusterTrust:
         return config_map.metadata.resource_version
 
     async def _wait_for_change(self, version: str) -> None:
-        """Return when something happened to the ConfigMap, or the server ended the watch."""
-        query = (
-            ("watch", "true"),
-            ("fieldSelector", f"metadata.name={NAME}"),
-            ("resourceVersion", version),
-            ("timeoutSeconds", str(_WATCH_S)),
-        )
-        headers = {"accept": "application/json"}
-        async with self._client.stream(Request("GET", _CONFIG_MAPS.path(NAMESPACE), query, headers)) as stream:
+        """Return when the ConfigMap is another than that of ``version``, or the server ended the watch.
+
+        The watch begins with what is there: an object's own version may be years old, which no server begins at.
+        """
+        decoder = EventDecoder(CONFIG_MAPS)
+        query = (("timeoutSeconds", str(_WATCH_S)),)
+        selector = f"metadata.name={NAME}"
+        async with self._client.watch(CONFIG_MAPS, NAMESPACE, field_selector=selector, query=query) as stream:
             async for chunk in stream.chunks:
-                if chunk.strip():
-                    return
+                for event in decoder.feed(chunk):
+                    if isinstance(event, Bookmark):
+                        continue
+                    if event.type == "DELETED" or event.object.metadata.resource_version != version:
+                        return
 
 
 def _text(error: Exception) -> str:

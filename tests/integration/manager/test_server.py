@@ -114,7 +114,8 @@ class ApiServer:
         async def chunks() -> AsyncIterator[bytes]:
             await self.changed.wait()
             self.changed.clear()
-            yield b"{}\n"
+            metadata = {"name": "extension-apiserver-authentication", "resourceVersion": str(self.version)}
+            yield json.dumps({"type": "MODIFIED", "object": {"metadata": metadata}}).encode() + b"\n"
 
         yield Stream(200, {}, chunks())
 

@@ -1,6 +1,7 @@
 import pytest
 
-from kcm_cli.component.metrics import MetricsOptions, Registry
+from kcm_cli.component.metrics import Counter, MetricsOptions, Registry, Stability
+from kcm_cli.component.metrics.instruments import Description
 
 
 def test_asking_twice_gives_the_same_family() -> None:
@@ -21,6 +22,26 @@ def test_a_disabled_metric_is_counted_and_not_shown() -> None:
     text = registry.expose().decode()
     assert "\na_total" not in text
     assert "disabled_metrics_total 1\n" in text
+
+
+@pytest.mark.parametrize(
+    ("stability", "since", "shown"),
+    [
+        (Stability.ALPHA, "1.36.0", False),
+        (Stability.ALPHA, "1.37.0", True),
+        (Stability.BETA, "1.36.0", True),
+        (Stability.BETA, "1.35.0", False),
+        (Stability.STABLE, "1.34.0", True),
+        (Stability.STABLE, "1.33.0", False),
+    ],
+)
+def test_a_deprecated_metric_is_hidden_after_some_releases(stability: Stability, since: str, shown: bool) -> None:
+    for asked_for in (False, True):
+        registry = Registry(MetricsOptions(show_hidden=asked_for))
+        registry.register(Description("a_total", "counter", "A.", (), stability, since), Counter).labels().inc()
+        text = registry.expose().decode()
+        assert ("\na_total 1\n" in text) is (shown or asked_for)
+        assert f"hidden_metrics_total {int(not (shown or asked_for))}\n" in text
 
 
 def test_values_outside_the_allowed_set_fall_together() -> None:

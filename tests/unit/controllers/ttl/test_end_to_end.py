@@ -1,7 +1,8 @@
 """The controller in a whole sandbox, on virtual time."""
 
+from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.faults import Held, Refusing
 from tests.unit.sandbox.nodes.world import NODES, World
 
 TTL = "node.alpha.kubernetes.io/ttl"
@@ -55,3 +56,30 @@ def test_a_wrong_annotation_is_put_right_and_failures_are_made_up_for(play):
             assert await shown(world) == {"0"}
 
     play(life, nodes=2)
+
+
+def test_a_node_that_changes_before_its_annotation_is_seen_is_not_annotated_again(play):
+    async def life(world: World) -> None:
+        held = Held(world.server.transport(), world.clock, "/api/v1/nodes", lambda request: False)
+        patches: list[str] = []
+
+        async def before(request: Request) -> None:
+            if request.method != "PATCH":
+                return
+            patches.append(request.path)
+            if len(patches) == 1:
+                await world.patch(NODES, "n", {"metadata": {"labels": {"beat": "1"}}})
+                await world.wait(1)  # seen, and the key is queued again
+                held.hold()
+
+        transport = Refusing(held, lambda request: False, before)
+        async with controllers(world, names=["ttl-controller"], transport=transport):
+            await world.wait(1)
+            await world.create(NODES, {"metadata": {"name": "n"}})
+            await world.wait(5)
+            held.release()
+            await world.wait(5)
+            assert await shown(world) == {"0"}
+            assert patches == ["/api/v1/nodes/n"]
+
+    play(life, nodes=0)

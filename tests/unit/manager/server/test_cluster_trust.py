@@ -1,0 +1,92 @@
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from kcm_cli.component import virtual
+from kcm_cli.component.auth_config import AuthenticationConfig
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.manager.server.cluster_trust import NAME, ClusterTrust
+from kcm_cli.manager.server.queues import Loads
+from kcm_cli.manager.server.trust import Trust, TrustState
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Request, Response, Stream
+
+OLD = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
+
+
+@dataclass
+class ApiServer:
+    """Has one ConfigMap, and forgot long ago what was when that was written. Its watches end after 5 minutes."""
+
+    version: int = 4
+    asked: Counter[str] = field(default_factory=Counter)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def change(self) -> None:
+        self.version += 1
+        self.changed.set()
+
+    async def send(self, request: Request) -> Response:
+        self.asked["get"] += 1
+        return Response(200, {}, json.dumps(self._doc()).encode())
+
+    def _doc(self) -> dict[str, Any]:
+        metadata = {"name": NAME, "namespace": "kube-system", "resourceVersion": str(self.version)}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {}}
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        self.asked["watch"] += 1
+        assert request.headers["user-agent"] == "t"
+        yield Stream(200, {}, self._events(dict(request.query)))
+
+    async def _events(self, query: dict[str, str]) -> AsyncIterator[bytes]:
+        if "resourceVersion" in query:
+            yield json.dumps(OLD).encode() + b"\n"
+            return
+        line = json.dumps({"type": "ADDED", "object": self._doc()}).encode() + b"\n"
+        yield line[:40]
+        yield line[40:]
+        try:
+            async with asyncio.timeout(int(query["timeoutSeconds"])):
+                await self.changed.wait()
+        except TimeoutError:
+            return
+        self.changed.clear()
+        yield json.dumps({"type": "MODIFIED", "object": self._doc()}).encode() + b"\n"
+
+
+def following(change: Callable[[ApiServer], None], seconds: float) -> ApiServer:
+    """What the server was asked, so many seconds after the change, which is after a minute."""
+
+    async def main() -> ApiServer:
+        api, clock = ApiServer(), LoopClock()
+        client = Client(api, limiter=Unlimited(), user_agent="t", clock=clock)  # type: ignore[arg-type]  # not closed
+        trust = Trust(TrustState())
+        follow = ClusterTrust(AuthenticationConfig(), client, trust, clock, random.Random(1), Loads(clock)).follow()
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(follow)
+            await clock.sleep(60)
+            change(api)
+            await clock.sleep(seconds)
+            task.cancel()
+        return api
+
+    return virtual.run(main())
+
+
+def test_settings_that_nobody_changes_are_asked_for_with_each_watch_only() -> None:
+    api = following(lambda api: None, 3600)
+    assert api.asked["watch"] in range(12, 15)
+    assert api.asked["get"] <= api.asked["watch"]
+
+
+def test_a_change_is_read_within_seconds_and_once() -> None:
+    assert following(lambda api: None, 5).asked["get"] == 1
+    assert following(ApiServer.change, 5).asked["get"] == 2
