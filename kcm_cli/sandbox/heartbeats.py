@@ -44,7 +44,7 @@ class Heartbeats:
             "metadata": {**meta, "managedFields": [{**owners[0], "time": now}]},
             "spec": {**spec, "renewTime": renew_time},
         }
-        self._store.update(_LEASES, LEASE_NAMESPACE, node, renewed, stored.revision)
+        self._store.update(_LEASES, LEASE_NAMESPACE, node, renewed, stored.revision, always=True)
         return True
 
     def _seen(self) -> bool:

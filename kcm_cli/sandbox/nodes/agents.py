@@ -7,6 +7,9 @@ added, removed, failed and recovered with any client.
 upstream: pkg/kubelet/kubelet_node_status.go, staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
 """
 
+import asyncio
+import contextlib
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,6 +35,8 @@ from kcm_cli.sandbox.work import work_on
 STATUS_REPORT_S = 300.0
 _MOST_RENEWALS, _LONGEST_HEARTBEAT_S = 100.0, 35.0
 """Of all nodes in a second, where that leaves each one a heartbeat within the 40 s for which its Lease holds."""
+_MOST_NEW = 100
+"""So many nodes are made before their kubelets have reported: one that is not heard of for a minute counts as lost."""
 WORKERS = 4
 _MOST_FILES = 5000
 
@@ -52,6 +57,8 @@ class Agent:
         self.reported_at = float("-inf")
         self.leased = False
         self.started = False
+        self.settled: SimulatedNode | None = None
+        """The node as it was when nothing was left to do but heartbeats."""
         self.cordoned = False
         self.files: set[str] = set()
         """What pods have left in its folders."""
@@ -110,6 +117,9 @@ class Agents:
         self._changed = changed
         self._agents: dict[str, Agent] = {}
         self._numbers: set[int] = set()
+        self._new: set[str] = set()
+        """The nodes that were made here and whose kubelets have not reported yet."""
+        self._reported = asyncio.Event()
         self._queue = WorkQueue("nodes", self._clock)
         nodes.listen(on_add=self._seen, on_update=lambda _, node: self._seen(node), on_delete=self._deleted)
 
@@ -124,6 +134,21 @@ class Agents:
             number for node in self._nodes.store if (number := shape.number_of(node.spec.pod_cidr)) is not None
         }
         return next(number for number in range(1, len(taken) + 2) if number not in taken)
+
+    def expect(self, name: str) -> None:
+        """A node is being made, whose kubelet will report."""
+        self._new.add(name)
+
+    def heard_of(self, name: str) -> None:
+        """Its kubelet has reported, or nothing need be waited for."""
+        self._new.discard(name)
+        self._reported.set()
+
+    async def few_are_new(self) -> None:
+        """Wait until nearly all nodes that were made have reported."""
+        while len(self._new) >= _MOST_NEW:
+            self._reported.clear()
+            await self._reported.wait()
 
     async def run(self) -> None:
         """Send heartbeats until cancelled."""
@@ -154,6 +179,8 @@ class Agents:
             agent.cordoned = node.spec.unschedulable
             self._emit_status(agent, "NodeNotSchedulable" if agent.cordoned else "NodeSchedulable")
         failed = node.annotations.get(shape.FAILED) == "true"
+        if failed:
+            self.heard_of(node.name)
         if failed != agent.failed:
             agent.failed = failed
             agent.reported_at = float("-inf")
@@ -166,6 +193,7 @@ class Agents:
         agent = self._agents.pop(node.name, None)
         if agent is not None:
             self._numbers.discard(agent.number)
+            self.heard_of(node.name)
             self._changed(node.name)
 
     # -- heartbeats
@@ -177,21 +205,41 @@ class Agents:
         if not agent.started:
             agent.started = True
             self._emit(agent, "Starting", "Starting kubelet.")
-        self._queue.add_after(name, self._interval_s() * (0.96 + 0.04 * self._rng.random()))
+        self._queue.add_after(name, self._pause_s())
         await self._renew(agent, node)
-        await self._register(agent, node)
         now = self._clock.monotonic()
-        if now - agent.reported_at >= STATUS_REPORT_S or agent.images.changed or _resized(node) or _is_not_ready(node):
+        due = now - agent.reported_at >= STATUS_REPORT_S * self._stretch() or agent.images.changed
+        if node is agent.settled and not due:
+            return
+        registered = await self._register(agent, node)
+        if due or _resized(node) or _is_not_ready(node):
             await self._report(agent, node)
             agent.reported_at = now
+            self.heard_of(name)
+        elif registered:
+            agent.settled = node
+
+    def _stretch(self) -> float:
+        """How much rarer reports and heartbeats are than a kubelet's: a thousand nodes and more share what is theirs
+        together."""
+        shared_s = min(_LONGEST_HEARTBEAT_S, len(self._agents) / _MOST_RENEWALS)
+        return max(1.0, shared_s / self._heartbeat_s)
 
     def _interval_s(self) -> float:
-        """Between two heartbeats of a node: a thousand nodes and more share what is theirs together."""
-        shared_s = min(_LONGEST_HEARTBEAT_S, len(self._agents) / _MOST_RENEWALS)
-        return max(self._heartbeat_s, shared_s)
+        """Between two heartbeats of a node."""
+        return self._heartbeat_s * self._stretch()
 
-    async def _register(self, agent: Agent, node: SimulatedNode) -> None:
-        """What a Node that another client created still lacks."""
+    def _pause_s(self) -> float:
+        """Until the next heartbeat of a node. Those of very many come together, once a second: who watches the Leases
+        wakes up once for all of them."""
+        pause_s = self._interval_s() * (0.96 + 0.04 * self._rng.random())
+        if self._stretch() == 1.0:
+            return pause_s
+        now = self._clock.monotonic()
+        return math.floor(now + pause_s) - now
+
+    async def _register(self, agent: Agent, node: SimulatedNode) -> bool:
+        """What a Node that another client created still lacks; whether that is nothing."""
         metadata: Doc = {}
         missing = {k: v for k, v in shape.labels(agent.name, agent.number).items() if k not in node.labels}
         if missing:
@@ -206,12 +254,10 @@ class Agents:
             stay: list[object] = [taint for taint in node.spec.taints if not _keeps_pods_away(taint)]
             patch["spec"] = {"taints": stay}
             patch["metadata"] = {**metadata, "resourceVersion": node.metadata.resource_version}
-        if not patch:
-            return
-        try:
-            await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE)
-        except Conflict:
-            return  # the node lifecycle controller was quicker, or the informer will tell
+        if patch:
+            with contextlib.suppress(Conflict):  # the node lifecycle controller was quicker, or the informer will tell
+                await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE)
+        return not patch
 
     async def _report(self, agent: Agent, node: SimulatedNode) -> None:
         resources = shape.capacity(node.annotations)
@@ -236,7 +282,7 @@ class Agents:
 
     def _renewed(self, name: str, time: str) -> bool:
         """Whether it did not take a request."""
-        if self._renewals is None or self._interval_s() <= self._heartbeat_s:
+        if self._renewals is None or self._stretch() == 1.0:
             return False
         return self._renewals.renew(name, time, format_time(self._clock.now()))
 

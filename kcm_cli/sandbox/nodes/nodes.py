@@ -72,13 +72,16 @@ class Nodes:
         self._kubelets.look_at_all()
 
     async def ensure(self, count: int) -> None:
-        """Make nodes 1 to ``count`` unless they exist. Raises RequestError."""
+        """Make nodes 1 to ``count`` unless they exist, no faster than their kubelets come up. Raises RequestError."""
         for number in range(1, count + 1):
+            name = f"{commands.PREFIX}{number}"
+            if self._ranged:  # otherwise they wait for who gives them addresses
+                await self._agents.few_are_new()
+            self._agents.expect(name)
             try:
-                doc = shape.node_doc(f"{commands.PREFIX}{number}", number, ranged=self._ranged)
-                await self._client.create(NODES, "", doc)
+                await self._client.create(NODES, "", shape.node_doc(name, number, ranged=self._ranged))
             except AlreadyExists:
-                pass
+                self._agents.heard_of(name)
 
     async def add(self, name: str = "") -> str:
         """Add a node; its name. Raises AlreadyExists and other errors of the API."""

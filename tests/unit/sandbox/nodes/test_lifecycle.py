@@ -4,7 +4,9 @@ from datetime import datetime
 
 import pytest
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.planning.actions import STRATEGIC_MERGE
+from kcm_cli.sandbox.apiserver.store import Event
 from tests.unit.sandbox.nodes.world import EPOCH, NODES, PODS, World, resource
 
 LEASES = resource("leases", "coordination.k8s.io")
@@ -960,6 +962,31 @@ def test_many_nodes_share_their_heartbeats(play, nodes, interval_s):
         agents = world.cluster.nodes._agents
         agents._agents = {f"n{number}": None for number in range(nodes)}  # type: ignore[misc]
         assert agents._interval_s() == interval_s
+        pause_s = agents._pause_s()
+        assert 0.92 * interval_s <= pause_s <= interval_s
+        if interval_s > 10:  # those of a second come together
+            assert (agents._clock.monotonic() + pause_s) % 1 == pytest.approx(0, abs=1e-6)
         agents._agents = {}
 
     play(run, heartbeat_s=10)
+
+
+def test_nodes_are_made_no_faster_than_their_kubelets_come_up(play, monkeypatch):
+    monkeypatch.setattr("kcm_cli.sandbox.nodes.agents._MOST_NEW", 5)
+
+    async def run(world: World) -> None:
+        ready: dict[str, bool] = {}
+        silent: list[int] = []
+
+        def seen(gvr: GVR, event: Event) -> None:
+            if gvr == NODES.gvr:
+                ready[event.stored.name] = b'"reason":"KubeletReady"' in event.stored.data
+                silent.append(list(ready.values()).count(False))
+
+        world.server.store.observers.append(seen)
+        await world.cluster.nodes.ensure(40)
+        await world.wait()
+        assert len(ready) == 40 and all(ready.values())
+        assert max(silent) <= 6
+
+    play(run, nodes=0)
