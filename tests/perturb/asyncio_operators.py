@@ -1,4 +1,4 @@
-"""A small operator written with kubernetes-asyncio, with a bug that can be left out."""
+"""Small operators written with kubernetes-asyncio, each with a bug that can be left out."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,13 +8,13 @@ import aiohttp
 import kubernetes_asyncio
 from kubernetes_asyncio.client import ApiException
 
-from tests.perturb.kit import GROUP, PLURAL, SPACE, Case, Tree, changes, config_map, starts
+from tests.perturb.kit import GROUP, PLURAL, SPACE, Case, Tree, changes, config_map, ends, starts
 
 FAILED = (ApiException, aiohttp.ClientError, OSError, TimeoutError)
 
 
-def program(handle: Callable[[Any, Tree, bool], Awaitable[None]]) -> Callable[[bool], Any]:
-    """``handle(core, widget, buggy)`` for each widget that is there, and for each that changes."""
+def program(handle: Callable[[Any, Tree, bool], Awaitable[None]], **listing: str) -> Callable[[bool], Any]:
+    """``handle(core, widget, buggy)`` for each widget that is there, and for each that changes. listing: options."""
 
     def make(buggy: bool) -> Any:
         async def main(kubeconfig: str) -> None:
@@ -31,14 +31,15 @@ def program(handle: Callable[[Any, Tree, bool], Awaitable[None]]) -> Callable[[b
 
     async def follow(api: Any, buggy: bool) -> None:
         core, widgets = kubernetes_asyncio.client.CoreV1Api(api), kubernetes_asyncio.client.CustomObjectsApi(api)
-        found = await widgets.list_namespaced_custom_object(GROUP, "v1", SPACE, PLURAL)
+        found = await widgets.list_namespaced_custom_object(GROUP, "v1", SPACE, PLURAL, **listing)
         for widget in found["items"]:
             await handle(core, widget, buggy)
         options = {"resource_version": found["metadata"]["resourceVersion"], "timeout_seconds": 3600}
         where = widgets.list_namespaced_custom_object, GROUP, "v1", SPACE, PLURAL
-        async for event in kubernetes_asyncio.watch.Watch().stream(*where, **options):
-            if event["type"] in ("ADDED", "MODIFIED"):
-                await handle(core, event["object"], buggy)
+        async with kubernetes_asyncio.watch.Watch() as watch:
+            async for event in watch.stream(*where, **options):
+                if event["type"] in ("ADDED", "MODIFIED"):
+                    await handle(core, event["object"], buggy)
 
     return make
 
@@ -68,4 +69,34 @@ async def locks(core: Any, widget: Tree, buggy: bool) -> None:
     await unless(404, core.delete_namespaced_config_map("lock", SPACE))
 
 
-CASES = (Case("keeps-its-lock", "kubernetes-asyncio", "a crash leaves a lock for ever", locks, (starts, changes)),)
+async def cleans_up(core: Any, widget: Tree, buggy: bool) -> None:
+    """Listed from a cache, as informers do: of the widget's name another one may have been made since."""
+    widgets, where = kubernetes_asyncio.client.CustomObjectsApi(core.api_client), (GROUP, "v1", SPACE, PLURAL)
+    metadata = widget["metadata"]
+    name = metadata["name"]
+    if not (buggy and "deletionTimestamp" in metadata):
+        there = (await widgets.list_namespaced_custom_object(*where, field_selector=f"metadata.name={name}"))["items"]
+        if not there or there[0]["metadata"]["uid"] != metadata["uid"]:
+            return
+        metadata = there[0]["metadata"]
+    ends, held = "deletionTimestamp" in metadata, bool(metadata.get("finalizers"))
+    if ends and held:
+        await unless(404, core.delete_namespaced_config_map(name, SPACE))
+    if ends == held:
+        body = {"metadata": {"finalizers": [] if ends else ["example.com/operator"]}}
+        options = {"_content_type": "application/merge-patch+json"}
+        await unless(404, widgets.patch_namespaced_custom_object(*where, name, body, **options))
+    if not ends:
+        await unless(409, core.create_namespaced_config_map(SPACE, config_map(name, k="v")))
+
+
+CASES = (
+    Case("keeps-its-lock", "kubernetes-asyncio", "a crash leaves a lock for ever", locks, (starts, changes)),
+    Case(
+        "cleans-up-by-name",
+        "kubernetes-asyncio",
+        "cleans up after a widget of which another has the name now",
+        program(cleans_up, resource_version="0"),
+        (starts, ends, starts),
+    ),
+)

@@ -39,6 +39,14 @@ def test_a_bug_is_found_and_told_and_its_mending_stands(sandbox: Sandbox, name: 
     assert perturb(sandbox, CASES[name].scenario(False), only=[found[0].point]) == []
 
 
+def test_one_that_starts_anew_is_shown_as_terminating_what_has_been_made_again(sandbox: Sandbox) -> None:
+    only = [point_of("terminating@create:configmaps:default/web#3")]
+    (found,) = perturb(sandbox, CASES["cleans-up-by-name"].scenario(True), only=only)
+    assert "widgets.example.com default/web, which is gone, is shown to it" in found.story
+    assert "configmaps default/web was made 3 times, and 2 without" in found.story
+    assert perturb(sandbox, CASES["cleans-up-by-name"].scenario(False), only=only) == []
+
+
 PROCESS = """
 import base64, http.client, json, os, ssl, sys, urllib.parse, yaml
 
@@ -170,7 +178,7 @@ def test_points_are_read_as_they_are_written() -> None:
     for wrong in ("", "crash", "crash@a:b#1", "burn@a:b:c#1", "crash@a:b:c#x"):
         with pytest.raises(ValueError, match="is no point"):
             point_of(wrong)
-    assert kinds_of("") == ("crash", "lost", "conflict", "stale", "older", "missed")
+    assert kinds_of("") == ("crash", "lost", "conflict", "stale", "older", "terminating", "missed")
     assert kinds_of("lost,crash") == ("lost", "crash")
     with pytest.raises(ValueError, match="choose from crash"):
         kinds_of("lost,found")
@@ -178,8 +186,8 @@ def test_points_are_read_as_they_are_written() -> None:
 
 def test_of_many_points_those_are_taken_that_lie_evenly_among_them() -> None:
     spots = [Spot("create", "pods", str(number), 1) for number in range(10)]
-    assert [one.spot.name for one in points_of(spots, [], [], ("crash",), 5)] == ["0", "2", "4", "6", "8"]
-    assert len(points_of(spots, spots[:1], spots[:2], kinds_of(""), 0)) == 10 + 10 + 1 + 12 + 10 + 2
+    assert [one.spot.name for one in points_of(spots, [], [], [], ("crash",), 5)] == ["0", "2", "4", "6", "8"]
+    assert len(points_of(spots, spots[:1], spots[:3], spots[:2], kinds_of(""), 0)) == 10 + 10 + 1 + 12 + 10 + 3 + 2
 
 
 def test_what_differs_in_the_references_stands_for_anything() -> None:

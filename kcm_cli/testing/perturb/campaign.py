@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kcm_cli.sandbox.hosted import HostedSandbox
-from kcm_cli.testing.perturb.points import KINDS, Point, points_of
+from kcm_cli.testing.perturb.points import KINDS, Point
 from kcm_cli.testing.perturb.record import Record, references
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
 
@@ -67,7 +67,7 @@ def each(
             sandbox.reset(base)
 
     reference = references(lambda: run(None, None))
-    chosen = list(only) or points_of(reference.writes, reference.conflicting, reference.seen, kinds, most)
+    chosen = list(only) or reference.points(kinds, most)
     if seed is not None:
         random.Random(seed).shuffle(chosen)
     for point in chosen:

@@ -1,12 +1,12 @@
 """``pytest --kcm-perturb``: each test with the fixture ``kcm_operator`` is run at each of its points, too."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 
 import pytest
 
 from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.sandbox.snapshots import Snapshot
-from kcm_cli.testing.perturb.points import Point, kinds_of, point_of, points_of
+from kcm_cli.testing.perturb.points import Point, kinds_of, point_of
 from kcm_cli.testing.perturb.record import Record, reference_of
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
 
@@ -63,13 +63,10 @@ class Perturbing:
             first, second = second, self._run(item, f"{item.name}[once more]", None, None)
         if first is not None and second is not None:
             reference = reference_of(first, second)
-            for point in self._only or self._points(reference):
+            for point in self._only or reference.points(self._kinds, self._most):
                 self._run(item, f"{item.name}[{point}]", point, reference)
         item.session._setupstate.teardown_exact(nextitem)
         return True
-
-    def _points(self, reference: Record) -> Sequence[Point]:
-        return points_of(reference.writes, reference.conflicting, reference.seen, self._kinds, self._most)
 
     def _run(self, item: pytest.Function, name: str, point: Point | None, reference: Record | None) -> Record | None:
         """One run, as a test of its own; what it was like, where it has passed."""

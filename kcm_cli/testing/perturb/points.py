@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-KINDS = ("crash", "lost", "conflict", "stale", "older", "missed")
+KINDS = ("crash", "lost", "conflict", "stale", "older", "terminating", "missed")
 _DESCRIPTIONS = {
     "crash": "crashed after {}",
     "lost": "lost the answer to {}",
     "conflict": "was refused {} with a conflict",
     "stale": "saw nothing from {} on for a while",
     "older": "crashed after {}, and was restarted on a server that had seen nothing since the step before",
+    "terminating": "crashed after {}, and was restarted on a server that still showed as terminating what was gone",
     "missed": "missed {} and all that followed, then had to list anew",
 }
 _OLD = "crashed after {}, and was restarted on a server that had not seen that yet"
@@ -68,13 +69,20 @@ def kinds_of(text: str) -> tuple[str, ...]:
 
 
 def points_of(
-    writes: Iterable[Spot], conflicting: Iterable[Spot], seen: Iterable[Spot], kinds: Sequence[str], most: int
+    writes: Iterable[Spot],
+    conflicting: Iterable[Spot],
+    afterwards: Iterable[Spot],
+    seen: Iterable[Spot],
+    kinds: Sequence[str],
+    most: int,
 ) -> list[Point]:
     """All points of these kinds; of more than ``most``, as many that lie evenly among them.
 
-    writes: of the operator; conflicting: those of them that a conflict can meet; seen: changes that its watches show.
+    writes: of the operator; conflicting: those of them that a conflict can meet; afterwards: those that came after
+    something was terminating and went; seen: changes that its watches show.
     """
     sources = {"crash": list(writes), "conflict": list(conflicting), "stale": list(seen)}
+    sources["terminating"] = list(afterwards)
     sources |= {"lost": sources["crash"], "older": sources["crash"], "missed": sources["stale"]}
     sources["stale"] = [*sources["stale"], *sources["crash"]]
     found = [Point(kind, spot) for kind in kinds for spot in sources[kind]]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from kcm_cli.testing.perturb.points import Spot
+from kcm_cli.testing.perturb.points import Point, Spot, points_of
 from kcm_cli.testing.perturb.states import State, masked
 from kcm_cli.testing.perturb.ties import Ties, Words, ties_of
 
@@ -13,7 +13,8 @@ from kcm_cli.testing.perturb.ties import Ties, Words, ties_of
 class Record:
     """What a run was like.
 
-    writes: of the operator, those that passed; conflicting: those of them that name a resourceVersion.
+    writes: of the operator, those that passed; conflicting: those of them that name a resourceVersion; afterwards:
+    those that came after an object that it reads was terminating and went.
     seen: changes that its watches show. checkpoints: the state after each ``settle``, and at the end. words: what was
     said there; ties: what has to agree there, in a reference.
     made: how often each object was created. written: how often each was changed by the operator; late: the same in the
@@ -22,6 +23,7 @@ class Record:
 
     writes: list[Spot] = field(default_factory=list)
     conflicting: list[Spot] = field(default_factory=list)
+    afterwards: list[Spot] = field(default_factory=list)
     seen: list[Spot] = field(default_factory=list)
     checkpoints: list[State] = field(default_factory=list)
     words: list[Words] = field(default_factory=list)
@@ -29,6 +31,10 @@ class Record:
     written: Counter[str] = field(default_factory=Counter)
     made: Counter[str] = field(default_factory=Counter)
     late: Counter[str] = field(default_factory=Counter)
+
+    def points(self, kinds: Sequence[str], most: int) -> list[Point]:
+        """Where something can go wrong, as ``points.points_of`` has it."""
+        return points_of(self.writes, self.conflicting, self.afterwards, self.seen, kinds, most)
 
 
 def reference_of(first: Record, second: Record) -> Record:
@@ -38,6 +44,7 @@ def reference_of(first: Record, second: Record) -> Record:
     )
     merged.writes = _common(first.writes, second.writes)
     merged.conflicting = _common(first.conflicting, second.conflicting)
+    merged.afterwards = _common(first.afterwards, second.afterwards)
     merged.seen = _common(first.seen, second.seen)
     merged.ties = [ties_of(*pair) for pair in zip(first.words, second.words, strict=False)]
     merged.checkpoints = [masked(*pair) for pair in zip(first.checkpoints, second.checkpoints, strict=False)]

@@ -71,9 +71,13 @@ class Trial:
         self._operators: list[Operator] = []
         self._users: set[str] = set()
         self._watched: set[tuple[str, str]] = set()
+        self._read: set[tuple[str, str]] = set()
+        self._terminating: dict[str, int] = {}
+        self._gone: tuple[int, str] | None = None
         self._arrived: Counter[tuple[str, str, str]] = Counter()
         self._events: Counter[tuple[str, str, str]] = Counter()
         self._unclaimed: set[int] = set()
+        self._writing = 0
         self._activity = self._looks = 0
         self._quiet = False
         self._story: list[str] = []
@@ -310,6 +314,8 @@ class Trial:
             self._looks += 1  # it may be at work, even if it only looks
         if info.verb == "watch":
             self._watched.add((info.group, info.plural))
+        if info.verb not in _WRITES:
+            self._read.add((info.group, info.plural))
         if info.verb not in _WRITES or info.plural in UNCOMPARED:
             return await proceed(asked.request, None)
         spot = self._arrival(asked)
@@ -321,27 +327,38 @@ class Trial:
             self._story.append(f"{spot.describe()}: 409, PERTURBED")
             raise api_errors.conflict(info.group, info.plural, info.name, _OUTDATED)
         before = self._store.revision
+        self._writing += 1
         try:
             answer = await proceed(asked.request, None)
+            self._answered(asked, spot, answer)
         except ApiError as error:
             self._story.append(f"{spot.describe()}: {error.code}")
             raise
         except Dropped:  # from a run that was killed
             self._arrived[spot.verb, spot.resource, spot.name] -= 1
             raise
-        self._answered(asked, spot, answer)
-        if kind in ("crash", "lost", "stale", "older"):
+        finally:
+            self._writing -= 1
+            if not self._writing:
+                self._unclaimed.clear()
+        if kind:
             self.fired = True
             self._story[-1] += f", PERTURBED ({kind})"
             if kind != "lost":
                 self._crash(asked.user.name)
-            if kind in ("stale", "older"):
-                seen = before if kind == "stale" else self._settled
-                fault = Fault("stale", user=asked.user.name, revision=seen, for_s=BLIND_S)
-                self._blind_until = self.sandbox.clock.monotonic() + BLIND_S
-                self.sandbox.running.api.faults.add(fault)
+            self._show_older(kind, asked.user.name, before)
             raise Dropped(effect=True)
         return answer
+
+    def _show_older(self, kind: str, user: str, before: int) -> None:
+        """What one that starts anew is shown for a while. before: the revision before its last write."""
+        seen = {"stale": before, "older": self._settled}.get(kind)
+        if kind == "terminating" and self._gone is not None:
+            seen, name = self._gone
+            self._story.append(f"({name}, which is gone, is shown to it as it was when it was being deleted)")
+        if seen is not None:
+            self._blind_until = self.sandbox.clock.monotonic() + BLIND_S
+            self.sandbox.running.api.faults.add(Fault("stale", user=user, revision=seen, for_s=BLIND_S))
 
     def _arrival(self, asked: Asked) -> Spot:
         info = asked.info
@@ -371,6 +388,8 @@ class Trial:
         self.record.writes.append(spot)
         if asked.info.verb in ("update", "patch") and b'"resourceVersion"' in asked.request.body:
             self.record.conflicting.append(spot)
+        if self._gone is not None:
+            self.record.afterwards.append(spot)
         if self._effective(answer):
             key = f"{spot.verb} of {spot.resource} {spot.name}"
             self.record.written[key] += 1
@@ -391,7 +410,8 @@ class Trial:
         return known
 
     def _observe(self, gvr: GVR, event: Event) -> None:
-        self._unclaimed.add(event.revision)
+        if self._writing:
+            self._unclaimed.add(event.revision)
         if gvr.plural in UNCOMPARED:
             return
         self._activity += 1
@@ -400,6 +420,8 @@ class Trial:
         name = name_of(stored.doc, stored.namespace, self.namespace)
         if event.type == "ADDED" and "*" not in name:
             self.record.made[f"{resource} {name}"] += 1
+        if (gvr.group, gvr.plural) in self._read:
+            self._ends(event, f"{resource} {name}")
         if (gvr.group, gvr.plural) not in self._watched or self._quiet:
             return
         key = event.type, resource, name
@@ -412,6 +434,16 @@ class Trial:
             self._story.append(f"({spot.describe()}: not seen by it, PERTURBED)")
             for user in self._users:
                 self._blind(user, gvr, event.revision - 1)
+
+    def _ends(self, event: Event, name: str) -> None:
+        """Note from when on an object was terminating that has gone."""
+        metadata: Any = event.stored.doc["metadata"]
+        uid = metadata["uid"]
+        if event.type == "DELETED":
+            since = self._terminating.pop(uid, None)
+            self._gone = self._gone if since is None else (since, name)
+        elif metadata.get("deletionTimestamp"):
+            self._terminating.setdefault(uid, event.revision)
 
     def _blind(self, user: str, gvr: GVR, revision: int) -> None:
         faults = self.sandbox.running.api.faults
