@@ -282,7 +282,8 @@ class NodeLifecycleController:
 
         Where one could not be marked, the next look tries again, whatever the node says of itself by then. Also marked
         are those of a node that was silent already when this manager started: the last one may have died before its
-        pods were marked. Upstream marks them on the change of the node only.
+        pods were marked. Upstream marks them only when a node that was ready no longer is; so a node that said that it
+        is not ready and then falls silent changes nothing.
         """
         if ready.status == "True":
             self._marked.pop(node.name, None)
@@ -291,7 +292,7 @@ class NodeLifecycleController:
         if lost:
             message = f"Node {node.name} status is now: NodeNotReady"
             self._recorder.emit(plan.node_event(node, "NodeNotReady", message))
-        if lost or not self._marked.get(node.name, ready.status != "Unknown"):
+        if lost or not self._marked.setdefault(node.name, ready.status != "Unknown"):
             self._marked[node.name] = False
             await self._mark(self._pods.store.by_index(NODE, node.name))
             self._marked[node.name] = True

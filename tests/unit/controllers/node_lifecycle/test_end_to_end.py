@@ -230,6 +230,24 @@ def test_pods_of_a_silent_node_are_not_ready_even_if_the_manager_dies_before_it_
     play(life)
 
 
+def test_pods_of_a_node_that_said_that_it_is_not_ready_keep_their_own_readiness_when_it_falls_silent(play):
+    async def life(world: World) -> None:
+        await world.pod("p", {"nodeName": "node-1", "terminationGracePeriodSeconds": 1})
+        await world.wait(10)
+        async with running(world, world.server.transport()):
+            await world.wait(10)
+            await commands.fail(world.client, "node-1")
+            condition = {"type": "Ready", "status": "False", "lastHeartbeatTime": format_time(world.clock.now())}
+            said = {"status": {"conditions": [condition]}}
+            await world.client.patch(NODES, "", "node-1", said, content_type=STRATEGIC_MERGE, subresource="status")
+            await world.wait(120)
+            ready = [c for c in (await world.get(NODES, "node-1"))["status"]["conditions"] if c["type"] == "Ready"]
+            assert [c["status"] for c in ready] == ["Unknown"]
+            assert (await world.condition("p", "Ready"))["status"] == "True"
+
+    play(life)
+
+
 def test_pods_that_could_not_be_marked_are_even_if_the_kubelet_then_says_that_the_node_is_not_ready(play):
     async def life(world: World) -> None:
         await world.pod("p", {"nodeName": "node-1", "terminationGracePeriodSeconds": 1})
