@@ -1,7 +1,6 @@
 """What a kind is called on the wire, and the view it decodes to."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from typing import Any, Generic, TypeVar
@@ -16,8 +15,7 @@ from kcm_cli.machinery.quoting import quote
 T = TypeVar("T", bound=Object)
 
 
-@dataclass(frozen=True, slots=True)
-class GVR:
+class GVR(msgspec.Struct, frozen=True):
     """Group, version and plural name: the address of a collection."""
 
     group: str
@@ -45,8 +43,7 @@ class GVR:
         return f"{self.group or 'core'}/{self.version}/{self.plural}"
 
 
-@dataclass(frozen=True, slots=True)
-class Undecodable:
+class Undecodable(msgspec.Struct, frozen=True):
     """An object that its kind's view cannot be made of: as much of its metadata as can be read, and why.
 
     The key is empty where not even its name is known. ``spoilt``: the bytes are no JSON, so that it may come whole when
@@ -73,8 +70,7 @@ _LONGEST_HEAD = 512
 _UNTYPED = b'{"metadata":{'
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Resource(Generic[T]):
+class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
     """A kind: its address, whether it is namespaced, and the view that controllers get of it.
 
     keeps_raw: views carry the raw document, so that an update can edit it and lose nothing.

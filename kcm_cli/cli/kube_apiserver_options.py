@@ -7,8 +7,9 @@ import csv
 import io
 import ipaddress
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from kcm_cli.cli.kube_apiserver_flags import DONE, REFUSED, REFUSED_TOO, VERSIONS, WITHOUT_EFFECT, flags, names_of
 from kcm_cli.component.featuregates import resolve
@@ -38,8 +39,7 @@ _STAGES = ("api/all", "api/ga", "api/beta", "api/alpha", "api/legacy")
 _LAST_PORT = 65535
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """What the command line says. notes: what has no effect; problems: what is wrong; each a line."""
 
     address: str = "127.0.0.1"

@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from kcm_cli.cli import usage
 from kcm_cli.cli.plan_words import BadWord, metric, node_count, scaled, set_image, target
@@ -99,8 +100,7 @@ Usage:
 Exit codes: 0 done, 1 error, 2 something changes (--detailed-exitcode), 3 a condition of --fail-on holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """What the command line says. nodes: changes whose nodes are given by a label."""
 
     changes: tuple[Change, ...]

@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.component.kinds import BOOL, INT, STRING, STRINGS
@@ -31,8 +32,7 @@ Usage:
   export KUBEBUILDER_ASSETS=$(kcm sandbox assets [flags] [-- manager flags])"""
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(msgspec.Struct, frozen=True):
     """What is around the API server. routes: as in ``SandboxOptions``."""
 
     nodes: int = 3

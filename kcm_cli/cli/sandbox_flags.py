@@ -1,10 +1,10 @@
 """The command line of ``kcm sandbox``: what it may say, and what is wrong with it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
 import yaml
 
 from kcm_cli.cli import usage
@@ -82,8 +82,7 @@ class Flags(FlagSet):
 FLAGS = Flags(_FLAGS)
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """What the command line says."""
 
     options: SandboxOptions

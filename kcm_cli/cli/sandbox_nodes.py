@@ -3,7 +3,8 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.cli import usage
 from kcm_cli.cli.manager import fail
@@ -46,8 +47,7 @@ _CHANGES: dict[str, tuple[_Change, str]] = {
 VERBS = ("add", *_CHANGES)
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(msgspec.Struct, frozen=True):
     """What the command line asks for."""
 
     verb: str

@@ -4,11 +4,10 @@ Each module has ``app``, a ``typer.Typer`` with one command (or a group of them)
 ``main(arguments) -> exit code`` and ``completion(arguments)`` instead.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Subcommand:
+class Subcommand(msgspec.Struct, frozen=True):
     """A command of our own."""
 
     name: str

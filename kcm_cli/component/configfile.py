@@ -7,16 +7,15 @@ at its default, as in Go.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 
+import msgspec
 import yaml
 
 from kcm_cli.component.options import Binding, Group, Path, layout, read
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(msgspec.Struct, frozen=True):
     """What a file says it is; the first version is the one that is written."""
 
     kind: str
@@ -56,8 +55,7 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(msgspec.Struct):
     """What may stand at one place of the document: further fields, or one option's value."""
 
     fields: dict[str, "_Node"]

@@ -18,7 +18,8 @@ import asyncio
 import ipaddress
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.component.clock import Clock
 
@@ -36,8 +37,7 @@ SWEEP_S = 0.5
 _NEVER = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """For one server. ``connections``: at most so many at once. ``sweep_s``: how often deadlines are looked at."""
 
     connections: int

@@ -7,8 +7,9 @@ upstream: staging/src/k8s.io/component-base/featuregate/feature_gate.go
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
+
+import msgspec
 
 from kcm_cli.component.featuregates_inert import INERT
 from kcm_cli.component.featuregates_table import DEPENDENCIES, GATES, MANAGERS
@@ -22,8 +23,7 @@ _WHOLE_STAGES = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
 _ABSENT = "PRE-ALPHA"
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(msgspec.Struct, frozen=True):
     """One gate in the emulated release. stage: ALPHA, BETA, GA, DEPRECATED, or PRE-ALPHA where it is not there."""
 
     name: str
@@ -53,8 +53,7 @@ class FeatureGates(Mapping[str, Gate]):
         return len(self._gates)
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(msgspec.Struct, frozen=True):
     """The gates, what stands against them, and what the user should know."""
 
     gates: FeatureGates

@@ -11,7 +11,8 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery import quantity
@@ -166,8 +167,7 @@ def parse_vmodule(text: str) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class CertKey:
+class CertKey(msgspec.Struct, frozen=True):
     """A certificate and key for some server names (all names in the certificate where there are none)."""
 
     cert_file: str

@@ -8,15 +8,15 @@ upstream: github.com/spf13/pflag, staging/src/k8s.io/component-base/cli/flag
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
+
+import msgspec
 
 from kcm_cli.component.kinds import Kind
 from kcm_cli.machinery.quoting import quote
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(msgspec.Struct, frozen=True):
     """One flag. hidden: accepted, not shown by help. deprecated: what to say when it is used."""
 
     name: str
@@ -31,14 +31,13 @@ class Flag:
     unit: str = ""
 
 
-@dataclass(slots=True)
-class Parsed:
+class Parsed(msgspec.Struct):
     """What a command line says. ``values`` has the flags that were given, by name; ``rest`` what is no flag."""
 
-    values: dict[str, object] = field(default_factory=dict)
-    rest: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    values: dict[str, object] = msgspec.field(default_factory=dict)
+    rest: list[str] = msgspec.field(default_factory=list)
+    problems: list[str] = msgspec.field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
 
 
 def normalize(name: str) -> str:

@@ -8,7 +8,8 @@ upstream: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go, controller
 
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.component.metrics import Counter, Family, Gauge, Registry, Stability
 from kcm_cli.machinery.quoting import quote
@@ -28,8 +29,7 @@ def always_healthy() -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """One evaluation. ``lines`` name every check, without telling the public why it failed."""
 
     path: str

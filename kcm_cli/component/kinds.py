@@ -7,8 +7,10 @@ upstream: the value types of spf13/pflag and staging/src/k8s.io/component-base/c
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.component.flag_values import (
     bounded,
@@ -30,8 +32,7 @@ from kcm_cli.component.flag_values import (
 from kcm_cli.machinery.durations import format_duration, parse_duration
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """One kind of value. The callables take and give the value's own type, which the fields' annotations state."""
 
     word: str

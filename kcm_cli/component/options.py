@@ -8,8 +8,9 @@ set. Pure: no reading of files, no logging.
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
+
+import msgspec
 
 from kcm_cli.component.kinds import DURATION, INT32, Kind
 
@@ -27,8 +28,7 @@ class Group(Protocol):
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(msgspec.Struct, frozen=True):
     """How one field is set from outside.
 
     flag: name of its flag, empty for a field that only the configuration file sets.
@@ -51,15 +51,13 @@ class Option:
     deprecated: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(msgspec.Struct, frozen=True):
     type_of: Callable[[], type[Group]]
     key: str = ""
     section: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(msgspec.Struct, frozen=True):
     """An option at its place: attribute path in the tree, key path in the file, section in the help."""
 
     path: Path

@@ -6,7 +6,8 @@ upstream: staging/src/k8s.io/component-base/compatibility
 import platform
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 GIT_VERSION = "v1.36.0"
 """What ``--version``, /version and kubernetes_build_info say: the release whose behaviour kcm has."""
@@ -16,8 +17,7 @@ COMPONENT = "kube"
 _parts = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Version:
+class Version(msgspec.Struct, frozen=True, order=True):
     """A minor release."""
 
     major: int
@@ -45,8 +45,7 @@ BINARY = Version(1, 36)
 FLOOR = Version(1, 33)
 
 
-@dataclass(frozen=True, slots=True)
-class EffectiveVersion:
+class EffectiveVersion(msgspec.Struct, frozen=True):
     """The release that is emulated, and the oldest one that others in the cluster may have."""
 
     emulation: Version = BINARY

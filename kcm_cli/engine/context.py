@@ -5,8 +5,9 @@ Nothing here is global; a test hands in an in-process transport and a virtual cl
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, cast
+
+import msgspec
 
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component.clock import Clock
@@ -45,8 +46,7 @@ DebugHandler = Callable[[str, Mapping[str, str]], tuple[str, bytes]]
 """Answers /debug/controllers/NAME/PATH: (path, query) to (content type, body)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Common:
+class Common(msgspec.Struct, frozen=True, kw_only=True):
     """What all controllers of a manager have in common.
 
     ``configs`` holds the completed configuration objects by their type, and what ``component.surroundings`` says.
@@ -58,12 +58,11 @@ class Common:
     gates: Gates
     configs: Mapping[type, object]
     served: frozenset[str] = frozenset()
-    metrics: Registry = field(default_factory=Registry)
+    metrics: Registry = msgspec.field(default_factory=Registry)
     queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerContext:
+class ControllerContext(msgspec.Struct, frozen=True, kw_only=True):
     """Everything one controller may use.
 
     ``client`` is the door to the API server; ``recorder_for`` makes recorders for other sources of Events.
@@ -79,10 +78,10 @@ class ControllerContext:
     recorder: Recorder
     recorder_for: Callable[[str], Recorder]
     start_informers: Callable[[], None] = lambda: None
-    debug: dict[str, DebugHandler] = field(default_factory=dict)
+    debug: dict[str, DebugHandler] = msgspec.field(default_factory=dict)
     queues: tuple[WorkQueue, ...] = ()
-    scopes: Mapping[GVR, Scope] = field(default_factory=dict)
-    expectations: Expectations = field(default_factory=Expectations)
+    scopes: Mapping[GVR, Scope] = msgspec.field(default_factory=dict)
+    expectations: Expectations = msgspec.field(default_factory=Expectations)
 
     @property
     def clock(self) -> Clock:

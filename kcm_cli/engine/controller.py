@@ -12,9 +12,12 @@ upstream has no such place: each controller registers its handlers in its constr
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine.context import ControllerContext, Runnable
@@ -236,8 +239,7 @@ def _queue(context: ControllerContext, queue: Queue) -> WorkQueue:
     return WorkQueue(queue.name, context.clock, limiter=limiter)
 
 
-@dataclass(frozen=True, slots=True)
-class _Binding:
+class _Binding(msgspec.Struct, frozen=True):
     """Registers the mappers of one queue with the caches."""
 
     context: ControllerContext
@@ -333,8 +335,7 @@ def _of_both(
     return listener
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
+class _Running(msgspec.Struct, frozen=True):
     """The workers and passes of a controller, and what runs beside them."""
 
     context: ControllerContext

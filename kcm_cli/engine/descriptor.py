@@ -3,9 +3,10 @@
 Light, so that help and completion need no controller's code.
 """
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from kcm_cli.component.options import Group
 
@@ -18,8 +19,7 @@ class StartError(Exception):
     """A controller cannot run under this configuration; the message names the flag and the way out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Descriptor:
+class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     """One controller.
 
     name, alias: what --controllers understands. client: the client's name and, with

@@ -24,9 +24,10 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
+
+import msgspec
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import Clock
@@ -63,8 +64,7 @@ class Queue(Protocol):
     def add(self, key: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Lost:
+class _Lost(msgspec.Struct, frozen=True):
     """A write that may or may not have taken effect: of an object of a name, or, without one, of a new object with
     these labels and this controller (a uid)."""
 
@@ -75,19 +75,18 @@ class _Lost:
     owner: str = ""
 
 
-@dataclass(slots=True)
-class _Unseen:
+class _Unseen(msgspec.Struct):
     """What the caches must show before a key is synced.
 
     waiting: queues to add the key to once they do. cancel: ends the timeout, which begins when a worker first asks for
     the key. overdue: the timeout has passed.
     """
 
-    versions: dict[AnyInformer, int] = field(default_factory=dict)
-    ends: dict[tuple[str, bool], AnyInformer] = field(default_factory=dict)
+    versions: dict[AnyInformer, int] = msgspec.field(default_factory=dict)
+    ends: dict[tuple[str, bool], AnyInformer] = msgspec.field(default_factory=dict)
     """By uid, and whether the cache must no longer have the object at all."""
-    lost: dict[_Lost, None] = field(default_factory=dict)
-    waiting: list[Queue] = field(default_factory=list)
+    lost: dict[_Lost, None] = msgspec.field(default_factory=dict)
+    waiting: list[Queue] = msgspec.field(default_factory=list)
     cancel: Callable[[], None] | None = None
     overdue: bool = False
 

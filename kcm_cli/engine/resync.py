@@ -6,8 +6,9 @@ One pass that fails does not end the loop: it is logged, and the next one comes 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeVar
+
+import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine.context import Runnable
@@ -21,8 +22,7 @@ log = logging.getLogger(__name__)
 OBJECTS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Together:
+class Together(msgspec.Struct, frozen=True):
     """Runs several parts until one of them fails or all are cancelled."""
 
     parts: tuple[Runnable, ...]
@@ -33,8 +33,7 @@ class Together:
                 group.create_task(part.run())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loop:
+class Loop(msgspec.Struct, frozen=True, kw_only=True):
     """Calls ``step`` again and again, ``pause_s()`` seconds after it has ended.
 
     The first time after ``delay_s`` seconds. ``name`` says in the log whose pass has failed.

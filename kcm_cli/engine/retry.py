@@ -1,6 +1,6 @@
 """What to do with a key whose sync failed: a decision, apart from the worker that acts on it."""
 
-from dataclasses import dataclass
+import msgspec
 
 from kcm_cli.machinery.errors import SyncError
 
@@ -9,20 +9,17 @@ class Pending(SyncError):
     """What a sync waits for is not there yet: the key is retried as after an error, logged at verbosity 5 only."""
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(msgspec.Struct, frozen=True):
     """``limit``: how often a key is retried before it is dropped until its next change; None retries for ever."""
 
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(msgspec.Struct, frozen=True):
     """Come back after the queue's backoff."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(msgspec.Struct, frozen=True):
     """Give the key up until something changes."""
 
 

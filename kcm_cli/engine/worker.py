@@ -5,8 +5,9 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import assert_never
+
+import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.logs import V2, V5
@@ -31,8 +32,7 @@ async def until_synced(informers: Iterable[AnyInformer]) -> None:
         await informer.synced.wait()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
+class Worker(msgspec.Struct, frozen=True, kw_only=True):
     """``count`` loops that sync the keys of one queue once the caches are full.
 
     ``own``: a key is left alone until the caches show what was written for it, and then queued again.

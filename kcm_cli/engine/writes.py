@@ -4,8 +4,9 @@ An update edits the raw document that its view was decoded from, so a field that
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
+
+import msgspec
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine.door import Door
@@ -40,8 +41,7 @@ def edited(obj: Object, changes: Mapping[Path, Value]) -> codec.Doc:
     return changed(codec.decode_doc(obj.raw), changes)
 
 
-@dataclass(frozen=True, slots=True)
-class StatusRetry:
+class StatusRetry(msgspec.Struct, frozen=True):
     """How often a status is sent at most, and after which errors it is sent again."""
 
     attempts: int

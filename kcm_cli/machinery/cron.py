@@ -9,9 +9,10 @@ days, in names and steps, and at changes of the clock.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
+
+import msgspec
 
 from kcm_cli.machinery.durations import parse_nanoseconds
 from kcm_cli.machinery.errors import FormatError
@@ -33,8 +34,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
+class _Bounds(msgspec.Struct, frozen=True):
     """What a field may hold."""
 
     low: int
@@ -60,8 +60,7 @@ _DESCRIPTORS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """The values that match. ``any``: it was given by a star, without a step."""
 
     values: frozenset[int]
@@ -71,8 +70,7 @@ class Field:
         return value in self.values
 
 
-@dataclass(frozen=True, slots=True)
-class Calendar:
+class Calendar(msgspec.Struct, frozen=True):
     """Instants at which the clocks of a zone match all fields. A zone of None stands for the machine's."""
 
     minute: Field
@@ -96,8 +94,7 @@ class Calendar:
         return by_date or by_weekday
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(msgspec.Struct, frozen=True):
     """A constant delay, in whole seconds, one at least."""
 
     delay: timedelta

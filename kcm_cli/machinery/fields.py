@@ -8,7 +8,8 @@ Source: apimachinery pkg/fields/selector.go.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.machinery.errors import FormatError
 
@@ -17,8 +18,7 @@ _operator = re.compile("!=|==|=")
 _escape = re.compile(r"\\(.?)|[,=]", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRequirement:
+class FieldRequirement(msgspec.Struct, frozen=True):
     """``field`` has this value (or, with ``equal`` false, another)."""
 
     field: str
@@ -29,8 +29,7 @@ class FieldRequirement:
         return f"{self.field}{'=' if self.equal else '!='}{escape(self.value)}"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSelector:
+class FieldSelector(msgspec.Struct, frozen=True):
     """All of its requirements have to hold; a field that is missing counts as empty."""
 
     requirements: tuple[FieldRequirement, ...] = ()

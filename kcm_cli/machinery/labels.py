@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+import msgspec
+
 from kcm_cli.machinery import codec, names
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import View
@@ -40,8 +42,7 @@ class LabelSelector(View, frozen=True, gc=False):
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     """One term of a selector."""
 
     key: str

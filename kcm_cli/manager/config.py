@@ -4,7 +4,9 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from kcm_cli.component import featuregates, options
 from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
@@ -36,8 +38,7 @@ class ConfigError(Exception):
         super().__init__("; ".join(self.problems))
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(msgspec.Struct, frozen=True):
     """Everything that the run uses.
 
     component: what /configz shows; controllers get their part of it, named as their folder is.

@@ -4,9 +4,10 @@ upstream: staging/src/k8s.io/controller-manager/options/generic.go, cmd/kube-con
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Protocol
+
+import msgspec
 
 
 class Named(Protocol):
@@ -20,13 +21,12 @@ class Named(Protocol):
     def default_enabled(self) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
-class KnownControllers:
+class KnownControllers(msgspec.Struct, frozen=True):
     """The canonical names, those that are off by default, and the former name of each that had one."""
 
     names: tuple[str, ...] = ()
     off_by_default: frozenset[str] = frozenset()
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 def known_of(descriptors: Iterable[Named]) -> KnownControllers:

@@ -4,8 +4,10 @@ A transport belongs to the loop on which it was made, so each loop makes its own
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import RestClientMetrics
@@ -29,8 +31,7 @@ Dial = Callable[[Access, Clock, SessionMetrics], Transport]
 """Opens a way to an API server, on the controllers' loop."""
 
 
-@dataclass(frozen=True, slots=True)
-class Connections:
+class Connections(msgspec.Struct, frozen=True):
     """The controllers' clients. ``controllers``: one user each with --use-service-account-credentials.
 
     ca_data: the server's CA (PEM) where the kubeconfig holds it itself, not in a file.

@@ -7,10 +7,11 @@ whose ``module`` holds the CONTROLLER. One that cannot be used is left out, and 
 upstream: cmd/kube-controller-manager/app/controllermanager.go#NewControllerDescriptors
 """
 
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+
+import msgspec
 
 from kcm_cli.component.option_flags import flags_of
 from kcm_cli.engine.descriptor import Descriptor
@@ -88,8 +89,7 @@ class Unusable(Exception):
     """A package's controller cannot be used; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Installed:
+class Installed(msgspec.Struct, frozen=True):
     """The controllers of installed packages, and one line for each entry point that is left out."""
 
     controllers: tuple[Descriptor, ...]

@@ -11,9 +11,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
+
+import msgspec
 
 from kcm_cli.component.health import Warnings
 from kcm_cli.component.logs import V1
@@ -51,8 +52,7 @@ class Observer(Protocol):
     def warn(self, warnings: Warnings) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunContext:
+class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """What running controllers takes.
 
     ``chosen``: the descriptors to run, already filtered by --controllers and gates. ``clients`` makes each
@@ -67,7 +67,7 @@ class RunContext:
     start_interval_s: float = 0.0
     resync_s: float = 0.0
     observer: Observer | None = None
-    debug: dict[str, dict[str, DebugHandler]] = field(default_factory=dict)
+    debug: dict[str, dict[str, DebugHandler]] = msgspec.field(default_factory=dict)
     interceptor: Interceptor | None = None
 
 

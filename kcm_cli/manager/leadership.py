@@ -8,7 +8,8 @@ import random
 import socket
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.leader_config import LeaderElectionConfig
@@ -90,8 +91,7 @@ class Election:
         return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Elections:
+class Elections(msgspec.Struct, frozen=True, kw_only=True):
     """What all elections of a process share. ``lost`` is called on the control thread, with the reason.
 
     ``coordinated``: the API server chooses the holder (gate CoordinatedLeaderElection).

@@ -16,7 +16,8 @@ import sys
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.surroundings import Host, ServerCA
@@ -63,8 +64,7 @@ class ShutdownTimeout(RunError):
     """Controllers did not end in the time that they have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a manager runs. ``dial``: how its controllers reach the API server. ``real_time``: that a loop which turns
     late stands still, and does not only have its time moved. ``listener``: the secure port, where it listens already;
     it is closed with the server."""

@@ -4,8 +4,9 @@ upstream: staging/src/k8s.io/kubectl/pkg/drain/{drain,filters}.go, pkg/cmd/apply
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import codec, labels
@@ -49,8 +50,7 @@ _TEMPLATES = ("deployments", "statefulsets", "daemonsets", "replicasets", "repli
 Note = Callable[[str, Object, str], None]
 
 
-@dataclass(slots=True)
-class Refusal:
+class Refusal(msgspec.Struct):
     """Something that the server, or kubectl, refused. kind: as of a Problem."""
 
     kind: str
@@ -58,17 +58,16 @@ class Refusal:
     text: str
 
 
-@dataclass(slots=True)
-class Applying:
+class Applying(msgspec.Struct):
     """See the module. refusals: what did not work; blocked: evictions that still wait, with the reason."""
 
     twin: Twin
     options: Options
     note: Note
-    refusals: list[Refusal] = field(default_factory=list)
-    blocked: dict[Object, str] = field(default_factory=dict)
-    images: set[str] = field(default_factory=set)
-    _known: Discovery = field(default_factory=Discovery)
+    refusals: list[Refusal] = msgspec.field(default_factory=list)
+    blocked: dict[Object, str] = msgspec.field(default_factory=dict)
+    images: set[str] = msgspec.field(default_factory=set)
+    _known: Discovery = msgspec.field(default_factory=Discovery)
 
     async def begin(self, changes: tuple[Change, ...]) -> list[str]:
         """Do all that is done at once; the nodes that are to be drained. Raises PlanError."""

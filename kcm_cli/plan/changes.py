@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from kcm_cli.machinery.codec import Doc
 
 
@@ -13,8 +15,7 @@ class Apply:
     where: str = "manifest"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """An object by its kind, as users write it: ``deploy``, ``deployments.apps``, ``Deployment``."""
 
     kind: str
@@ -25,37 +26,32 @@ class Target:
         return f"{self.kind}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Drain:
+class Drain(msgspec.Struct, frozen=True):
     """Cordon a node and evict its pods, as kubectl drain does."""
 
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class FailNode:
+class FailNode(msgspec.Struct, frozen=True):
     """A node's kubelet stops: no heartbeats, and nothing happens on it any more."""
 
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveNode:
+class RemoveNode(msgspec.Struct, frozen=True):
     """A Node object is deleted, as an autoscaler or a cloud does after the machine."""
 
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class AddNode:
+class AddNode(msgspec.Struct, frozen=True):
     """Nodes are added: as ``like``, with nothing on them."""
 
     like: str
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class SetImage:
+class SetImage(msgspec.Struct, frozen=True):
     """A workload's container gets another image. container: may be empty where there is one only."""
 
     target: Target
@@ -63,24 +59,21 @@ class SetImage:
     container: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(msgspec.Struct, frozen=True):
     """A workload gets so many replicas."""
 
     target: Target
     replicas: int
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True):
     """An object is deleted. propagation: ``Background``, ``Foreground`` or ``Orphan``, of its dependents."""
 
     target: Target
     propagation: str = "Background"
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(msgspec.Struct, frozen=True):
     """What an autoscaler sees from now on. kind: of its target, as ``Deployment``. percent: of what the pods request;
     else value: per pod, or in all for metrics that are not of pods, in thousandths."""
 
@@ -95,8 +88,7 @@ class Metric:
 Change = Apply | Drain | FailNode | RemoveNode | AddNode | SetImage | Scale | Delete | Metric
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """How to look ahead.
 
     horizon_s: how long. seeds: the number of runs; what differs between them is reported. namespace: of targets and

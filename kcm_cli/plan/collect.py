@@ -7,11 +7,11 @@ longer has it answers 410, or 400 where it never could: that kind is read as it 
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
@@ -62,14 +62,13 @@ class _Unreadable(Exception):
     """An answer that is no list."""
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(msgspec.Struct):
     """What has been read so far."""
 
-    collections: dict[GVR, Collection] = field(default_factory=dict)
-    torn: list[str] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
+    collections: dict[GVR, Collection] = msgspec.field(default_factory=dict)
+    torn: list[str] = msgspec.field(default_factory=list)
+    gaps: list[Gap] = msgspec.field(default_factory=list)
+    skipped: list[str] = msgspec.field(default_factory=list)
 
 
 async def collect(

@@ -11,12 +11,12 @@ import os
 import secrets
 import zlib
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec

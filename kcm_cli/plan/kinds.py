@@ -4,13 +4,13 @@ Secrets are in no list. ConfigMaps, Events and custom resources are listed only 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """A kind to list. ``older``: versions that earlier servers have in its place, newest first. ``namespace``: only the
     objects in this one. ``inert``: kept in the snapshot and not put into the twin."""
 

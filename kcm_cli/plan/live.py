@@ -1,7 +1,8 @@
 """Reads a snapshot of a live cluster, by a kubeconfig or as a pod of it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.version import GIT_VERSION

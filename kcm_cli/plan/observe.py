@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import msgspec
 
@@ -131,8 +130,7 @@ def seen(data: bytes) -> Seen:
         return _EMPTY
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(msgspec.Struct):
     first: Happening
     count: int
     until_s: float

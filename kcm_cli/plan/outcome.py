@@ -4,8 +4,9 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.virtual import run
@@ -45,8 +46,7 @@ _UNSHOWN = frozenset((GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", 
 Key = tuple[GVR, str, str]
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(msgspec.Struct):
     """How a run ended. finals: the objects that were written to, as they are in the end, None for those that are gone.
     initial: those of them that were in the snapshot, as they were. writes: all, those before the change included, which
     is at ``since_s``."""
@@ -60,8 +60,8 @@ class Outcome:
     problems: list[Refusal]
     fills: dict[str, tuple[int, int, int]]
     restarts: Mapping[Object, int]
-    notes: list[str] = field(default_factory=list)
-    images: list[str] = field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
+    images: list[str] = msgspec.field(default_factory=list)
     """Those of new pods that no node has, taken to be pulled all the same."""
 
 

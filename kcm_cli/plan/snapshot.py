@@ -4,9 +4,10 @@ Nothing in a snapshot is trusted to be well-formed beyond this: each object is a
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
@@ -17,8 +18,7 @@ class PlanError(Exception):
     """A plan cannot be made; the text is one line for each thing that is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True):
     """One object: its encoded JSON with apiVersion and kind in it."""
 
     namespace: str
@@ -32,8 +32,7 @@ class Item:
         return codec.decode_doc(self.data)
 
 
-@dataclass(frozen=True, slots=True)
-class Collection:
+class Collection(msgspec.Struct, frozen=True):
     """All objects of a resource, in the order of their keys."""
 
     gvr: GVR
@@ -43,8 +42,7 @@ class Collection:
     inert: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(msgspec.Struct, frozen=True):
     """A kind that is not in the snapshot, or in part. ``resource``: as ``deployments.apps``."""
 
     resource: str
@@ -52,8 +50,7 @@ class Gap:
     partial: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """A cluster at one moment.
 
     taken_at: by the server's clock where it told. server_version: ``v1.36.2``. resource_version: of the cut.
@@ -69,7 +66,7 @@ class Snapshot:
     gaps: tuple[Gap, ...] = ()
     salt: str = ""
     skipped: tuple[str, ...] = ()
-    context: str = field(default="", compare=False)
+    context: str = ""
 
     def items(self, gvr: GVR) -> tuple[Item, ...]:
         """The objects of a resource, none where it is not in the snapshot."""

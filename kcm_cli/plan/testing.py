@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from kcm_cli.component.virtual import run
 from kcm_cli.plan.answer import Answer

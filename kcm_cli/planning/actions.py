@@ -8,7 +8,6 @@ Every action names its object by ``resource``, ``namespace`` and ``name`` and ca
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -132,8 +131,7 @@ class Mode(Enum):
     SLOW_START = "slow_start"
 
 
-@dataclass(frozen=True, slots=True)
-class Expect:
+class Expect(msgspec.Struct, frozen=True):
     """What the informer must show before the key plans again: so many creations, these deletions (pod keys).
 
     ``more``: on top of what an earlier stage of the same plan expects.
@@ -145,8 +143,7 @@ class Expect:
     more: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(msgspec.Struct, frozen=True):
     """Actions that go out together. With ``stop_on_error`` (sequential) the first failure skips the rest."""
 
     actions: tuple[Action, ...]
@@ -155,8 +152,7 @@ class Stage:
     stop_on_error: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """Stages in order. A failed stage skips those behind it."""
 
     stages: tuple[Stage, ...] = ()
@@ -173,16 +169,14 @@ class Done(msgspec.Struct, frozen=True, gc=False):
     result: Object | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """An action that failed, with the error that came."""
 
     action: Action
     error: Exception
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What became of a plan."""
 
     done: tuple[Done, ...] = ()

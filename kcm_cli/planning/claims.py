@@ -4,8 +4,9 @@ upstream: pkg/controller/controller_ref_manager.go#ClaimObject
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery.codec import Doc
@@ -17,8 +18,7 @@ from kcm_cli.planning.pod_template import controller_ref
 T = TypeVar("T", bound=Object)
 
 
-@dataclass(frozen=True, slots=True)
-class Claims(Generic[T]):
+class Claims(msgspec.Struct, Generic[T], frozen=True):
     """``kept`` needs no write; ``adopt`` and ``release`` need one each."""
 
     kept: tuple[T, ...]

@@ -4,7 +4,6 @@ upstream: pkg/controller/replicaset/replica_set.go#manageReplicas, replica_set_u
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -31,8 +30,7 @@ REPLICA_FAILURE = "ReplicaFailure"
 Status = ReplicaSetStatus | ReplicationControllerStatus
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaOwner:
+class ReplicaOwner(msgspec.Struct, frozen=True):
     """A ReplicaSet or ReplicationController, reduced to what the rules ask for."""
 
     resource: Resource[Any]

@@ -7,7 +7,8 @@ upstream: staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.core import PODS, Pod, PodResourceClaim, PodResourceClaimStatus
 from kcm_cli.api.devices import Consumer, DeviceToleration
@@ -29,21 +30,18 @@ class Unsupported(Exception):
     reason = "ResourceClaimUnsupported"
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(msgspec.Struct, frozen=True):
     """A claim that is used. ``generated``: made from a template, so that its owner has to be looked at."""
 
     name: str
     generated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NotNeeded:
+class NotNeeded(msgspec.Struct, frozen=True):
     """It was found that the claim is not needed."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotCreated:
+class NotCreated(msgspec.Struct, frozen=True):
     """No claim is recorded for the template yet."""
 
 

@@ -14,8 +14,9 @@ setMatchesLatestExistingRevision, pkg/apis/core/v1/defaults.go
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
+
+import msgspec
 
 from kcm_cli.machinery import go_types
 from kcm_cli.machinery.codec import Doc
@@ -71,29 +72,26 @@ def meaning_as(template: Doc) -> Callable[[Doc], bool]:
     return matches
 
 
-@dataclass(frozen=True, slots=True)
-class _Mode:
+class _Mode(msgspec.Struct, frozen=True):
     """``defaulted``: fill in defaults. ``numbers``: quantities become numbers instead of texts."""
 
     defaulted: bool = False
     numbers: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(msgspec.Struct, frozen=True):
     """``form``: of its value. ``pointer``: a zero value is not the same as an absent one."""
 
     form: Form
     pointer: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Struct:
+class _Struct(msgspec.Struct, frozen=True):
     """What is known of one Go struct: its fields by their JSON names, and those that are written even if empty."""
 
-    fields: dict[str, _Field] = field(default_factory=dict)
-    always: dict[str, object] = field(default_factory=dict)
-    defaults: dict[str, Default] = field(default_factory=dict)
+    fields: dict[str, _Field] = msgspec.field(default_factory=dict)
+    always: dict[str, object] = msgspec.field(default_factory=dict)
+    defaults: dict[str, Default] = msgspec.field(default_factory=dict)
 
 
 def _doc(value: object) -> Doc:

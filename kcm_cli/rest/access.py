@@ -10,9 +10,11 @@ import base64
 import binascii
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.machinery.codec import Doc
@@ -27,8 +29,7 @@ _PLUGIN_CONFIG = "client.authentication.k8s.io/exec"
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(msgspec.Struct, frozen=True):
     """One way to one API server.
 
     server: URL, with a path where the server lives below one. tls: None if and only if the server's scheme is http.
@@ -40,7 +41,7 @@ class Access:
     tls: TLSFiles | None = None
     server_name: str = ""
     proxy: str = ""
-    credentials: Credentials = field(default_factory=lambda: ANONYMOUS)
+    credentials: Credentials = msgspec.field(default_factory=lambda: ANONYMOUS)
     certificate: Callable[[], tuple[bytes, bytes] | None] = lambda: None
     impersonation: tuple[tuple[str, str], ...] = ()
 

@@ -14,8 +14,9 @@ import asyncio
 import logging
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from kcm_cli.component.clock import Clock
@@ -42,8 +43,7 @@ _RETRY_DELAYS_S = (0.5, 1.0, 2.0)
 _ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 
 
-@dataclass(frozen=True, slots=True)
-class ClientSettings:
+class ClientSettings(msgspec.Struct, frozen=True):
     """What all clients of a process have in common. ``qps`` below zero is no limit."""
 
     qps: float = 20.0

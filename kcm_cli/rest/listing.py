@@ -4,7 +4,6 @@ upstream: staging/src/k8s.io/client-go/tools/pager/pager.go
 """
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -70,13 +69,12 @@ class Pages:
         return token
 
 
-@dataclass(frozen=True, slots=True)
-class Listed(Generic[T]):
+class Listed(msgspec.Struct, Generic[T], frozen=True):
     """Objects, and the version at which they were so; ``unknown``: those that cannot be decoded."""
 
     items: list[T]
     resource_version: str
-    unknown: list[Undecodable] = field(default_factory=list)
+    unknown: list[Undecodable] = msgspec.field(default_factory=list)
 
 
 async def list_all(

@@ -6,14 +6,15 @@ Pure; ``discovery`` fetches them. Order is the server's: groups by priority, ver
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.meta import PartialObject
 
 ANY = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Subresource:
+class Subresource(msgspec.Struct, frozen=True):
     """``status``, ``scale`` and the like, and the kind that it speaks."""
 
     name: str
@@ -50,8 +51,7 @@ class ServedResource:
         return Resource(self.gvr, self.kind, PartialObject, namespaced=self.namespaced)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """An API group. ``versions`` in the server's order, ``preferred`` is one of them (empty: all are stale)."""
 
     name: str

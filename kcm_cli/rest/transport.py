@@ -15,7 +15,6 @@ RequestError              a request failed
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
@@ -46,8 +45,7 @@ class Response(msgspec.Struct, frozen=True, gc=False):
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(msgspec.Struct, frozen=True):
     """An answer whose body arrives bit by bit; ends when the server closes it. Chunks are cut anywhere."""
 
     status: int

@@ -1,11 +1,11 @@
 """Delays between attempts: exponential, jittered, reset after a quiet while."""
 
 import random
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffPolicy:
+class BackoffPolicy(msgspec.Struct, frozen=True):
     """Seconds. The reflector's defaults are client-go's: 0.8 s doubling to 30 s, reset after 2 quiet minutes."""
 
     initial_s: float = 0.8

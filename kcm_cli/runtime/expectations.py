@@ -6,16 +6,15 @@ writes. Unfulfilled expectations expire after five minutes, so that a lost event
 upstream: pkg/controller/controller_utils.go#UIDTrackingControllerExpectations
 """
 
-from dataclasses import dataclass, field
+import msgspec
 
 TIMEOUT_S = 300.0
 
 
-@dataclass(slots=True)
-class _Expected:
+class _Expected(msgspec.Struct):
     since: float
     creations: int = 0
-    deletions: set[str] = field(default_factory=set)
+    deletions: set[str] = msgspec.field(default_factory=set)
 
     @property
     def fulfilled(self) -> bool:

@@ -21,10 +21,11 @@ import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.component.clock import Clock
@@ -68,8 +69,7 @@ WATCH_LIST = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Listener(Generic[T]):
+class Listener(msgspec.Struct, Generic[T], frozen=True):
     """Called in the loop, for each change, after the store has it; must not block.
 
     ``on_unknown``: a version of an object cannot be decoded. ``on_unknown_delete``: an object was deleted of which no
@@ -83,8 +83,7 @@ class Listener(Generic[T]):
     on_unknown_delete: Callable[[Undecodable], None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Calls(Generic[T]):
+class _Calls(msgspec.Struct, Generic[T], frozen=True):
     """What is called for each change, by its kind. A change has a dozen listeners, of which few know each kind."""
 
     add: tuple[Callable[[T], None], ...] = ()
@@ -104,8 +103,7 @@ class _Calls(Generic[T]):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """Which objects of a resource an informer follows, and whether only their metadata is requested."""
 
     namespace: str = ""
@@ -114,15 +112,14 @@ class Scope:
     metadata_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class InformerOptions:
+class InformerOptions(msgspec.Struct, frozen=True):
     """What all informers of a process have in common.
 
     in_process: the server is in this process, so watches stay open for long and need no bookmarks: opening and
     marking them is most of what happens in a quiet cluster.
     """
 
-    object_errors: ObjectErrors = field(default_factory=ObjectErrors)
+    object_errors: ObjectErrors = msgspec.field(default_factory=ObjectErrors)
     in_process: bool = False
 
 

@@ -7,7 +7,8 @@ import asyncio
 import logging
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.version import GIT_VERSION
@@ -32,8 +33,7 @@ EVENT_OFFSET_NS = 500
 """Kubelets and scheduler name Events half a microsecond after the manager, which may live in the same moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterOptions:
+class ClusterOptions(msgspec.Struct, frozen=True):
     """How many nodes there are at first, and how often they say that they are well.
 
     ranged: they bring their pod addresses along; otherwise the node-ipam controller has to give them some.

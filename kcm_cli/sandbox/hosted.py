@@ -11,10 +11,12 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from kcm_cli.component.clock import LoopClock
@@ -54,8 +56,7 @@ _RESETS, _RESETS_AT_ONCE, _RESET_STEP_S, _TOLD = 20, 3, 5.0, 10
 _READS = ("GET", "HEAD", "OPTIONS")
 
 
-@dataclass(frozen=True, slots=True)
-class HostOptions:
+class HostOptions(msgspec.Struct, frozen=True):
     """What a hosted sandbox is made of.
 
     ``controllers``: whether they run. ``flags``: of theirs, as after ``--`` on the command line. ``heartbeat_s``: how

@@ -13,9 +13,11 @@ import random
 import socket
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.machinery.codec import Doc
@@ -52,8 +54,7 @@ STOP_S = 1.0
 """How long running requests may go on after the end was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxOptions:
+class SandboxOptions(msgspec.Struct, frozen=True):
     """What ``kcm sandbox`` is told. ``kubeconfig``: without one it is in the data directory, or a private one.
 
     ``routes``: Services as ``name.namespace``, each with ``PORT`` or ``HOST:PORT``; see ``webhooks.routes``.
@@ -75,8 +76,7 @@ class SandboxOptions:
     rules: "tuple[Rule, ...]" = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ManagerFiles:
+class ManagerFiles(msgspec.Struct, frozen=True):
     """What a manager is told by its flags."""
 
     kubeconfig: Path

@@ -6,8 +6,9 @@ was, goes on its way: brought back, it would be deleted again.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
@@ -22,8 +23,7 @@ _FIRST = {DEFINITIONS: 0, NAMESPACES: 1}
 _CONDITIONS = "node.kubernetes.io/"
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """The objects of a cluster: by resource and by ``namespace/name``, each as it was encoded.
 
     ending: the namespaces that were being deleted. written: what commands had left in emptyDirs, by the uids of pods.
@@ -31,7 +31,7 @@ class Snapshot:
 
     objects: Mapping[GVR, Mapping[str, Stored]]
     ending: frozenset[str] = frozenset()
-    written: Mapping[str, Left] = field(default_factory=dict)
+    written: Mapping[str, Left] = msgspec.field(default_factory=dict)
 
     def covers(self, gvr: GVR, stored: Stored) -> bool:
         """Whether an object, as it was or as it is now, is brought back or taken away."""

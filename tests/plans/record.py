@@ -16,10 +16,11 @@ import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import LoopClock

@@ -4,8 +4,8 @@ upstream: staging/src/k8s.io/client-go/tools/cache/fifo_metrics.go, component-ba
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+import msgspec
 from prometheus_client.metrics_core import Metric
 
 from kcm_cli.component.metrics.instruments import Description, Gauge, Histogram, Instrument, help_text
@@ -34,8 +34,7 @@ _VERSION = Description(
 Key = tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class CacheState:
+class CacheState(msgspec.Struct, frozen=True):
     """One cache: what it holds, the resource version that it has reached, and how long changes took."""
 
     group: str

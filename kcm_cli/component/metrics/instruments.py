@@ -11,10 +11,10 @@ upstream: staging/src/k8s.io/component-base/metrics
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
+import msgspec
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 
@@ -127,8 +127,7 @@ class Histogram:
         yield Sample(f"{name}_count", labels, total)
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(msgspec.Struct, frozen=True):
     """What a family is called and means. ``kind``: counter, gauge or histogram."""
 
     name: str

@@ -8,9 +8,9 @@ upstream: staging/src/k8s.io/component-base/metrics/registry.go, opts.go
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, cast
 
+import msgspec
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import CollectorRegistry
 
@@ -36,11 +36,10 @@ class Collector(Protocol):
         """The families now."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetricsOptions:
+class MetricsOptions(msgspec.Struct, frozen=True):
     """The metrics flags. ``allowed_labels``: metric name, label name, values."""
 
-    allowed_labels: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    allowed_labels: Mapping[str, Mapping[str, frozenset[str]]] = msgspec.field(default_factory=dict)
     disabled: frozenset[str] = frozenset()
     show_hidden: bool = False
 

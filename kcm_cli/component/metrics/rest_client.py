@@ -6,8 +6,8 @@ upstream: staging/src/k8s.io/component-base/metrics/prometheus/restclient/metric
 import time
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import msgspec
 from prometheus_client.samples import Sample
 
 from kcm_cli.component.metrics.instruments import Counter, Description, Family, Gauge, Histogram
@@ -32,8 +32,7 @@ _HOST_VERB = ("host", "verb")
 _STILL = "Never moves: kcm does not measure it."
 
 
-@dataclass(frozen=True, slots=True)
-class _Method:
+class _Method(msgspec.Struct, frozen=True):
     """The series of one HTTP method to one host."""
 
     duration: Histogram
@@ -128,8 +127,7 @@ class RestClientMetrics:
         return metrics if metrics is not None else self._hosts.setdefault(host, HostMetrics(host, self))
 
 
-@dataclass(frozen=True, slots=True)
-class TransportMetrics:
+class TransportMetrics(msgspec.Struct, frozen=True):
     """Sessions with an API server: each is made once and shared by its clients."""
 
     entries: Gauge

@@ -3,8 +3,7 @@
 upstream: pkg/controller/certificates/approver/sarapprove.go
 """
 
-from dataclasses import dataclass
-
+import msgspec
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
@@ -13,8 +12,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.certificate_requests import KUBELET_CLIENT, parse, problem
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(msgspec.Struct, frozen=True):
     """A subresource of requests that the requester may create, and the message of the approval."""
 
     subresource: str

@@ -4,9 +4,9 @@ upstream: pkg/controller/certificates/signer/signer.go
 """
 
 import base64
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import msgspec
 from cryptography import x509
 
 from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS, CertificateSigningRequest
@@ -18,8 +18,7 @@ from kcm_cli.planning.certificate_requests import parse, problem, with_condition
 SHORTEST_S = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Signing:
+class Signing(msgspec.Struct, frozen=True):
     """What the signer's CA has to sign, for so long."""
 
     request: x509.CertificateSigningRequest

@@ -8,8 +8,9 @@ upstream: pkg/controller/cronjob/cronjob_controllerv2.go
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJob, CronJobStatus, Job
 from kcm_cli.controllers.cronjob.config import CronJobConfig

@@ -1,13 +1,13 @@
 """What the CronJob controller reads for one CronJob."""
 
-from dataclasses import dataclass
 from datetime import UTC, tzinfo
+
+import msgspec
 
 from kcm_cli.api.batch import CronJob, Job
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A CronJob and the Jobs that name it as their controller.
 
     known: uids of Jobs that the API server has in status.active although the cache does not. deleted: uids in

@@ -5,14 +5,13 @@ The only thing that the controller remembers beyond what the server knows. Pure,
 upstream: staging/src/k8s.io/client-go/util/flowcontrol/backoff.go
 """
 
-from dataclasses import dataclass
+import msgspec
 
 INITIAL_S = 1.0
 MAXIMUM_S = 15 * 60.0
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(msgspec.Struct):
     delay_s: float
     since: float
 

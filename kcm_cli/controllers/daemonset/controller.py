@@ -5,8 +5,9 @@ upstream: pkg/controller/daemon
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, DaemonSet, DaemonSetStatus
 from kcm_cli.api.core import NODES, PODS, Node, Pod

@@ -7,7 +7,8 @@ upstream: pkg/controller/daemon/update.go#constructHistory
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, ControllerRevision, DaemonSet
 from kcm_cli.api.core import PODS, Pod
@@ -29,8 +30,7 @@ class HashCollision(SyncError):
     """The name of a new revision is taken by another: it is made under another name by the next sync."""
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(msgspec.Struct, frozen=True):
     """The revision of the template, and those before it."""
 
     hash: str

@@ -5,7 +5,8 @@ version of a node that changes nothing here.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.api.apps import DaemonSet
 from kcm_cli.api.core import Node
@@ -13,13 +14,12 @@ from kcm_cli.controllers.daemonset.plan.placement import Requirements, fit, requ
 from kcm_cli.controllers.daemonset.snapshot import Fit
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(msgspec.Struct):
     uid: str
     generation: int
     wanted: Requirements
-    nodes: dict[str, Node] = field(default_factory=dict)
-    fits: dict[str, Fit] = field(default_factory=dict)
+    nodes: dict[str, Node] = msgspec.field(default_factory=dict)
+    fits: dict[str, Fit] = msgspec.field(default_factory=dict)
 
 
 class Placements:

@@ -1,13 +1,13 @@
 """What the deployment controller reads for one Deployment."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.apps import Deployment, ReplicaSet
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """A Deployment, the ReplicaSets that it controls, and which of them still have pods that may run.
 
     ``running`` maps the uid of a ReplicaSet to the number of its pods in no final phase (terminating ones count).

@@ -4,8 +4,9 @@ upstream: pkg/controller/devicetainteviction/device_taint_eviction.go
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from kcm_cli.api.core import Condition, Pod
 from kcm_cli.api.devices import AllocatedDevice, DeviceTaint, DeviceTaintRule, ResourceClaim
@@ -19,16 +20,14 @@ RuleId = tuple[str, str]
 """Name and uid of a DeviceTaintRule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tainting:
+class Tainting(msgspec.Struct, frozen=True):
     """A taint of a device, and the rule that it comes from; None for one that the driver has published."""
 
     taint: DeviceTaint
     rule: RuleId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Eviction:
+class Eviction(msgspec.Struct, frozen=True):
     """When something has to go, and the rules that have a part in it, in order."""
 
     when: datetime
@@ -99,8 +98,7 @@ def _both(one: Eviction, other: Eviction) -> Eviction:
     return Eviction(min(one.when, other.when), tuple(sorted({*one.rules, *other.rules})))
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True):
     """What a rule does, or would do: pods that have to go, in so many namespaces, and devices that it selects."""
 
     pods: int = 0

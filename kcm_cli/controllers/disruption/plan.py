@@ -3,7 +3,6 @@
 upstream: pkg/controller/disruption/disruption.go
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
@@ -24,8 +23,7 @@ ALLOWED = "DisruptionAllowed"
 DISRUPTION_TARGET = "DisruptionTarget"
 
 
-@dataclass(frozen=True, slots=True)
-class Evictions:
+class Evictions(msgspec.Struct, frozen=True):
     """Granted evictions: those still under way by pod name, those that never happened, and when to look again."""
 
     pending: dict[str, str]

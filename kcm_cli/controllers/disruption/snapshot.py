@@ -1,13 +1,12 @@
 """What the disruption controller reads for one budget."""
 
-from dataclasses import dataclass
+import msgspec
 
 from kcm_cli.api.core import Pod
 from kcm_cli.api.policy import PodDisruptionBudget
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """A budget and the pods that it selects.
 
     scale: how many pods their controllers ask for in sum (0 where the budget does not depend on it).

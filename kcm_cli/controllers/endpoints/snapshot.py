@@ -1,6 +1,6 @@
 """What the endpoints controller reads for one Service."""
 
-from dataclasses import dataclass, field
+import msgspec
 
 from kcm_cli.api.core import Pod, Service
 from kcm_cli.api.endpoints import EndpointAddress, EndpointPort, Endpoints
@@ -10,8 +10,7 @@ Member = tuple[EndpointAddress | None, tuple[EndpointPort | None, ...]]
 """A pod's address (None: it has none of the Service's family), and its ports (one None: it needs none)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """A Service, the pods that it selects, its Endpoints if there are any, and the time to say (RFC 3339).
 
     ``memo``: what the last sync made of the pods.
@@ -21,4 +20,4 @@ class Snapshot:
     pods: tuple[Pod, ...]
     endpoints: Endpoints | None
     trigger_time: str = ""
-    memo: Memo[Member] = field(default_factory=Memo)
+    memo: Memo[Member] = msgspec.field(default_factory=Memo)

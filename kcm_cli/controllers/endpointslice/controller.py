@@ -7,8 +7,9 @@ other managers, are left alone.
 upstream: pkg/controller/endpointslice
 """
 
-from dataclasses import replace
 from operator import attrgetter
+
+from msgspec.structs import replace
 
 from kcm_cli.api.core import NODES, PODS, SERVICES, Node, Service
 from kcm_cli.api.discovery import ENDPOINT_SLICES, IPV4, IPV6

@@ -1,7 +1,8 @@
 """What the endpointslice controller reads for one Service."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.api.core import Node, Pod, Service
 from kcm_cli.api.discovery import Endpoint, EndpointSlice
@@ -10,8 +11,7 @@ from kcm_cli.planning.endpoints.ports import Ports
 from kcm_cli.planning.endpoints.slices import Identity
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """A pod as an endpoint of one address type, and the ports of the slices that it belongs into."""
 
     ports: Ports
@@ -19,8 +19,7 @@ class Member:
     endpoint: Endpoint
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """A Service, the pods that it selects, the nodes that those name (as far as known), and its slices.
 
     ``ratios``: each zone's share of the CPUs; None while that is not known of all nodes, or there are no two zones.
@@ -38,4 +37,4 @@ class Snapshot:
     ratios: Mapping[str, float] | None = None
     hinted: bool = False
     prefer_same: bool = True
-    memo: Memo[Member] = field(default_factory=Memo)
+    memo: Memo[Member] = msgspec.field(default_factory=Memo)

@@ -4,7 +4,8 @@ upstream: pkg/controller/endpointslicemirroring/reconciler.go, reconciler_helper
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.api.discovery import (
     IPV4,
@@ -60,11 +61,10 @@ GroupKey = tuple[str, Ports]
 Group = dict[Identity, Endpoint]
 
 
-@dataclass(slots=True)
-class Desired:
+class Desired(msgspec.Struct):
     """Endpoints by address type and ports (groups may be empty), addresses that are none, and all left out."""
 
-    groups: dict[GroupKey, Group] = field(default_factory=dict)
+    groups: dict[GroupKey, Group] = msgspec.field(default_factory=dict)
     invalid: int = 0
     skipped: int = 0
 
@@ -105,18 +105,17 @@ def _ports(subset: EndpointSubset) -> Ports:
     return ordered_slice_ports(ports)
 
 
-@dataclass(slots=True)
-class MirrorPlan:
+class MirrorPlan(msgspec.Struct):
     """What to do, what to say, and the figures: endpoints added, updated, removed and skipped, and of each group
     its endpoints and the slices that they are in afterwards."""
 
-    changes: Changes = field(default_factory=Changes)
+    changes: Changes = msgspec.field(default_factory=Changes)
     notices: tuple[Notice, ...] = ()
     added: int = 0
     updated: int = 0
     removed: int = 0
     skipped: int = 0
-    efficiency: dict[GroupKey, tuple[int, int]] = field(default_factory=dict)
+    efficiency: dict[GroupKey, tuple[int, int]] = msgspec.field(default_factory=dict)
 
 
 def plan(snapshot: Snapshot) -> MirrorPlan:

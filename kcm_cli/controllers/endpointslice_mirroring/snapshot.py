@@ -1,13 +1,12 @@
 """What the endpointslice-mirroring controller reads for one Endpoints object."""
 
-from dataclasses import dataclass
+import msgspec
 
 from kcm_cli.api.discovery import EndpointSlice
 from kcm_cli.api.endpoints import Endpoints
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """Endpoints that another client wrote, and the slices that mirror them."""
 
     endpoints: Endpoints

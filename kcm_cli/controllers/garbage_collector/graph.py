@@ -8,7 +8,6 @@ upstream: pkg/controller/garbagecollector/graph_builder.go#processGraphChanges
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -87,15 +86,14 @@ class Node(msgspec.Struct, eq=False, gc=False):
         return list(self.blocking or ())
 
 
-@dataclass(slots=True)
-class Effects:
+class Effects(msgspec.Struct):
     """What to look at now: uids to try to delete, to orphan from, and virtual nodes to try later; references to a wrong
     namespace."""
 
-    delete: list[str] = field(default_factory=list)
-    delete_later: list[Node] = field(default_factory=list)
-    orphan: list[str] = field(default_factory=list)
-    wrong_namespace: list[tuple[Node, OwnerReference]] = field(default_factory=list)
+    delete: list[str] = msgspec.field(default_factory=list)
+    delete_later: list[Node] = msgspec.field(default_factory=list)
+    orphan: list[str] = msgspec.field(default_factory=list)
+    wrong_namespace: list[tuple[Node, OwnerReference]] = msgspec.field(default_factory=list)
 
 
 class Graph:

@@ -4,8 +4,9 @@ upstream: pkg/controller/garbagecollector/garbagecollector.go#attemptToDeleteIte
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from kcm_cli.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Node
 from kcm_cli.machinery.codec import Doc
@@ -20,20 +21,17 @@ class Owner(Enum):
     WAITING = "waiting"
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(msgspec.Struct, frozen=True):
     """Leave it alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Disown:
+class Disown(msgspec.Struct, frozen=True):
     """It has an owner that lives: drop the references to these others."""
 
     uids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Remove:
+class Remove(msgspec.Struct, frozen=True):
     """Delete it. ``unblock``: first let its own deletion not block its owners (there may be a cycle)."""
 
     propagation: str

@@ -8,7 +8,8 @@ upstream: pkg/controller/podautoscaler
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler
 from kcm_cli.api.core import PODS, Pod

@@ -1,16 +1,16 @@
 """What the horizontal-pod-autoscaler-controller reads for one autoscaler, and what it remembers of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from kcm_cli.api.autoscaling import HorizontalPodAutoscaler, Scale
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(msgspec.Struct, frozen=True):
     """The gates that the controller reads."""
 
     tolerance: bool
@@ -18,16 +18,14 @@ class Features:
     pod_level: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True):
     """A number (a recommendation, or the size of a change) and when it was made."""
 
     number: int
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(msgspec.Struct, frozen=True):
     """What was recommended and done for one autoscaler."""
 
     recommendations: tuple[Mark, ...] = ()
@@ -35,8 +33,7 @@ class History:
     downs: tuple[Mark, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True):
     """The value of one pod: measured at ``at`` over the ``window`` before."""
 
     value: int
@@ -51,8 +48,7 @@ class Uncomputable(Exception):
     """There is no number of replicas to be had; the text goes into events and conditions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """What a metrics API returned for one metric: samples by pod name, one value or several; ``failure`` says why it
     returned none. Nothing is asked for a metric that is not valid. ``seconds``: how long it took."""
 
@@ -61,16 +57,14 @@ class Reading:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(msgspec.Struct, frozen=True):
     """The pods that the target's selector chooses, and the names of the autoscalers that have such pods."""
 
     pods: tuple[Pod, ...] = ()
     autoscalers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """An autoscaler, the scale of its target, and its metrics in the order of the spec.
 
     scale: None where it could not be read, for the reason ``unreadable``; ``by_spec``: through the autoscaler's fault.

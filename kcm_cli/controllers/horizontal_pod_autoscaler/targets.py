@@ -3,7 +3,7 @@
 upstream: pkg/controller/podautoscaler/horizontal.go#scaleForResourceMappings
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from kcm_cli.api.autoscaling import Scale, TargetReference
 from kcm_cli.api.resource import Resource
@@ -28,8 +28,7 @@ class ScaleFailed(Exception):
         self.by_spec = by_spec
 
 
-@dataclass(frozen=True, slots=True)
-class TargetScale:
+class TargetScale(msgspec.Struct, frozen=True):
     """A scale as it was read, and where."""
 
     resource: Resource[Scale]

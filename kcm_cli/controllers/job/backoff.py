@@ -7,8 +7,9 @@ upstream: pkg/controller/job/backoff_utils.go
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+import msgspec
 
 from kcm_cli.api.core import ContainerStatus, Pod
 from kcm_cli.machinery.times import parse_time, shifted
@@ -17,8 +18,7 @@ from kcm_cli.planning.pods import ready_condition
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(msgspec.Struct, frozen=True):
     """Failures since the last success, and when the last of them was (upstream's backoffRecord)."""
 
     failures: int = 0

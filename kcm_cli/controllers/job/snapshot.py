@@ -1,14 +1,13 @@
 """What the Job controller reads for one Job, and the gates that decide about it."""
 
-from dataclasses import dataclass
+import msgspec
 
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.backoff import FRESH, Backoff
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
+class Features(msgspec.Struct, frozen=True, kw_only=True):
     """The gates that say something about one Job.
 
     forgets_start: suspending clears status.startTime (MutableSchedulingDirectivesForSuspendedJobs). managed_by:
@@ -28,8 +27,7 @@ class Features:
 ALL = Features()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A Job, the pods that it controls, and what the controller remembers of it.
 
     satisfied: the cache shows all pods that earlier syncs created or deleted. pod_group: what new pods join.

@@ -6,8 +6,9 @@ Days are text (2026-01-02), which sorts as it should; what is no day says nothin
 upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from kcm_cli.api.core import SECRETS, ConfigMap, Secret, ServiceAccount
 from kcm_cli.machinery.formats import is_date
@@ -32,8 +33,7 @@ class InvalidDate(Exception):
     """The label that says when a token was last used holds something else."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """What was made or used at ``moment`` or later stays."""
 
     moment: datetime

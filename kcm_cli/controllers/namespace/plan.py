@@ -5,8 +5,9 @@ upstream: pkg/controller/namespace/deletion
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
+
+import msgspec
 
 from kcm_cli.api.core import Condition, Pod
 from kcm_cli.machinery.errors import SyncError
@@ -32,17 +33,16 @@ _FINE = {
 }
 
 
-@dataclass(slots=True)
-class Remains:
+class Remains(msgspec.Struct):
     """The content of a namespace after one pass of deletion: by resource (``plural.group``) and by finalizer.
 
     estimate_s: how long the longest graceful termination may still take.
     """
 
-    resources: Counter[str] = field(default_factory=Counter)
-    finalizers: Counter[str] = field(default_factory=Counter)
+    resources: Counter[str] = msgspec.field(default_factory=Counter)
+    finalizers: Counter[str] = msgspec.field(default_factory=Counter)
     discovery_error: str = ""
-    content_errors: list[str] = field(default_factory=list)
+    content_errors: list[str] = msgspec.field(default_factory=list)
     estimate_s: int = 0
     pods_only: bool = False
 

@@ -6,7 +6,8 @@ upstream: cmd/kube-controller-manager/app/core.go#newNodeIpamController, pkg/con
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
@@ -17,8 +18,7 @@ MOST_BITS = 16
 """How many bits a node's prefix may have more than the range, of IPv6: beyond that, too many nodes to keep count."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranges:
+class Ranges(msgspec.Struct, frozen=True):
     """cluster: the range, or one of each family, with the length of a node's prefix. services: what nodes do not get.
 
     unread: what should be a range of service addresses and is none.

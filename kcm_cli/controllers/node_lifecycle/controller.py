@@ -9,9 +9,9 @@ upstream: pkg/controller/nodelifecycle
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.coordination import LEASES, Lease
 from kcm_cli.api.core import NODES, PODS, Condition, Node, Pod
@@ -54,8 +54,7 @@ ATTEMPTS = 5
 RETRY_S = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyNode:
+class ReadyNode(msgspec.Struct, frozen=True):
     """A node that was ready when it was last looked at, with its Lease then. zone: None where it is in none."""
 
     node: Node

@@ -4,11 +4,11 @@ upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.core import NODES, Condition, Node, Taint
 from kcm_cli.machinery.codec import Doc
@@ -141,8 +141,7 @@ def node_event(node: Node, reason: str, message: str) -> Notice:
 # -- zones
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(msgspec.Struct, frozen=True):
     """Nodes per second. ``secondary`` applies to large zones in partial disruption, small ones stop."""
 
     normal: float
@@ -156,8 +155,7 @@ class Rates:
         return self.normal
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """What follows from the zones' new states: rates to set, and whether all nodes are let off or start anew."""
 
     states: dict[str, ZoneState]
@@ -186,8 +184,7 @@ def plan_zones(before: dict[str, ZoneState], now: dict[str, ZoneState], sizes: d
 # monotonic seconds, since a wall clock that is set forward must not make every node unknown.
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(msgspec.Struct, frozen=True):
     """What is remembered of a node (upstream: nodeHealthData).
 
     probe: when it last reported (monotonic seconds); ready: its Ready condition then.
@@ -198,16 +195,14 @@ class Health:
     renewed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Periods:
+class Periods(msgspec.Struct, frozen=True):
     """How long a node may be silent, in seconds: one that was ready once, and one that never was."""
 
     grace_s: float
     startup_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(msgspec.Struct, frozen=True):
     """When a node is looked at: by the wall clock, and in monotonic seconds."""
 
     wall: datetime

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -32,8 +31,7 @@ class Unsupported(FlexError):
     """The driver does not have the command."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Driver:
+class _Driver(msgspec.Struct, frozen=True):
     path: Path
     changed_ns: int
     attaches: bool

@@ -7,7 +7,7 @@ operation on the volume need not wait.
 upstream: pkg/volume/util/nestedpendingoperations, pkg/util/goroutinemap/exponentialbackoff
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from kcm_cli.component.clock import Clock
 
@@ -17,8 +17,7 @@ FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 122.0
 
 
-@dataclass(slots=True)
-class Operation:
+class Operation(msgspec.Struct):
     """The last one on a volume (and node). It has failed if it is not pending."""
 
     name: str

@@ -4,8 +4,9 @@ upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from kcm_cli.api.core import PODS, ContainerStatus, Node, Pod
 from kcm_cli.planning.actions import Notice, ref_to
@@ -24,8 +25,7 @@ UNDECODABLE_S = 60.0
 # -- detaching
 
 
-@dataclass(frozen=True, slots=True)
-class UnneededVolume:
+class UnneededVolume(msgspec.Struct, frozen=True):
     """A volume that is attached to a node, or may be, where no pod is known to need it.
 
     known_plugin: volumes of other plugins are left as they are. pending: an operation is under way that a detach would
@@ -83,8 +83,7 @@ def plan_detach(volume: UnneededVolume) -> tuple[Detach, float | None]:
 # -- attaching
 
 
-@dataclass(frozen=True, slots=True)
-class NeededVolume:
+class NeededVolume(msgspec.Struct, frozen=True):
     """A volume that pods need on a node.
 
     pending: an operation is under way that an attach would meet. attached: to this node, as far as is known.

@@ -4,19 +4,19 @@ upstream: pkg/controller/volume/attachdetach/cache/{desired,actual}_state_of_wor
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.api.core import Pod
 from kcm_cli.planning.volumes.attachable import AttachableVolume
 
 
-@dataclass(slots=True)
-class Wanted:
+class Wanted(msgspec.Struct):
     """A volume that pods (by uid) need on a node. multi_attach_reported: an Event says that it is in use elsewhere."""
 
     volume: AttachableVolume
     node: str
-    pods: dict[str, Pod] = field(default_factory=dict)
+    pods: dict[str, Pod] = msgspec.field(default_factory=dict)
     multi_attach_reported: bool = False
 
 
@@ -102,22 +102,20 @@ class DesiredState:
             del self._on_node[node]
 
 
-@dataclass(slots=True)
-class Attachment:
+class Attachment(msgspec.Struct):
     """To one node. ``detach_requested``: since when (monotonic) it is to go."""
 
     confirmed: bool
     detach_requested: float | None = None
 
 
-@dataclass(slots=True)
-class Attached:
+class Attached(msgspec.Struct):
     """A volume that is attached, or may be. ``volume`` is None for one of which only the name is known."""
 
     name: str
     volume: AttachableVolume | None
     device: str = ""
-    nodes: dict[str, Attachment] = field(default_factory=dict)
+    nodes: dict[str, Attachment] = msgspec.field(default_factory=dict)
 
 
 class ActualState:

@@ -3,8 +3,9 @@
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go#syncUnboundClaim, syncBoundClaim, syncVolume
 """
 
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.storage import PersistentVolume
@@ -21,8 +22,7 @@ MISBOUND = "Two claims are bound to the same volume, this one is bound incorrect
 ENDED = ("Released", "Failed")
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """What one decision about a claim is made from.
 
     volume: the one that the claim names or, for a claim that names none, the best that there is for it.
@@ -38,8 +38,7 @@ class Snapshot:
     attributes_classes: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """An Event about the object that is decided on."""
 
     type: str
@@ -50,42 +49,36 @@ class Event:
 # -- claims
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(msgspec.Struct, frozen=True):
     """Bind the claim to this volume. ``found``: the claim did not ask for it."""
 
     volume: PersistentVolume
     found: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pend:
+class Pend(msgspec.Struct, frozen=True):
     """The claim waits, and says why."""
 
     event: Event | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AssignClass:
+class AssignClass(msgspec.Struct, frozen=True):
     """The claim gets the default class, which did not exist when it was created."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Provision:
+class Provision(msgspec.Struct, frozen=True):
     """A volume is to be provisioned for the claim."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lose:
+class Lose(msgspec.Struct, frozen=True):
     """The claim has lost its volume, for good."""
 
     event: Event
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(msgspec.Struct, frozen=True):
     """Another client has undone half of a binding. The key fails."""
 
     event: Event
@@ -161,15 +154,13 @@ def _no_node(pods: tuple[str, ...]) -> Event:
 # -- volumes
 
 
-@dataclass(frozen=True, slots=True)
-class SetPhase:
+class SetPhase(msgspec.Struct, frozen=True):
     """The volume is in this phase."""
 
     phase: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reclaim:
+class Reclaim(msgspec.Struct, frozen=True):
     """Its claim is deleted, or has another volume: the volume is released, and reclaimed by its policy."""
 
     announced: bool
@@ -184,8 +175,7 @@ class Simple(Enum):
     UNBIND = "unbind"
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(msgspec.Struct, frozen=True):
     """The claim that the volume is reserved for cannot have it; Events on both say so."""
 
     volume: Event

@@ -7,7 +7,6 @@ pkg/volume/plugins.go#NewPersistentVolumeRecyclerPodTemplate, pkg/volume/{hostpa
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -50,8 +49,7 @@ Emit = Callable[[str, str], None]
 """Called with type and message of each Event about the pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecyclerPod:
+class RecyclerPod(msgspec.Struct, frozen=True):
     """A pod to create, and where."""
 
     namespace: str
@@ -82,8 +80,7 @@ class _Pod(msgspec.Struct, frozen=True, rename="camel"):
     spec: _Spec
 
 
-@dataclass(frozen=True, slots=True)
-class _Template:
+class _Template(msgspec.Struct, frozen=True):
     namespace: str
     metadata: Doc
     spec: Doc

@@ -12,9 +12,10 @@ upstream: pkg/controller/volume/expand/expand_controller.go, pkg/volume/util/res
 pkg/volume/util/operationexecutor/operation_generator.go#expandAndRecoverFunction, #GenerateExpandVolumeFunc
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+
+import msgspec
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
@@ -103,8 +104,7 @@ class Step(Enum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(msgspec.Struct, frozen=True):
     """``size``: what the volume is to have, as a quantity."""
 
     step: Step

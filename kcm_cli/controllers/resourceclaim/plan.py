@@ -4,8 +4,9 @@ upstream: pkg/controller/resourceclaim/controller.go
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from kcm_cli.api.core import Pod, PodResourceClaim
 from kcm_cli.api.devices import DeviceRequest, ResourceClaim, ResourceClaimTemplate
@@ -50,8 +51,7 @@ class Lister(Protocol[T]):
     def by_index(self, index: str, value: str) -> Sequence[T]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """``pod_groups``: None where they are not followed (gate DRAWorkloadResourceClaims)."""
 
     claims: Lister[ResourceClaim]

@@ -7,8 +7,9 @@ costs to look at a quota does not depend on how many objects there are.
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.resourcequota import plan
@@ -24,8 +25,7 @@ FEW = 100
 """So many pods to look at later cost nothing to keep."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lookups:
+class Lookups(msgspec.Struct, frozen=True):
     """``find``: an object of a kind by its key. ``claims_of``: the claims that were created for a pod, by its uid.
     ``classes``: the device classes."""
 

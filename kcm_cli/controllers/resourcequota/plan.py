@@ -5,7 +5,6 @@ pkg/quota/v1/install/{registry,update_filter}.go
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -46,8 +45,7 @@ _IGNORED = frozenset(
 _RESOURCE_LISTS = frozenset({"requests", "limits", "overhead", "allocatedResources"})
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(msgspec.Struct, frozen=True):
     """Gates that decide what counts: DRAExtendedResource, PodLevelResources, InPlacePodVerticalScaling (what a node
     has still given to a pod), RecoverVolumeExpansionFailure (what a claim has still been given),
     VolumeAttributesClass.

@@ -5,18 +5,18 @@ upstream: pkg/controller/volume/selinuxwarning/cache, translator
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.selinux_warning.plan import Conflict, Use, plan
 from kcm_cli.machinery.meta import split_key
 
 
-@dataclass(slots=True)
-class _Volume:
+class _Volume(msgspec.Struct):
     driver: str
-    pods: dict[str, Use] = field(default_factory=dict)
-    conflicts: set[Conflict] = field(default_factory=set)
+    pods: dict[str, Use] = msgspec.field(default_factory=dict)
+    conflicts: set[Conflict] = msgspec.field(default_factory=set)
 
 
 class SharedVolumes:

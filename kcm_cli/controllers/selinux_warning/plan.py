@@ -4,7 +4,8 @@ upstream: pkg/volume/util/selinux.go, pkg/controller/volume/selinuxwarning/{cach
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.selinux import MountedVolume, MountingPod, SELinuxOptions
@@ -21,8 +22,7 @@ LABEL, POLICY = "SELinuxLabel", "SELinuxChangePolicy"
 _ONLY_ONE = "If both pods land on the same node, only one of them may access the volume."
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(msgspec.Struct, frozen=True):
     """As reported to the first of two pods (keys); the other one has a conflict of its own."""
 
     what: str
@@ -47,8 +47,7 @@ class Conflict:
         return f'{value} {self.what} "{self.other_value}". {_ONLY_ONE}'
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What is behind a pod's volume. ``name`` is the same for all that is one volume in the storage system."""
 
     name: str
@@ -56,8 +55,7 @@ class Found:
     driver: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(msgspec.Struct, frozen=True):
     """How a pod mounts a volume: its label (empty: it is not mounted with one) and its policy."""
 
     label: str

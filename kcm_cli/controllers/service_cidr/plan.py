@@ -5,9 +5,10 @@ upstream: pkg/controller/servicecidrs/servicecidrs_controller.go, pkg/api/servic
 
 import ipaddress
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+
+import msgspec
 
 from kcm_cli.api.core import Condition
 from kcm_cli.api.networking import SERVICE_CIDRS, IPAddress, ServiceCIDR
@@ -32,8 +33,7 @@ BLOCKED = Condition(
 _MANAGED_BY, _ALLOCATOR = "ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """What is written, in this order, and after how many seconds to look again.
 
     orphan: the address that keeps the range. releases: the patch lets the range go, so the other ranges have to be

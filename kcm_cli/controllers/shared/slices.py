@@ -8,8 +8,9 @@ upstream: staging/src/k8s.io/endpointslice/{reconciler.go#finalize,util/endpoint
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from kcm_cli.api.discovery import ENDPOINT_SLICES, MANAGED_BY, SERVICE_NAME, EndpointSlice
 from kcm_cli.engine.context import ControllerContext
@@ -102,8 +103,7 @@ class SliceSyncError(SyncError):
         super().__init__(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
 
 
-@dataclass(frozen=True, slots=True)
-class WriteFailure:
+class WriteFailure(msgspec.Struct, frozen=True):
     """The write that failed, and why."""
 
     action: Action

@@ -7,7 +7,8 @@ upstream: pkg/controller/history/controller_history.go
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevision, StatefulSet
 from kcm_cli.controllers.shared.revisions import Revisions, numbered
@@ -22,8 +23,7 @@ from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.revisions import in_order
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """The revision of the template, and how many names were taken on the way to it."""
 
     update: Revision

@@ -1,23 +1,22 @@
 """What the statefulset controller reads for one StatefulSet."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.apps import StatefulSet
 from kcm_cli.api.core import PersistentVolumeClaim, Pod
 from kcm_cli.machinery.codec import Doc
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(msgspec.Struct, frozen=True):
     """A revision as the rules see it: its name, and the template that it puts in place."""
 
     name: str
     template: Doc
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """A StatefulSet, the pods that it controls, its two revisions, and the claims of its pods by name.
 
     ``claims`` holds those of the existing and wanted pods, as far as they exist. ``collisions`` counts the names of

@@ -4,9 +4,10 @@ upstream: pkg/controller/storageversionmigrator/{migrationrunner,storageversionm
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+import msgspec
 
 from kcm_cli.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS, CustomResourceDefinition
 from kcm_cli.api.resource import GVR, Resource
@@ -65,8 +66,7 @@ def key_of(resource: GroupResource) -> str:
     return f"{resource.resource}.{resource.group}"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """ended: those that are over and still marked as running. begin: the one that runs next, if any."""
 
     ended: tuple[StorageVersionMigration, ...]

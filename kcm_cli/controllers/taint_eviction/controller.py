@@ -4,7 +4,9 @@ upstream: pkg/controller/tainteviction
 """
 
 import asyncio
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.controllers.taint_eviction import plan
@@ -28,8 +30,7 @@ _DISRUPTED: Doc = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Eviction:
+class Eviction(msgspec.Struct, frozen=True):
     """A pod that is to be deleted, and when (monotonic seconds; upstream: TimedWorker).
 
     marked: whether an Event has announced it.

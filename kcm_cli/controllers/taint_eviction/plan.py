@@ -4,7 +4,8 @@ upstream: pkg/controller/tainteviction/taint_eviction.go#processPodOnNode
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.core import Node, Taint, Toleration
 from kcm_cli.planning.tolerations import NO_EXECUTE, tolerates
@@ -15,8 +16,7 @@ def executing(node: Node) -> tuple[Taint, ...]:
     return tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(msgspec.Struct, frozen=True):
     """A pod has to go after so many seconds. ``tolerated``: all taints are, for that time."""
 
     after_s: float

@@ -4,7 +4,8 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating/ty
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.admissionregistration import VALIDATING_ADMISSION_POLICIES, ValidatingAdmissionPolicy
 from kcm_cli.api.policy_expressions import environment, problem, variable_type
@@ -20,16 +21,14 @@ from kcm_cli.planning.status import applied_status
 _FAILED = "compilation failed: "
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(msgspec.Struct, frozen=True):
     """The type of a kind, and where its fields are known."""
 
     type: cel.Type
     declarations: Declarations
 
 
-@dataclass(frozen=True, slots=True)
-class ExpressionWarning:
+class ExpressionWarning(msgspec.Struct, frozen=True):
     """What is wrong with the expression at a place."""
 
     field_ref: str

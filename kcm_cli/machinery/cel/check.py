@@ -4,7 +4,9 @@ upstream: cel-go checker/checker.go
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery.cel.errors import CelTypeError, located
 from kcm_cli.machinery.cel.literals import bad_literals
@@ -59,19 +61,17 @@ def no_objects(name: str) -> Fields | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(msgspec.Struct, frozen=True):
     """What an expression may refer to. objects: the fields of an object type by its name, or None."""
 
-    variables: Mapping[str, Type] = field(default_factory=dict)
+    variables: Mapping[str, Type] = msgspec.field(default_factory=dict)
     objects: Callable[[str], Fields | None] = no_objects
 
     def with_variables(self, variables: Mapping[str, Type]) -> "Environment":
         return replace(self, variables={**self.variables, **variables})
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(msgspec.Struct, frozen=True):
     """The type of the whole, and of each node (by ``id``, as long as the nodes live)."""
 
     result: Type

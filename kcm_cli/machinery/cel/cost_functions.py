@@ -5,7 +5,8 @@ upstream: apiserver pkg/cel/library/cost.go, cel-go checker/cost.go, ext/sets.go
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.machinery.cel.types import Type
 from kcm_cli.machinery.cel.values import Literal
@@ -20,8 +21,7 @@ _FORMAT_NAME = 128
 _IP: Size = (4, 16)
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(msgspec.Struct, frozen=True):
     """A target or argument. ``value``: of a literal."""
 
     path: Path

@@ -7,7 +7,8 @@ upstream: cel-go checker/cost.go (how trees add up), apiserver pkg/cel/library/c
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.machinery.cel import cost_functions
 from kcm_cli.machinery.cel.check import Checked, qualified_name
@@ -33,8 +34,7 @@ def most_cost(node: Node, checked: Checked, size_of: SizeOf) -> int:
     return _Estimate(checked.types, size_of).cost(node)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entries:
+class _Entries(msgspec.Struct, frozen=True):
     """What a list or map that an expression makes has in it. ``key`` is 1 for lists."""
 
     of_list: bool
@@ -47,8 +47,7 @@ class _Entries:
         return _Entries(self.of_list, _either(self.key, other.key), _either(self.value, other.value))
 
 
-@dataclass(frozen=True, slots=True)
-class _Local:
+class _Local(msgspec.Struct, frozen=True):
     """A variable of a macro."""
 
     path: Path
@@ -60,14 +59,13 @@ def _either(one: Size, other: Size) -> Size:
     return min(one[0], other[0]), max(one[1], other[1])
 
 
-@dataclass(slots=True)
-class _Estimate:
+class _Estimate(msgspec.Struct):
     types: Mapping[int, Type]
     size_of: SizeOf
-    locals: dict[str, _Local] = field(default_factory=dict)
-    paths: dict[int, Path] = field(default_factory=dict)
-    sizes: dict[int, Size] = field(default_factory=dict)
-    entries: dict[int, _Entries] = field(default_factory=dict)
+    locals: dict[str, _Local] = msgspec.field(default_factory=dict)
+    paths: dict[int, Path] = msgspec.field(default_factory=dict)
+    sizes: dict[int, Size] = msgspec.field(default_factory=dict)
+    entries: dict[int, _Entries] = msgspec.field(default_factory=dict)
 
     def cost(self, node: Node) -> int:
         """What a node costs; notes what else is found out about it."""

@@ -5,9 +5,10 @@ upstream: staging/src/k8s.io/apiserver/pkg/cel/library/{quantity,semverlib,forma
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 from urllib.parse import urlsplit
+
+import msgspec
 
 from kcm_cli.machinery import names, quantity
 from kcm_cli.machinery.cel.overloads import Function, overloaded
@@ -26,8 +27,7 @@ _uuid = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}").fu
 Methods = Mapping[str, Function]
 
 
-@dataclass(frozen=True, slots=True)
-class QuantityValue:
+class QuantityValue(msgspec.Struct, frozen=True):
     """A quantity."""
 
     quantity: Quantity
@@ -85,8 +85,7 @@ def _quantity(text: str) -> QuantityValue:
         raise CelError(str(error)) from None
 
 
-@dataclass(frozen=True, slots=True)
-class SemverValue:
+class SemverValue(msgspec.Struct, frozen=True):
     """A version; build metadata plays no part in the order."""
 
     core: tuple[int, int, int]
@@ -157,8 +156,7 @@ def _is(make: Callable[..., Value]) -> Callable[..., bool]:
     return run
 
 
-@dataclass(frozen=True, slots=True)
-class FormatValue:
+class FormatValue(msgspec.Struct, frozen=True):
     """A named form of text."""
 
     name: str

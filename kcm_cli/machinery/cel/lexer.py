@@ -5,7 +5,8 @@ upstream: cel-go parser/gen/CEL.g4, parser/unescape.go
 
 import re
 import sys
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.machinery.cel.errors import CelSyntaxError, located
 from kcm_cli.machinery.cel.values import INT_MAX, UINT_MAX, Literal, Uint
@@ -46,8 +47,7 @@ _INT_DIGITS = 4000
 """More than any number has, zeros in front included."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(msgspec.Struct, frozen=True):
     """kind: ``name``, ``literal``, ``end``, or the operator itself."""
 
     kind: str

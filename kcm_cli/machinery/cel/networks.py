@@ -5,9 +5,10 @@ upstream: staging/src/k8s.io/apiserver/pkg/cel/library/{urls,ip,cidr}.go
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 from urllib.parse import SplitResult, parse_qs, urlsplit
+
+import msgspec
 
 from kcm_cli.machinery.cel.overloads import Function, overloaded
 from kcm_cli.machinery.cel.values import CelError, Value
@@ -18,8 +19,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Methods = Mapping[str, Function]
 
 
-@dataclass(frozen=True, slots=True)
-class UrlValue:
+class UrlValue(msgspec.Struct, frozen=True):
     """An absolute URL, or an absolute path."""
 
     parts: SplitResult
@@ -60,8 +60,7 @@ def _url(text: str) -> UrlValue:
     return UrlValue(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class IpValue:
+class IpValue(msgspec.Struct, frozen=True):
     """An address."""
 
     address: Address
@@ -113,8 +112,7 @@ def _is_ip(text: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class CidrValue:
+class CidrValue(msgspec.Struct, frozen=True):
     """An address with the length of its network's prefix."""
 
     address: Address

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+
+import msgspec
 
 from kcm_cli.machinery.cel.types import BOOL, DURATION, TIMESTAMP, Type
 
@@ -17,8 +18,7 @@ _COMPARED = (
 _token = re.compile(r"[^(),]+|[(),]")
 
 
-@dataclass(frozen=True, slots=True)
-class Overload:
+class Overload(msgspec.Struct, frozen=True):
     """One form of a function. method: the first argument stands before a dot. variables: names in its types."""
 
     args: tuple[Type, ...]

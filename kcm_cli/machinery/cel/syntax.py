@@ -1,29 +1,27 @@
 """The nodes of a CEL expression. ``offset``: where a node stands in the text, for errors."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.machinery.cel.values import Literal
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(msgspec.Struct, frozen=True):
     """A literal."""
 
     offset: int
     value: Literal
 
 
-@dataclass(frozen=True, slots=True)
-class Ident:
+class Ident(msgspec.Struct, frozen=True):
     """A name. ``rooted``: written with a leading dot."""
 
     offset: int
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(msgspec.Struct, frozen=True):
     """``operand.field``; ``optional``: ``operand.?field``; ``test``: within ``has()``."""
 
     offset: int
@@ -33,8 +31,7 @@ class Select:
     test: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A function or an operator (by the name that errors give it), on a target or not."""
 
     offset: int
@@ -43,8 +40,7 @@ class Call:
     args: "tuple[Node, ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class ListNode:
+class ListNode(msgspec.Struct, frozen=True):
     """``[a, ?b]``; ``optional`` holds the indexes of the optional ones."""
 
     offset: int
@@ -52,16 +48,14 @@ class ListNode:
     optional: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class MapNode:
+class MapNode(msgspec.Struct, frozen=True):
     """``{k: v, ?k: v}``: key, value, whether optional."""
 
     offset: int
     entries: "tuple[tuple[Node, Node, bool], ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class StructNode:
+class StructNode(msgspec.Struct, frozen=True):
     """``Type{field: value, ?field: value}``; ``colons``: where those of the fields are."""
 
     offset: int
@@ -70,8 +64,7 @@ class StructNode:
     colons: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Macro:
+class Macro(msgspec.Struct, frozen=True):
     """A comprehension: ``range.kind(names..., args...)``. See ``interpret`` for the kinds."""
 
     offset: int

@@ -4,7 +4,8 @@ upstream: cel-go checker/{types,mapping,format}.go, common/types/types.go
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 _SHOWN = {
     "google.protobuf.Duration": "duration",
@@ -15,8 +16,7 @@ _CONTAINERS = frozenset({"list", "map", "optional_type", "type"})
 _PRIMITIVES = frozenset({"bool", "bytes", "double", "int", "string", "uint"})
 
 
-@dataclass(frozen=True, slots=True)
-class Type:
+class Type(msgspec.Struct, frozen=True):
     """A type; ``params`` are those of containers. variable: it stands for another one."""
 
     name: str

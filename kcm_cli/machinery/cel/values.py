@@ -4,8 +4,9 @@ int and float are 64 bits wide in CEL: operations check for overflow. A bool is 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from kcm_cli.machinery.durations import format_duration
 
@@ -42,15 +43,13 @@ class Duration(timedelta):
         return format_duration(self.total_seconds())
 
 
-@dataclass(frozen=True, slots=True)
-class TypeValue:
+class TypeValue(msgspec.Struct, frozen=True):
     """A type as a value."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Optional:
+class Optional(msgspec.Struct, frozen=True):
     """A value that may be missing (``present`` false)."""
 
     value: Value = None

@@ -6,11 +6,11 @@ rules; every certificate of a bundle is an anchor, as in Go.
 upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 
+import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -25,8 +25,7 @@ _BROKEN_HASHES = (hashes.SHA1, hashes.MD5)
 _UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 
 
-@dataclass(frozen=True, slots=True)
-class CaBundle:
+class CaBundle(msgspec.Struct, frozen=True):
     """Certificates that vouch for others. ``pem`` has them and nothing else."""
 
     pem: bytes

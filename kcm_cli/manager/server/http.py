@@ -12,10 +12,10 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import httptools
+import msgspec
 import uvicorn
 from OpenSSL import SSL
 from starlette.types import ASGIApp
@@ -40,8 +40,7 @@ _BODY_TOO_LARGE = "413 Request Entity Too Large"
 _BAD = "400 Bad Request"
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(msgspec.Struct, frozen=True):
     """A bound socket, what it serves, and what gives the TLS context of a new connection (None: plain HTTP)."""
 
     sock: socket.socket

@@ -4,7 +4,7 @@ upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/metrics.go, pkg/aut
 pkg/authentication/authenticatorfactory/metrics.go, pkg/authorization/authorizerfactory/metrics.go
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from kcm_cli.component.metrics import (
     DEFAULT_BUCKETS,
@@ -25,8 +25,7 @@ _EXPIRATION = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewMetrics:
+class ReviewMetrics(msgspec.Struct, frozen=True):
     """Requests to the API server that decide about a request here. Label: the code of the answer."""
 
     total: Family[Counter]
@@ -49,8 +48,7 @@ class ReviewMetrics:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCacheMetrics:
+class TokenCacheMetrics(msgspec.Struct, frozen=True):
     """The cache of token reviews. Labels: hit or miss; ok or error; blocked or in_flight."""
 
     requests: Family[Counter]
@@ -74,8 +72,7 @@ class TokenCacheMetrics:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class AuthMetrics:
+class AuthMetrics(msgspec.Struct, frozen=True):
     """Everything about who may do what here."""
 
     users: Family[Counter]

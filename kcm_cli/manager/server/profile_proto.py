@@ -5,16 +5,16 @@ Source: the message Profile in github.com/google/pprof, proto/profile.proto
 
 import gzip
 from collections import Counter
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 from kcm_cli.machinery.protowire import numbered, packed, varint
 
 K = TypeVar("K")
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """A line of code in a function."""
 
     function: str

@@ -6,10 +6,10 @@ apiserver/pkg/server/options/serving.go
 
 import ipaddress
 import os
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -22,8 +22,7 @@ _YEAR = timedelta(days=365)
 _EARLY = timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(msgspec.Struct, frozen=True):
     """A certificate with its chain, and its key, both PEM."""
 
     cert: bytes

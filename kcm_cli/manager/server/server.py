@@ -9,9 +9,9 @@ import logging
 import os
 import random
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Mount
@@ -43,8 +43,7 @@ PAIR_NAME = "kube-controller-manager"
 _RELOAD_S = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerConfig:
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of the configuration that serving uses.
 
     ``certificate_uids``: whether the uid in a client's certificate is its user's.
@@ -56,8 +55,7 @@ class ServerConfig:
     certificate_uids: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Delegates:
+class Delegates(msgspec.Struct, frozen=True):
     """Clients, used on the server's loop only, for TokenReviews and SubjectAccessReviews."""
 
     authentication: Client | None = None

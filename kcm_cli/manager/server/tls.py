@@ -7,9 +7,9 @@ listener. A client's certificate is asked for where some CA is trusted; it may b
 upstream: staging/src/k8s.io/apiserver/pkg/server/dynamiccertificates
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -26,8 +26,7 @@ from kcm_cli.manager.server.trust import Trust
 _DEFAULT_CIPHERS = "ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!aDSS:!AESCCM"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """Where a certificate comes from: two files, or a pair made in memory. ``names``: the server names it is for."""
 
     cert_file: Path | None = None

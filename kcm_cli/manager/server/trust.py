@@ -5,18 +5,17 @@ whole state; replacing it notifies the listeners.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.certificates import CaBundle, parse_bundle
 
 
-@dataclass(frozen=True, slots=True)
-class ProxyHeaders:
+class ProxyHeaders(msgspec.Struct, frozen=True):
     """Which headers name the user, and which proxies (by common name; none named: all) may send them."""
 
     names: tuple[str, ...] = ()
@@ -26,8 +25,7 @@ class ProxyHeaders:
     allowed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TrustState:
+class TrustState(msgspec.Struct, frozen=True):
     """One consistent view. None: certificates are not looked at for that purpose."""
 
     clients: CaBundle | None = None

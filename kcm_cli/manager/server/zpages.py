@@ -6,9 +6,9 @@ upstream: staging/src/k8s.io/apiserver/pkg/server/flagz, statusz
 import platform
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -30,8 +30,7 @@ _WARNING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(msgspec.Struct, frozen=True):
     """What a client wants: text (no version), or the structured kind in a version."""
 
     media_type: str

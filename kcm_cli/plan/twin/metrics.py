@@ -6,8 +6,9 @@ objects) stays as it is.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
@@ -32,8 +33,7 @@ _PREFIXES = tuple(f"/apis/{group}/" for group in (RESOURCE, CUSTOM, EXTERNAL))
 _JSON = {"content-type": "application/json"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Load:
+class _Load(msgspec.Struct, frozen=True):
     """What one metric of one autoscaler says. total: over all its pods, in thousandths; None where it is no sum."""
 
     type: str

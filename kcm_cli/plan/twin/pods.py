@@ -11,8 +11,10 @@ does not show has a default.
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from statistics import median
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
@@ -48,13 +50,12 @@ DEFAULTS = (
 )
 
 
-@dataclass(slots=True)
-class _Times:
+class _Times(msgspec.Struct):
     """Samples in seconds. ``alive``, ``never``: how many pods got ready, and are stuck on the way there."""
 
-    start: list[float] = field(default_factory=list)
-    ready: list[float] = field(default_factory=list)
-    run: list[float] = field(default_factory=list)
+    start: list[float] = msgspec.field(default_factory=list)
+    ready: list[float] = msgspec.field(default_factory=list)
+    run: list[float] = msgspec.field(default_factory=list)
     alive: int = 0
     never: int = 0
     why: str = ""

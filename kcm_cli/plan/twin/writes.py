@@ -5,7 +5,6 @@ Events are counted and answered here: nothing in a twin reads them, and they wou
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
@@ -19,8 +18,7 @@ _READS = ("GET", "HEAD")
 _JSON = {"content-type": "application/json"}
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(msgspec.Struct, frozen=True):
     """A request that writes. at_s: seconds since the twin began. owner: ``Kind/name`` of the object's controller, else
     of its first owner. status: the code of the answer; message: of a refusal."""
 
@@ -42,8 +40,7 @@ class Write:
         return self.status < 300
 
 
-@dataclass(slots=True)
-class Emitted:
+class Emitted(msgspec.Struct):
     """An Event, with how often it was emitted."""
 
     at_s: float
@@ -57,14 +54,13 @@ class Emitted:
     count: int = 1
 
 
-@dataclass(slots=True)
-class Written:
+class Written(msgspec.Struct):
     """All writes of a run, in order."""
 
     now: Callable[[], float]
     pause: Callable[[], Awaitable[object]]
-    writes: list[Write] = field(default_factory=list)
-    events: dict[str, Emitted] = field(default_factory=dict)
+    writes: list[Write] = msgspec.field(default_factory=list)
+    events: dict[str, Emitted] = msgspec.field(default_factory=dict)
 
 
 class _Ref(View, frozen=True, gc=False):

@@ -4,7 +4,6 @@ upstream: staging/src/k8s.io/endpointslice/util/endpointset.go, controller_utils
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -54,27 +53,25 @@ def same_beyond_identity(one: Endpoint, other: Endpoint) -> bool:
     return msgspec.structs.replace(a, resource_version="") == msgspec.structs.replace(b, resource_version="")
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(msgspec.Struct):
     """A slice on its way to being created (``existing`` is None) or updated."""
 
     address_type: str
     ports: Ports
     labels: dict[str, str]
     endpoints: list[Endpoint]
-    annotations: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
     existing: EndpointSlice | None = None
     recycled: bool = False
 
 
-@dataclass(slots=True)
-class Changes:
+class Changes(msgspec.Struct):
     """The slices to create, to update and to delete, and those that stay as they are."""
 
-    create: list[Draft] = field(default_factory=list)
-    update: list[Draft] = field(default_factory=list)
-    delete: list[EndpointSlice] = field(default_factory=list)
-    unchanged: list[EndpointSlice] = field(default_factory=list)
+    create: list[Draft] = msgspec.field(default_factory=list)
+    update: list[Draft] = msgspec.field(default_factory=list)
+    delete: list[EndpointSlice] = msgspec.field(default_factory=list)
+    unchanged: list[EndpointSlice] = msgspec.field(default_factory=list)
 
     def recycle(self, reusable: Iterable[EndpointSlice]) -> None:
         """Turn creations into updates of slices of the same address type that would be deleted."""

@@ -7,7 +7,8 @@ upstream: staging/src/k8s.io/endpointslice/util/trigger_time_tracker.go
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.api.core import Pod, Service
 from kcm_cli.planning.pods import ready_condition
@@ -15,12 +16,11 @@ from kcm_cli.planning.pods import ready_condition
 ANNOTATION = "endpoints.kubernetes.io/last-change-trigger-time"
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """The times that the last sync of a Service saw, of pods by name."""
 
     service: str = ""
-    pods: Mapping[str, str] = field(default_factory=dict)
+    pods: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 def trigger_time(seen: Seen | None, service: Service, pods: Iterable[Pod]) -> tuple[str, Seen]:

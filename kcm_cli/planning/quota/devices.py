@@ -10,7 +10,8 @@ staging/src/k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.devices import DeviceClass
@@ -27,12 +28,11 @@ BY_POD = "extended claims by pod"
 """The name of the index of claims by the uid of the pod that the scheduler made them for."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceClasses:
+class DeviceClasses(msgspec.Struct, frozen=True):
     """``extended``: the name of the extended resource that a class gives; ``known``: all names of extended resources
     that stand for devices, those that each class has by itself among them."""
 
-    extended: Mapping[str, str] = field(default_factory=dict)
+    extended: Mapping[str, str] = msgspec.field(default_factory=dict)
     known: frozenset[str] = frozenset()
 
 

@@ -5,8 +5,9 @@ upstream: pkg/quota/v1/evaluator/core, staging/src/k8s.io/apiserver/pkg/quota/v1
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from kcm_cli.machinery.quantity import ZERO, Quantity, from_json, make
 from kcm_cli.planning.pod_resources import Amounts
@@ -26,8 +27,7 @@ _ALL_DEVICES = 32
 """How many devices a claim for all of them is charged with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluator:
+class Evaluator(msgspec.Struct, frozen=True):
     """The rules of one kind. problem: why an object cannot be measured against such names, or empty. scopes: those
     that such objects can be in; profile: those that one is in.
     """

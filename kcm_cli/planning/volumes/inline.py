@@ -7,7 +7,8 @@ upstream: staging/src/k8s.io/csi-translation-lib/plugins#TranslateInTreeInlineVo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.core import Volume
 from kcm_cli.machinery.codec import Doc
@@ -15,8 +16,7 @@ from kcm_cli.planning.csi_handles import aws_volume, azure_account, gce_disk, is
 from kcm_cli.planning.csi_migration import DRIVERS
 
 
-@dataclass(frozen=True, slots=True)
-class Inline:
+class Inline(msgspec.Struct, frozen=True):
     """``name``: of the PersistentVolume that there would be; ``spec``: its spec."""
 
     name: str

@@ -10,7 +10,6 @@ upstream: staging/src/k8s.io/client-go/tools/record/events_cache.go#EventCorrela
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import msgspec
@@ -32,8 +31,7 @@ _NANOSECOND = 1e-9
 Group = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """The component that emits. ``host``: its node, where it runs on one."""
 
     component: str

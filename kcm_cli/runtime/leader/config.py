@@ -3,13 +3,12 @@
 That the values fit together is checked with the flags (component.leader_config).
 """
 
-from dataclasses import dataclass
+import msgspec
 
 JITTER_FACTOR = 1.2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElectionConfig:
+class ElectionConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One election. Durations in seconds; ``identity`` is unique to the process.
 
     ``coordinated``: the API server chooses among the LeaseCandidates (gate CoordinatedLeaderElection).

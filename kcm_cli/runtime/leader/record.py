@@ -6,7 +6,8 @@ trusted, so that clocks of different machines need not agree (they must run at a
 upstream: staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go, resourcelock/leaselock.go
 """
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import View
@@ -27,8 +28,7 @@ class LeaseSpec(View, frozen=True, gc=False):
     preferred_holder: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """Who leads, until when, since when. Times are RFC 3339 with microseconds.
 
     ``strategy``, ``preferred_holder``: set by the API server under coordinated leader election, read here only.
@@ -43,8 +43,7 @@ class Record:
     preferred_holder: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(msgspec.Struct, frozen=True):
     """A record, and when (monotonic seconds) it was first seen as it is."""
 
     record: Record
@@ -55,15 +54,13 @@ class Observation:
         return self.at + self.record.duration_s > now
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """Another candidate leads; nothing to do but wait."""
 
     holder: str
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """Write this record. ``renews``: it is our own lease that goes on."""
 
     record: Record

@@ -4,15 +4,15 @@ upstream: pkg/apis/*/v1/conversion.go (labels), pkg/registry/*/strategy.go#Selec
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.sandbox.apiserver.store import Stored
 
 Values = Callable[[Stored], dict[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Selectable:
+class Selectable(msgspec.Struct, frozen=True):
     """Fields beyond name and namespace.
 
     fields: label -> where its value is; aliases: label -> the label of ``values`` that it stands for; refusal: the
@@ -20,10 +20,10 @@ class Selectable:
     where paths do not say it; namespace: whether ``metadata.namespace`` may be named.
     """
 
-    fields: Mapping[str, str] = field(default_factory=dict)
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = msgspec.field(default_factory=dict)
+    aliases: Mapping[str, str] = msgspec.field(default_factory=dict)
     refusal: str = "field label not supported: {label}"
-    absent: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = msgspec.field(default_factory=dict)
     values: Values | None = None
     namespace: bool = True
 

@@ -8,8 +8,10 @@ import logging
 import random
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
@@ -67,8 +69,7 @@ from kcm_cli.sandbox.streams.inside import Inside
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Dependencies:
+class Dependencies(msgspec.Struct, frozen=True):
     """What a server is put together from."""
 
     store: Store
@@ -83,8 +84,7 @@ class Dependencies:
     ratchets: bool = False
 
 
-@dataclass(slots=True)
-class _Work:
+class _Work(msgspec.Struct):
     """A request, what its path has after the subresource, which revision a read shows (None: the newest), and what is
     told about its place in the queues."""
 

@@ -4,7 +4,8 @@ upstream: pkg/kubeapiserver/options, staging/src/k8s.io/apiserver/pkg/server/opt
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.sandbox.apiserver.types import User
 
@@ -20,8 +21,7 @@ PLUGINS = frozenset(_PLUGINS_WORDS.split())
 """Admission plugins that can be turned off, by upstream's names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """All defaults are those of ``kcm sandbox``.
 
     tokens: static bearer tokens. client_cas: PEM, of those who vouch for client certificates beside the cluster's CA.
@@ -32,7 +32,7 @@ class Settings:
     CIDRs of Services, one for each family, the cluster's default family first. ratchets: see ``registry.core.Core``.
     """
 
-    tokens: Mapping[str, User] = field(default_factory=dict)
+    tokens: Mapping[str, User] = msgspec.field(default_factory=dict)
     client_cas: bytes = b""
     anonymous: bool = True
     authorization: tuple[str, ...] = ("RBAC",)

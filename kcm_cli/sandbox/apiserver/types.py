@@ -1,8 +1,9 @@
 """The words that the parts of the API server share: a resource, a user, the attributes of a request, an error."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.codec import Doc
@@ -11,8 +12,7 @@ Tree = dict[str, Any]
 """A document, or a part of one, that has passed its schema: the types of its fields are known to be right."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceInfo:
+class ResourceInfo(msgspec.Struct, frozen=True):
     """One served resource, built in or from a CustomResourceDefinition. Filled from discovery data."""
 
     gvr: GVR
@@ -35,21 +35,19 @@ class ResourceInfo:
         return f"{self.gvr.plural}.{self.gvr.group}" if self.gvr.group else self.gvr.plural
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(msgspec.Struct, frozen=True):
     """Who asks."""
 
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    extra: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 
 
-@dataclass(frozen=True, slots=True)
-class RequestInfo:
+class RequestInfo(msgspec.Struct, frozen=True):
     """What a path and method mean. ``verb`` is the API verb (get, list, watch, create, update, patch, delete,
     deletecollection) or the lower-case method for a path that is no resource."""
 
@@ -64,8 +62,7 @@ class RequestInfo:
     name: str = ""
 
 
-@dataclass(slots=True)
-class Attributes:
+class Attributes(msgspec.Struct):
     """A write as admission sees it. Mutating plugins change ``obj`` in place; ``old`` is never changed."""
 
     operation: str  # CREATE, UPDATE, DELETE, CONNECT
@@ -77,12 +74,11 @@ class Attributes:
     obj: Doc | None
     old: Doc | None
     dry_run: bool = False
-    options: Doc = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    options: Doc = msgspec.field(default_factory=dict)
+    warnings: list[str] = msgspec.field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(msgspec.Struct, frozen=True):
     """One cause of a 422. ``type``: FieldValueInvalid, FieldValueRequired, FieldValueNotSupported,
     FieldValueForbidden, FieldValueDuplicate, FieldValueNotFound, FieldValueTooLong, FieldValueTooMany,
     FieldValueTypeInvalid. ``message`` is the text without the field's path, as upstream words it

@@ -4,7 +4,8 @@ upstream: pkg/kubelet/lifecycle/predicate.go
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.planning.node_affinity import fits
 from kcm_cli.planning.tolerations import NO_EXECUTE, untolerated
@@ -17,8 +18,7 @@ _REASONS = {CPU: "OutOfcpu", MEMORY: "OutOfmemory", STORAGE: "OutOfephemeral-sto
 _ORDER = (PODS, CPU, MEMORY, STORAGE)
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(msgspec.Struct, frozen=True):
     """Why a pod is not run. It fails for good."""
 
     reason: str

@@ -12,8 +12,9 @@ import contextlib
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from kcm_cli.api.core import Taint
 from kcm_cli.component.clock import Clock
@@ -81,8 +82,7 @@ class Renewals(Protocol):
         """Whether it could; times as in ``spec.renewTime`` and as in managedFields."""
 
 
-@dataclass(frozen=True, slots=True)
-class Means:
+class Means(msgspec.Struct, frozen=True):
     """What simulated nodes act with."""
 
     client: Client

@@ -4,7 +4,8 @@ upstream: pkg/kubelet/status/generate.go, pkg/kubelet/status/status_manager.go#u
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.core import Condition
 from kcm_cli.machinery.codec import Doc
@@ -20,8 +21,7 @@ OWNED = frozenset((SANDBOX, INITIALIZED, READY, CONTAINERS_READY, SCHEDULED, "Po
 _TERMINAL = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
+class Reported(msgspec.Struct, frozen=True):
     """A condition as it is reported."""
 
     type: str

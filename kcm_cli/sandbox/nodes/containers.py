@@ -3,9 +3,10 @@
 upstream: pkg/kubelet/kubelet_pods.go#convertToAPIContainerStatuses
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
+
+import msgspec
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
@@ -18,8 +19,7 @@ _LOST = "ContainerStatusUnknown"
 _LOST_MESSAGE = "The container could not be located when the pod was terminated"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """What is reported of one container, and the facts in it that conditions are made from."""
 
     name: str

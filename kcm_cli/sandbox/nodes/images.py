@@ -6,8 +6,9 @@ upstream: pkg/kubelet/images/image_manager.go, pkg/kubelet/nodestatus/setters.go
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import sha256
+
+import msgspec
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.nodes.containers import full_image, image_id
@@ -18,8 +19,7 @@ _LEAST_BYTES, _SPREAD_BYTES = 4_000_000, 120_000_000
 _LEAST_MS, _SPREAD_MS = 120, 800
 
 
-@dataclass(frozen=True, slots=True)
-class Pull:
+class Pull(msgspec.Struct, frozen=True):
     """What there is to tell of a pull."""
 
     took_ms: int

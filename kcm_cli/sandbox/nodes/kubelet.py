@@ -8,8 +8,10 @@ upstream: pkg/kubelet/kubelet.go, pkg/kubelet/pod_workers.go, pkg/kubelet/status
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.core import Condition
 from kcm_cli.component.clock import Clock
@@ -48,8 +50,7 @@ from kcm_cli.sandbox.work import work_on
 WORKERS = 16
 
 
-@dataclass(slots=True)
-class Life:
+class Life(msgspec.Struct):
     """A pod on its node. ``granted``: with the resources that it was given; ``pending``: it waits for others."""
 
     uid: str
@@ -63,7 +64,7 @@ class Life:
     reported: Doc | None = None
     version: str = ""
     pending: Pending | None = None
-    kills: list[tuple[int, int, str]] = field(default_factory=list)
+    kills: list[tuple[int, int, str]] = msgspec.field(default_factory=list)
     """Containers to be killed: index, exit code, reason."""
     files: frozenset[str] = frozenset()
     """Those that it found in folders of the node."""

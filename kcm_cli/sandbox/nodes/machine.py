@@ -9,7 +9,9 @@ upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go, staging/src/k8s.io/cli
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
 
@@ -18,8 +20,7 @@ KILLED = 137
 """The exit code of a process that was killed (SIGKILL)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(msgspec.Struct, frozen=True):
     """How a run ended."""
 
     code: int
@@ -29,8 +30,7 @@ class Exit:
     run: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(msgspec.Struct, frozen=True):
     """Why something cannot start now: what its status or its Event says of it."""
 
     reason: str
@@ -45,8 +45,7 @@ _PULL_FAILS_S = 2.0
 _MOUNT_BACKOFF_S, _MOUNT_BACKOFF_MAX_S = 0.5, 122.0
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerState:
+class ContainerState(msgspec.Struct, frozen=True):
     """One container. Running from ``started_at``; otherwise it has ended (``exit``) or has not begun.
 
     ``previous`` is the end of the run before. ``restart_at`` is infinite where no run will follow. ``run_from``: from
@@ -68,8 +67,7 @@ class ContainerState:
     free_from: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True):
     """The pod is being stopped since ``at``; what still runs at ``deadline`` is killed."""
 
     at: float
@@ -78,8 +76,7 @@ class Stop:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PodState:
+class PodState(msgspec.Struct, frozen=True):
     """A pod as its kubelet knows it. ``sandbox_at``: when it got its address and containers could start.
     ``changed_at``: when its script changed last."""
 

@@ -7,11 +7,12 @@ files. Anything else is unknown. Pure, and bounded in time, depth and output wha
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from posixpath import normpath
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
+
+import msgspec
 
 from kcm_cli.sandbox.nodes import shell
 from kcm_cli.sandbox.nodes.shell import Unknown
@@ -57,13 +58,12 @@ Files = Mapping[str, str | None]
 """Texts of files by their absolute paths; None: its content is unknown. A path that ends in ``/`` is a folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """Seconds until the command ends (infinite: not by itself), its exit code, and the files that there are then."""
 
     lasts_s: float
     code: int
-    files: Files = field(default_factory=dict)
+    files: Files = msgspec.field(default_factory=dict)
     output: tuple[Written, ...] = ()
 
 
@@ -125,8 +125,7 @@ def _name(word: str) -> str:
     return name if folder in _FOLDERS and (folder or "/" not in word) else word
 
 
-@dataclass(slots=True)
-class _Shell:
+class _Shell(msgspec.Struct):
     env: Mapping[str, str]
     scratch: tuple[str, ...]
     files: dict[str, str | None]
@@ -140,11 +139,11 @@ class _Shell:
     steps: int = 0
     work: float = 0.0
     depth: int = 0
-    output: list[Written] = field(default_factory=list)
+    output: list[Written] = msgspec.field(default_factory=list)
     written: int = 0
     sinks: tuple[str, str] = (_OUTPUT, _ERRORS)
     """Where output and errors go: to the container's, away, or into a file."""
-    held: list[str] = field(default_factory=list)
+    held: list[str] = msgspec.field(default_factory=list)
 
     def program(self, words: Sequence[str]) -> int:
         """Run one program; its exit code."""

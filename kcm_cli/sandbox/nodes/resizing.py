@@ -4,7 +4,6 @@ upstream: pkg/kubelet/{allocation/allocation_manager,events/resize,status/status
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -21,8 +20,7 @@ FIRST_RETRY_S, RETRY_S = 30.0, 180.0
 _NOTHING = ResourceRequirements()
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(msgspec.Struct, frozen=True):
     """A resize that waits since ``since``, and was last looked at at ``probed``."""
 
     message: str

@@ -7,9 +7,10 @@ reported in ``PodScript.problems``.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from posixpath import normpath
+
+import msgspec
 
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
@@ -46,8 +47,7 @@ class Role(Enum):
     DEBUG = "debug"
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """One run of a container: seconds until it ends by itself (infinite: not at all), and how."""
 
     lasts_s: float
@@ -57,8 +57,7 @@ class Run:
     """The probe whose failure ends it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerScript:
+class ContainerScript(msgspec.Struct, frozen=True):
     """A container's behaviour. Seconds from its start; ``stop_s`` from the request to stop to its end."""
 
     name: str
@@ -87,8 +86,7 @@ class ContainerScript:
         return self.restart == "Always"
 
 
-@dataclass(frozen=True, slots=True)
-class PodScript:
+class PodScript(msgspec.Struct, frozen=True):
     """A pod's behaviour: its containers in the order in which they start: first init, then regular, then added ones."""
 
     containers: tuple[ContainerScript, ...]
@@ -254,8 +252,7 @@ def _stays(container: SimulatedContainer) -> bool:
     return name.partition(":")[0] == PAUSE
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(msgspec.Struct, frozen=True):
     """A container's command with its arguments, and what it finds: the variables that are known, the folders with only
     the pod's own files, and its volumes."""
 

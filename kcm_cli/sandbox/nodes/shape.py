@@ -8,10 +8,11 @@ upstream: pkg/kubelet/kubelet_node_status.go, pkg/kubelet/nodestatus/setters.go
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from ipaddress import IPv4Network
 from uuid import NAMESPACE_URL, uuid5
+
+import msgspec
 
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery import quantity
@@ -28,8 +29,7 @@ ZONES = ("zone-a", "zone-b", "zone-c")
 REGION = "sandbox"
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """A node's size, as quantities."""
 
     cpu: str = "32"

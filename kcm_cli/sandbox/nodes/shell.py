@@ -7,7 +7,8 @@ import math
 import re
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 MOST_CHARACTERS, MOST_DEPTH = 4096, 16
 INTO_FILE, ONTO_FILE, TO_ERRORS, ERRORS_TO_OUTPUT, ERRORS_AWAY = "\x01", "\x02", "\x03", "\x04", "\x05"
@@ -24,19 +25,16 @@ class Unknown(Exception):
     """Nobody can say what this does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Simple:
+class Simple(msgspec.Struct, frozen=True):
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     branches: tuple[tuple["List", "List"], ...]
     otherwise: "List | None"
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(msgspec.Struct, frozen=True):
     """``times``: how often at most; infinite for while and until. ``wanted``: whether it goes on while this holds."""
 
     condition: "List | None"
@@ -45,8 +43,7 @@ class Loop:
     body: "List"
 
 
-@dataclass(frozen=True, slots=True)
-class Negated:
+class Negated(msgspec.Struct, frozen=True):
     command: "Command"
 
 

@@ -7,7 +7,8 @@ upstream: pkg/kubelet/kubelet_pods.go, pkg/kubelet/status/generate.go
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.core import Condition
 from kcm_cli.machinery.codec import Doc
@@ -21,16 +22,14 @@ from kcm_cli.sandbox.nodes.script import PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a pod runs: its own address (empty before it has one) and its node's."""
 
     pod_ip: str
     host_ip: str
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(msgspec.Struct, frozen=True):
     """What is known of a pod from before: the conditions reported, and what it waits for."""
 
     conditions: Sequence[Condition | Reported] = ()

@@ -1,18 +1,16 @@
 """What the status view shows at one moment, as plain values: two that are equal look the same."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class NodeCounts:
+class NodeCounts(msgspec.Struct, frozen=True):
     """``not_ready``: the names of those, in order."""
 
     ready: int = 0
     not_ready: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(msgspec.Struct, frozen=True):
     """A controller's work queue: keys that wait, keys in work, keys done since the start, and retries."""
 
     name: str
@@ -26,8 +24,7 @@ class Queue:
         return self.waiting + self.in_work
 
 
-@dataclass(frozen=True, slots=True)
-class EventLine:
+class EventLine(msgspec.Struct, frozen=True):
     """An Event, or several of one reason. ``time``: of the day; ``about``: as kind/name; ``count``: how many."""
 
     time: str
@@ -39,16 +36,14 @@ class EventLine:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Controllers:
+class Controllers(msgspec.Struct, frozen=True):
     """The manager's: how many run, and their queues."""
 
     running: int = 0
     queues: tuple[Queue, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """``pods``: counts by status, most telling first. ``controllers``: None without a manager. ``events``: newest
     last."""
 

@@ -3,7 +3,7 @@
 upstream: kubernetes-csi/external-provisioner, external-attacher, external-resizer (the sidecars of CSI drivers)
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.storage import PersistentVolume, StorageClass, VolumeAttachment
@@ -138,8 +138,7 @@ def releasable(volume: PersistentVolume) -> bool:
     return volume.deleting and volume.status.phase != "Bound" and PROVISIONER_FINALIZER in volume.metadata.finalizers
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(msgspec.Struct, frozen=True):
     """A claim whose volume has to grow: to which size, and whether the volume itself has it already."""
 
     size: str

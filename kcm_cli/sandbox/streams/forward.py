@@ -7,7 +7,8 @@ import asyncio
 import contextlib
 import struct
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.sandbox.streams import spdy, websocket
 from kcm_cli.sandbox.streams.pipe import Pipe
@@ -83,8 +84,7 @@ def over_channels(headers: Mapping[str, str], ports: Sequence[int], find: Find) 
     return upgraded(websocket.answer_headers(headers, websocket.chosen(headers, CHANNELS) or ""), serve)
 
 
-@dataclass(slots=True)
-class _ChannelLink:
+class _ChannelLink(msgspec.Struct):
     duplex: Duplex
     index: int
     pipe: Pipe
@@ -101,16 +101,15 @@ class _ChannelLink:
             self.duplex.write(websocket.message(bytes([2 * self.index + 1]) + problem.encode()))
 
 
-@dataclass(slots=True)
-class _Forwarder:
+class _Forwarder(msgspec.Struct):
     """All connections of one SPDY session."""
 
     write: Callable[[bytes], None]
     drained: Callable[[], Awaitable[None]]
     find: Find
-    session: spdy.Session = field(default_factory=spdy.Session)
-    pipes: dict[int, Pipe] = field(default_factory=dict)
-    errors: dict[str, int] = field(default_factory=dict)
+    session: spdy.Session = msgspec.field(default_factory=spdy.Session)
+    pipes: dict[int, Pipe] = msgspec.field(default_factory=dict)
+    errors: dict[str, int] = msgspec.field(default_factory=dict)
 
     async def run(self, read: Callable[[], Awaitable[bytes]]) -> None:
         async with asyncio.TaskGroup() as group:

@@ -10,11 +10,12 @@ import asyncio
 import inspect
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from math import inf
 from typing import TypeVar, cast
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
@@ -53,8 +54,7 @@ V = TypeVar("V")
 _UNSEEN = datetime(1, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(msgspec.Struct, frozen=True):
     """What a command writes, and its exit code."""
 
     stdout: str | bytes = ""
@@ -62,8 +62,7 @@ class Output:
     exit_code: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """What is asked of a container. ``command`` is empty for ``kubectl attach``.
 
     ``stdin``: all that the client has sent, where it sends something and there is no terminal. ``console``: for
@@ -83,16 +82,15 @@ Answer = Output | str | bytes | None
 Function = Callable[[Asked], Answer | Awaitable[Answer]]
 
 
-@dataclass(slots=True)
-class Given:
+class Given(msgspec.Struct):
     """What a test has said of pods (``namespace/name`` with ``*`` and ``?``) and their containers or ports.
 
     Of those that fit, the one that was named last counts.
     """
 
-    logs: dict[tuple[str, str], str] = field(default_factory=dict)
-    commands: dict[tuple[str, str], Function] = field(default_factory=dict)
-    ports: dict[tuple[str, int], tuple[str, int]] = field(default_factory=dict)
+    logs: dict[tuple[str, str], str] = msgspec.field(default_factory=dict)
+    commands: dict[tuple[str, str], Function] = msgspec.field(default_factory=dict)
+    ports: dict[tuple[str, int], tuple[str, int]] = msgspec.field(default_factory=dict)
 
     def say(self, known: dict[K, V], key: K, value: V) -> None:
         """Say it last, whatever was said before."""
@@ -100,8 +98,7 @@ class Given:
         known[key] = value
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(msgspec.Struct, frozen=True):
     """One run of a container, as its pod's status tells it."""
 
     started: datetime

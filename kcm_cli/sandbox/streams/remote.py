@@ -5,7 +5,8 @@ upstream: staging/src/k8s.io/{apimachinery/pkg/util,cri-streaming/pkg/streaming}
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -20,8 +21,7 @@ _NAMES = {"stdin": STDIN, "stdout": STDOUT, "stderr": STDERR, "error": ERROR, "r
 _CREATION_S = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """Which streams a client asks for."""
 
     stdin: bool

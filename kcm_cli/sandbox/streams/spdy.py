@@ -9,7 +9,8 @@ upstream: github.com/moby/spdystream
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 _WORDS = (
     "options|head|post|put|delete|trace|accept|accept-charset|accept-encoding|accept-language|accept-ranges|a"
@@ -42,16 +43,14 @@ class SpdyError(Exception):
     """The other side does not speak SPDY/3.1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(msgspec.Struct, frozen=True):
     """The other side has opened a stream."""
 
     stream: int
     headers: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
+class Data(msgspec.Struct, frozen=True):
     """Bytes of a stream. ``end``: they are the last ones."""
 
     stream: int
@@ -59,21 +58,19 @@ class Data:
     end: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Reset:
+class Reset(msgspec.Struct, frozen=True):
     """The other side has given a stream up."""
 
     stream: int
 
 
-@dataclass(slots=True)
-class Session:
+class Session(msgspec.Struct):
     """``receive`` what comes; send what the other methods return, and ``replies`` after each ``receive``."""
 
-    replies: bytearray = field(default_factory=bytearray)
-    _rest: bytearray = field(default_factory=bytearray)
-    _reads: "zlib._Decompress" = field(default_factory=lambda: zlib.decompressobj(zdict=_DICTIONARY))
-    _writes: "zlib._Compress" = field(default_factory=lambda: zlib.compressobj(zdict=_DICTIONARY))
+    replies: bytearray = msgspec.field(default_factory=bytearray)
+    _rest: bytearray = msgspec.field(default_factory=bytearray)
+    _reads: "zlib._Decompress" = msgspec.field(default_factory=lambda: zlib.decompressobj(zdict=_DICTIONARY))
+    _writes: "zlib._Compress" = msgspec.field(default_factory=lambda: zlib.compressobj(zdict=_DICTIONARY))
 
     def receive(self, data: bytes) -> Iterator[Opened | Data | Reset]:
         """What these bytes complete. Raises SpdyError."""

@@ -1,7 +1,6 @@
 """A connection that goes on in another protocol after its request."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from kcm_cli.rest.transport import Stream
@@ -20,8 +19,7 @@ class Duplex(Protocol):
         """Wait while the other side is slow to read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Upgraded(Stream):
+class Upgraded(Stream, frozen=True):
     """An answer 101. ``serve``: speaks the other protocol until the connection is to be closed."""
 
     serve: Callable[[Duplex], Awaitable[None]]

@@ -4,7 +4,8 @@ import base64
 import hashlib
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 _MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _CONTINUED, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
@@ -65,14 +66,13 @@ def _frame(kind: int, data: bytes) -> bytes:
     return head + data
 
 
-@dataclass(slots=True)
-class Reader:
+class Reader(msgspec.Struct):
     """``receive`` what comes; send ``replies`` after it. ``closed``: the other side has said that it is done."""
 
-    replies: bytearray = field(default_factory=bytearray)
+    replies: bytearray = msgspec.field(default_factory=bytearray)
     closed: bool = False
-    _rest: bytearray = field(default_factory=bytearray)
-    _parts: bytearray = field(default_factory=bytearray)
+    _rest: bytearray = msgspec.field(default_factory=bytearray)
+    _parts: bytearray = msgspec.field(default_factory=bytearray)
 
     def receive(self, data: bytes) -> Iterator[bytes]:
         """The messages that these bytes complete. Raises WebSocketError."""

@@ -8,7 +8,8 @@ that more pods mean less for each: what an autoscaler expects of a load.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.errors import FormatError
@@ -21,16 +22,14 @@ IDLE: Mapping[str, int] = {CPU: 1_000_000, MEMORY: 16 << 20}
 _UNIT = {CPU: -9, MEMORY: 0}
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(msgspec.Struct, frozen=True):
     """Something with annotations that speaks for a pod: the pod itself, its controller, or that one's."""
 
     uid: str
     annotations: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """What a pod's containers use, by name: nano-cores and bytes."""
 
     pod: SimulatedPod

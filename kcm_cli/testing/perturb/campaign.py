@@ -2,7 +2,8 @@
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.testing.perturb.points import KINDS, Point
@@ -14,8 +15,7 @@ Scenario = Callable[[Trial], None]
 MOST = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """What an operator did not stand."""
 
     point: Point

@@ -1,7 +1,8 @@
 """Points: where something goes wrong, named so that another run finds them again."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 KINDS = ("crash", "lost", "conflict", "stale", "older", "terminating", "missed")
 _DESCRIPTIONS = {
@@ -16,8 +17,7 @@ _DESCRIPTIONS = {
 _OLD = "crashed after {}, and was restarted on a server that had not seen that yet"
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(msgspec.Struct, frozen=True):
     """The n-th time that something is done to an object. ``verb``: of a write, or ADDED, MODIFIED, DELETED."""
 
     verb: str
@@ -34,8 +34,7 @@ class Spot:
         return f"{self.verb}{count} of {self.resource} {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(msgspec.Struct, frozen=True):
     """What goes wrong at a spot; its text is what ``--kcm-replay`` takes."""
 
     kind: str

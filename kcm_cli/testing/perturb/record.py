@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.testing.perturb.points import Point, Spot, points_of
 from kcm_cli.testing.perturb.states import State, masked
 from kcm_cli.testing.perturb.ties import Ties, Words, ties_of
 
 
-@dataclass(slots=True)
-class Record:
+class Record(msgspec.Struct):
     """What a run was like.
 
     writes: of the operator, those that passed; conflicting: those of them that name a resourceVersion; afterwards:
@@ -21,16 +21,16 @@ class Record:
     quiet time at the end.
     """
 
-    writes: list[Spot] = field(default_factory=list)
-    conflicting: list[Spot] = field(default_factory=list)
-    afterwards: list[Spot] = field(default_factory=list)
-    seen: list[Spot] = field(default_factory=list)
-    checkpoints: list[State] = field(default_factory=list)
-    words: list[Words] = field(default_factory=list)
-    ties: list[Ties] = field(default_factory=list)
-    written: Counter[str] = field(default_factory=Counter)
-    made: Counter[str] = field(default_factory=Counter)
-    late: Counter[str] = field(default_factory=Counter)
+    writes: list[Spot] = msgspec.field(default_factory=list)
+    conflicting: list[Spot] = msgspec.field(default_factory=list)
+    afterwards: list[Spot] = msgspec.field(default_factory=list)
+    seen: list[Spot] = msgspec.field(default_factory=list)
+    checkpoints: list[State] = msgspec.field(default_factory=list)
+    words: list[Words] = msgspec.field(default_factory=list)
+    ties: list[Ties] = msgspec.field(default_factory=list)
+    written: Counter[str] = msgspec.field(default_factory=Counter)
+    made: Counter[str] = msgspec.field(default_factory=Counter)
+    late: Counter[str] = msgspec.field(default_factory=Counter)
 
     def points(self, kinds: Sequence[str], most: int) -> list[Point]:
         """Where something can go wrong, as ``points.points_of`` has it."""

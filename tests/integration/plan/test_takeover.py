@@ -1,11 +1,11 @@
 """The takeover audit of a cluster with a bit of everything, which the Go manager has settled (tests/plans/whole.py)."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec

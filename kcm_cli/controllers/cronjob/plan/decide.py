@@ -3,8 +3,9 @@
 upstream: pkg/controller/cronjob/cronjob_controllerv2.go#syncCronJob, second half
 """
 
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from kcm_cli.api.batch import CRON_JOBS, CronJob, CronJobStatus
 from kcm_cli.controllers.cronjob.plan.jobs import job_name
@@ -29,8 +30,7 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CronJobPlan:
+class CronJobPlan(msgspec.Struct, frozen=True, kw_only=True):
     """start: the time whose Job is to be created now. again_s: seconds until the key has to come back."""
 
     start: datetime | None = None

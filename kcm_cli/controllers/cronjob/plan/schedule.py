@@ -3,9 +3,10 @@
 upstream: pkg/controller/cronjob/utils.go
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import Enum
+
+import msgspec
 
 from kcm_cli.api.batch import CronJob
 from kcm_cli.machinery.cron import Schedule
@@ -38,8 +39,7 @@ class ImpossibleSchedule(ValueError):
         super().__init__("time difference between two schedules is less than 1 second")
 
 
-@dataclass(frozen=True, slots=True)
-class Recent:
+class Recent(msgspec.Struct, frozen=True):
     """since: the last run, or the creation. time: the latest time that has passed; it may not be found in an
     irregular schedule."""
 

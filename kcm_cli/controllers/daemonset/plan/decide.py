@@ -4,8 +4,9 @@ upstream: pkg/controller/daemon/daemon_controller.go#updateDaemonSet, syncNodes
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from kcm_cli.api.apps import DAEMON_SETS, DaemonSet
 from kcm_cli.api.core import Pod
@@ -21,8 +22,7 @@ BURST = 250
 """So many pods are created, and so many deleted, in one sync at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonSetPlan:
+class DaemonSetPlan(msgspec.Struct, frozen=True):
     """What to do. All stages are carried out, also after one that failed.
 
     ``failed``: nodes whose backoff for failed pods begins or grows. ``retry_s``: when a failed pod may go.

@@ -4,7 +4,8 @@ upstream: pkg/controller/daemon/update.go#constructHistory, cleanupHistory, snap
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.apps import DAEMON_SETS, ControllerRevision, DaemonSet
 from kcm_cli.api.core import Pod
@@ -16,8 +17,7 @@ from kcm_cli.planning.revisions import POD_HASH_LABEL
 DEFAULT_HISTORY_LIMIT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Histories:
+class Histories(msgspec.Struct, frozen=True):
     """The revisions with the template as it is (more than one only after a mishap), and all others.
 
     ``number`` is what the current one has to have at least; ``data`` what it holds.

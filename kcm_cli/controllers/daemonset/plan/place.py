@@ -4,8 +4,9 @@ upstream: pkg/controller/daemon/daemon_controller.go#podsShouldBeOnNode
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
+
+import msgspec
 
 from kcm_cli.api.apps import DAEMON_SETS
 from kcm_cli.api.core import Pod
@@ -16,14 +17,13 @@ from kcm_cli.planning.pods import is_available, is_ready
 from kcm_cli.planning.revisions import POD_HASH_LABEL
 
 
-@dataclass(slots=True)
-class Changes:
+class Changes(msgspec.Struct):
     """What has to change. ``failed``: nodes whose failed pods are deleted now; ``retry_s``: when to look again."""
 
-    create: list[str] = field(default_factory=list)
-    delete: list[Pod] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
+    create: list[str] = msgspec.field(default_factory=list)
+    delete: list[Pod] = msgspec.field(default_factory=list)
+    notices: list[Notice] = msgspec.field(default_factory=list)
+    failed: list[str] = msgspec.field(default_factory=list)
     retry_s: float | None = None
 
     @property

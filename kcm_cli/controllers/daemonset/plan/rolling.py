@@ -6,8 +6,9 @@ upstream: pkg/controller/daemon/update.go#rollingUpdate
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
+
+import msgspec
 
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.daemonset.plan.budget import surge_and_unavailable
@@ -25,8 +26,7 @@ def roll(snapshot: Snapshot, now: datetime) -> Changes:
     return _surging(nodes, surge, desired) if surge else _replacing(nodes, unavailable)
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(msgspec.Struct, frozen=True):
     """The pods of a node that are not being deleted. ``crowded``: more than one of either kind, not counted here.
 
     ``runs``: whether the node should have a pod; None if there is no such node.
@@ -85,16 +85,15 @@ def _replacing(nodes: tuple[_Node, ...], max_unavailable: int) -> Changes:
     return Changes(delete=broken + candidates[: max(0, max_unavailable - unavailable)])
 
 
-@dataclass(slots=True)
-class _Surge:
+class _Surge(msgspec.Struct):
     """What was found on the nodes, when new pods start beside old ones."""
 
     surging: int = 0
     available: int = 0
-    replaced: list[Pod] = field(default_factory=list)
-    leaving: list[Pod] = field(default_factory=list)
-    at_once: list[str] = field(default_factory=list)
-    candidates: list[str] = field(default_factory=list)
+    replaced: list[Pod] = msgspec.field(default_factory=list)
+    leaving: list[Pod] = msgspec.field(default_factory=list)
+    at_once: list[str] = msgspec.field(default_factory=list)
+    candidates: list[str] = msgspec.field(default_factory=list)
 
 
 def _surging(nodes: tuple[_Node, ...], max_surge: int, desired: int) -> Changes:

@@ -5,7 +5,8 @@ many rules had a say in it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.api.apps import REPLICA_SETS, DeploymentStatus, ReplicaSet
 from kcm_cli.controllers.deployment.plan import names, spec
@@ -14,8 +15,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Create, Notice, Path, Stage, Update, Value
 
 
-@dataclass(slots=True, eq=False)
-class Target:
+class Target(msgspec.Struct, eq=False):
     """One ReplicaSet as it should become. ``body`` is set for one that is still to be created."""
 
     replica_set: ReplicaSet
@@ -59,8 +59,7 @@ def target_of(replica_set: ReplicaSet) -> Target:
     )
 
 
-@dataclass(slots=True, eq=False)
-class Rollout:
+class Rollout(msgspec.Struct, eq=False):
     """The state of a decision: ReplicaSets as they should be, and the status as known before the writes.
 
     ``progresses``: whether its progress is followed (not while paused, scaling or being deleted).
@@ -74,8 +73,8 @@ class Rollout:
     annotations: dict[str, str]
     progresses: bool = False
     cleanup: bool = False
-    events: list[Notice] = field(default_factory=list)
-    deletions: list[ReplicaSet] = field(default_factory=list)
+    events: list[Notice] = msgspec.field(default_factory=list)
+    deletions: list[ReplicaSet] = msgspec.field(default_factory=list)
     rollback: Mapping[Path, Value] | None = None
 
     def all(self) -> list[Target]:

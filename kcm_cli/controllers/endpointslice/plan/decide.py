@@ -4,7 +4,8 @@ upstream: staging/src/k8s.io/endpointslice/reconciler.go#reconcileByAddressType,
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.core import SERVICES
 from kcm_cli.api.discovery import EndpointSlice
@@ -19,16 +20,14 @@ from kcm_cli.planning.endpoints.slices import Changes, Draft, owned_by, writes_o
 from kcm_cli.planning.endpoints.trigger_time import annotated
 
 
-@dataclass(frozen=True, slots=True)
-class Efficiency:
+class Efficiency(msgspec.Struct, frozen=True):
     """Endpoints of one set of ports, and the slices that they are in afterwards."""
 
     endpoints: int
     slices: int
 
 
-@dataclass(frozen=True, slots=True)
-class SlicePlan:
+class SlicePlan(msgspec.Struct, frozen=True):
     """What to do about one address type.
 
     ``problems`` are failures that do not keep the rest from being done: the sync fails after it. ``zones`` counts

@@ -7,7 +7,8 @@ reconciler.go#reconcileByAddressType
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.api.core import ObjectReference, Pod, Service
 from kcm_cli.api.discovery import IPV4, IPV6, MANAGED_BY, SERVICE_NAME, Endpoint, EndpointConditions
@@ -49,12 +50,11 @@ _CONDITIONS = {
 Group = dict[Identity, Endpoint]
 
 
-@dataclass(slots=True)
-class Desired:
+class Desired(msgspec.Struct):
     """Endpoints by ports (a group may be empty), and the pods left out because their node is not known."""
 
-    groups: dict[Ports, Group] = field(default_factory=dict)
-    unplaced: list[str] = field(default_factory=list)
+    groups: dict[Ports, Group] = msgspec.field(default_factory=dict)
+    unplaced: list[str] = msgspec.field(default_factory=list)
 
 
 def address_types(service: Service) -> tuple[str, ...]:

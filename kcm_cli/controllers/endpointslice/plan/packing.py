@@ -8,7 +8,8 @@ upstream: staging/src/k8s.io/endpointslice/reconciler.go#reconcileByPortMapping
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.api.discovery import Endpoint, EndpointSlice
 from kcm_cli.controllers.endpointslice.plan.desired import Group, outdated
@@ -16,20 +17,18 @@ from kcm_cli.planning.endpoints.ports import Ports
 from kcm_cli.planning.endpoints.slices import Draft, identity, same_beyond_identity
 
 
-@dataclass(slots=True)
-class Packed:
+class Packed(msgspec.Struct):
     """What becomes of the slices of one address type and one set of ports."""
 
-    create: list[Draft] = field(default_factory=list)
-    update: list[Draft] = field(default_factory=list)
-    delete: list[EndpointSlice] = field(default_factory=list)
-    unchanged: list[EndpointSlice] = field(default_factory=list)
+    create: list[Draft] = msgspec.field(default_factory=list)
+    update: list[Draft] = msgspec.field(default_factory=list)
+    delete: list[EndpointSlice] = msgspec.field(default_factory=list)
+    unchanged: list[EndpointSlice] = msgspec.field(default_factory=list)
     added: int = 0
     removed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """What all slices of a group have in common, and how many endpoints one may hold."""
 
     address_type: str

@@ -8,7 +8,8 @@ upstream: staging/src/k8s.io/endpointslice/topologycache
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.core import Node
 from kcm_cli.api.discovery import EndpointSlice
@@ -35,8 +36,7 @@ Ratios = Mapping[str, float]
 Counts = dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(msgspec.Struct, frozen=True):
     """How many endpoints a zone should have."""
 
     minimum: int

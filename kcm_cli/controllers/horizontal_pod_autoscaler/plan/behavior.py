@@ -7,10 +7,10 @@ upstream: pkg/controller/podautoscaler/horizontal.go#normalizeDesiredReplicas, #
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.autoscaling import Behavior, ScalingPolicy, ScalingRules
 from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import History, Mark
@@ -21,8 +21,7 @@ _DOWN = ScalingRules(None, "Max", (ScalingPolicy("Percent", 100, 15),))
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True):
     """The sizes that are asked for and allowed."""
 
     current: int
@@ -31,8 +30,7 @@ class Bounds:
     maximum: int
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(msgspec.Struct, frozen=True):
     """A number with the reason and message of the condition that reports it."""
 
     replicas: int
@@ -40,8 +38,7 @@ class Limit:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Normalized:
+class Normalized(msgspec.Struct, frozen=True):
     """The size to go to, and why: ``able`` for AbleToScale, ``limited`` for ScalingLimited."""
 
     able: Limit

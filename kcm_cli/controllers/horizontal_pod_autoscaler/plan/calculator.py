@@ -7,7 +7,6 @@ metric whose sum is negative are that, and not an overflow that asks for all the
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -26,8 +25,7 @@ MAX_INT64 = 2**63 - 1
 CPU = "cpu"
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerances:
+class Tolerances(msgspec.Struct, frozen=True):
     """How far the ratio of usage to target may be below and above 1 before anything happens."""
 
     down: float
@@ -37,8 +35,7 @@ class Tolerances:
         return 1.0 - self.down <= ratio <= 1.0 + self.up
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(msgspec.Struct, frozen=True):
     """When CPU samples of young pods count."""
 
     now: datetime
@@ -46,8 +43,7 @@ class Timing:
     readiness_delay_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """Replicas wanted and, for the status, the average usage and (percent) utilization."""
 
     replicas: int
@@ -55,8 +51,7 @@ class Result:
     utilization: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(msgspec.Struct, frozen=True):
     """The pods by what their samples are good for."""
 
     ready: int
@@ -101,8 +96,7 @@ def _too_young(pod: Pod, sample: Sample, timing: Timing) -> bool:
     return unready and (changed is None or shifted(started, timing.readiness_delay_s) > changed)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """What every calculation by pods needs."""
 
     current: int

@@ -4,10 +4,10 @@ upstream: pkg/controller/podautoscaler/horizontal.go#reconcileAutoscaler, comput
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.autoscaling import (
     HORIZONTAL_POD_AUTOSCALERS,
@@ -43,8 +43,7 @@ class SyncFailed(SyncError):
         self.by_spec = by_spec
 
 
-@dataclass(frozen=True, slots=True)
-class AutoscalerPlan:
+class AutoscalerPlan(msgspec.Struct, frozen=True):
     """The size that the target should have (that which it has: nothing is written), and the reason of a change.
 
     status: as far as it is known before the size is written. proposals: what the metrics that were read propose, in

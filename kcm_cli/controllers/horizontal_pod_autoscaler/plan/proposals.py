@@ -4,7 +4,6 @@ upstream: pkg/controller/podautoscaler/horizontal.go#computeReplicasForMetric
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import msgspec
 
@@ -20,8 +19,7 @@ from kcm_cli.machinery.quantity import Format, make, parse
 UNKNOWN = MetricSource()
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(msgspec.Struct, frozen=True):
     """Replicas by one metric, what the metric is called, and its status."""
 
     replicas: int
@@ -39,8 +37,7 @@ class MetricFailed(Exception):
         self.by_spec = by_spec
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """What is scaled: where, its pods, and its size by its status."""
 
     namespace: str

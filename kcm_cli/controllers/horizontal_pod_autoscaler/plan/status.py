@@ -3,8 +3,9 @@
 upstream: pkg/controller/podautoscaler/horizontal.go#reconcileAutoscaler, setStatus
 """
 
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan import behavior
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.decide import (

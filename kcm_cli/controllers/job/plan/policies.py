@@ -5,7 +5,8 @@ upstream: pkg/controller/job/pod_failure_policy.go, success_policy.go
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.batch import FailurePolicy, FailureRule, OnExitCodes, SuccessPolicy, SuccessRule
 from kcm_cli.api.core import ContainerStatus, Pod
@@ -13,8 +14,7 @@ from kcm_cli.controllers.job.plan.indexes import Indexes, parse
 from kcm_cli.controllers.job.plan.names import COUNT, FAIL_INDEX, FAIL_JOB, IGNORE
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(msgspec.Struct, frozen=True):
     """``action`` is None where no rule matched; ``message`` is set where the Job has to fail."""
 
     action: str | None = None

@@ -4,7 +4,6 @@ upstream: pkg/controller/job/job_controller.go#syncJob, up to the management of 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -21,8 +20,7 @@ from kcm_cli.planning.pods import is_ready, is_terminating
 NO_UNCOUNTED = Uncounted()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobState:
+class JobState(msgspec.Struct, frozen=True, kw_only=True):
     """A Job before anything is done about it (upstream's syncJobCtx).
 
     status: the status so far, with its start time and with uncounted pods. succeeded and failed include what is not

@@ -10,7 +10,6 @@ upstream: pkg/controller/job/job_controller.go#syncJob, after the management of 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
@@ -30,8 +29,7 @@ from kcm_cli.planning.jobs import COMPLETE, FAILED
 from kcm_cli.planning.pods import is_ready
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tracking:
+class Tracking(msgspec.Struct, frozen=True, kw_only=True):
     """What the first status write of a sync says, and what is to follow.
 
     notices: the Events to emit once it is written. terminating: how many pods the end has to wait for. waiting: uids
@@ -50,15 +48,14 @@ class Tracking:
     policy_actions: Mapping[str, int]
 
 
-@dataclass(slots=True)
-class _EndedPods:
+class _EndedPods(msgspec.Struct):
     """The pods of one pass."""
 
     succeeded: list[str]
     failed: list[str]
-    indexes: list[int] = field(default_factory=list)
-    release: list[Pod] = field(default_factory=list)
-    actions: Counter[str] = field(default_factory=Counter)
+    indexes: list[int] = msgspec.field(default_factory=list)
+    release: list[Pod] = msgspec.field(default_factory=list)
+    actions: Counter[str] = msgspec.field(default_factory=Counter)
 
     def __len__(self) -> int:
         return len(self.succeeded) + len(self.failed) + len(self.indexes)

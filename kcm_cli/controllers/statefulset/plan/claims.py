@@ -7,7 +7,6 @@ upstream: pkg/controller/statefulset/stateful_set_utils.go#isClaimOwnerUpToDate,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -23,8 +22,7 @@ RETAIN, DELETE = "Retain", "Delete"
 Claims = Mapping[str, PersistentVolumeClaim]
 
 
-@dataclass(frozen=True, slots=True)
-class Ownership:
+class Ownership(msgspec.Struct, frozen=True):
     """What is wrong with the owners of a claim.
 
     references: those that it should have; None if they are right. conflicting: another owner controls it, too, so
@@ -36,8 +34,7 @@ class Ownership:
     conflicting: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimWork:
+class ClaimWork(msgspec.Struct, frozen=True):
     """What has to be done for the claims of a pod before it can start. ``terminating``: being deleted, so it cannot."""
 
     missing: tuple[Doc, ...] = ()

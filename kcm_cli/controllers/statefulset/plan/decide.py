@@ -8,8 +8,9 @@ upstream: pkg/controller/statefulset/stateful_set_control.go#updateStatefulSet
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.statefulset.plan.claims import (
@@ -38,8 +39,7 @@ from kcm_cli.planning.pods import is_available, is_ready, is_terminal
 PARALLEL = "Parallel"
 
 
-@dataclass(frozen=True, slots=True)
-class CreatePod:
+class CreatePod(msgspec.Struct, frozen=True):
     """Create a pod, its claims first."""
 
     name: str
@@ -47,31 +47,27 @@ class CreatePod:
     claims: ClaimWork
 
 
-@dataclass(frozen=True, slots=True)
-class DeletePod:
+class DeletePod(msgspec.Struct, frozen=True):
     """Delete a pod."""
 
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class CreateClaims:
+class CreateClaims(msgspec.Struct, frozen=True):
     """Create the claims that a pending pod waits for, and update their owners."""
 
     pod: Pod
     claims: ClaimWork
 
 
-@dataclass(frozen=True, slots=True)
-class OwnClaims:
+class OwnClaims(msgspec.Struct, frozen=True):
     """Update the owners of a surplus pod's claims, before it is deleted."""
 
     pod: Pod
     ownership: tuple[Ownership, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class UpdatePod:
+class UpdatePod(msgspec.Struct, frozen=True):
     """Update what follows from a pod's ordinal. ``pod_differs``: its labels or volumes; else only its claims."""
 
     pod: Pod
@@ -82,8 +78,7 @@ class UpdatePod:
 Step = CreatePod | DeletePod | CreateClaims | OwnClaims | UpdatePod
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(msgspec.Struct, frozen=True):
     """Steps by pod; those of one pod follow each other. ``together``: pods do not wait for each other.
 
     A failed step ends the steps of its pod and skips the pods and phases behind it.
@@ -93,8 +88,7 @@ class Phase:
     together: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(msgspec.Struct, frozen=True):
     """An ordinal that is wanted: its pod, if it has one, and the revision of the pod that it has or gets."""
 
     ordinal: int
@@ -102,8 +96,7 @@ class Slot:
     revision: str
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """What to do, and the pods that were looked at: wanted ones by ordinal, surplus ones from the highest down.
 
     ``updating``: the pods to be deleted because of their revision, after all phases.

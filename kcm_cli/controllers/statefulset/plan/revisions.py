@@ -7,7 +7,8 @@ upstream: pkg/controller/statefulset/stateful_set_control.go#getStatefulSetRevis
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.apps import STATEFUL_SETS, ControllerRevision, StatefulSet
 from kcm_cli.api.core import Pod
@@ -21,16 +22,14 @@ from kcm_cli.planning import revisions as history
 DEFAULT_HISTORY_LIMIT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Existing:
+class Existing(msgspec.Struct, frozen=True):
     """The revision is there. ``number``: the one that it has to get, None if it has the highest."""
 
     revision: ControllerRevision
     number: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(msgspec.Struct, frozen=True):
     """The revision has to be created."""
 
     data: Doc

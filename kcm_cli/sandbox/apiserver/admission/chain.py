@@ -11,7 +11,8 @@ upstream: pkg/kubeapiserver/options/plugins.go
 
 import random
 from collections.abc import Awaitable, Callable, Collection, Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver.admission import nodes, pods, storage
@@ -43,8 +44,7 @@ _CERTIFICATES: frozenset[Kind] = frozenset({("certificates.k8s.io", "certificate
 _MAIN = frozenset({""})
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(msgspec.Struct, frozen=True):
     """A step of a plugin (by upstream's name), and the writes that it is for.
 
     operations: initials of CREATE, UPDATE, DELETE, CONNECT with X for the last. kinds, subresources: None for all.

@@ -3,8 +3,10 @@
 upstream: apimachinery pkg/util/managedfields/internal/{managedfields,capmanagers,managedfieldsupdater}.go
 """
 
-from dataclasses import dataclass, replace
 from typing import cast
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.apply.fieldset import Fields, difference, union
@@ -21,8 +23,7 @@ class BadManagedFields(Exception):
     """Entries that cannot be read; the text is upstream's."""
 
 
-@dataclass(frozen=True, slots=True)
-class ManagerId:
+class ManagerId(msgspec.Struct, frozen=True):
     """Entries with the same identity are one. ``version`` is empty for appliers: theirs may change."""
 
     manager: str
@@ -35,8 +36,7 @@ def build_manager_id(manager: str, operation: str, version: str, subresource: st
     return ManagerId(manager or "unknown", operation, "" if operation == APPLY else version, subresource)
 
 
-@dataclass(frozen=True, slots=True)
-class Owned:
+class Owned(msgspec.Struct, frozen=True):
     """What one manager owns, in which version of the API, since when. ``entry`` is the document it was read
     from.
     """

@@ -1,8 +1,9 @@
 """What the registry asks of this package: patches, and who owns which field."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
+
+import msgspec
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.apply import patches, tracking
@@ -15,8 +16,7 @@ from kcm_cli.sandbox.apiserver.schema.decode import Normalizers
 from kcm_cli.sandbox.apiserver.types import ResourceInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(msgspec.Struct, frozen=True):
     """A configuration that a field manager applies. ``force``: it takes fields from other managers."""
 
     doc: Doc

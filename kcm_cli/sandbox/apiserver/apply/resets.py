@@ -4,7 +4,7 @@ upstream: the GetResetFields methods under pkg/registry and apiextensions-apiser
 pkg/registry/customresource
 """
 
-from dataclasses import dataclass, field
+import msgspec
 
 from kcm_cli.sandbox.apiserver.apply.compare import Changes
 from kcm_cli.sandbox.apiserver.apply.fieldset import (
@@ -18,11 +18,10 @@ from kcm_cli.sandbox.apiserver.apply.fieldset import (
 _ANY_ITEM = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Writable:
+class Writable(msgspec.Struct, frozen=True):
     """What may be owned through a path: all but ``without``, or, where given, ``only`` (``*``: any item)."""
 
-    without: Fields = field(default_factory=dict)
+    without: Fields = msgspec.field(default_factory=dict)
     only: Fields | None = None
 
     def of(self, fields: Fields) -> Fields:

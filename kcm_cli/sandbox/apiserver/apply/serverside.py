@@ -4,9 +4,11 @@ upstream: sigs.k8s.io/structured-merge-diff merge/update.go#Apply,
 apimachinery pkg/util/managedfields/internal/{structuredmerge,skipnonapplied,lastappliedmanager}.go
 """
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -50,8 +52,7 @@ class ApplyConflict(Exception):
         self.conflicts = conflicts
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(msgspec.Struct, frozen=True):
     """One apply request, ready to run. ``config`` has no managedFields; ``live`` neither."""
 
     place: Place
@@ -61,8 +62,7 @@ class Apply:
     force: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(msgspec.Struct, frozen=True):
     """``doc`` is None where the configuration changes nothing."""
 
     doc: Doc | None

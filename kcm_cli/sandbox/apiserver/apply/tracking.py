@@ -8,9 +8,10 @@ sigs.k8s.io/structured-merge-diff merge/update.go
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, cast
+
+import msgspec
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
@@ -52,8 +53,7 @@ _STRIPPED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """What is written to: a path of a resource, its type, and how an object of it looks before anybody fills
     it.
     """

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
+
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -20,8 +22,7 @@ FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 
 
-@dataclass(frozen=True, slots=True)
-class VersionFacts:
+class VersionFacts(msgspec.Struct, frozen=True):
     """What a definition says of one version. ``warning``: what its users are told."""
 
     name: str

@@ -9,8 +9,9 @@ upstream: apiextensions-apiserver pkg/apiserver/schema/cel/{validation,compilati
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
+
+import msgspec
 
 from kcm_cli.machinery import cel
 from kcm_cli.machinery.cel.values import NONE, AssociativeList, CelError, Optional, Value
@@ -33,8 +34,7 @@ _NO_MORE = "no further validation rules will be run"
 _RULES = "x-kubernetes-validations"
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(msgspec.Struct, frozen=True):
     """One rule. ``path``: of the field that it blames, below the one that it stands at."""
 
     raw: Tree
@@ -49,8 +49,7 @@ class _Rule:
         return str(self.raw.get("message") or self.raw["rule"]).strip()
 
 
-@dataclass(slots=True)
-class _Outcome:
+class _Outcome(msgspec.Struct):
     """Errors, and those that are only warnings."""
 
     errors: list[FieldError]

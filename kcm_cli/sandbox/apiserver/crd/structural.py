@@ -5,8 +5,9 @@ Value validations (``values``) and rules (``rules``) work on the schema document
 upstream: apiextensions-apiserver pkg/apiserver/schema/{structural,convert}.go
 """
 
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from kcm_cli.machinery.codec import Doc
 
@@ -14,8 +15,7 @@ NO_DEFAULT = object()
 META_FIELDS = frozenset(["apiVersion", "kind", "metadata"])
 
 
-@dataclass(slots=True, eq=False)
-class Structural:
+class Structural(msgspec.Struct, eq=False):
     """One node of a schema.
 
     ``additional`` is the schema of a map's values, True where they are free, None where there are none. ``embedded``
@@ -32,7 +32,7 @@ class Structural:
     list_type: str = ""
     list_keys: tuple[str, ...] = ()
     map_type: str = ""
-    properties: dict[str, "Structural"] = field(default_factory=dict)
+    properties: dict[str, "Structural"] = msgspec.field(default_factory=dict)
     additional: "Structural | bool | None" = None
     items: "Structural | None" = None
 

@@ -3,8 +3,9 @@
 upstream: apiextensions-apiserver pkg/registry/customresource/{strategy,status_strategy,validator}.go
 """
 
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.patches import copy
@@ -61,8 +62,7 @@ def blocked(found: list[FieldError]) -> bool:
     return any(error.type in _BLOCKING for error in found)
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """What the strategy of a version needs to know."""
 
     target: Target

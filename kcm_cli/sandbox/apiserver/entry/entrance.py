@@ -1,9 +1,10 @@
 """What enters: a request whose sender is known, and those who may stand between it and its answer."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
+
+import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Request, Response, Stream
@@ -14,8 +15,7 @@ Proceed = Callable[[Request, int | None], Awaitable[Answer]]
 """Answers a request; reads of it show what was there at the given revision, where there is one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """A request as it enters. ``user``: who its credentials stand for, whomever it acts as."""
 
     user: User

@@ -1,7 +1,6 @@
 """What can go wrong on purpose, and for whom; and what did."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Literal, cast
@@ -132,8 +131,7 @@ def document_of(fault: Fault) -> dict[str, object]:
     return cast(dict[str, object], msgspec.to_builtins(fault))
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
+class Happening(msgspec.Struct, frozen=True):
     """A request that a fault has hit. ``resource``: ``pods``, ``pods/status``; ``group``: of the API."""
 
     time: datetime

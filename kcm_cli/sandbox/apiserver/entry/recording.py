@@ -1,9 +1,10 @@
 """Keeps what clients asked and what they were answered."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
+
+import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.transport import Response
@@ -15,8 +16,7 @@ LOST = 0
 """The status of a request whose connection ended without an answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedRequest:
+class RecordedRequest(msgspec.Struct, frozen=True):
     """A request and its answer. ``resource``: ``pods``, ``pods/status``, or empty; ``verb``: RBAC's.
 
     ``status``: of the answer, 0 where the connection ended without one. ``answer``: empty for watches.

@@ -4,7 +4,8 @@ Each built-in kind is one file of this package, ``GROUP/KIND.py``, with one ``KI
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.sandbox.apiserver.apply.resets import Writable
 from kcm_cli.sandbox.apiserver.selectable import PLAIN as SELECTABLE_PLAIN
@@ -18,8 +19,7 @@ def no_defaults(doc: Tree) -> None:
     """A kind without defaults."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """One built-in kind.
 
     defaults: fills in, in place, what a client left out; idempotent, and quantities are canonical afterwards.
@@ -33,8 +33,8 @@ class Kind:
     group: str
     resource: str
     defaults: Callable[[Tree], None] = no_defaults
-    strategy: Strategy = field(default_factory=Strategy)
-    subresources: Mapping[str, Strategy] = field(default_factory=dict)
+    strategy: Strategy = msgspec.field(default_factory=Strategy)
+    subresources: Mapping[str, Strategy] = msgspec.field(default_factory=dict)
     table: Layout = PLAIN
     selectable: Selectable = SELECTABLE_PLAIN
-    writable: Mapping[str, Writable] = field(default_factory=dict)
+    writable: Mapping[str, Writable] = msgspec.field(default_factory=dict)

@@ -7,9 +7,10 @@ document of a group 10 ms, all of v2 100 ms.
 import gzip
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib import resources
 from typing import Protocol, cast
+
+import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -50,8 +51,7 @@ class CustomSchemas(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """The bytes of a document and the tag that changes with them."""
 
     body: bytes

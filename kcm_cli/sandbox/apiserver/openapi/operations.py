@@ -4,7 +4,9 @@ upstream: apiserver pkg/endpoints/installer.go (paths, operation ids, actions)
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver import kinds
@@ -98,8 +100,7 @@ _CONNECTIONS: dict[str, tuple[str, ...]] = {
 _PROXY_METHODS = ("delete", "get", "head", "options", "patch", "post", "put")
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """A kind as ``x-kubernetes-group-version-kind`` states it."""
 
     group: str
@@ -107,8 +108,7 @@ class Kind:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True):
     """One method of one path. ``body`` and ``answer`` are names of definitions; an empty answer is any text."""
 
     path: str

@@ -1,15 +1,13 @@
 """What each number in a message stands for, as ``data/make_protobuf.py`` found it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """A field of a message: ``name`` is that in JSON, empty for what is embedded; ``type`` a message or a scalar."""
 
     name: str

@@ -5,9 +5,9 @@ is made by cutting that prefix off.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc

@@ -1,7 +1,8 @@
 """A request on its way: what was asked, by whom, of which resource."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.entry.entrance import Asked
@@ -10,8 +11,7 @@ from kcm_cli.sandbox.apiserver.registry.media import Media
 from kcm_cli.sandbox.apiserver.types import RequestInfo, ResourceInfo, User
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct):
     """One request to a resource.
 
     query: the first value of each parameter. hub: the resource whose form is stored (mostly ``served`` itself).
@@ -29,7 +29,7 @@ class Call:
     asked: Asked
     rest: str = ""
     at: int | None = None
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
 
     @property
     def resource(self) -> ResourceInfo:

@@ -1,7 +1,6 @@
 """Which resources are served: the built-in ones from data, custom ones as their definitions come and go."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 
@@ -22,8 +21,7 @@ _STORED_AS = {
 """Resources that are a second form of another one: where their objects are kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subresource:
+class Subresource(msgspec.Struct, frozen=True):
     """A subresource; kind and group are its own where they differ from the parent's."""
 
     name: str
@@ -33,8 +31,7 @@ class Subresource:
     version: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ScalePaths:
+class ScalePaths(msgspec.Struct, frozen=True):
     """Where an object has what its Scale shows: dotted paths; ``selector`` may be empty."""
 
     spec: str
@@ -42,8 +39,7 @@ class ScalePaths:
     selector: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Served:
+class Served(msgspec.Struct, frozen=True, eq=False):
     """A resource with what the request path needs at hand.
 
     storage: where its objects are kept. warning: what every answer warns of. selectable, scale, table: of a custom
@@ -53,7 +49,7 @@ class Served:
 
     info: ResourceInfo
     storage: GVR
-    subresources: Mapping[str, Subresource] = field(default_factory=dict)
+    subresources: Mapping[str, Subresource] = msgspec.field(default_factory=dict)
     storage_hash: str = ""
     list_kind: str = ""
     selectable: Mapping[str, str] | None = None

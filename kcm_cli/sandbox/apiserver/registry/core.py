@@ -2,8 +2,9 @@
 
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver import kinds
@@ -56,8 +57,7 @@ class CustomKinds(Protocol):
         """What would have been stored, as a resource shows it. Raises ApiError."""
 
 
-@dataclass(frozen=True, slots=True)
-class Core:
+class Core(msgspec.Struct, frozen=True):
     """The store and the parts that the verbs share. ratchets: what was wrong with an object already, since it came from
     another server, is no reason to refuse an update.
     """

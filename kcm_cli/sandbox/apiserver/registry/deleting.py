@@ -3,8 +3,10 @@
 upstream: apiserver pkg/registry/rest/delete.go, pkg/registry/generic/registry/store.go#Delete (v1.36)
 """
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.rest.transport import Response
@@ -28,8 +30,7 @@ _JOB_WARNING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(msgspec.Struct, frozen=True):
     """What became of a deletion. ``shown``: the object, where the answer is that and not a Status."""
 
     shown: Stored | Tree | None

@@ -6,7 +6,7 @@ since strategies are values that know of neither.
 Source: pkg/registry/resource/utils.go.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.registry.call import Call

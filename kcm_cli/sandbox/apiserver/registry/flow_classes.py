@@ -6,7 +6,8 @@ upstream: apiserver pkg/util/flowcontrol/rule.go, pkg/server/filters/priority-an
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.sandbox.apiserver.registry.flows import FLOW_SCHEMAS, PRIORITY_LEVELS
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
@@ -19,8 +20,7 @@ _UNTRACKED = KUBELET | {"proxy", "log"}
 """Requests of these subresources may last for ever, so none of them is classified."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Schema:
+class _Schema(msgspec.Struct, frozen=True):
     """A flow schema with what it says to the client."""
 
     rules: Sequence[Tree]

@@ -4,9 +4,9 @@ upstream: apiserver pkg/endpoints/handlers/negotiation/negotiate.go (v1.36)
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
+import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.machinery.errors import FormatError
@@ -40,8 +40,7 @@ _NO_TRANSFORMS: frozenset[str] = frozenset()
 TRANSFORMS = PARTIAL | {"Table"}
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(msgspec.Struct, frozen=True):
     """One alternative of an Accept header."""
 
     media: str
@@ -75,8 +74,7 @@ def _quality(text: str) -> float:
         return 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """A negotiated form. transform: Table, PartialObjectMetadata(List) or nothing, in that version of meta.k8s.io."""
 
     yaml: bool = False

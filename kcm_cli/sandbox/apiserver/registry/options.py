@@ -5,7 +5,6 @@ upstream: apimachinery pkg/apis/meta/v1/validation, pkg/apis/meta/internalversio
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -30,8 +29,7 @@ _VALIDATION = ("", "Ignore", "Strict", "Warn")
 APPLY_TYPES = ("application/apply-patch+yaml",)
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(msgspec.Struct, frozen=True):
     """Of create, update and patch. ``validation``: Strict, Warn or Ignore; ``stated``: what the client said itself."""
 
     dry_run: bool = False
@@ -167,8 +165,7 @@ def _delete_query(request: Request, query: Mapping[str, str]) -> DeleteOptions:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ListOptions:
+class ListOptions(msgspec.Struct, frozen=True):
     """Of list, watch and deletecollection."""
 
     labels: str = ""

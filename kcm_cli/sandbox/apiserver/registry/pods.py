@@ -3,9 +3,8 @@
 upstream: pkg/registry/core/pod/storage/{storage,eviction}.go (v1.36)
 """
 
-from dataclasses import replace
-
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec, labels

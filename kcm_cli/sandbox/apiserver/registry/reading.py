@@ -11,7 +11,6 @@ import base64
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -50,8 +49,7 @@ class _Token(msgspec.Struct):
     start: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """What a list tells about itself."""
 
     revision: str

@@ -6,7 +6,9 @@ upstream: apiserver pkg/endpoints/handlers/{update,patch}.go, pkg/registry/gener
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
@@ -33,8 +35,7 @@ _STRATEGIC = "application/strategic-merge-patch+json"
 Produce = Callable[[Stored | None], Tree]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """How the new object (in the stored form) is made from the stored one.
 
     creates: it may be made from nothing. unconditional: a missing resourceVersion stands for the newest.

@@ -8,7 +8,8 @@ upstream: apiserver pkg/endpoints/handlers/watch.go, pkg/storage/cacher (v1.36)
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Stream
@@ -29,8 +30,7 @@ BOOKMARK_S = 60.0
 _BATCH = 500
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(msgspec.Struct, frozen=True):
     """What a watch sends.
 
     since: the revision to go on from. initial: whether what is there comes first. ahead: that revision was not reached
@@ -192,8 +192,7 @@ class Watching:
         return True
 
 
-@dataclass(slots=True)
-class _Bookmarks:
+class _Bookmarks(msgspec.Struct):
     """When the next bookmark is due: once a minute."""
 
     wanted: bool

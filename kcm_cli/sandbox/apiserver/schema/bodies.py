@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
+import msgspec
+
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
@@ -69,8 +71,7 @@ class CustomTypes(Protocol):
         """
 
 
-@dataclass(slots=True)
-class Body:
+class Body(msgspec.Struct):
     """A parsed body. ``data`` is what was sent, ``json`` the same as JSON. ``pairs`` is set when keys are repeated;
     ``problems`` are the repeated keys of YAML.
     """

@@ -4,7 +4,7 @@ A node is made once and shared; graphs may be cyclic (JSONSchemaProps). Built-in
 custom ones from a structural schema (``crd``).
 """
 
-from dataclasses import dataclass, field
+import msgspec
 
 SCALARS = frozenset(
     {"string", "boolean", "int32", "int64", "number", "bytes", "time", "microtime", "quantity", "intorstr"}
@@ -15,8 +15,7 @@ else any JSON).
 """
 
 
-@dataclass(slots=True, eq=False)
-class Node:
+class Node(msgspec.Struct, eq=False):
     """One type.
 
     ``fields`` for a struct; ``item`` for the values of a map and the items of a list. ``list_type`` is
@@ -29,11 +28,11 @@ class Node:
     kind: str
     go: str = ""
     struct: str = ""
-    fields: dict[str, "Field"] = field(default_factory=dict)
+    fields: dict[str, "Field"] = msgspec.field(default_factory=dict)
     item: "Node | None" = None
     list_type: str = "atomic"
     keys: tuple[str, ...] = ()
-    key_defaults: dict[str, object] = field(default_factory=dict)
+    key_defaults: dict[str, object] = msgspec.field(default_factory=dict)
     atomic: bool = False
     open: bool = False
 
@@ -42,8 +41,7 @@ class Node:
         return self.kind in SCALARS
 
 
-@dataclass(slots=True, eq=False)
-class Field:
+class Field(msgspec.Struct, eq=False):
     """One field of a struct.
 
     ``keeps_zero``: an explicit zero is kept apart from absence. ``absent``: what the server writes where the

@@ -9,8 +9,9 @@ wrong.
 
 import json
 import math
-from dataclasses import dataclass, field
 from typing import cast
+
+import msgspec
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
@@ -25,12 +26,11 @@ class Malformed(Exception):
     """A value that the decoder gives up on; the text is the server's."""
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(msgspec.Struct):
     """``fatal``: the document cannot be decoded. ``strict``: unknown and repeated fields, in order."""
 
     fatal: str = ""
-    strict: list[str] = field(default_factory=list)
+    strict: list[str] = msgspec.field(default_factory=list)
 
 
 def examine(node: Node, value: object) -> Findings:

@@ -7,8 +7,8 @@ upstream: sigs.k8s.io/yaml, gopkg.in/yaml.v2 decode.go
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+import msgspec
 import yaml
 
 from kcm_cli.machinery.patches import copy
@@ -53,8 +53,7 @@ def _where(error: yaml.MarkedYAMLError) -> str:
     return f"line {line}: " if line else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(msgspec.Struct, frozen=True):
     """A value. ``size``: how many nodes it has, itself included; ``depth``: how many lists and maps deep it is."""
 
     value: object
@@ -62,8 +61,7 @@ class _Part:
     depth: int = 0
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(msgspec.Struct):
     """A list or map that has not ended yet. The key of a map's next value, its line, and what is odd about it."""
 
     value: dict[str, object] | list[object]
@@ -77,12 +75,11 @@ class _Open:
     is_key: bool = False
 
 
-@dataclass(slots=True)
-class _Builder:
+class _Builder(msgspec.Struct):
     value: object = None
-    repeated: list[str] = field(default_factory=list)
-    _open: list[_Open] = field(default_factory=list)
-    _anchors: dict[str, _Part] = field(default_factory=dict)
+    repeated: list[str] = msgspec.field(default_factory=list)
+    _open: list[_Open] = msgspec.field(default_factory=list)
+    _anchors: dict[str, _Part] = msgspec.field(default_factory=dict)
     _nodes: int = 0
     _aliased: int = 0
 

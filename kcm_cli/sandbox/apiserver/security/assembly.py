@@ -1,7 +1,8 @@
 """All of security, put together for one server."""
 
 import random
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver.security.authenticator import Authenticator
@@ -18,8 +19,7 @@ from kcm_cli.sandbox.apiserver.settings import Settings
 from kcm_cli.sandbox.apiserver.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Security:
+class Security(msgspec.Struct, frozen=True):
     """What a server asks of security, in the order in which a request meets it."""
 
     authenticator: Authenticator

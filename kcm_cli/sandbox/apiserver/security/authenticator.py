@@ -8,12 +8,13 @@ upstream: apiserver pkg/authentication/{request,group,token}, pkg/kubeapiserver/
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver.errors import unauthorized
@@ -35,8 +36,7 @@ _REMEMBERED_CERTIFICATES = 1024
 _UNREADABLE = (ValueError, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """What became of a token: a user, or why there is none (``error`` as TokenReview words it)."""
 
     found: Authenticated | None

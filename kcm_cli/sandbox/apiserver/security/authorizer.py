@@ -5,7 +5,8 @@ pkg/endpoints/handlers/responsewriters/errors.go
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.errors import forbidden
@@ -17,8 +18,7 @@ from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
 MASTERS = "system:masters"
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """reason: why it is allowed, or what went wrong on the way to a refusal; may be empty."""
 
     allowed: bool

@@ -7,7 +7,8 @@ upstream: pkg/registry/rbac/validation/rule.go
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.quoting import quote
@@ -27,25 +28,23 @@ _REMEMBERED = 4096
 _Identity = tuple[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Grant:
+class _Grant(msgspec.Struct, frozen=True):
     """One rule that applies, and why. names: empty for all objects."""
 
     names: tuple[str, ...]
     reason: str
 
 
-@dataclass(slots=True)
-class Grants:
+class Grants(msgspec.Struct):
     """All that a user may do by the bindings of one scope (the cluster, or a namespace).
 
     errors: roles that bindings name and that are not there.
     """
 
-    rules: list[Rule] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    _resources: dict[tuple[str, str, str], list[_Grant]] = field(default_factory=dict)
-    _urls: list[tuple[Rule, str]] = field(default_factory=list)
+    rules: list[Rule] = msgspec.field(default_factory=list)
+    errors: list[str] = msgspec.field(default_factory=list)
+    _resources: dict[tuple[str, str, str], list[_Grant]] = msgspec.field(default_factory=dict)
+    _urls: list[tuple[Rule, str]] = msgspec.field(default_factory=list)
 
     def add(self, rule: Rule, reason: str) -> None:
         """A rule of a role that a binding gives."""

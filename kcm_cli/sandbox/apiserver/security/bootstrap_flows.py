@@ -5,7 +5,7 @@ Facts only: the sandbox itself throttles nobody.
 upstream: staging/src/k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap/default.go
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from kcm_cli.machinery.codec import Doc
 
@@ -43,8 +43,7 @@ def _leases(*verbs: str) -> Doc:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
+class _Level(msgspec.Struct, frozen=True):
     """shares: nominal concurrency; lendable: percent; queues: (queues, hand size, length), None to reject."""
 
     name: str
@@ -53,8 +52,7 @@ class _Level:
     queues: tuple[int, int, int] | None = (128, 6, 50)
 
 
-@dataclass(frozen=True, slots=True)
-class _Schema:
+class _Schema(msgspec.Struct, frozen=True):
     name: str
     level: str
     precedence: int

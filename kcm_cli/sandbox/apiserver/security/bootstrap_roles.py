@@ -6,8 +6,9 @@ upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from importlib.resources import files
+
+import msgspec
 
 from kcm_cli.machinery.codec import Doc
 
@@ -27,15 +28,14 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(msgspec.Struct, frozen=True):
     """One opened object of the file: its heading, and the words of the lines below it."""
 
     kind: str
     namespace: str
     name: str
     options: dict[str, str]
-    lines: list[list[str]] = field(default_factory=list)
+    lines: list[list[str]] = msgspec.field(default_factory=list)
 
 
 def rbac_objects() -> list[Doc]:

@@ -10,10 +10,10 @@ about to end, or that lacks an address, is made again. A new CA is made only whe
 import ipaddress
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -35,16 +35,14 @@ _LONGEST_NAME = 64
 """Characters of a common name."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPair:
+class KeyPair(msgspec.Struct, frozen=True):
     """A certificate and its private key, both PEM."""
 
     certificate: bytes
     key: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(msgspec.Struct, frozen=True):
     """What somebody else has made: the pair to serve with, the key (PEM) that signs service account tokens."""
 
     serving: KeyPair | None = None

@@ -9,8 +9,10 @@ upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from urllib.parse import unquote
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
@@ -31,8 +33,7 @@ _REMEMBERED = 10_000
 _MANY = 4  # From here on one right for all is looked for first.
 
 
-@dataclass(frozen=True, slots=True)
-class _Mode:
+class _Mode(msgspec.Struct, frozen=True):
     """name: empty for the old mode."""
 
     name: str

@@ -5,8 +5,9 @@ pkg/registry/rbac/validation/policy_compact.go
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
+
+import msgspec
 
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -14,8 +15,7 @@ from kcm_cli.sandbox.apiserver.types import Tree
 _Names = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """rbac.authorization.k8s.io/v1 PolicyRule."""
 
     verbs: _Names = ()

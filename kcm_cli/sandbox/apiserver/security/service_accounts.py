@@ -10,8 +10,9 @@ upstream: pkg/serviceaccount/{claims,legacy,jwt}.go
 import base64
 import hmac
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
@@ -40,8 +41,7 @@ _AUTO_GENERATED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Authenticated:
+class Authenticated(msgspec.Struct, frozen=True):
     """A user, and for which of the asked audiences the token is good."""
 
     user: User

@@ -8,9 +8,9 @@ import binascii
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+import msgspec
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
@@ -65,8 +65,7 @@ class TokenSigner:
         return first.to_bytes(size, "big") + second.to_bytes(size, "big")
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedKey:
+class TrustedKey(msgspec.Struct, frozen=True):
     """A public key, how it is named in a token's header, and its algorithm."""
 
     key: PublicKey

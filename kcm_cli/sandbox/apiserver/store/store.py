@@ -10,9 +10,9 @@ history of before the start (a watch from there gets ``Compacted``).
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 from sortedcontainers import SortedDict
 
 from kcm_cli.api.resource import GVR
@@ -45,8 +45,7 @@ class Journal(Protocol):
         """Give the files free."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """A store's last revision and objects: (resource, namespace, name, revision, data) of each, by revision."""
 
     revision: int

@@ -14,8 +14,9 @@ Source: apiserver pkg/registry/rest/{create,update,delete}.go, pkg/registry/*/*/
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, Errors, FieldError, Tree, User
 from kcm_cli.sandbox.apiserver.validation import rules
@@ -31,8 +32,7 @@ from kcm_cli.sandbox.apiserver.validation.metadata import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """What of the request goes into objects: who asks, and the time (RFC 3339) that is written as now."""
 
     now: str = ""
@@ -93,8 +93,7 @@ def no_warnings(new: Tree, old: Tree | None) -> list[str]:
     return []
 
 
-@dataclass(frozen=True, slots=True)
-class Strategy:
+class Strategy(msgspec.Struct, frozen=True):
     """The rules of one kind (or of one of its subresources).
 
     names: how objects are named; None for a kind that checks its metadata itself.

@@ -1,9 +1,10 @@
 """What a table consists of: columns, and a function that makes the cells of an object."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import resources
+
+import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.ages import human_duration
@@ -16,8 +17,7 @@ Cells = Callable[[Tree, datetime], list[object]]
 """The cells of one object, given what time it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """One column. ``about``: its description, or ``Type.field`` whose description in the API's schema it is."""
 
     name: str
@@ -37,13 +37,12 @@ class Column:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """The table of a kind. ``completed``: the condition that the row of a finished object carries."""
 
     columns: tuple[Column, ...]
     cells: Cells
-    completed: Callable[[Tree], list[Doc]] | None = field(default=None)
+    completed: Callable[[Tree], list[Doc]] | None = msgspec.field(default=None)
 
     def definitions(self) -> list[Doc]:
         return [column.definition() for column in self.columns]

@@ -5,7 +5,8 @@ Source: pkg/apis/core/validation/validation.go#validateContainers, #validateInit
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -26,8 +27,7 @@ _RULES_NEED_POLICY = "must specify restartPolicy when restart rules are used"
 _SIDECARS_ONLY = "may not be set for init containers without restartPolicy=Always"
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What the containers of one pod have in common."""
 
     volumes: Mapping[str, Tree]

@@ -12,10 +12,11 @@ enumerations are those of the OpenAPI data where none are given. Texts are upstr
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from typing import Any
+
+import msgspec
 
 from kcm_cli.machinery import codec, names
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
@@ -29,8 +30,7 @@ _FACTS = codec.decode(_DATA.read_bytes(), dict[str, dict[str, dict[str, Any]]])
 _NONE: Errors = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """What holds for one field of an object.
 
     zero: whether an empty value counts as absent (Go's fields that are no pointers).

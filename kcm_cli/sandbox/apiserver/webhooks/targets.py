@@ -9,8 +9,9 @@ import base64
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.quoting import quote
@@ -30,8 +31,7 @@ class TargetError(Exception):
     """There is no such server."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """A server. ``url`` is how errors name it; ``name`` is what its certificate has to be for. ``ca``: PEM, empty
     for the system's.
     """

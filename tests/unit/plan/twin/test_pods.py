@@ -1,10 +1,10 @@
 """What is learnt from a cluster's pods, and what new ones do."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import parse_time

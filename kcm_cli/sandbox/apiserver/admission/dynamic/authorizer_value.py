@@ -4,8 +4,10 @@ upstream: staging/src/k8s.io/apiserver/pkg/cel/library/authz.go
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import ClassVar
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery import cel, names
 from kcm_cli.machinery.cel.overloads import Function, overloaded
@@ -17,8 +19,7 @@ from kcm_cli.sandbox.apiserver.types import Attributes, RequestInfo, User
 _Methods = Mapping[str, Function]
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionValue:
+class DecisionValue(msgspec.Struct, frozen=True):
     """What was decided."""
 
     decision: Decision
@@ -34,8 +35,7 @@ DecisionValue.cel_methods = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CheckValue:
+class CheckValue(msgspec.Struct, frozen=True):
     """A question that still lacks its verb."""
 
     authorizer: Authorizer
@@ -48,7 +48,7 @@ class CheckValue:
         return DecisionValue(self.authorizer.authorize(self.user, replace(self.info, verb=verb)))
 
     def narrowed(self, **parts: str) -> "CheckValue":
-        return replace(self, info=replace(self.info, **parts))  # type: ignore[arg-type]  # texts only
+        return replace(self, info=replace(self.info, **parts))
 
 
 _C = CheckValue
@@ -62,8 +62,7 @@ CheckValue.cel_methods = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class GroupValue:
+class GroupValue(msgspec.Struct, frozen=True):
     """An API group that is asked about."""
 
     authorizer: Authorizer
@@ -81,8 +80,7 @@ class GroupValue:
 GroupValue.cel_methods = {"resource": overloaded("resource", ((GroupValue, str), GroupValue.resource))}
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizerValue:
+class AuthorizerValue(msgspec.Struct, frozen=True):
     """Asks for one user."""
 
     authorizer: Authorizer

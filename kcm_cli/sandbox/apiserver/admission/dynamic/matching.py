@@ -4,7 +4,8 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/{policy/matching,web
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.labels import Selector
@@ -45,8 +46,7 @@ def exempt(gvr: GVR, *, reviews: bool) -> bool:
     return reviews and gvr.plural in _REVIEWS and gvr.group in ("authentication.k8s.io", "authorization.k8s.io")
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(msgspec.Struct, frozen=True):
     """RuleWithOperations, with the names that policies may add."""
 
     operations: frozenset[str]

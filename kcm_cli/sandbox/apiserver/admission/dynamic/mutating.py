@@ -4,7 +4,8 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/mutating
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import cel, codec, patches
@@ -48,8 +49,7 @@ class MutationError(Exception):
     """A mutation could not be made."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Mutation:
+class _Mutation(msgspec.Struct, frozen=True):
     """is_apply: the expression gives an apply configuration; else a JSON patch."""
 
     expression: Condition
@@ -72,8 +72,7 @@ _Key = tuple[str, str, str, str]
 """Names that tell an invocation from others: policy, binding, namespace and name of the parameters."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Invocation:
+class _Invocation(msgspec.Struct, frozen=True):
     """A policy, to be run once."""
 
     policy: Policy[_Body]
@@ -92,8 +91,7 @@ class _Invocation:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Objection:
+class _Objection(msgspec.Struct, frozen=True):
     message: str
     reason: str
 

@@ -4,8 +4,9 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/generic
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import MatchConditions
@@ -32,8 +33,7 @@ class PolicyError(ConfigurationError):
     what = "policy"
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(msgspec.Struct, frozen=True):
     """A compiled binding."""
 
     name: str
@@ -41,8 +41,7 @@ class Binding:
     match: Match | None
 
 
-@dataclass(frozen=True, slots=True)
-class Policy(Generic[T]):
+class Policy(msgspec.Struct, Generic[T], frozen=True):
     """A compiled policy; ``body`` is what it does."""
 
     name: str

@@ -5,7 +5,6 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admi
 
 import random
 import uuid
-from dataclasses import dataclass
 
 import msgspec
 
@@ -51,8 +50,7 @@ class _Review(msgspec.Struct, rename="camel"):
     response: _Response | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(msgspec.Struct, frozen=True):
     """What a mutating webhook asks for: base64 of a JSON patch, or empty."""
 
     text: str = ""

@@ -3,7 +3,7 @@
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/{webhook,policy}/mutating/reinvocationcontext.go
 """
 
-from dataclasses import dataclass, field
+import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.types import Attributes
@@ -41,11 +41,10 @@ class Reinvocation:
         return key in self._again
 
 
-@dataclass(slots=True)
-class Rounds:
+class Rounds(msgspec.Struct):
     """The state of one write. needed: whether there has to be a second round."""
 
     second: bool = False
     needed: bool = False
-    policies: Reinvocation = field(default_factory=Reinvocation)
-    webhooks: Reinvocation = field(default_factory=Reinvocation)
+    policies: Reinvocation = msgspec.field(default_factory=Reinvocation)
+    webhooks: Reinvocation = msgspec.field(default_factory=Reinvocation)

@@ -4,7 +4,8 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import cel
@@ -39,8 +40,7 @@ _MAX_MESSAGE = 5 * 1024
 _CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413, "Invalid": 422}
 
 
-@dataclass(frozen=True, slots=True)
-class _Validation:
+class _Validation(msgspec.Struct, frozen=True):
     """One expression and what is said when it is false."""
 
     expression: Condition
@@ -49,14 +49,12 @@ class _Validation:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
+class _Body(msgspec.Struct, frozen=True):
     validations: tuple[_Validation, ...]
     annotations: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusal:
+class _Refusal(msgspec.Struct, frozen=True):
     """By whom (without a binding: by the policy itself), why, and as what."""
 
     policy: str

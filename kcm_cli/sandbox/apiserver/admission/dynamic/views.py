@@ -4,7 +4,8 @@ A Scale subresource is seen as a Scale, though what is written is its parent.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
@@ -41,8 +42,7 @@ class Versions:
             callback()
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """See the module. asked: the version of the request."""
 
     attrs: Attributes

@@ -4,7 +4,8 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webh
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import ConditionError, MatchConditions
@@ -21,8 +22,7 @@ MUTATING = GVR(REGISTRATION, "v1", "mutatingwebhookconfigurations")
 VALIDATING = GVR(REGISTRATION, "v1", "validatingwebhookconfigurations")
 
 
-@dataclass(frozen=True, slots=True)
-class Webhook:
+class Webhook(msgspec.Struct, frozen=True):
     """One webhook of a configuration. key: tells it from all others."""
 
     key: str

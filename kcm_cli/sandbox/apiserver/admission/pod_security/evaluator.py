@@ -3,8 +3,9 @@
 upstream: staging/src/k8s.io/pod-security-admission/policy/registry.go
 """
 
-from dataclasses import dataclass
 from functools import cache
+
+import msgspec
 
 from kcm_cli.sandbox.apiserver.admission.pod_security import baseline, restricted
 from kcm_cli.sandbox.apiserver.admission.pod_security.findings import Check, Finding
@@ -15,8 +16,7 @@ _NEWEST = 35
 """Since this minor version no rule has changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(msgspec.Struct, frozen=True):
     """versions: from which minor version on which check. replaces: the baseline rule that a restricted one makes
     superfluous.
     """

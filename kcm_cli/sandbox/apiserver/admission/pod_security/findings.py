@@ -1,13 +1,13 @@
 """How violations are told: what, and by whom."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.sandbox.apiserver.types import Tree
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """One violated rule: in a word, and in detail."""
 
     reason: str

@@ -5,7 +5,8 @@ upstream: staging/src/k8s.io/pod-security-admission/api/helpers.go
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.sandbox.apiserver.types import FieldError
 from kcm_cli.sandbox.apiserver.validation.errors import invalid
@@ -18,8 +19,7 @@ LATEST = 1 << 30
 _version = re.compile(r"v1\.([0-9]|[1-9][0-9]*)").fullmatch
 
 
-@dataclass(frozen=True, slots=True)
-class LevelVersion:
+class LevelVersion(msgspec.Struct, frozen=True):
     """A level as a minor version of Kubernetes defined it."""
 
     level: str = PRIVILEGED
@@ -33,8 +33,7 @@ class LevelVersion:
         return f"{self.level}:{'latest' if self.minor == LATEST else f'v1.{self.minor}'}"
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(msgspec.Struct, frozen=True):
     """What a namespace asks for. The auditing mode has no effect that anybody sees here."""
 
     enforce: LevelVersion = LevelVersion()

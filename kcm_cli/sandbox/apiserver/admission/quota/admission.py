@@ -7,7 +7,9 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
@@ -28,8 +30,7 @@ _IGNORED_GROUPS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _IGNORED = frozenset({"events", "bindings", "componentstatuses"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Charge:
+class _Charge(msgspec.Struct, frozen=True):
     """What a write adds to the use of one quota."""
 
     quota: Stored

@@ -4,7 +4,8 @@ upstream: apiextensions-apiserver pkg/apis/apiextensions/validation/{validation,
 pkg/apiserver/schema/cel/compilation.go, apiserver pkg/cel/{common/schemas.go,limits.go}
 """
 
-from dataclasses import dataclass, field, replace
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery.cel import Checked
 from kcm_cli.machinery.cel.costs import MOST, SizeOf, most_cost
@@ -27,11 +28,10 @@ _ADVICE = (
 )
 
 
-@dataclass(slots=True)
-class Costs:
+class Costs(msgspec.Struct):
     """What the rules of a schema can cost."""
 
-    known: list[tuple[str, int]] = field(default_factory=list)
+    known: list[tuple[str, int]] = msgspec.field(default_factory=list)
 
     def check(self, node: Node, checked: Checked, place: "Cost", path: str) -> list[FieldError]:
         """Count a rule; the error if it is refused."""
@@ -61,8 +61,7 @@ class Costs:
         return [*found, errors.forbidden(path, _exceeds(what, total, _TOTAL_LIMIT))]
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(msgspec.Struct, frozen=True):
     """Where a rule stands. ``limit``: how many values there may be of the schema, None where nothing limits them."""
 
     schema: Structural

@@ -4,7 +4,9 @@ upstream: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.g
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.same import same
@@ -42,11 +44,10 @@ _NO_PRESERVING = (
 _LONGEST_WARNING = 256
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(msgspec.Struct, frozen=True):
     """What applies. ``crowded``: versions with too many selectable fields already."""
 
-    strict: Strictness = field(default_factory=Strictness)
+    strict: Strictness = msgspec.field(default_factory=Strictness)
     schemas: bool = True
     known_review: bool = True
     crowded: frozenset[str] = frozenset()

@@ -4,7 +4,9 @@ upstream: apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go, apise
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery import cel
 from kcm_cli.machinery.cel.declarations import Declarations
@@ -46,8 +48,7 @@ def check_rules(
         yield from _check(rule, _Place(cost, environment, f"{path}[{index}]", loose, costs))
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     """Where a rule stands, and what it may refer to."""
 
     cost: Cost

@@ -6,7 +6,9 @@ upstream: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.g
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.sandbox.apiserver.crd.checks.costs import Costs, limit_below
@@ -39,8 +41,7 @@ _NOTABLE = frozenset(
 _NEW_LINE = re.compile(r"[\n\r]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Strictness:
+class Strictness(msgspec.Struct, frozen=True):
     """What an update is not held to where the old definition did not keep it, either."""
 
     structural: bool = True
@@ -50,8 +51,7 @@ class Strictness:
     map_keys: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     """Where in a schema we are. ``no_default``: why there may be none (None: there may); ``loose``: the part of the
     schema around that old and new objects cannot be matched in; ``costs``: those of the
     rules, None where they are not checked; ``limit``: how many values there may be here, None for any number.
@@ -65,12 +65,11 @@ class _Place:
     limit: int | None = 1
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(msgspec.Struct):
     """Errors of the schema, and those of its rules."""
 
-    schema: list[FieldError] = field(default_factory=list)
-    rules: list[FieldError] = field(default_factory=list)
+    schema: list[FieldError] = msgspec.field(default_factory=list)
+    rules: list[FieldError] = msgspec.field(default_factory=list)
 
 
 def check_validation(schema: Tree, path: str, strict: Strictness, *, status: bool) -> list[FieldError]:

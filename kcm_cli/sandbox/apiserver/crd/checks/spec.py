@@ -5,7 +5,7 @@ That is why errors name ``spec.validation`` where the document says ``spec.versi
 upstream: apiextensions-apiserver pkg/apis/apiextensions/v1/conversion.go, pkg/apis/apiextensions/types.go
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from kcm_cli.machinery import go_json
 from kcm_cli.machinery.codec import Doc
@@ -63,8 +63,7 @@ FIELD_NAMES = {key: name for name, key, _ in _PLAIN_FIELDS}
 """The name of each field of a schema in Go."""
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(msgspec.Struct, frozen=True):
     """One version with what only it has. ``own``: its document."""
 
     name: str
@@ -75,8 +74,7 @@ class Version:
     selectable: list[Tree]
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
+class Spec(msgspec.Struct, frozen=True):
     """See the module."""
 
     doc: Tree

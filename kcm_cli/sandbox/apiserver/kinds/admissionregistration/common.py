@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from kcm_cli.api.policy_expressions import environment, problem, variable_type
 from kcm_cli.machinery import cel

@@ -4,7 +4,7 @@ Source: pkg/apis/admissionregistration/v1/defaults.go, pkg/apis/admissionregistr
 pkg/registry/admissionregistration/mutatingadmissionpolicy/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from kcm_cli.api.policy_expressions import OBJECT, PATCH, environment
 from kcm_cli.machinery.cel.types import list_of

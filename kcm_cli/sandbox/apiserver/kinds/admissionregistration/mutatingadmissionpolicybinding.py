@@ -4,7 +4,7 @@ Source: pkg/apis/admissionregistration/v1/defaults.go, pkg/apis/admissionregistr
 pkg/registry/admissionregistration/mutatingadmissionpolicybinding/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import common
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_policies import validate_binding, validate_mutated

@@ -5,7 +5,8 @@ pkg/registry/admissionregistration/validatingadmissionpolicy/strategy.go, pkg/pr
 """
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kcm_cli.api.policy_expressions import environment
 from kcm_cli.machinery.cel import Environment

@@ -5,7 +5,7 @@ pkg/registry/admissionregistration/validatingadmissionpolicybinding/strategy.go,
 pkg/printers/internalversion/printers.go.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import common
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_policies import validate_binding

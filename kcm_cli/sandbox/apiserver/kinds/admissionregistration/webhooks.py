@@ -4,9 +4,10 @@ Source: pkg/apis/admissionregistration/validation/validation.go, apiserver pkg/u
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from urllib.parse import urlsplit
+
+import msgspec
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import admission_rules
@@ -43,8 +44,7 @@ _FORM = "; desired format: https://host[/path]"
 _SELECTORS = ("namespaceSelector", "objectSelector")
 
 
-@dataclass(frozen=True, slots=True)
-class _Leniency:
+class _Leniency(msgspec.Struct, frozen=True):
     """What an older object has already and may keep."""
 
     conditions: bool = False

@@ -3,8 +3,9 @@
 Source: pkg/printers/internalversion/printers.go#printPod.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.tables.column import age, created
@@ -14,8 +15,7 @@ _NONE = "<none>"
 _FINISHED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 
 
-@dataclass(slots=True)
-class _Tally:
+class _Tally(msgspec.Struct):
     """What the containers tell: a word, how many are ready, how often and when they restarted."""
 
     reason: str
