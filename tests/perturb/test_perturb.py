@@ -245,6 +245,46 @@ def test_words_that_agree_in_the_references_have_to_agree() -> None:
     ]
 
 
+def test_words_of_which_there_are_several_tie_nothing() -> None:
+    """Two generated names stand in the order of their creation here, and sorted there: by chance that is the same."""
+    first = {
+        "a data.made": ["web-7mhkd", "web-x2c4f"],
+        "b data.there": ["web-7mhkd", "web-x2c4f"],
+        "c data.k": ["hunter22"],
+        "d data.k": ["hunter22"],
+        "* a data.made": ["web-7mhkd", "web-x2c4f"],
+    }
+    second = {
+        "a data.made": ["web-5cc9z", "web-r8dtx"],
+        "b data.there": ["web-5cc9z", "web-r8dtx"],
+        "c data.k": ["zebra333"],
+        "d data.k": ["zebra333"],
+        "* a data.made": ["web-5cc9z", "web-r8dtx"],
+    }
+    assert ties_of(first, second) == [[("c data.k", 0), ("d data.k", 0)]]
+
+
+def test_where_several_words_stand_in_an_order_is_known(sandbox: Sandbox) -> None:
+    base = sandbox.snapshot()
+    variables = [{"name": "FIRST", "value": "hunter22"}, {"name": "SECOND", "value": "zebra333"}]
+    containers = [{"name": "c", "image": "i", "env": variables, "args": ["--one-more", "--two-more"]}]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": containers}}
+    names = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "web-7mhkd, web-x2c4f"}}
+    sandbox.apply(pod, names)
+    client = core(sandbox.kubeconfig)
+    for _ in range(2):
+        client.create_namespaced_config_map("default", {"metadata": {"generateName": "one-of-"}})
+    words = sandbox.run(lambda: words_of(sandbox.running.store, base, "default"))
+    assert words["configmaps a data.k"] == words["* configmaps a data.k"] == ["web-7mhkd", "web-x2c4f"]
+    assert words["pods a spec.containers.0.env.1.value"] == ["zebra333"]
+    assert words["* pods a spec.containers.0.args.*"] == ["--one-more", "--two-more"]
+    assert len(words["* configmaps one-of-* metadata.name"]) == 2
+    assert [place for place in words if place.startswith("* pods a spec.containers")] == [
+        "* pods a spec.containers.0.args.*"
+    ]
+    sandbox.reset(base)
+
+
 def test_words_are_those_of_texts_and_of_secrets(sandbox: Sandbox) -> None:
     base = sandbox.snapshot()
     sandbox.apply(
