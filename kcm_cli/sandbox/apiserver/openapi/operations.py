@@ -14,12 +14,8 @@ from kcm_cli.sandbox.apiserver.registry.catalog import Served, Subresource
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 STATUS = META + "Status"
-PATCH_TYPES = (
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-    "application/apply-patch+yaml",
-)
+CUSTOM_PATCH_TYPES = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
+PATCH_TYPES = (*CUSTOM_PATCH_TYPES[:2], "application/strategic-merge-patch+json", *CUSTOM_PATCH_TYPES[2:])
 CUSTOM_TYPES = ("application/json", "application/yaml")
 MEDIA_TYPES = (*CUSTOM_TYPES, "application/vnd.kubernetes.protobuf")
 _WATCH_TYPES = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
@@ -205,7 +201,7 @@ def _of_custom(operation: Operation) -> Operation:
         case "get":
             return replace(changed, query=("resourceVersion",))
         case "patch":
-            return replace(changed, codes=(200,))
+            return replace(changed, codes=(200,), body_types=CUSTOM_PATCH_TYPES)
         case "deletecollection":
             return replace(changed, query=_LIST, body="")
     return replace(changed, body_types=CUSTOM_TYPES)
@@ -263,7 +259,7 @@ def _single(served: Served, names: Names, kind: Kind, path: str, definition: str
             body=definition, answer=definition, codes=(200, 201),
         )  # fmt: skip
     if "patch" in verbs:
-        yield _patch(path, names.id("patch"), names, kind, definition, custom=served.info.custom)
+        yield _patch(path, names.id("patch"), names, kind, definition)
     if "delete" in verbs:
         answered = definition if kinds.strategy_of(served.info).returns_object_on_delete else STATUS
         yield Operation(
@@ -272,11 +268,10 @@ def _single(served: Served, names: Names, kind: Kind, path: str, definition: str
         )  # fmt: skip
 
 
-def _patch(path: str, id_: str, names: Names, kind: Kind, definition: str, *, custom: bool) -> Operation:
-    types = tuple(t for t in PATCH_TYPES if not custom or "strategic" not in t)
+def _patch(path: str, id_: str, names: Names, kind: Kind, definition: str) -> Operation:
     return Operation(
         path, "patch", id_, "patch", f"change part of {names.kind}", kind, names.tag, (*_WRITE, "force"),
-        body=META + "Patch", body_types=types, answer=definition, codes=(200, 201),
+        body=META + "Patch", body_types=PATCH_TYPES, answer=definition, codes=(200, 201),
     )  # fmt: skip
 
 
@@ -337,7 +332,7 @@ def _sub_operation(verb: str, sub: Subresource, names: Names, kind: Kind, path: 
                 body=body, answer=body, codes=(200, 201),
             )  # fmt: skip
         case "patch":
-            return _patch(path, names.id("patch", suffix), names, kind, body, custom=False)
+            return _patch(path, names.id("patch", suffix), names, kind, body)
         case "create":
             return Operation(
                 path, "post", names.id("create", suffix), "post", f"create {said}", kind, names.tag, _WRITE,

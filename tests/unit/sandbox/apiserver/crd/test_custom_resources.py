@@ -605,6 +605,21 @@ def test_only_the_subresources_that_a_definition_names_are_there(served: Any) ->
     served(test)
 
 
+def test_openapi_offers_no_strategic_merge_of_custom_objects_or_parts_of_them(served: Any) -> None:
+    """kubectl apply believes whichever path of the kind it finds first."""
+
+    async def test(api: Api) -> None:
+        scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
+        await define(api, definition(version(subresources={"status": {}, "scale": scale})))
+        paths = (await api.json("GET", "/openapi/v3/apis/x.test/v1"))["paths"]
+        patches = {path.rpartition("/")[2]: item["patch"] for path, item in paths.items() if "patch" in item}
+        assert patches.keys() == {"{name}", "status", "scale"}
+        for patch in patches.values():
+            assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
+
+    served(test)
+
+
 def test_what_a_definition_without_versions_or_with_defaults_and_unknown_fields_is_told(served: Any) -> None:
     async def test(api: Api) -> None:
         body = definition(preserveUnknownFields=True)
