@@ -1,0 +1,41 @@
+"""When all objects are looked at."""
+
+import asyncio
+import gc
+
+import pytest
+
+from kcm_cli.component import garbage, virtual
+from kcm_cli.component.clock import LoopClock
+
+
+@pytest.mark.parametrize(
+    ("grown", "cpu_s", "times"),
+    [
+        pytest.param(39, 0.0, 0, id="at rest, nothing to do"),
+        pytest.param(40, 1.2, 3, id="at rest, due"),
+        pytest.param(399, 1.3, 0, id="busy, due"),
+        pytest.param(400, 5.0, 3, id="busy, overdue"),
+    ],
+)
+def test_when_all_objects_are_looked_at(monkeypatch: pytest.MonkeyPatch, grown: int, cpu_s: float, times: int) -> None:
+    collected: list[float] = []
+    before = gc.get_threshold()
+
+    async def main() -> None:
+        clock = LoopClock()
+        start = clock.monotonic()
+        monkeypatch.setattr(garbage.gc, "get_count", lambda: (0, 0, grown))
+        monkeypatch.setattr(garbage.gc, "collect", lambda: collected.append(clock.monotonic() - start))
+        monkeypatch.setattr(
+            garbage.time, "process_time", lambda: (clock.monotonic() - start) / garbage.PERIOD_S * cpu_s
+        )
+        task = asyncio.create_task(garbage.collect_at_rest(clock))
+        await clock.sleep(3.5 * garbage.PERIOD_S)
+        assert gc.get_threshold()[2] > 1000  # never by itself
+        task.cancel()
+        await asyncio.wait([task])
+
+    virtual.run(main())
+    assert len(collected) == times
+    assert gc.get_threshold() == before
