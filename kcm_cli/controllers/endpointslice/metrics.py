@@ -75,9 +75,7 @@ class SliceMetrics:
         totals = self._total(planned.efficiency)
         self._move(by_type.get(address_type, (0, 0, 0)), totals)
         by_type[address_type] = totals
-        if self._distribution_of.get(key, "") != planned.distribution:
-            self._distribution_of[key] = planned.distribution
-            self._show_distributions()
+        self._distribute(key, planned.distribution)
 
     def written(self, planned: SlicePlan) -> None:
         """All that was decided has been written."""
@@ -89,8 +87,7 @@ class SliceMetrics:
         """The Service is gone."""
         for totals in self._totals.pop(key, {}).values():
             self._move(totals, (0, 0, 0))
-        if self._distribution_of.pop(key, ""):
-            self._show_distributions()
+        self._distribute(key, "")
 
     def _total(self, efficiency: Mapping[Ports, Efficiency]) -> tuple[int, int, int]:
         """Endpoints, slices, and the slices that would do; an empty Service needs one, too."""
@@ -104,11 +101,13 @@ class SliceMetrics:
             self._sums[index] += after[index] - before[index]
             gauge.set(float(self._sums[index]))
 
-    def _show_distributions(self) -> None:
-        counts = dict.fromkeys((value for value in self._distribution_of.values() if value), 0)
-        for value in self._distribution_of.values():
-            if value:
-                counts[value] += 1
-        self._distributions.clear()
-        for value, count in counts.items():
-            self._distributions.labels(value).set(float(count))
+    def _distribute(self, key: str, distribution: str) -> None:
+        """Count a Service under its traffic distribution, if it has one. One that nobody has any more stays, as 0."""
+        before = self._distribution_of.pop(key, "")
+        if distribution:
+            self._distribution_of[key] = distribution
+        if distribution != before:
+            for value, by in ((before, -1), (distribution, 1)):
+                if value:
+                    gauge = self._distributions.labels(value)
+                    gauge.set(gauge.value + by)

@@ -8,6 +8,7 @@ import pytest
 from kcm_cli.api.core import SERVICES
 from kcm_cli.api.discovery import ENDPOINT_SLICES
 from kcm_cli.api.endpoints import ENDPOINTS
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
@@ -191,5 +192,34 @@ def test_lost_requests_and_answers(play, seed):
             assert sorted(sum(placed, [])) == names(0, 2, 3, 4, 5, 6, 7, 8)
             assert max(map(len, placed)) <= 3
             assert await story.ready() == names(0, 2, 3, 4, 5, 6, 7, 8)
+
+    play(life)
+
+
+def test_services_are_counted_by_their_traffic_distribution(play):
+    async def life(world: World) -> None:
+        story, registry = Story(world), Registry()
+
+        def counted() -> set[str]:
+            lines = registry.expose().decode().splitlines()
+            return {line.partition("{")[2] for line in lines if "count_by_traffic_distribution{" in line}
+
+        def series(**counts: int) -> set[str]:
+            return {f'traffic_distribution="{name}"}} {count}' for name, count in counts.items()}
+
+        async with story.running(metrics=registry):
+            for name, distribution in (("a", "PreferSameZone"), ("b", "PreferSameZone"), ("c", "PreferSameNode")):
+                await story.service(name, trafficDistribution=distribution)
+            await story.service("d")
+            await world.wait(2)
+            assert counted() == series(PreferSameZone=2, PreferSameNode=1)
+            await world.patch(SERVICES, "c", {"spec": {"trafficDistribution": "PreferSameZone"}})
+            await world.patch(SERVICES, "b", {"spec": {"trafficDistribution": None}})
+            await world.wait(2)
+            assert counted() == series(PreferSameZone=2, PreferSameNode=0)
+            await world.delete(SERVICES, "a")
+            await world.delete(SERVICES, "c")
+            await world.wait(2)
+            assert counted() == series(PreferSameZone=0, PreferSameNode=0)
 
     play(life)
