@@ -138,6 +138,8 @@ class Connection(asyncio.Protocol):
         self._keep = True
         self._paused = False
         self._headers = self._without_body = 0
+        self._until = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def transport(self) -> asyncio.Transport:
@@ -149,13 +151,16 @@ class Connection(asyncio.Protocol):
         """Whether the next request may go here."""
         return self._keep and self._incoming is None and self._transport is not None
 
-    async def ask(self, data: bytes, *, bodiless: bool = False) -> Response:
-        """Send a request as it goes over the wire; its answer. Raises ConnectionError (Lost, HeadTooLarge) or
-        HttpParserError.
+    async def ask(self, data: bytes, *, bodiless: bool = False, until: float | None = None) -> Response:
+        """Send a request as it goes over the wire; its answer. Raises ConnectionError (Lost, HeadTooLarge),
+        HttpParserError or TimeoutError.
 
-        bodiless: the answer has no body, whatever its headers say (CONNECT).
+        bodiless: the answer has no body, whatever its headers say (CONNECT). until: when, by the loop's time, the
+        whole answer has to be there.
         """
         incoming = self._send(data, whole=True, bodiless=bodiless)
+        if until is not None:
+            self._expire(until)
         await incoming.head
         return Response(incoming.status, incoming.headers, b"".join(incoming.chunks))
 
@@ -168,6 +173,7 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         """Give up the connection, and what is under way on it."""
         self._keep = False
+        self._forget_timer()
         if self._transport is not None:
             self._transport.abort()
 
@@ -190,6 +196,29 @@ class Connection(asyncio.Protocol):
             self.close()
             raise Lost(answered=False) from error
         return incoming
+
+    def _expire(self, until: float) -> None:
+        """Give up what is under way at a time. One timer serves many requests: it is set again when it is due."""
+        self._until = until
+        if self._timer is not None:
+            if self._timer.when() <= until:
+                return
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(until, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        if self._incoming is None:
+            return
+        if self._until <= asyncio.get_running_loop().time():
+            self._give_up(TimeoutError())
+        else:
+            self._expire(self._until)
+
+    def _forget_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _finish(self, failure: Exception | None = None) -> None:
         incoming, self._incoming = self._incoming, None
@@ -226,6 +255,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport, self._keep = None, False
+        self._forget_timer()
         incoming = self._incoming
         if incoming is not None and exc is None and incoming.until_close:
             self._finish()

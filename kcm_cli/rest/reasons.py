@@ -6,7 +6,7 @@ import ssl
 import httptools
 
 from kcm_cli.rest.connection import Lost
-from kcm_cli.rest.dialing import CONNECT_TIMEOUT_S, ProxyRefused
+from kcm_cli.rest.dialing import ProxyRefused
 from kcm_cli.rest.errors import one_line
 from kcm_cli.rest.transport import ConnectionLost, TimedOut, TransportError, Unreachable, Untrusted
 
@@ -16,15 +16,15 @@ DIALING = (*ASKING, ProxyRefused)
 """What the making of a connection may end with."""
 
 
-def unreachable(what: str, error: Exception) -> Unreachable:
-    """No connection could be made. ``what``: the request."""
+def unreachable(what: str, error: Exception, limit_s: float) -> Unreachable:
+    """No connection could be made. what: the request. limit_s: how long it may have taken."""
     match error:
         case ssl.SSLCertVerificationError():
             return Untrusted(f"{what}: the server's certificate is not trusted: {error.verify_message}")
         case ssl.SSLError():
             return Untrusted(f"{what}: TLS handshake failed: {_reason(error)}")
         case TimeoutError():
-            return Unreachable(f"{what}: no connection within {CONNECT_TIMEOUT_S:.0f}s")
+            return Unreachable(f"{what}: no connection within {limit_s:.3g}s")
         case ProxyRefused():
             return Unreachable(f"{what}: the proxy refused: {error}")
         case _:

@@ -61,8 +61,7 @@ class Session:
         if not self._slots.take():
             await self._turn(request)
         try:
-            async with asyncio.timeout(request.timeout_s or REQUEST_TIMEOUT_S):
-                return await self._exchange(request)
+            return await self._exchange(request, _end(request))
         except ASKING as error:
             raise broken(self._what(request), error) from error
         finally:
@@ -87,16 +86,16 @@ class Session:
         self._requests.close()
         self._watches.close()
 
-    async def _exchange(self, request: Request) -> Response:
+    async def _exchange(self, request: Request, until: float) -> Response:
         data, sent = self._encoder.encode(request), False
         while True:
-            connection = await self._connection(self._requests, request)
+            connection = await self._connection(self._requests, request, until)
             try:
                 if request.permitted is not None and not request.permitted():
                     failure = ConnectionLost if sent else Unreachable
                     raise failure(f"{self._what(request)}: not sent, it is not permitted any more")
                 sent = True
-                return await connection.ask(data)
+                return await connection.ask(data, until=until)
             except Lost as error:
                 if not _again(connection, request, error):
                     raise
@@ -106,7 +105,7 @@ class Session:
     async def _opened(self, request: Request) -> tuple[Connection, Incoming]:
         data = self._encoder.encode(request)
         while True:
-            connection = await self._connection(self._watches, request)
+            connection = await self._connection(self._watches, request, _end(request))
             try:
                 return connection, await connection.open(data)
             except BaseException as error:
@@ -114,16 +113,17 @@ class Session:
                 if not isinstance(error, Lost) or not _again(connection, request, error):
                     raise
 
-    async def _connection(self, pool: Pool, request: Request) -> Connection:
+    async def _connection(self, pool: Pool, request: Request, until: float) -> Connection:
         context = self._ssl.current() if self._ssl is not None else None
         kept = pool.take(context)
         if kept is not None:
             return kept
+        limit_s = max(0.0, min(CONNECT_TIMEOUT_S, until - asyncio.get_running_loop().time()))
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            async with asyncio.timeout(limit_s):
                 return pool.adopt(await self._dialer.dial(context), context)
         except DIALING as error:
-            raise unreachable(self._what(request), error) from error
+            raise unreachable(self._what(request), error, limit_s) from error
 
     async def _turn(self, request: Request) -> None:
         """Wait for a slot. Raises Unreachable when the request's time is over before it is sent."""
@@ -135,6 +135,11 @@ class Session:
 
     def _what(self, request: Request) -> str:
         return f"{request.method} {self.access.server}{request.path}"
+
+
+def _end(request: Request) -> float:
+    """When a request that begins now has to be answered, by the loop's time."""
+    return asyncio.get_running_loop().time() + (request.timeout_s or REQUEST_TIMEOUT_S)
 
 
 async def _chunks(incoming: Incoming, what: str) -> AsyncIterator[bytes]:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.rest import dialing, reasons, session
+from kcm_cli.rest import dialing, session
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.tls import TLSFiles
@@ -98,7 +98,7 @@ async def serving_proxy(proxy):
 @pytest.fixture
 def wait_at_most(monkeypatch):
     def wait(seconds):
-        for module in (dialing, reasons, session):
+        for module in (dialing, session):
             monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", seconds)
 
     return wait

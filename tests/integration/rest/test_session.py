@@ -262,10 +262,26 @@ BROKEN = {
 def test_no_answer_is_a_transport_error(run, serving, authority, answer, kind, text):
     async def main():
         async with connected(serving, authority) as (server, made):
+            assert (await made.send(GET)).status == 200  # its connection is kept
             server.answer = answer
             with pytest.raises(kind, match=text) as raised:
                 await made.send(Request("POST", "/api", body=b"{}", timeout_s=0.1))
             assert str(raised.value).startswith(f"POST {server.url}/api: ")
+
+    run(main())
+
+
+def test_a_connection_takes_no_longer_than_the_request_may(run, authority):
+    """The server's backlog takes the connection, and nobody speaks TLS there."""
+
+    async def main():
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            url = f"https://127.0.0.1:{listening.getsockname()[1]}"
+            access = Access(url, tls=TLSFiles(ca_file=authority.path))
+            made = Session(access, LoopClock())
+            with pytest.raises(Unreachable, match=r"no connection within 0\.1s"):
+                await made.send(Request("GET", "/api", timeout_s=0.1))
+            await made.close()
 
     run(main())
 

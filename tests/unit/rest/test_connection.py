@@ -1,4 +1,4 @@
-"""A connection whose transport has ended and has not said so yet."""
+"""A connection whose transport has ended and has not said so yet; the time of its requests."""
 
 import asyncio
 
@@ -24,6 +24,44 @@ def test_a_request_on_it_is_lost() -> None:
         with pytest.raises(Lost) as raised:
             await connection.ask(b"GET / HTTP/1.1\r\n\r\n")
         assert not raised.value.answered
+        assert not connection.free
+
+    asyncio.run(main())
+
+
+class Quick(asyncio.Transport):
+    """Answers at once, while it ``answers``."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.answers = True
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if self.answers:
+            self.connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    def abort(self) -> None:
+        self.connection.connection_lost(None)
+
+
+def test_each_request_has_its_own_time_and_one_timer_serves_them() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        connection = Connection()
+        transport = Quick(connection)
+        connection.connection_made(transport)
+        for within_s in (100.0, 0.01, 100.0):
+            assert (await connection.ask(b"", until=loop.time() + within_s)).status == 200
+        transport.answers = False
+        asked = asyncio.ensure_future(connection.ask(b"", until=loop.time() + 100.0))
+        await asyncio.sleep(0.05)  # the timer of the second is due
+        assert not asked.done()
+        transport.answers = True
+        transport.write(b"")
+        assert (await asked).status == 200
+        transport.answers = False
+        with pytest.raises(TimeoutError):
+            await connection.ask(b"", until=loop.time() + 0.01)
         assert not connection.free
 
     asyncio.run(main())
