@@ -103,6 +103,7 @@ class Creator:
         if not meta.get("name"):
             raise invalid(hub, "", [required("metadata.name", "name or generateName is required")])
         call.warnings += rules.warnings(doc)
+        attrs.name = meta["name"]  # the one that was generated is known by now
         await core.admission.validate(attrs)
         if meta.get("resourceVersion") and not options.dry_run:
             raise plain("resourceVersion should not be set on objects to be created")

@@ -17,7 +17,13 @@ from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.deleting import Deleter
-from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, Preconditions, check_delete_options, write_options
+from kcm_cli.sandbox.apiserver.registry.options import (
+    DeleteOptions,
+    Preconditions,
+    WriteOptions,
+    check_delete_options,
+    write_options,
+)
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, ResourceInfo, Tree
@@ -53,7 +59,7 @@ class PodWrites:
         _check_target(target)
         if not name:
             raise bad_request("Name parameter required.")
-        await self._admit(call, "binding", name, binding, options.dry_run)
+        await self._admit(call, "binding", name, binding, options)
         while True:
             current = self._core.store.get(PODS, call.namespace, name)
             if current is None:
@@ -110,7 +116,7 @@ class PodWrites:
         wanted = msgspec.convert(eviction.get("deleteOptions") or {}, DeleteOptions)
         if options.dry_run and not wanted.dry_run:
             wanted.dry_run = ["All"]
-        await self._admit(call, "eviction", call.name, eviction, options.dry_run)
+        await self._admit(call, "eviction", call.name, eviction, options)
         pod = self._core.store.get(PODS, call.namespace, call.name)
         if pod is None:
             raise api_errors.not_found(self._pods(), call.name)
@@ -208,10 +214,11 @@ class PodWrites:
         objects.match_namespace(meta, call.namespace)
         return doc
 
-    async def _admit(self, call: Call, subresource: str, name: str, doc: Tree, dry_run: bool) -> None:
+    async def _admit(self, call: Call, subresource: str, name: str, doc: Tree, options: WriteOptions) -> None:
         attrs = Attributes(
-            "CREATE", self._pods(), subresource, call.namespace, name, call.user, doc, None, dry_run, {}, call.warnings
-        )
+            "CREATE", self._pods(), subresource, call.namespace, name, call.user, doc, None,
+            options.dry_run, options.document("CreateOptions"), call.warnings,
+        )  # fmt: skip
         await self._core.admission.mutate(attrs)
         await self._core.admission.validate(attrs)
 

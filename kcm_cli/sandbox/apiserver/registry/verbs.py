@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.errors import method_not_allowed
-from kcm_cli.sandbox.apiserver.registry import kubelet, objects
+from kcm_cli.sandbox.apiserver.registry import connecting, kubelet, objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.components import Components
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -19,7 +19,7 @@ from kcm_cli.sandbox.apiserver.registry.updating import Updater
 from kcm_cli.sandbox.apiserver.registry.watching import Watching
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.security.assembly import Security
-from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 from kcm_cli.sandbox.streams.inside import Inside
 
 _PARTS = ("status", "finalize", "approval", "ephemeralcontainers", "resize")
@@ -66,6 +66,8 @@ class Verbs:
         """Raises ApiError."""
         if call.subresource:
             if call.subresource in KUBELET:
+                if call.subresource != "log":
+                    await connecting.admit(self._core, call)
                 return kubelet.answer(self._core, self.inside, call)
             handler = self._parts[call.subresource].get(call.info.verb)
         else:
@@ -97,5 +99,13 @@ class Verbs:
             call.resource, call.request.body, call.content_type, options.validation, target=_TOKEN_REQUEST
         )
         call.warnings += warnings
+        meta: Tree = doc.setdefault("metadata", {})
+        objects.match_namespace(meta, call.namespace)
+        attrs = Attributes(
+            "CREATE", call.resource, call.subresource, call.namespace, call.name, call.user, doc, None,
+            options.dry_run, options.document("CreateOptions"), call.warnings,
+        )  # fmt: skip
+        await self._core.admission.mutate(attrs)
+        await self._core.admission.validate(attrs)
         made = self._security.token_requests.create(call.namespace, call.name, doc)
         return call.media.document(201, made)

@@ -119,6 +119,62 @@ def test_a_refusal_is_the_webhooks_own_status(
     assert answer.doc["status"] == "Failure"
 
 
+def test_a_generated_name_is_known_when_the_object_is_validated(api: Api, backend: Backend) -> None:
+    backend.configure("mutating", {})
+    backend.configure("validating", {}, name="v")
+    namespace = api.namespace(account=False)
+    made = api.post(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"generateName": "m-"}})
+    assert [review["request"].get("name") for review in backend.asked] == [None, made.doc["metadata"]["name"]]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param(
+            "pods/p/exec?command=ls&command=-l&stdout=true&tty=false&container=c",
+            {"kind": "PodExecOptions", "command": ["ls", "-l"], "stdout": True, "container": "c"},
+            id="exec",
+        ),
+        pytest.param("pods/p/attach?stdin=1", {"kind": "PodAttachOptions", "stdin": True}, id="attach"),
+        pytest.param(
+            "pods/p/portforward?ports=80&ports=81",
+            {"kind": "PodPortForwardOptions", "ports": [80, 81]},
+            id="port forwarding",
+        ),
+        pytest.param("services/p/proxy/x/y", {"kind": "ServiceProxyOptions", "path": "/x/y"}, id="proxy"),
+        pytest.param("pods/p/proxy", {"kind": "PodProxyOptions"}, id="proxy without path"),
+    ],
+)
+def test_connections_can_be_refused(api: Api, backend: Backend, path: str, expected: Tree) -> None:
+    rule = {**RULE, "operations": ["CONNECT"], "resources": ["*/*"]}
+    backend.configure("validating", {"rules": [rule]})
+    backend.reply = lambda request: {"allowed": False, "status": {"code": 403, "message": "nobody connects"}}
+    answer = api.post(f"/api/v1/namespaces/{api.namespace(account=False)}/{path}", {})
+    assert (answer.status, answer.message) == (
+        403,
+        'admission webhook "w0.example.com" denied the request: nobody connects',
+    )
+    request = backend.asked[-1]["request"]
+    assert request["object"] == {"apiVersion": "v1", **expected}
+    assert (request["operation"], request["name"], request["options"]) == ("CONNECT", "p", None)
+    assert request["kind"] == {"group": "", "version": "v1", "kind": expected["kind"]}
+
+
+def test_tokens_and_bindings_are_reviewed_with_their_options(api: Api, backend: Backend) -> None:
+    rule = {**RULE, "operations": ["CREATE"], "resources": ["pods/binding", "serviceaccounts/token"]}
+    backend.configure("validating", {"rules": [rule]})
+    base = f"/api/v1/namespaces/{api.namespace()}"
+    token = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": ["a"]}}
+    assert api.post(f"{base}/serviceaccounts/default/token", token).status == 201
+    binding = {"metadata": {"name": "p"}, "target": {"name": "n"}}
+    assert api.post(f"{base}/pods/p/binding?dryRun=All", binding).status == 404
+    first, second = (review["request"] for review in backend.asked)
+    assert first["kind"] == {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"}
+    assert (first["name"], first["object"]["spec"]["audiences"]) == ("default", ["a"])
+    assert first["options"] == {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"}
+    assert second["options"] == {**first["options"], "dryRun": ["All"]}
+
+
 def test_warnings_are_passed_on(api: Api, backend: Backend) -> None:
     backend.configure("validating", {})
     backend.reply = lambda request: {"allowed": True, "warnings": ["take care"]}
