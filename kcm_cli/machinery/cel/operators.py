@@ -202,7 +202,7 @@ def contained(item: Value, where: Value) -> Value:
         return any(equal(item, each) for each in where)
     if isinstance(where, Mapping):
         return find(where, item)[0]
-    raise no_overload("@in", item, where)
+    raise CelError("no such overload")
 
 
 def find(where: Mapping[Value, Value], key: Value) -> tuple[bool, Value]:

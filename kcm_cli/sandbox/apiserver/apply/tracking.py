@@ -124,9 +124,11 @@ class Tracker:
         *,
         keep: ManagerId | None = None,
     ) -> None:
-        """Take from all managers (but ``keep``) what was changed or removed. Narrows ``changes``."""
+        """Take from all managers (but ``keep``) what was changed or removed, and forget those of versions that are not
+        served. Narrows ``changes``.
+        """
         place.writable.narrow(changes)
-        if not changes:
+        if not changes and all(owned.version == place.version for owned in managers.values()):
             return
         by_version: dict[str, Changes | None] = {place.version: changes}
         for manager_id, owned in list(managers.items()):

@@ -45,6 +45,6 @@ def _values(call: Call, name: str) -> list[str]:
 
 
 def _port(text: str) -> int:
-    if not (text.isascii() and text.removeprefix("-").isdigit() and int(text) <= _MOST_PORT):
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    if not (text.isascii() and text.isdigit() and int(text) <= _MOST_PORT):
+        raise bad_request(f'cannot convert to []int32: strconv.ParseUint: parsing "{text}": invalid syntax')
     return int(text)

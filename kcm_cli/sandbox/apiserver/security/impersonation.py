@@ -183,21 +183,26 @@ class Impersonator:
 
 
 def _wanted(headers: Mapping[str, str]) -> User | None:
-    name = headers.get("impersonate-user", "")
-    uid = headers.get("impersonate-uid", "")
+    name = _decoded(headers.get("impersonate-user", ""))
+    uid = _decoded(headers.get("impersonate-uid", ""))
     grouped = "impersonate-group" in headers
-    groups = tuple(headers["impersonate-group"].split("\n")) if grouped else ()
+    groups = tuple(_decoded(headers["impersonate-group"]).split("\n")) if grouped else ()
     extra: dict[str, tuple[str, ...]] = {}
     for header in sorted(headers):
         if header.startswith(_EXTRA_HEADER):
             key = unquote(header[len(_EXTRA_HEADER) :])
-            extra[key] = extra.get(key, ()) + tuple(headers[header].split("\n"))
+            extra[key] = extra.get(key, ()) + tuple(_decoded(headers[header]).split("\n"))
     if name:
         return User(name, uid, groups, extra)
     if uid or groups or extra:
         shown = _go_user(uid, groups, extra)
         raise bad_request(f"requested {shown} without impersonating a user name")
     return None
+
+
+def _decoded(text: str) -> str:
+    """A header's bytes, which HTTP shows as Latin-1, as UTF-8."""
+    return text if text.isascii() else text.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
 def _go_user(uid: str, groups: Sequence[str], extra: Mapping[str, Sequence[str]]) -> str:

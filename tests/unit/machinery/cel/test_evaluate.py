@@ -136,6 +136,7 @@ FAILS = {
     "'a' < 1": "no such overload",
     "null + 1": "no such overload: _+_(null_type, int)",
     "{} < 1": "no such overload: _<_(map, int)",
+    "'a' in dyn(null)": "no such overload",
     "object.spec.replicas.x": "no such overload",
     "size(1)": "no such overload",
     "int('x')": "type conversion error from 'string' to 'int'",

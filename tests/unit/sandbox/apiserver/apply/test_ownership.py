@@ -126,6 +126,12 @@ def test_an_update_that_changes_nothing_changes_no_owner(patching):
     assert live.put("other", {"data": {"a": "1"}}, now=LATER).owners == before
 
 
+def test_managers_of_a_version_that_is_not_served_are_forgotten_by_any_update(patching):
+    live = Live(patching).put("tool", {"data": {"a": "1"}})
+    live.doc["metadata"]["managedFields"][0]["apiVersion"] = "v9"
+    assert live.put("other", {"data": {"a": "1"}}).owners == {}
+
+
 def test_an_entry_without_fields_goes(patching):
     live = Live(patching).put("tool", {"data": {"a": "1"}}).put("other", {"immutable": False})
     assert live.owners == {("other", "Update", ""): {"f:immutable": {}}}

@@ -229,6 +229,9 @@ def test_masters_may_be_anybody(api: Api) -> None:
         "groups": ["dev", "ops", "system:authenticated"],
         "extra": {"scopes": ["a", "b"]},
     }
+    named = whoami(api, master, user="jürgen".encode().decode("latin-1"), group="日本".encode().decode("latin-1"))
+    assert named.doc["status"]["userInfo"]["username"] == "jürgen"
+    assert named.doc["status"]["userInfo"]["groups"][0] == "日本"
     robot = whoami(api, master, user="system:serviceaccount:ns:robot").doc["status"]["userInfo"]
     assert robot["groups"] == ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"]
 
