@@ -104,10 +104,14 @@ class Executor:
         try:
             result = await self._write(action)
         except RequestError as error:
-            self._unexpect(action, expect)
+            doomed = namespace_terminating(error)
+            if (
+                not doomed
+            ):  # as upstream: who goes on expecting the creation does not try it again with each pod that goes
+                self._unexpect(action, expect)
             if isinstance(action, Delete) and isinstance(error, NotFound):
                 return Done(action)  # deleted already, as wanted
-            if not isinstance(action, Emit) and action.failed is not None and not namespace_terminating(error):
+            if not isinstance(action, Emit) and action.failed is not None and not doomed:
                 self._emit(action.failed, str(error), None)
             return Failed(action, error)
         if isinstance(action, Emit):

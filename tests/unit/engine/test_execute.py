@@ -1,4 +1,4 @@
-"""Events about pods that could not be created or deleted."""
+"""Events about pods that could not be created or deleted, and what is expected after that."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from kcm_cli.api.core import Pod
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.meta import ObjectMeta
-from kcm_cli.planning.actions import EventRef, Notice, Stage
+from kcm_cli.planning.actions import EventRef, Expect, Mode, Notice, Stage
 from kcm_cli.planning.pod_control import create_pod, delete_pod
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
@@ -29,25 +29,30 @@ class Recorded:
         self.reasons.append(notice.reason)
 
 
-def emitted(method: str, code: int, reason: str, details: dict[str, object] | None = None) -> list[str]:
-    """The reasons of the Events after one request that is answered so."""
+def outcome(
+    method: str, code: int, reason: str, details: dict[str, object] | None = None, *, times: int = 1
+) -> tuple[list[str], bool]:
+    """After requests that are answered so: the reasons of the Events, and whether the owner may plan again."""
 
     class Server:
         async def send(self, request: Request) -> Response:
             status = {"kind": "Status", "reason": reason, "code": code, "message": "no", "details": details}
             return Response(code, {}, json.dumps(status).encode())
 
-    recorded = Recorded()
+    recorded, expectations = Recorded(), Expectations()
+    clock = LoopClock(EPOCH)
 
-    async def work() -> None:
-        clock = LoopClock(EPOCH)
+    async def work() -> bool:
         client = Client(Server(), limiter=Unlimited(), user_agent="t", clock=clock)  # type: ignore[arg-type]
         pod = Pod(metadata=ObjectMeta("p", "ns", "p1"))
         action = create_pod(REF, "ns", {"metadata": {}}) if method == "POST" else delete_pod(REF, pod)
-        await Executor(client, recorded, Expectations(), clock).stage(Stage((action,)))
+        creating = times if method == "POST" else 0
+        expect = Expect("ns/web", creating, () if creating else ("ns/p",))
+        stage = Stage((action,) * times, Mode.SLOW_START, expect=expect)
+        await Executor(client, recorded, expectations, clock).stage(stage)
+        return expectations.satisfied("ns/web", clock.monotonic())
 
-    asyncio.run(work())
-    return recorded.reasons
+    return recorded.reasons, asyncio.run(work())
 
 
 @pytest.mark.parametrize(
@@ -61,4 +66,12 @@ def emitted(method: str, code: int, reason: str, details: dict[str, object] | No
     ],
 )
 def test_events(method, code, reason, details, expected):
-    assert emitted(method, code, reason, details) == expected
+    assert outcome(method, code, reason, details)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("method", "details", "may_plan"), [("POST", None, True), ("POST", TERMINATING, False), ("DELETE", None, True)]
+)
+def test_only_a_creation_that_can_never_be_done_goes_on_being_expected(method, details, may_plan):
+    times = 7 if method == "POST" else 1
+    assert outcome(method, 403, "Forbidden", details, times=times)[1] is may_plan
