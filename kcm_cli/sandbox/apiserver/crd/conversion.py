@@ -16,10 +16,8 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.schema import yaml_body
-from kcm_cli.sandbox.apiserver.schema.bodies import META_STRUCT
-from kcm_cli.sandbox.apiserver.schema.scheme import not_registered
-from kcm_cli.sandbox.apiserver.schema.strict import json_kind
+from kcm_cli.sandbox.apiserver.schema.bodies import misread
+from kcm_cli.sandbox.apiserver.schema.scheme import WEBHOOK_SCHEME, not_registered
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation.labels import validate_annotations, validate_labels
 from kcm_cli.sandbox.apiserver.webhooks import CallError, WebhookCalls
@@ -27,7 +25,6 @@ from kcm_cli.sandbox.apiserver.webhooks import CallError, WebhookCalls
 TIMEOUT_S = 30.0
 _GROUP = "apiextensions.k8s.io"
 _VERSIONS = ("v1", "v1beta1")
-_SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
 _KEPT = 2000
 _SAME = (("kind", "kind"), ("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
 _CHANGEABLE = ("labels", "annotations")
@@ -122,23 +119,13 @@ def _decoded(answer: bytes) -> _Review:
     try:
         return codec.decode(answer, _Review)
     except codec.DecodeError as error:
-        why = str(error)
-    try:
-        value, _ = yaml_body.load(answer)
-        if not isinstance(value, dict):
-            why = (
-                f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_kind(value)} into Go value "
-            )
-            why += f"of type {META_STRUCT}"
-    except yaml_body.YamlError as error:
-        why = f"couldn't get version/kind; json parse error: {error}"
-    raise _Fault(f"failed: {why}")
+        raise _Fault(f"failed: {misread(answer) or error}") from None
 
 
 def _unfit(review: _Review, uid: str, version: str) -> str:
     group, _, found = review.api_version.rpartition("/")
     if review.kind != "ConversionReview" or group != _GROUP or found not in _VERSIONS:
-        return not_registered(group, found, review.kind, _SCHEME)
+        return not_registered(group, found, review.kind, WEBHOOK_SCHEME)
     if found != version:
         return f"converting ({found}.{review.kind}) to ({version}.{review.kind}): unknown conversion"
     response = review.response

@@ -259,6 +259,18 @@ def _summary(data: bytes) -> str:
     return data[:_SUMMARY].hex() + more
 
 
+def misread(data: bytes) -> str:
+    """What a decoder says of the answer of a webhook that is no object; nothing if it is one."""
+    try:
+        value, _ = yaml_body.load(data)
+    except yaml_body.YamlError as error:
+        return f"couldn't get version/kind; json parse error: {error}"
+    if isinstance(value, dict):
+        return ""
+    text = f"json: cannot unmarshal {strict.json_kind(value)} into Go value of type {META_STRUCT}"
+    return f"couldn't get version/kind; json parse error: {text}"
+
+
 def _require_object(target: Target, value: object, data: bytes) -> Doc:
     if value is None:
         return {}

@@ -3,6 +3,7 @@
 from kcm_cli.machinery.quoting import quote
 
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+WEBHOOK_SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
 
 _LEGACY = {
     "apps/v1beta1": ("Deployment", "StatefulSet", "ControllerRevision", "Scale"),

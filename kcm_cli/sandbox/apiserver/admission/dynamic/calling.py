@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.rounds import Rounds
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import View
 from kcm_cli.sandbox.apiserver.admission.dynamic.webhooks import Webhook, Webhooks
 from kcm_cli.sandbox.apiserver.errors import internal
-from kcm_cli.sandbox.apiserver.schema import Schemas
+from kcm_cli.sandbox.apiserver.schema import Schemas, gojson
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes
 
 _log = logging.getLogger(__name__)
@@ -126,6 +126,10 @@ def _fail(webhook: Webhook, error: ReviewError) -> None:
 def _operations(patch: Patch) -> list[dict[str, object]]:
     """Raises ReviewError."""
     try:
-        return codec.decode(b64decode(patch.text, validate=True), list[dict[str, object]])
-    except (codec.DecodeError, binascii.Error) as error:
-        raise ReviewError(f"received undecodable patch in webhook response: {error}") from None
+        data = b64decode(patch.text, validate=True)
+        return codec.decode(data, list[dict[str, object]])
+    except binascii.Error as error:
+        why: object = error
+    except codec.DecodeError as error:
+        why = gojson.syntax_error(data.decode(errors="replace")) or error
+    raise ReviewError(f"received undecodable patch in webhook response: {why}")

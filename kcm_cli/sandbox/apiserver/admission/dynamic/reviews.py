@@ -14,9 +14,12 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.scope import admission_request
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import View
 from kcm_cli.sandbox.apiserver.admission.dynamic.webhooks import Webhook
 from kcm_cli.sandbox.apiserver.errors import bad_request
+from kcm_cli.sandbox.apiserver.schema.bodies import misread
+from kcm_cli.sandbox.apiserver.schema.scheme import WEBHOOK_SCHEME, not_registered
 from kcm_cli.sandbox.apiserver.types import ApiError, Tree
 from kcm_cli.sandbox.apiserver.webhooks import CallError, WebhookCalls
 
+_GROUP, _KIND = "admission.k8s.io", "AdmissionReview"
 _VERSIONS = ("v1", "v1beta1")
 _SAFE_IN_DRY_RUN = ("None", "NoneOnDryRun")
 _DEFAULT_TIMEOUT_S = 10
@@ -79,9 +82,8 @@ class Reviewer:
         body = codec.encode(_question(version, uid, view))
         timeout = webhook.doc.get("timeoutSeconds") or _DEFAULT_TIMEOUT_S
         try:
-            data = await self._calls.post(webhook.doc["clientConfig"], body, timeout)
-            review = codec.decode(data, _Review)
-        except (CallError, codec.DecodeError) as error:
+            review = _decoded(await self._calls.post(webhook.doc["clientConfig"], body, timeout), version)
+        except CallError as error:
             raise ReviewError(f"failed to call webhook: {error}") from None
         response = _checked(review, version, uid, mutating=mutating)
         attrs.warnings += response.warnings or ()
@@ -95,6 +97,20 @@ class Reviewer:
 def _question(version: str, uid: str, view: View) -> Tree:
     request = {**admission_request(view), "uid": uid, "object": view.obj, "oldObject": view.old}
     return {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
+
+
+def _decoded(data: bytes, version: str) -> _Review:
+    """Raises CallError. What the answer leaves out of its kind is taken from the question."""
+    try:
+        review = codec.decode(data, _Review)
+    except codec.DecodeError as error:
+        raise CallError(misread(data) or str(error)) from None
+    kind, (group, _, found) = review.kind or _KIND, (review.api_version or f"{_GROUP}/{version}").rpartition("/")
+    if kind != _KIND or group != _GROUP or found not in _VERSIONS:
+        raise CallError(not_registered(group, found, kind, WEBHOOK_SCHEME))
+    if found != version:
+        raise CallError(f"converting ({found}.{kind}) to ({version}.{kind}): unknown conversion")
+    return review
 
 
 def _checked(review: _Review, version: str, uid: str, *, mutating: bool) -> _Response:

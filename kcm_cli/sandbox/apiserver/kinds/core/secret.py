@@ -5,23 +5,25 @@ pkg/registry/core/secret/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
 import base64
-import binascii
 from datetime import datetime
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-from kcm_cli.machinery import codec, names
+from kcm_cli.machinery import names
 from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.sandbox.apiserver.kinds.core.common import SIZE_LIMIT, decoded_size, validate_locked
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.schema import gojson
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
+_KINDS = {"{": "", "n": "", "[": "array", '"': "string", "t": "bool", "f": "bool"}
+"""What a JSON value is, by its first character; nothing for what a map may be read from."""
 _REDACTED = "<secret contents redacted>"
 
 
@@ -67,21 +69,13 @@ def _entries(missing: tuple[str, ...]) -> Errors:
 def _json_entry(data: Tree, key: str) -> Errors:
     if key not in data:
         return _entries((key,))
-    try:
-        codec.decode_doc(base64.b64decode(data[key]))
-    except (codec.DecodeError, binascii.Error) as error:
-        return [errors.invalid(f"data[{key}]", _REDACTED, _go_message(base64.b64decode(data[key]), error))]
+    text = base64.b64decode(data[key]).decode(errors="replace")
+    why = gojson.syntax_error(text)
+    if why is None and (kind := _KINDS.get(text.lstrip()[0], "number")):
+        why = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+    if why is not None:
+        return [errors.invalid(f"data[{key}]", _REDACTED, why)]
     return []
-
-
-def _go_message(raw: bytes, error: Exception) -> str:
-    """What Go's decoder says of the most frequent mistakes."""
-    text = raw.decode(errors="replace").strip()
-    if not text:
-        return "unexpected end of JSON input"
-    if text[0] not in '{["-0123456789tfn':
-        return f"invalid character '{text[0]}' looking for beginning of value"
-    return str(error)
 
 
 def _defaults(doc: Tree) -> None:

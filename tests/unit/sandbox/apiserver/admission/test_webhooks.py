@@ -272,6 +272,34 @@ def test_the_kind_of_the_answer_has_to_be_a_review(api: Api, backend: Backend) -
     )
 
 
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        pytest.param(
+            {"apiVersion": "admission.k8s.io/v1beta1", "kind": "AdmissionReview", "response": {}},
+            "converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",
+            id="another version",
+        ),
+        pytest.param(
+            {"apiVersion": "v1", "kind": "Status"},
+            'no kind "Status" is registered for version "v1" in scheme '
+            '"k8s.io/apiserver/pkg/util/webhook/client.go:71"',
+            id="another kind",
+        ),
+        pytest.param(
+            b"all is well",
+            "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type "
+            'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
+            id="a text",
+        ),
+    ],
+)
+def test_an_answer_that_is_no_review_fails_the_call(api: Api, backend: Backend, raw: bytes | Tree, why: str) -> None:
+    backend.configure("validating", {})
+    backend.reply = lambda request: raw if isinstance(raw, bytes) else {"raw": raw}
+    assert create(api).message.endswith(f'failed calling webhook "w0.example.com": failed to call webhook: {why}')
+
+
 def test_the_older_review_is_less_strict(api: Api, backend: Backend) -> None:
     backend.configure("mutating", {"admissionReviewVersions": ["v7", "v1beta1"]})
     operation = {"op": "add", "path": "/data", "value": {"k": "v"}}

@@ -27,7 +27,22 @@ def _cluster(group: str, plural: str) -> Any:
     return kit.info(group, plural, "K", namespaced=False)
 
 
+_DOCKER = "kubernetes.io/dockerconfigjson"
+_HIDDEN = 'data[.dockerconfigjson]: Invalid value: "<secret contents redacted>"'
+
 CASES = [
+    _case(
+        kit.info("", "secrets", "Secret"),
+        {"type": _DOCKER, "data": {".dockerconfigjson": "ew=="}},
+        f"{_HIDDEN}: unexpected end of JSON input",
+        id="secret-whose-json-ends-early",
+    ),
+    _case(
+        kit.info("", "secrets", "Secret"),
+        {"type": _DOCKER, "data": {".dockerconfigjson": "W10="}},
+        f"{_HIDDEN}: json: cannot unmarshal array into Go value of type map[string]interface {{}}",
+        id="secret-with-a-list",
+    ),
     _case(
         _cluster("flowcontrol.apiserver.k8s.io", "flowschemas"),
         {
