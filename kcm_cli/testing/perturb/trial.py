@@ -74,6 +74,7 @@ class Trial:
         self._read: set[tuple[str, str]] = set()
         self._terminating: dict[str, int] = {}
         self._gone: tuple[int, str] | None = None
+        self._lost = b""
         self._arrived: Counter[tuple[str, str, str]] = Counter()
         self._events: Counter[tuple[str, str, str]] = Counter()
         self._unclaimed: set[int] = set()
@@ -344,7 +345,9 @@ class Trial:
         if kind:
             self.fired = True
             self._story[-1] += f", PERTURBED ({kind})"
-            if kind != "lost":
+            if kind == "lost":
+                self._lost = asked.request.body
+            else:
                 self._crash(asked.user.name)
             self._show_older(kind, asked.user.name, before)
             raise Dropped(effect=True)
@@ -383,6 +386,8 @@ class Trial:
 
     def _answered(self, asked: Asked, spot: Spot, answer: Answer) -> None:
         self._story.append(f"{spot.describe()}: {answer.status}")
+        if answer.status in (409, 422) and self._lost and self._lost == asked.request.body:
+            self._story.append("(that was the request again whose answer was lost: its own change is in its way)")
         if answer.status >= 400:
             return
         self.record.writes.append(spot)
