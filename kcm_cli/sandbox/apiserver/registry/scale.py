@@ -131,7 +131,10 @@ class Scaling:
             error = errors.invalid("spec.replicas", replicas, errors.NEGATIVE)
             raise invalid_kind(_SCALE.group, _SCALE.kind, call.name, [error])
         asked = scale.get("metadata") or {}
-        _check_uid(call, asked.get("uid"), meta["uid"])
+        if call.info.verb == "update":
+            self._updater.check_uid(call, asked.get("uid"), current)
+        elif not call.resource.custom:
+            _check_uid(call, asked.get("uid"), meta["uid"])
         meta["resourceVersion"] = asked.get("resourceVersion") or str(current.revision)
         set_replicas(served, doc, replicas)
         mine = asked.get("managedFields")
@@ -146,7 +149,7 @@ def _place(call: Call, version: str) -> tuple[str, ...] | None:
 
 
 def _check_uid(call: Call, uid: str | None, known: str) -> None:
-    """Raises ApiError 409 where the client means another object of that name."""
+    """Raises ApiError 409 where a patch makes it the scale of another object."""
     if uid and uid != known:
         gvr = call.resource.gvr
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"

@@ -57,18 +57,24 @@ def test_an_update_of_the_scale_takes_the_replicas(served: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "told"),
+    ("method", "metadata", "told"),
     [
-        ({"uid": "zz"}, 'deployments/scale.apps "d": Precondition failed: UID in precondition: zz'),
-        ({"resourceVersion": "1"}, "the object has been modified"),
+        (
+            "PUT",
+            {"uid": "zz"},
+            'deployments.apps "d": StorageError: invalid object, Code: 4, Key: /registry/deployments/',
+        ),
+        ("PATCH", {"uid": "zz"}, 'deployments/scale.apps "d": Precondition failed: UID in precondition: zz'),
+        ("PUT", {"resourceVersion": "1"}, "the object has been modified"),
     ],
-    ids=["uid", "version"],
+    ids=["uid", "uid in a patch", "version"],
 )
-def test_a_scale_of_another_object_is_a_conflict(served: Any, metadata: dict[str, str], told: str) -> None:
+def test_a_scale_of_another_object_is_a_conflict(served: Any, method: str, metadata: dict[str, str], told: str) -> None:
     async def test(api: Api) -> None:
         await api.json("POST", DEPLOYMENTS, deployment(), status=201)
         body = {**SCALE, "metadata": {"name": "d", **metadata}, "spec": {"replicas": 2}}
-        refused = await api.json("PUT", DEPLOYMENTS + "/d/scale", body, status=409)
+        headers = MERGE if method == "PATCH" else {}
+        refused = await api.json(method, DEPLOYMENTS + "/d/scale", body, status=409, headers=headers)
         assert told in refused["message"]
 
     served(test)
