@@ -36,6 +36,8 @@ from kcm_cli.sandbox.work import work_on
 STATUS_REPORT_S = 300.0
 _MOST_RENEWALS, _LONGEST_HEARTBEAT_S = 100.0, 35.0
 """Of all nodes in a second, where that leaves each one a heartbeat within the 40 s for which its Lease holds."""
+_FEW = 100
+"""Of so many nodes, or fewer, each renewal is a request."""
 _MOST_NEW = 100
 """So many nodes are made before their kubelets have reported: one that is not heard of for a minute counts as lost."""
 WORKERS = 4
@@ -90,7 +92,7 @@ class Means(msgspec.Struct, frozen=True):
     clock: Clock
     rng: random.Random
     renewals: Renewals | None = None
-    """Renews the Leases of more nodes than renewals are made in ten seconds, where it is given."""
+    """Renews the Leases of more nodes than a few, where it is given."""
 
 
 class Agents:
@@ -282,7 +284,7 @@ class Agents:
 
     def _renewed(self, name: str, time: str) -> bool:
         """Whether it did not take a request."""
-        if self._renewals is None or self._stretch() == 1.0:
+        if self._renewals is None or len(self._agents) <= _FEW:
             return False
         return self._renewals.renew(name, time, format_time(self._clock.now()))
 

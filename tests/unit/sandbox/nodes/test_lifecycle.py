@@ -971,6 +971,24 @@ def test_many_nodes_share_their_heartbeats(play, nodes, interval_s):
     play(run, heartbeat_s=10)
 
 
+@pytest.mark.parametrize(("few", "requests"), [(3, True), (2, False)])
+def test_more_than_a_few_nodes_renew_without_requests(play, monkeypatch, few, requests):
+    monkeypatch.setattr("kcm_cli.sandbox.nodes.agents._FEW", few)
+    renewed: list[str] = []
+
+    class Renewing:
+        def renew(self, node: str, renew_time: str, now: str) -> bool:
+            renewed.append(node)
+            return True
+
+    async def run(world: World) -> None:
+        world.cluster.nodes._agents._renewals = Renewing()
+        await world.wait(25)
+        assert set(renewed) == (set() if requests else {"node-1", "node-2", "node-3"})
+
+    play(run, heartbeat_s=10)
+
+
 def test_nodes_are_made_no_faster_than_their_kubelets_come_up(play, monkeypatch):
     monkeypatch.setattr("kcm_cli.sandbox.nodes.agents._MOST_NEW", 5)
 
