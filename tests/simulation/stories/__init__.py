@@ -49,6 +49,13 @@ EXPLAINED = (
         "again, with upstream as well: one without an allocation may be one that the scheduler is about to allocate",
     ),
     Explanation(
+        r"claims-of-devices/(old|older)@resourceclaim-controller:create:resourceclaims:waits-e-\*#1",
+        r"resourceclaims\.resource\.k8s\.io waits-e-\*: there are 2, not 1",
+        "a claim that is made from a template has a generated name, and one that a predecessor made is found in the "
+        "cache, with upstream as well: behind a stale one a second claim is made. The pod names one of them, and both "
+        "go with it",
+    ),
+    Explanation(
         "referenced-token/before@serviceaccount-token-controller:update:serviceaccounts:robot#1",
         r"serviceaccounts robot: secrets is \[\{'name': 't'\}\], and was not set",
         "the reference to a deleted token is taken away on its deletion only, with upstream as well: at a start nobody "
