@@ -97,8 +97,7 @@ class Creator:
         core, hub, meta = self._core, call.hub.info, doc["metadata"]
         rules = self._core.rules(call.ruled)
         rules.prepare_create(doc, Context(meta["creationTimestamp"], call.user))
-        unnamed = [required("metadata.namespace")] if hub.namespaced and not call.namespace else []
-        if errors := [*unnamed, *device_access.on_create(core, call, doc), *rules.validate_create(doc)]:
+        if errors := [*device_access.on_create(core, call, doc), *rules.validate_create(doc)]:
             raise invalid(hub, meta.get("name") or "", errors)
         if not meta.get("name"):
             raise invalid(hub, "", [required("metadata.name", "name or generateName is required")])

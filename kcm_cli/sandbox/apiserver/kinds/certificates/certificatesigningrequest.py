@@ -57,8 +57,8 @@ def _request(doc: Tree, old: Tree | None) -> Errors:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     known_spec, known = (old or {}).get("spec") or {}, (old or {}).get("status") or {}
     yield from metadata.validate_meta(doc["metadata"], False, _any_name)
-    if problem := _request_problem(spec.get("request") or ""):
-        yield errors.invalid("spec.request", spec.get("request"), problem)
+    if problem := _request_problem(spec.get("request", "")):
+        yield errors.invalid("spec.request", spec.get("request") or None, problem)
     yield from _usages(spec.get("usages") or [], known_spec.get("usages") or [])
     signer = spec.get("signerName", "")
     if signer != _LEGACY:

@@ -167,9 +167,9 @@ CASES = [
     _case(_cluster("node.k8s.io", "runtimeclasses"), {"handler": ""}, "handler: Required value", id="runtime-class"),
     _case(
         _cluster("certificates.k8s.io", "certificatesigningrequests"),
-        {"spec": {"request": "", "usages": ["any"], "signerName": "a.b/c"}},
-        'spec.request: Invalid value: "": PEM block type must be CERTIFICATE REQUEST',
-        id="empty-certificate-request",
+        {"spec": {"usages": ["any"], "signerName": "a.b/c"}},
+        "spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST",
+        id="no-certificate-request",
     ),
     _case(
         _cluster("certificates.k8s.io", "certificatesigningrequests"),
