@@ -286,13 +286,13 @@ class _Binding(msgspec.Struct, frozen=True):
 
     def _put(self, after: Callable[[ControllerContext], float] | None = None) -> Callable[[Keys], None]:
         """Queues keys: at once, or after the delay of their watch or their own."""
-        queue, delay_s = self.queue, after(self.context) if after is not None else 0.0
+        queue, delay_s = self.queue, after(self.context) if after is not None else None
 
         def put(keys: Keys) -> None:
             for key in keys:
                 if isinstance(key, After):
                     queue.add_after(key.key, key.delay_s)
-                elif delay_s > 0:
+                elif delay_s is not None:
                     queue.add_after(key, delay_s)
                 else:
                     queue.add(key)

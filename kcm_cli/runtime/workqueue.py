@@ -116,10 +116,15 @@ class WorkQueue:
         if key not in self._processing:
             self._requeue(key)
 
-    def add_after(self, key: str, delay_s: float) -> None:
-        """Add after a delay; of several delays for one key the earliest counts."""
+    def add_after(self, key: str, delay_s: float, *, retry: bool = True) -> None:
+        """Add after a delay; of several delays for one key the earliest counts.
+
+        retry: whether it is counted as one, as upstream counts each AddAfter, a delay of nothing too.
+        """
         if self._closed:
             return
+        if retry:
+            self._metrics.retried()
         if delay_s <= 0:
             self.add(key)
             return
@@ -133,7 +138,6 @@ class WorkQueue:
 
     def add_rate_limited(self, key: str) -> None:
         """Add after the delay that the key's failures ask for."""
-        self._metrics.retried()
         self.add_after(key, self._limiter.when(key, self._clock.monotonic()))
 
     def forget(self, key: str) -> None:

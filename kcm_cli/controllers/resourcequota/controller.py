@@ -139,7 +139,7 @@ class ResourceQuotaController:
         for quota in self._limiting(key):
             self._uncharged.add(quota.key)
             due = self._looked.get(quota.key, float("-inf")) + PACE_S
-            self._queue.add_after(quota.key, due - self._clock.monotonic())
+            self._queue.add_after(quota.key, due - self._clock.monotonic(), retry=False)
 
     async def count_appeared(self, key: str) -> None:
         """Queue the quotas that say less than is there; one that says more may be charged with what is on its way."""
@@ -193,7 +193,7 @@ class ResourceQuotaController:
         if due is not None and due <= self._clock.monotonic():
             return (new.key,)  # the less time since its last change, the likelier it is that a write fits
         if new.key in self._uncharged and old.status.used != new.status.used:
-            self._queue.add_after(new.key, PACE_S)  # a charge comes before the object that it is for
+            self._queue.add_after(new.key, PACE_S, retry=False)  # a charge comes before its object
         return self.added(new) if _is_other(old, new) else ()
 
     def updated_urgent(self, old: ResourceQuota, new: ResourceQuota) -> Keys:
@@ -220,7 +220,7 @@ class ResourceQuotaController:
         for quota in self._quotas.store.by_index(NAMESPACE, obj.namespace):
             counted = self._counted.get(quota.key)
             if counted is not None and (obj.version <= counted.version or now < counted.until):
-                self._appearances.add_after(_place(kind, obj.namespace), PACE_S)
+                self._appearances.add_after(_place(kind, obj.namespace), PACE_S, retry=False)
                 return
 
 

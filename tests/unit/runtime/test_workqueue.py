@@ -156,6 +156,7 @@ def test_no_key_runs_twice_at_once_and_none_is_lost(steps: list[tuple[str, str]]
 class _Seen:
     def __init__(self) -> None:
         self.depths: list[int] = []
+        self.retries = 0
 
     def added(self, key: str, depth: int, now: float) -> None:
         self.depths.append(depth)
@@ -164,7 +165,25 @@ class _Seen:
         self.depths.append(depth)
 
     def finished(self, key: str, now: float) -> None: ...
-    def retried(self) -> None: ...
+
+    def retried(self) -> None:
+        self.retries += 1
+
+
+def test_every_key_that_is_added_after_a_delay_counts_as_a_retry() -> None:
+    async def work() -> None:
+        seen = _Seen()
+        q = WorkQueue("test", LoopClock(), metrics=seen)
+        q.add("a")
+        assert seen.retries == 0
+        q.add_after("b", 60.0)
+        q.add_after("c", 0.0)
+        q.add_rate_limited("d")
+        assert seen.retries == 3
+        q.add_after("e", 60.0, retry=False)
+        assert seen.retries == 3
+
+    on_loop(work())
 
 
 def test_metrics_count_a_key_from_when_it_is_asked_for() -> None:
