@@ -56,6 +56,11 @@ EXPLAINED = (
         "go with it",
     ),
     Explanation(
+        "migration/conflict@storage-version-migrator-controller:patch:secrets:.*",
+        r"secrets s\d was never deleted, or should not be there",
+        "the Secret was there before and is changed by whoever causes the conflict; its migration changes nothing",
+    ),
+    Explanation(
         "referenced-token/before@serviceaccount-token-controller:update:serviceaccounts:robot#1",
         r"serviceaccounts robot: secrets is \[\{'name': 't'\}\], and was not set",
         "the reference to a deleted token is taken away on its deletion only, with upstream as well: at a start nobody "
