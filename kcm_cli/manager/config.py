@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import replace  # noqa: TID251  # option groups are dataclasses
 
 import msgspec
 

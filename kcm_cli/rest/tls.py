@@ -18,7 +18,7 @@ import ssl
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, replace  # noqa: TID251  # of TLSFiles, whose key is not shown
 from pathlib import Path
 
 from kcm_cli.component.clock import Clock

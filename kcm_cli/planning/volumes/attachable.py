@@ -7,7 +7,7 @@ upstream: pkg/volume/{csi,iscsi,fc}, pkg/volume/util/util.go, pkg/controller/vol
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, replace  # noqa: TID251  # not all of its fields count for equality
 from hashlib import sha256
 
 from kcm_cli.api.core import FlexSource, PersistentVolumeClaim, Pod, Volume

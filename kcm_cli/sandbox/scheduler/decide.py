@@ -5,9 +5,10 @@ upstream: pkg/scheduler/schedule_one.go#schedulePod
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
+
+import msgspec
 
 from kcm_cli.sandbox.scheduler import filters, scoring
 from kcm_cli.sandbox.scheduler.compared import Compared
@@ -25,8 +26,7 @@ ENOUGH = 100
 _LEAST_PERCENT = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(msgspec.Struct, frozen=True):
     """The node to bind to, and what has to happen first."""
 
     node: str
@@ -41,8 +41,7 @@ class Placement:
         return bool(self.needs.bindings or self.needs.provisions or self.reservations)
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(msgspec.Struct, frozen=True):
     """All filters that a pod needs, with what they know of one state.
 
     ``alone`` looks at nothing but the node, and comes first; it says the same to all pods of one ``shape``.
@@ -113,8 +112,7 @@ def decide(
     return _placement(made, chosen, rng, seen=len(feasible) + len(refusals))
 
 
-@dataclass(frozen=True, slots=True)
-class _Looking:
+class _Looking(msgspec.Struct, frozen=True):
     """Finds the nodes that fit, as positions, and why others do not, by name. promised: checks a node that is to have
     pods."""
 

@@ -9,8 +9,9 @@ upstream: pkg/scheduler/framework/plugins/{interpodaffinity,podtopologyspread} c
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
+
+import msgspec
 
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, Term
@@ -35,8 +36,7 @@ class Kind(Protocol):
     def has(self, info: PodInfo, namespaces: Namespaces) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Labelled:
+class Labelled(msgspec.Struct, frozen=True):
     """The pods of a namespace that a selector matches and that are not on their way out."""
 
     namespace: str
@@ -49,8 +49,7 @@ class Labelled:
         return self.selector.matches(meta.labels or {})
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
+class Matched(msgspec.Struct, frozen=True):
     """The pods that all of these terms mean."""
 
     terms: tuple[Term, ...]

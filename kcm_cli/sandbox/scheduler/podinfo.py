@@ -4,8 +4,9 @@ upstream: pkg/scheduler/framework/types.go#PodInfo
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+import msgspec
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, LabelSelector, Requirement, Selector, from_label_selector
@@ -19,8 +20,7 @@ Port = tuple[str, str, int]
 ANY_ADDRESS = "0.0.0.0"
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """A term of pod affinity or anti-affinity. ``everywhere``: pods of all namespaces."""
 
     topology_key: str
@@ -36,8 +36,7 @@ class Term:
         return self.selector.matches(pod.labels)
 
 
-@dataclass(frozen=True, slots=True)
-class PodInfo:
+class PodInfo(msgspec.Struct, frozen=True):
     """See the module.
 
     ``usual`` are the requests with what a container that says nothing counts as, ``weighed`` these as they count while
@@ -61,9 +60,9 @@ class PodInfo:
     containers: int = 1
     priority: int = 0
     resizing: bool = False
-    key: str = field(default="")
-    size: object = field(default_factory=object)
-    shape: object = field(default_factory=object)
+    key: str = msgspec.field(default="")
+    size: object = msgspec.field(default_factory=object)
+    shape: object = msgspec.field(default_factory=object)
 
     @property
     def has_affinity(self) -> bool:

@@ -4,7 +4,6 @@ upstream: pkg/scheduler/framework/preemption, pkg/scheduler/framework/plugins/de
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -52,8 +51,7 @@ class Budget(Object, frozen=True, gc=False, kw_only=True):
 BUDGETS = Resource(GVR("policy", "v1", "poddisruptionbudgets"), "PodDisruptionBudget", Budget)
 
 
-@dataclass(frozen=True, slots=True)
-class Victims:
+class Victims(msgspec.Struct, frozen=True):
     """The pods to take off a node, the most important first, and how many of them a budget protects."""
 
     node: str
@@ -61,8 +59,7 @@ class Victims:
     violations: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoHelp:
+class NoHelp(msgspec.Struct, frozen=True):
     """Why nothing is preempted. ``keeps_nomination``: victims are still on their way out."""
 
     message: str

@@ -10,8 +10,9 @@ upstream: pkg/scheduler/backend/queue/scheduling_queue.go
 
 import asyncio
 import heapq
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.ratelimit import TokenBucket
@@ -33,8 +34,7 @@ class Place(Enum):
     IN_FLIGHT = "in flight"
 
 
-@dataclass(slots=True)
-class Queued:
+class Queued(msgspec.Struct):
     """A pod in the queue, where it was put at ``since``. ``turn`` tells a live entry of a heap from an outdated one.
 
     ``refusals`` are all attempts that found no place, ``errors`` those that failed otherwise since the last of these.

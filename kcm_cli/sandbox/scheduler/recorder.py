@@ -9,8 +9,10 @@ upstream: staging/src/k8s.io/client-go/tools/events/event_broadcaster.go
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
 from functools import partial
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component.clock import Clock
@@ -33,8 +35,7 @@ RETRY_S, MOST_TRIES = 10.0, 12
 _Key = tuple[EventRef, str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Emitted:
+class _Emitted(msgspec.Struct, frozen=True):
     """What was emitted of something: once, or ``count`` times until ``last_at``."""
 
     notice: Notice

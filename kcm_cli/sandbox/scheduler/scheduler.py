@@ -9,7 +9,9 @@ upstream: pkg/scheduler/{schedule_one,eventhandlers}.go
 import asyncio
 import logging
 import random
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.planning.actions import Notice
@@ -50,14 +52,12 @@ VOLUME_CHANGED = frozenset(("VolumeBinding", "VolumeZone", "VolumeRestrictions",
 NAMESPACE_CHANGED = frozenset(("InterPodAffinity",))
 
 
-@dataclass(frozen=True, slots=True)
-class _Bind:
+class _Bind(msgspec.Struct, frozen=True):
     info: PodInfo
     placement: Placement
 
 
-@dataclass(frozen=True, slots=True)
-class _Fail:
+class _Fail(msgspec.Struct, frozen=True):
     info: PodInfo
     message: str
     nominated: str | None

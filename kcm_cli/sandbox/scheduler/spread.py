@@ -8,8 +8,9 @@ upstream: pkg/scheduler/framework/plugins/podtopologyspread
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+import msgspec
 
 from kcm_cli.machinery.labels import Requirement, Selector
 from kcm_cli.planning.node_affinity import fits, required
@@ -32,8 +33,7 @@ _DEFAULTS = ((3, HOSTNAME), (5, ZONE))
 _REPELLING = (NO_SCHEDULE, NO_EXECUTE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Constraint:
+class _Constraint(msgspec.Struct, frozen=True):
     """``counts``: how many of the pods that it is about the nodes have."""
 
     max_skew: int

@@ -1,6 +1,6 @@
 """What the scheduler knows of volumes."""
 
-from dataclasses import dataclass, field
+import msgspec
 
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.storage import PersistentVolume, StorageClass, VolumeAttachment
@@ -22,14 +22,13 @@ def index_attachments(store: Store[VolumeAttachment]) -> None:
     store.add_index(BY_NODE, lambda attachment: (attachment.spec.node_name,))
 
 
-@dataclass(slots=True)
-class Volumes:
+class Volumes(msgspec.Struct):
     """The listers, and what is promised to pods on their way: volumes by name, nodes by claim."""
 
     claims: Store[PersistentVolumeClaim]
     volumes: Store[PersistentVolume]
     classes: Store[StorageClass]
-    csi_nodes: Store[CsiNode] = field(default_factory=Store)
-    attachments: Store[VolumeAttachment] = field(default_factory=attachments)
-    promised: set[str] = field(default_factory=set)
-    selected: dict[str, str] = field(default_factory=dict)
+    csi_nodes: Store[CsiNode] = msgspec.field(default_factory=Store)
+    attachments: Store[VolumeAttachment] = msgspec.field(default_factory=attachments)
+    promised: set[str] = msgspec.field(default_factory=set)
+    selected: dict[str, str] = msgspec.field(default_factory=dict)

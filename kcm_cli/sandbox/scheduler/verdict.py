@@ -5,16 +5,16 @@ upstream: pkg/scheduler/framework/types.go#FitError
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from kcm_cli.sandbox.scheduler.devices.views import Claim
     from kcm_cli.sandbox.scheduler.state import NodeInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """Why a pod cannot go to a node. ``resolvable``: taking other pods away might help."""
 
     plugin: str
@@ -28,8 +28,7 @@ Scores = Sequence[int]
 """Of the nodes that are compared, in their order."""
 
 
-@dataclass(frozen=True, slots=True)
-class FitError:
+class FitError(msgspec.Struct, frozen=True):
     """No node will do. ``before`` is told where a pod was refused before any node was looked at; ``away`` are claims
     whose devices other nodes have."""
 

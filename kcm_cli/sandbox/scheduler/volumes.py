@@ -3,7 +3,7 @@
 upstream: pkg/scheduler/framework/plugins/{volumebinding,volumezone,volumerestrictions}
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.storage import PersistentVolume
@@ -42,8 +42,7 @@ _ZONE_LABELS = {
 """With the label that has taken the place of each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(msgspec.Struct, frozen=True):
     """What has to happen before a pod can be bound: volumes to be given to claims, and claims to be provisioned."""
 
     bindings: tuple[tuple[PersistentVolume, PersistentVolumeClaim], ...] = ()
@@ -53,8 +52,7 @@ class Needs:
 NO_NEEDS = Needs()
 
 
-@dataclass(frozen=True, slots=True)
-class _Claims:
+class _Claims(msgspec.Struct, frozen=True):
     bound: tuple[PersistentVolumeClaim, ...]
     delayed: tuple[PersistentVolumeClaim, ...]
 

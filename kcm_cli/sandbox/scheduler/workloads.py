@@ -3,8 +3,6 @@
 upstream: pkg/scheduler/framework/plugins/helper/spread.go
 """
 
-from dataclasses import dataclass
-
 import msgspec
 
 from kcm_cli.api.resource import GVR, Resource
@@ -41,8 +39,7 @@ REPLICA_SETS = Resource(GVR("apps", "v1", "replicasets"), "ReplicaSet", ReplicaO
 STATEFUL_SETS = Resource(GVR("apps", "v1", "statefulsets"), "StatefulSet", ReplicaOwner)
 
 
-@dataclass(frozen=True, slots=True)
-class Workloads:
+class Workloads(msgspec.Struct, frozen=True):
     """What selects pods, and can own them."""
 
     services: Store[SelectingByMap]

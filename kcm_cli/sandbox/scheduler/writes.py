@@ -1,6 +1,6 @@
 """What the scheduler writes: bindings, conditions, evictions, and what volumes need beforehand."""
 
-from dataclasses import dataclass
+import msgspec
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
@@ -132,8 +132,7 @@ class Writes:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(msgspec.Struct, frozen=True):
     """What was written for a pod's volumes, as the server answered."""
 
     given: list[tuple[PersistentVolume, PersistentVolumeClaim]]

@@ -8,7 +8,8 @@ upstream: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/inc
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.machinery import cel
 from kcm_cli.machinery.quantity import Quantity
@@ -30,8 +31,7 @@ class _TooMany(Exception):
     """The claim would get more devices than it can have."""
 
 
-@dataclass(slots=True)
-class RequestData:
+class RequestData(msgspec.Struct):
     """One request, or one of the alternatives of one. ``all``: the devices, where all are asked for."""
 
     claim: Claim
@@ -39,7 +39,7 @@ class RequestData:
     wanted: Wanted
     class_: DeviceClass
     all: list[Candidate] | None = None
-    matched: dict[DeviceId, bool] = field(default_factory=dict)
+    matched: dict[DeviceId, bool] = msgspec.field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -61,18 +61,16 @@ class RequestData:
         return self.wanted.count if self.all is None else len(self.all)
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(msgspec.Struct, frozen=True):
     """A device for a request. ``amounts``: what is taken of one that is ``shared``."""
 
     data: RequestData
     candidate: Candidate
     shared: bool = False
-    amounts: Mapping[str, Quantity] = field(default_factory=dict)
+    amounts: Mapping[str, Quantity] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """What one claim gets, and the alternatives that were chosen, in the order of its requests."""
 
     claim: Claim
@@ -80,8 +78,7 @@ class Choice:
     request_data: tuple[RequestData, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(msgspec.Struct, frozen=True):
     """What does not depend on the node."""
 
     claims: Sequence[Claim]

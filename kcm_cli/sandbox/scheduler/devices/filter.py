@@ -4,7 +4,8 @@ upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
 """
 
 import random
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.node_affinity import selects
@@ -28,8 +29,7 @@ CANNOT = Refusal(PLUGIN, ("cannot allocate all claims",))
 ELSEWHERE = Refusal(PLUGIN, ("resourceclaim not available on the node",))
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(msgspec.Struct, frozen=True):
     """A claim that is to be reserved for a pod; with its allocation, where it has none yet."""
 
     claim: Claim

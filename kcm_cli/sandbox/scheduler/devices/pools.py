@@ -8,7 +8,8 @@ upstream: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/inc
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kcm_cli.api.core import NodeSelector
 from kcm_cli.planning.node_affinity import selects
@@ -17,16 +18,14 @@ from kcm_cli.sandbox.scheduler.devices.views import CounterSet, Device, DeviceId
 PoolId = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """The node for which devices are looked for."""
 
     name: str
     labels: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A device, and the slice that it comes from."""
 
     id: DeviceId
@@ -35,8 +34,7 @@ class Candidate:
     pool: "Pool"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pool:
+class Pool(msgspec.Struct, frozen=True, eq=False):
     """``incomplete``: not all slices are published; ``invalid``: they contradict each other. Neither gives devices.
 
     ``others`` are slices of the pool that the node does not reach, which may use counters all the same.
@@ -45,7 +43,7 @@ class Pool:
     id: PoolId
     slices: tuple[Slice, ...] = ()
     others: tuple[Slice, ...] = ()
-    counters: Mapping[str, CounterSet] = field(default_factory=dict)
+    counters: Mapping[str, CounterSet] = msgspec.field(default_factory=dict)
     incomplete: bool = False
     invalid: bool = False
 
