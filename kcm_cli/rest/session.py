@@ -89,7 +89,12 @@ class Session:
     async def _exchange(self, request: Request, until: float) -> Response:
         data, sent = self._encoder.encode(request), False
         while True:
-            connection = await self._connection(self._requests, request, until)
+            try:
+                connection = await self._connection(self._requests, request, until)
+            except Unreachable as error:
+                if sent:  # the server may have carried it out, and ended before it answered
+                    raise ConnectionLost(str(error)) from error
+                raise
             try:
                 if request.permitted is not None and not request.permitted():
                     failure = ConnectionLost if sent else Unreachable

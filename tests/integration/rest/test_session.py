@@ -597,6 +597,32 @@ def test_what_may_not_happen_twice_is_sent_once(run, serving, authority, plain, 
     run(main())
 
 
+def test_what_was_sent_may_have_taken_effect_though_there_is_no_connection_to_send_it_again(run, authority):
+    """A server that takes a request and ends. Unreachable would say that it saw nothing."""
+
+    async def main():
+        async def serve(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            await reader.readuntil(b"\r\n\r\n")
+            running.close()
+            writer.close()
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*authority.issue("server", "127.0.0.1"))
+        running = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+        url = f"https://127.0.0.1:{running.sockets[0].getsockname()[1]}"
+        made = Session(Access(url, tls=TLSFiles(ca_file=authority.path)), LoopClock())
+        assert (await made.send(GET)).status == 200
+        with pytest.raises(ConnectionLost, match="connection refused"):
+            await made.send(Request("PUT", "/api"))
+        with pytest.raises(Unreachable, match="connection refused"):
+            await made.send(Request("PUT", "/api"))
+        await made.close()
+
+    run(main())
+
+
 def test_a_request_given_up_takes_its_connection_along(run, serving, authority, plain):
     async def main():
         async with connected(serving, authority) as (server, made):
