@@ -64,7 +64,9 @@ class Node(msgspec.Struct, eq=False, gc=False):
         if any(ref.uid == uid and ref.block_owner_deletion for ref in dependent.owners):
             if self.blocking is None:
                 self.blocking = set()
-            self.blocking.add(theirs)
+            if theirs not in self.blocking:
+                self.blocking.add(theirs)
+                self.asked = 0  # nobody has queued this one
         elif self.blocking is not None:
             self.blocking.discard(theirs)
 
@@ -75,7 +77,8 @@ class Node(msgspec.Struct, eq=False, gc=False):
             self.blocking.discard(uid)
 
     def to_ask(self) -> list[str]:
-        """The blocking dependents to queue (uids), if it is time for that again: each time half of them are gone.
+        """The blocking dependents to queue (uids), if it is time for that again: each time half of them are gone, and
+        when others have begun to block.
 
         So the deletion of an owner takes time in proportion to its dependents, though each that goes queues the owner.
         """

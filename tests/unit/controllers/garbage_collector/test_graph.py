@@ -275,6 +275,20 @@ def test_those_that_stay_are_asked_for_to_the_last(scene: Scene) -> None:
     assert len(node.to_ask()) == len(node.to_ask()) == FEW
 
 
+def test_those_that_begin_to_block_late_are_asked_for_however_many_they_are(scene: Scene) -> None:
+    """Nothing else queues them: with the last of the first gone, none would ever go."""
+    scene.add("owner", finalizers=(FOREGROUND,), deleting=True)
+    scene.add("first", ref("owner", block=True))
+    node = scene.graph.get("owner")
+    assert node is not None and node.to_ask() == ["first"]
+    late = {f"late{number}" for number in range(2 * FEW)}
+    for name in late:
+        scene.add(name, ref("owner", block=True))
+    assert scene.remove(identity("first")) == {"delete": {"owner"}}
+    assert set(node.to_ask()) == late
+    assert node.to_ask() == []
+
+
 # -- an object is gone
 
 
