@@ -1,7 +1,8 @@
 """Carries a plan out: expectations first, then the writes, then the events.
 
 Guarantees: every action ends up in the outcome exactly once, as done, failed or skipped; expectations of actions
-that failed or were skipped are lowered, so that a key never waits for what it did not do.
+that failed or were skipped are lowered, so that a key never waits for what it did not do; but for creations in a
+namespace that is terminating, which no attempt could do.
 """
 
 import asyncio
@@ -105,9 +106,7 @@ class Executor:
             result = await self._write(action)
         except RequestError as error:
             doomed = namespace_terminating(error)
-            if (
-                not doomed
-            ):  # as upstream: who goes on expecting the creation does not try it again with each pod that goes
+            if not (doomed and isinstance(action, Create)):  # else each pod that goes would have it tried again
                 self._unexpect(action, expect)
             if isinstance(action, Delete) and isinstance(error, NotFound):
                 return Done(action)  # deleted already, as wanted

@@ -70,7 +70,8 @@ def test_events(method, code, reason, details, expected):
 
 
 @pytest.mark.parametrize(
-    ("method", "details", "may_plan"), [("POST", None, True), ("POST", TERMINATING, False), ("DELETE", None, True)]
+    ("method", "details", "may_plan"),
+    [("POST", None, True), ("POST", TERMINATING, False), ("DELETE", None, True), ("DELETE", TERMINATING, True)],
 )
 def test_only_a_creation_that_can_never_be_done_goes_on_being_expected(method, details, may_plan):
     times = 7 if method == "POST" else 1
