@@ -1,8 +1,10 @@
 """What admission sees of exec, attach, port forwarding and proxies: the options that path and query state.
 
-upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/rest.go, staging/src/k8s.io/api/core/v1 (v1.36)
+upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/rest.go, staging/src/k8s.io/api/core/v1,
+staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/conversion.go (v1.36)
 """
 
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -10,7 +12,7 @@ from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
 _STREAMS = ("stdin", "stdout", "stderr", "tty")
-_MOST_PORT = (1 << 31) - 1
+_PORT_DIGITS, _MOST_PORT = 5, (1 << 16) - 1
 
 
 async def admit(core: Core, call: Call) -> None:
@@ -30,7 +32,7 @@ def options(call: Call) -> Tree:
         path = call.request.path.partition(f"/{call.resource.gvr.plural}/{call.name}/proxy")[2]
         return {**found, "path": path} if path else found
     if call.subresource == "portforward":
-        ports = [_port(text) for text in _values(call, "ports")]
+        ports = [_port(text) for value in _values(call, "ports") for text in value.split(",")]
         return {**found, "ports": ports} if ports else found
     found |= {name: True for name in _STREAMS if name in call.query and truthy(call.query[name])}
     if container := call.query.get("container"):
@@ -45,6 +47,11 @@ def _values(call: Call, name: str) -> list[str]:
 
 
 def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) <= _MOST_PORT):
-        raise bad_request(f'cannot convert to []int32: strconv.ParseUint: parsing "{text}": invalid syntax')
-    return int(text)
+    digits = text.lstrip("0") or text[:1]
+    if not (text.isascii() and text.isdigit()):
+        why = "invalid syntax"
+    elif len(digits) > _PORT_DIGITS or int(digits) > _MOST_PORT:
+        why = "value out of range"
+    else:
+        return int(digits)
+    raise bad_request(f"cannot convert to []int32: strconv.ParseUint: parsing {quote(text)}: {why}")

@@ -137,8 +137,8 @@ def test_a_generated_name_is_known_when_the_object_is_validated(api: Api, backen
         ),
         pytest.param("pods/p/attach?stdin=1", {"kind": "PodAttachOptions", "stdin": True}, id="attach"),
         pytest.param(
-            "pods/p/portforward?ports=80&ports=81",
-            {"kind": "PodPortForwardOptions", "ports": [80, 81]},
+            "pods/p/portforward?ports=80&ports=081,82",
+            {"kind": "PodPortForwardOptions", "ports": [80, 81, 82]},
             id="port forwarding",
         ),
         pytest.param("services/p/proxy/x/y", {"kind": "ServiceProxyOptions", "path": "/x/y"}, id="proxy"),
@@ -158,6 +158,20 @@ def test_connections_can_be_refused(api: Api, backend: Backend, path: str, expec
     assert request["object"] == {"apiVersion": "v1", **expected}
     assert (request["operation"], request["name"], request["options"]) == ("CONNECT", "p", None)
     assert request["kind"] == {"group": "", "version": "v1", "kind": expected["kind"]}
+
+
+@pytest.mark.parametrize(
+    ("ports", "why"),
+    [
+        ("80,", 'parsing "": invalid syntax'),
+        ("-1", 'parsing "-1": invalid syntax'),
+        ("65536", 'parsing "65536": value out of range'),
+        ("1" + "0" * 5000, f'parsing "1{"0" * 5000}": value out of range'),
+    ],
+)
+def test_ports_that_are_none_are_refused(api: Api, ports: str, why: str) -> None:
+    answer = api.get(f"/api/v1/namespaces/{api.namespace(account=False)}/pods/p/portforward?ports={ports}")
+    assert (answer.status, answer.message) == (400, f"cannot convert to []int32: strconv.ParseUint: {why}")
 
 
 def test_tokens_and_bindings_are_reviewed_with_their_options(api: Api, backend: Backend) -> None:
