@@ -31,12 +31,10 @@ from kcm_cli.sandbox.status.snapshot import Controllers, Queue
 from kcm_cli.sandbox.transport import InProcessTransport
 
 _PORT, _ADDRESS = 10257, "127.0.0.1"
-_PATIENT = (
-    "--authentication-tolerate-lookup-failure",
-    "--leader-elect-lease-duration=30s",
-    "--leader-elect-renew-deadline=25s",
-)
+_LEASE = ("--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=25s")
 """On a busy machine a sandbox answers late, and ends only by what somebody wants."""
+_LEASE_FLAGS = {"leader-elect-lease-duration", "leader-elect-renew-deadline"}
+"""With one of them the other is the manager's own default: they have to fit together."""
 
 
 class SandboxManager:
@@ -52,7 +50,8 @@ class SandboxManager:
         self._listener = _usual_port(address) if "secure-port" not in given.values else None
         port = _PORT if self._listener is not None else 0
         try:
-            self._config = complete(_with_defaults(given, _defaults(files, port)), known)
+            defaults = _defaults(files, port) + ([] if given.values.keys() & _LEASE_FLAGS else [*_LEASE])
+            self._config = complete(_with_defaults(given, defaults), known)
         except ConfigError:
             if self._listener is not None:
                 self._listener.close()
@@ -130,7 +129,7 @@ def _defaults(files: ManagerFiles, port: int) -> list[str]:
         f"--secure-port={port}",
         "--kube-api-qps=5000",
         "--kube-api-burst=10000",
-        *_PATIENT,
+        "--authentication-tolerate-lookup-failure",
     ]
 
 

@@ -71,6 +71,22 @@ def test_wrong_flags_give_the_port_back(sandbox: Sandbox, usual_port: int, flag:
     socket.create_server(("127.0.0.1", usual_port)).close()
 
 
+@pytest.mark.parametrize(
+    ("flags", "lease_s", "renew_s"),
+    [
+        ((), 30, 25),
+        (("--leader-elect-lease-duration=20s",), 20, 10),
+        (("--leader-elect-renew-deadline=12s",), 15, 12),
+    ],
+)
+def test_a_lease_that_somebody_wants_shorter_is_so(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], lease_s: float, renew_s: float
+) -> None:
+    config, _ = started(SandboxManager(sandbox, ("--secure-port=0", *flags)), monkeypatch)
+    election = config.component.generic.leader_election
+    assert (election.lease_duration_s, election.renew_deadline_s) == (lease_s, renew_s)
+
+
 def transports(config: Any, place: Any, sandbox: Sandbox) -> set[type]:
     async def made() -> set[type]:
         connections = await connect(config, sandbox.clock, RestClientMetrics(Registry()), None, place.dial)
