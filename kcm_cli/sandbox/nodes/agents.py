@@ -192,10 +192,10 @@ class Agents:
             self._queue.add(node.name)
 
     def _deleted(self, node: SimulatedNode) -> None:
+        self.heard_of(node.name)
         agent = self._agents.pop(node.name, None)
         if agent is not None:
             self._numbers.discard(agent.number)
-            self.heard_of(node.name)
             self._changed(node.name)
 
     # -- heartbeats
@@ -233,9 +233,10 @@ class Agents:
 
     def _pause_s(self) -> float:
         """Until the next heartbeat of a node. Those of very many come together, once a second: who watches the Leases
-        wakes up once for all of them."""
-        pause_s = self._interval_s() * (0.96 + 0.04 * self._rng.random())
-        if self._stretch() == 1.0:
+        wakes up once for all of them. Not where heartbeats are as frequent as that."""
+        interval_s = self._interval_s()
+        pause_s = interval_s * (0.96 + 0.04 * self._rng.random())
+        if interval_s <= max(self._heartbeat_s, HEARTBEAT_S):
             return pause_s
         now = self._clock.monotonic()
         return math.floor(now + pause_s) - now

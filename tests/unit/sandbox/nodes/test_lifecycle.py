@@ -1,5 +1,6 @@
 """Pods on simulated nodes, as a client sees them, on virtual time."""
 
+import asyncio
 from datetime import datetime
 
 import pytest
@@ -971,6 +972,17 @@ def test_many_nodes_share_their_heartbeats(play, nodes, interval_s):
     play(run, heartbeat_s=10)
 
 
+def test_frequent_heartbeats_of_some_nodes_leave_pauses(play):
+    async def run(world: World) -> None:
+        agents = world.cluster.nodes._agents
+        agents._agents = {f"n{number}": None for number in range(60)}  # type: ignore[misc]
+        for _ in range(10):
+            assert 0.55 < agents._pause_s() <= 0.6
+            await world.wait(0.1)
+
+    play(run, alone=True, heartbeat_s=0.5)
+
+
 @pytest.mark.parametrize(("few", "requests"), [(3, True), (2, False)])
 def test_more_than_a_few_nodes_renew_without_requests(play, monkeypatch, few, requests):
     monkeypatch.setattr("kcm_cli.sandbox.nodes.agents._FEW", few)
@@ -987,6 +999,19 @@ def test_more_than_a_few_nodes_renew_without_requests(play, monkeypatch, few, re
         assert set(renewed) == (set() if requests else {"node-1", "node-2", "node-3"})
 
     play(run, heartbeat_s=10)
+
+
+def test_nodes_that_lose_their_kubelet_are_waited_for_no_more(play, monkeypatch):
+    """As where a webhook takes the annotation away."""
+    monkeypatch.setattr("kcm_cli.sandbox.nodes.agents._MOST_NEW", 1)
+
+    async def run(world: World) -> None:
+        agents = world.cluster.nodes._agents
+        agents.expect("plain")
+        await world.create(NODES, {"metadata": {"name": "plain"}})
+        await asyncio.wait_for(agents.few_are_new(), 5)
+
+    play(run, nodes=0)
 
 
 def test_nodes_are_made_no_faster_than_their_kubelets_come_up(play, monkeypatch):
