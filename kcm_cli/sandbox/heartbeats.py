@@ -6,7 +6,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION
 from kcm_cli.sandbox.apiserver.server import ApiServer
-from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.store import NotKept, Store
 from kcm_cli.sandbox.nodes.shape import LEASE_NAMESPACE
 from kcm_cli.sandbox.views import NODE_LEASES
 
@@ -30,7 +30,8 @@ class Heartbeats:
         self._api = api
 
     def renew(self, node: str, renew_time: str, now: str) -> bool:
-        """Whether the node's Lease has the new time; otherwise it takes a request. ``now``: for its managedFields."""
+        """Whether the node's Lease has the new time; otherwise it takes a request (which says why it cannot be stored).
+        ``now``: for its managedFields."""
         stored = self._store.get(_LEASES, LEASE_NAMESPACE, node)
         if stored is None or self._seen():
             return False
@@ -44,7 +45,10 @@ class Heartbeats:
             "metadata": {**meta, "managedFields": [{**owners[0], "time": now}]},
             "spec": {**spec, "renewTime": renew_time},
         }
-        self._store.update(_LEASES, LEASE_NAMESPACE, node, renewed, stored.revision, always=True)
+        try:
+            self._store.update(_LEASES, LEASE_NAMESPACE, node, renewed, stored.revision, always=True)
+        except NotKept:
+            return False
         return True
 
     def _seen(self) -> bool:

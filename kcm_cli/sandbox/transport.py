@@ -96,6 +96,8 @@ class InProcessTransport:
             await self._turns.share()
         if self._closed:
             raise TransportError("the transport is closed")
+        if request.permitted is not None and not request.permitted():
+            raise Unreachable(f"{request.method} {request.path}: not sent, it is not permitted any more")
         try:
             if self._user is not None:
                 return await self._server.handle_as(self._user, request)

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
+import pytest
+
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery.times import format_micro_time, format_time
@@ -11,6 +13,7 @@ from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
+from kcm_cli.sandbox.apiserver.store import NotKept
 from kcm_cli.sandbox.embedded import EmbeddedServer
 from kcm_cli.sandbox.heartbeats import Heartbeats
 from kcm_cli.sandbox.nodes import shape
@@ -93,5 +96,17 @@ def test_webhooks_are_asked(play: Play) -> None:
         assert beats.renew("a", *times(clock))
         server.store.create(WEBHOOKS, "", "w", doc)
         assert not beats.renew("a", *times(clock))
+
+    alone(play, test)
+
+
+def test_a_full_disk_is_told_of_by_a_request(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise NotKept("the data directory takes no writes")
+
+    async def test(server: EmbeddedServer, clock: LoopClock) -> None:
+        await leased(server, clock)
+        monkeypatch.setattr(server.store, "update", full)
+        assert not Heartbeats(server.store, server.api).renew("a", *times(clock))
 
     alone(play, test)

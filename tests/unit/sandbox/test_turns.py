@@ -1,9 +1,14 @@
-"""Requests in process share the loop with those who wait for it."""
+"""Requests in process share the loop with those who wait for it, and are sent only if they may be."""
 
 import asyncio
 from itertools import count
+from typing import Any
 
-from kcm_cli.sandbox.transport import TURN_S, Turns
+import pytest
+
+from kcm_cli.rest.transport import Request, Unreachable
+from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.transport import TURN_S, InProcessTransport, Turns
 
 
 def others(step_s: float, requests: int) -> int:
@@ -34,3 +39,13 @@ def test_a_long_run_of_requests_lets_others_have_their_turns() -> None:
 
 def test_a_short_one_does_not() -> None:
     assert others(TURN_S / 1000, 500) == 0
+
+
+def test_a_write_that_is_not_permitted_any_more_is_not_sent() -> None:
+    async def run() -> None:
+        server: Any = None  # it is asked nothing
+        request = Request("POST", "/api/v1/namespaces", body=b"{}", permitted=lambda: False)
+        with pytest.raises(Unreachable, match="not permitted any more"):
+            await InProcessTransport(server, User("a")).send(request)
+
+    asyncio.run(run())
