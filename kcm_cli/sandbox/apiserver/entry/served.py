@@ -7,10 +7,9 @@ DELETE  /sandbox.kcm.dev/faults[/N]    remove one, or all
 Who may, RBAC says: the path is a nonResourceURL. It is never hit itself.
 """
 
-from dataclasses import asdict
-
 import msgspec
 import yaml
+from msgspec.structs import asdict
 
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Request, Response
