@@ -7,7 +7,7 @@ that was asked for. Where a webhook converts, it is read from the version in whi
 upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import cast
 
@@ -109,6 +109,7 @@ class CustomVersion:
         self._own = own
         self._storage = storage
         self._shapes = shapes
+        self._all_known = False
 
     @property
     def strategy(self) -> Strategy:
@@ -188,10 +189,21 @@ class CustomVersion:
 
     async def prepare(self, doc: Tree) -> None:
         """Have a stored document converted, if it takes a webhook to read it. Raises ApiError 500, UnknownVersion."""
-        if doc["apiVersion"].rpartition("/")[2] not in self._shapes:
-            raise UnknownVersion(doc["apiVersion"])
+        self._check_version(doc)
         if self._webhook is not None:
             await self._webhook.prepare(doc, self.target.api_version)
+
+    def check_versions(self, docs: Iterable[Tree]) -> None:
+        """See ``registry.core.CustomKinds``. Once it is so it stays so: a definition that changes makes a new one of
+        this, and what is written is in the version that is stored now."""
+        if not self._all_known:
+            for doc in docs:
+                self._check_version(doc)
+            self._all_known = True
+
+    def _check_version(self, doc: Tree) -> None:
+        if doc["apiVersion"].rpartition("/")[2] not in self._shapes:
+            raise UnknownVersion(doc["apiVersion"])
 
     async def stored(self, doc: Tree) -> Tree:
         """A document of this version as it is to be stored. Raises ApiError 500."""

@@ -1,7 +1,7 @@
 """The custom kinds of one server: what the registry, the decoder and OpenAPI ask about them."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from kcm_cli.api.resource import GVR
@@ -114,6 +114,10 @@ class CustomResources:
     async def prepare(self, info: ResourceInfo, doc: Tree) -> None:
         """See ``registry.core.CustomKinds``."""
         await self._kind(info).prepare(doc)
+
+    def check_versions(self, info: ResourceInfo, docs: Iterable[Tree]) -> None:
+        """See ``registry.core.CustomKinds``."""
+        self._kind(info).check_versions(docs)
 
     async def stored(self, info: ResourceInfo, doc: Tree) -> Tree:
         """See ``registry.core.CustomKinds``."""

@@ -48,6 +48,9 @@ class CustomKinds(Protocol):
     async def prepare(self, info: ResourceInfo, doc: Tree) -> None:
         """Do what reading a stored object takes but does not wait for. Raises ApiError."""
 
+    def check_versions(self, info: ResourceInfo, docs: Iterable[Tree]) -> None:
+        """Whether all that is stored is in versions that are known. Raises UnknownVersion."""
+
     async def stored(self, info: ResourceInfo, doc: Tree) -> Tree:
         """A document of a resource in the version in which it is to be stored, kind and apiVersion first. Raises
         ApiError.
@@ -99,8 +102,16 @@ class Core(msgspec.Struct, frozen=True):
             for one in stored:
                 await self.custom.prepare(served.info, one.doc)
 
+    def check_versions(self, served: Served) -> None:
+        """Before a watch. Raises ApiError 429 where an object is stored in a version that its definition has lost."""
+        if self.custom is not None and served.info.custom and served.converts:
+            try:
+                self.custom.check_versions(served.info, (one.doc for one in self.store.scan(served.storage)))
+            except UnknownVersion as error:
+                raise api_errors.initializing(served.info, str(error)) from None
+
     async def prepare_all(self, served: Served, stored: Iterable[Stored]) -> None:
-        """The same for a list or the begin of a watch. Raises ApiError 429, 500."""
+        """The same as ``prepare`` for a list. Raises ApiError 429, 500."""
         try:
             await self.prepare(served, *stored)
         except UnknownVersion as error:  # upstream's watch cache cannot be filled then

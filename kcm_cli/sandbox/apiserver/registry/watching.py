@@ -79,7 +79,7 @@ class Watching:
         options = list_options(call.query, watch=True)
         plan = self._plan(call, options)
         if call.resource.custom:
-            await self._core.prepare_all(call.served, self._core.store.scan(call.hub.storage))
+            self._core.check_versions(call.served)
         stream = Stream(200, JSON_HEADERS, self._stream(call, plan))
         return protobuf_stream(stream) if isinstance(call.media, ProtobufMedia) else stream
 

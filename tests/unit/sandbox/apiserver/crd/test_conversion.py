@@ -84,6 +84,14 @@ def test_each_version_shows_what_the_webhook_makes_of_the_stored_one(hook: Hook)
     assert len(hook.asked) == 1, "what has not changed is not asked for again"
 
 
+def test_a_watch_that_goes_on_asks_for_what_changes_only(hook: Hook) -> None:
+    hook.api.make(path("v1"), thing("v1", a="1"))
+    revision = hook.api.get(path("v1")).doc["metadata"]["resourceVersion"]
+    hook.bend = lambda review: {"response": None}
+    assert hook.api.get(path("v2") + f"?watch=true&timeoutSeconds=-1&resourceVersion={revision}").status == 200
+    assert hook.asked == []
+
+
 def test_what_is_written_in_another_version_is_stored_converted(hook: Hook) -> None:
     made = hook.api.make(path("v2"), thing("v2", b="1"))
     assert (made["apiVersion"], made["spec"]) == ("x.test/v2", {"b": "1"})
