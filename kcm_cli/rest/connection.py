@@ -5,6 +5,7 @@ server; a connection on which something unexpected happened is not ``free`` agai
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import cast
@@ -138,7 +139,7 @@ class Connection(asyncio.Protocol):
         self._keep = True
         self._paused = False
         self._headers = self._without_body = 0
-        self._until = 0.0
+        self._until = math.inf
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -187,6 +188,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             raise Lost(answered=False)
         self._headers = self._without_body = 0
+        self._until = math.inf
         self._incoming = incoming = Incoming(self, asyncio.get_running_loop().create_future())
         self._whole, self._bodiless = whole, bodiless
         try:
@@ -208,7 +210,7 @@ class Connection(asyncio.Protocol):
 
     def _due(self) -> None:
         self._timer = None
-        if self._incoming is None:
+        if self._incoming is None or self._until == math.inf:
             return
         if self._until <= asyncio.get_running_loop().time():
             self._give_up(TimeoutError())

@@ -65,3 +65,21 @@ def test_each_request_has_its_own_time_and_one_timer_serves_them() -> None:
         assert not connection.free
 
     asyncio.run(main())
+
+
+def test_what_is_given_no_time_does_not_end_by_that_of_the_request_before() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        connection = Connection()
+        transport = Quick(connection)
+        connection.connection_made(transport)
+        assert (await connection.ask(b"", until=loop.time() + 0.01)).status == 200
+        transport.answers = False
+        opened = asyncio.ensure_future(connection.open(b""))
+        await asyncio.sleep(0.05)
+        assert not opened.done()
+        transport.answers = True
+        transport.write(b"")
+        assert (await opened).status == 200
+
+    asyncio.run(main())
