@@ -26,7 +26,7 @@ from kcm_cli.rest.access import Access
 from kcm_cli.rest.metrics import SessionMetrics
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import Transport
-from kcm_cli.sandbox.run import MANAGER, ManagerFiles, Sandbox
+from kcm_cli.sandbox.run import ManagerFiles, Sandbox
 from kcm_cli.sandbox.status.snapshot import Controllers, Queue
 from kcm_cli.sandbox.transport import InProcessTransport
 
@@ -45,6 +45,7 @@ class SandboxManager:
         self._clock = sandbox.clock
         given, known = flag_set().parse(flags), known_of(all_controllers())
         files = sandbox.manager_files()
+        self._user = files.user
         self._own_kubeconfig = not given.values.keys() & {"kubeconfig", "master"}
         address = str(given.values.get("bind-address", _ADDRESS))
         self._listener = _usual_port(address) if "secure-port" not in given.values else None
@@ -91,7 +92,7 @@ class SandboxManager:
         if not self._own_kubeconfig:
             return Session(access, clock, metrics)
         named = access.tls is not None and access.tls != access.tls.anonymous
-        return InProcessTransport(self._sandbox.api, MANAGER if named else None, turns=self._sandbox.turns)
+        return InProcessTransport(self._sandbox.api, self._user if named else None, turns=self._sandbox.turns)
 
     def controllers(self) -> Controllers:
         """How its controllers do."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from cryptography import x509
 from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock, LoopClock
@@ -26,6 +27,7 @@ from kcm_cli.sandbox.apiserver.assembly import assemble
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
 from kcm_cli.sandbox.apiserver.registry.ca_injection import CaInjection
+from kcm_cli.sandbox.apiserver.security.authenticator import credential
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import SERVER_ADDRESSES, Certificates, Keys
 from kcm_cli.sandbox.apiserver.server import ApiServer
@@ -77,8 +79,9 @@ class SandboxOptions(msgspec.Struct, frozen=True):
 
 
 class ManagerFiles(msgspec.Struct, frozen=True):
-    """What a manager is told by its flags."""
+    """What a manager is told by its flags. ``user``: who it is with that kubeconfig."""
 
+    user: User
     kubeconfig: Path
     root_ca: Path
     service_account_key: Path
@@ -214,9 +217,10 @@ class Sandbox:
     def manager_files(self) -> ManagerFiles:
         """Files for a manager of this cluster."""
         path = self._pki / "controller-manager.kubeconfig"
-        identity = kubeconfig.identity(self.certificates.client(MANAGER.name, MANAGER_GROUPS))
-        kubeconfig.write(path, self._document("kube-controller-manager", identity))
+        pair = self.certificates.client(MANAGER.name, MANAGER_GROUPS)
+        kubeconfig.write(path, self._document("kube-controller-manager", kubeconfig.identity(pair)))
         return ManagerFiles(
+            user=replace(MANAGER, extra=credential(x509.load_pem_x509_certificate(pair.certificate))),
             kubeconfig=path,
             root_ca=self._pki / "ca.crt",
             service_account_key=self._pki / "sa.key",

@@ -1,12 +1,15 @@
 """The manager of a sandbox: its port, and how its controllers reach the API server."""
 
 import asyncio
+import base64
 import socket
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kcm_cli.cli import sandbox_manager
 from kcm_cli.cli.sandbox_manager import SandboxManager
@@ -14,6 +17,7 @@ from kcm_cli.component.metrics import Registry, RestClientMetrics
 from kcm_cli.manager.config import ConfigError
 from kcm_cli.manager.connections import connect
 from kcm_cli.rest.session import Session
+from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.run import Sandbox, SandboxOptions
 from kcm_cli.sandbox.transport import InProcessTransport
 
@@ -96,6 +100,18 @@ def transports(config: Any, place: Any, sandbox: Sandbox) -> set[type]:
             await connections.close()
 
     return asyncio.run(made())
+
+
+def test_in_process_the_manager_is_who_its_certificate_says(sandbox: Sandbox) -> None:
+    files = sandbox.manager_files()
+    doc = yaml.safe_load(files.kubeconfig.read_text())
+    pem = base64.b64decode(doc["users"][0]["user"]["client-certificate-data"]).decode()
+
+    async def known() -> User:
+        await sandbox.serve()
+        return sandbox.api.authenticator.authenticate({}, ssl.PEM_cert_to_DER_cert(pem))
+
+    assert asyncio.run(known()) == files.user
 
 
 def test_controllers_ask_in_process_unless_they_are_given_another_kubeconfig(

@@ -157,10 +157,14 @@ class Authenticator:
         uids = list(_values(subject, _UID_OID))
         if len(uids) > 1 or uids == [""]:
             raise unauthorized()
-        fingerprint = hashlib.sha256(certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
-        extra = {f"{EXTRA_PREFIX}credential-id": (f"X509SHA256={fingerprint}",)}
         groups = tuple(_values(subject, NameOID.ORGANIZATION_NAME))
-        return _authenticated(User(name, "".join(uids), groups, extra))
+        return _authenticated(User(name, "".join(uids), groups, credential(certificate)))
+
+
+def credential(certificate: x509.Certificate) -> dict[str, tuple[str, ...]]:
+    """What is told of a user besides, who has shown this certificate."""
+    fingerprint = hashlib.sha256(certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
+    return {f"{EXTRA_PREFIX}credential-id": (f"X509SHA256={fingerprint}",)}
 
 
 def _authenticated(user: User) -> User:
