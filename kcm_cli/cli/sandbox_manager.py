@@ -32,7 +32,7 @@ from kcm_cli.sandbox.transport import InProcessTransport
 
 _PORT, _ADDRESS = 10257, "127.0.0.1"
 _LEASE = ("--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=25s")
-"""On a busy machine a sandbox answers late, and ends only by what somebody wants."""
+"""Twice the usual times: on a busy machine its API server may answer late, which should not end the sandbox."""
 _LEASE_FLAGS = {"leader-elect-lease-duration", "leader-elect-renew-deadline"}
 """With one of them the other is the manager's own default: they have to fit together."""
 

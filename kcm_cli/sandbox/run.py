@@ -79,7 +79,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
 
 
 class ManagerFiles(msgspec.Struct, frozen=True):
-    """What a manager is told by its flags. ``user``: who it is with that kubeconfig."""
+    """The files that a manager's flags name. ``user``: the identity in the kubeconfig."""
 
     user: User
     kubeconfig: Path

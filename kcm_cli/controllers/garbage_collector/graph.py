@@ -66,7 +66,7 @@ class Node(msgspec.Struct, eq=False, gc=False):
                 self.blocking = set()
             if theirs not in self.blocking:
                 self.blocking.add(theirs)
-                self.asked = 0  # nobody has queued this one
+                self.asked = 0  # this one is not queued yet
         elif self.blocking is not None:
             self.blocking.discard(theirs)
 

@@ -1,4 +1,4 @@
-"""What filters and scores say of nodes, and what is told when no node is left.
+"""The results of filters and scores, and the message for a pod that fits on no node.
 
 upstream: pkg/scheduler/framework/types.go#FitError
 """

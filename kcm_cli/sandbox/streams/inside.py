@@ -27,6 +27,7 @@ from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.registry.answers import TEXT_HEADERS, text_response
 from kcm_cli.sandbox.apiserver.registry.call import Call
+from kcm_cli.sandbox.apiserver.registry.connecting import ports
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.made_up import MadeUp
@@ -330,10 +331,12 @@ class Inside:
         if websocket.asked(headers):
             if forward.TUNNEL in websocket.protocols(headers):
                 return forward.tunnelled(headers, find)
-            ports = list(_ports(value for key, value in call.request.query if key == "ports"))
-            if not ports:
+            asked = ports(call)
+            if not asked:
                 raise bad_request('query parameter "ports" is required')
-            return forward.over_channels(headers, ports, find)
+            if 0 in asked:
+                raise bad_request('port "0" must be > 0')
+            return forward.over_channels(headers, asked, find)
         if headers.get("upgrade", "").lower() != "spdy/3.1":
             raise bad_request("Upgrade request required")
         return forward.over_spdy(find)
@@ -476,11 +479,3 @@ def _is_made_up(known: MadeUp, host: str) -> bool:
         return known.has(host)
     except ValueError:  # a name
         return False
-
-
-def _ports(values: Iterator[str]) -> Iterator[int]:
-    for value in values:
-        for text in value.split(","):
-            if not (len(text) <= 5 and text.isascii() and text.isdigit() and 0 < int(text) < 65536):
-                raise bad_request(f"unable to parse {text!r} as a port")
-            yield int(text)

@@ -365,6 +365,14 @@ def test_ports_over_the_channels_of_a_websocket(kcm_sandbox, kcm_namespace, pod,
     assert f"{PREFIX}forward: 82=PORT".encode() in heard[5]
 
 
+@pytest.mark.parametrize("query", ["", "?ports=0"])
+def test_a_websocket_for_no_port_is_refused(kcm_sandbox, kcm_namespace, pod, query):
+    pod("a")
+    upgrade = "Upgrade: websocket\r\nSec-WebSocket-Key: a\r\nSec-WebSocket-Protocol: v4.channel.k8s.io"
+    with pytest.raises(AssertionError, match="HTTP/1.1 400"):
+        Upgraded(kcm_sandbox, "GET", f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward{query}", upgrade)
+
+
 def test_ports_over_spdy(kcm_sandbox, kcm_namespace, pod, echo):
     pod("a", forward=f"80={echo},81=10.244.0.7:80")
     path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward"

@@ -44,12 +44,17 @@ class Quick(asyncio.Transport):
         self.connection.connection_lost(None)
 
 
+def connected() -> tuple[Connection, Quick]:
+    connection = Connection()
+    transport = Quick(connection)
+    connection.connection_made(transport)
+    return connection, transport
+
+
 def test_each_request_has_its_own_time_and_one_timer_serves_them() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        connection = Connection()
-        transport = Quick(connection)
-        connection.connection_made(transport)
+        connection, transport = connected()
         for within_s in (100.0, 0.01, 100.0):
             assert (await connection.ask(b"", until=loop.time() + within_s)).status == 200
         transport.answers = False
@@ -70,9 +75,7 @@ def test_each_request_has_its_own_time_and_one_timer_serves_them() -> None:
 def test_what_is_given_no_time_does_not_end_by_that_of_the_request_before() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        connection = Connection()
-        transport = Quick(connection)
-        connection.connection_made(transport)
+        connection, transport = connected()
         assert (await connection.ask(b"", until=loop.time() + 0.01)).status == 200
         transport.answers = False
         opened = asyncio.ensure_future(connection.open(b""))

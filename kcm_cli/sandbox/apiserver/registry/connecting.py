@@ -32,14 +32,18 @@ def options(call: Call) -> Tree:
         path = call.request.path.partition(f"/{call.resource.gvr.plural}/{call.name}/proxy")[2]
         return {**found, "path": path} if path else found
     if call.subresource == "portforward":
-        ports = [_port(text) for value in _values(call, "ports") for text in value.split(",")]
-        return {**found, "ports": ports} if ports else found
+        return {**found, "ports": asked} if (asked := ports(call)) else found
     found |= {name: True for name in _STREAMS if name in call.query and truthy(call.query[name])}
     if container := call.query.get("container"):
         found["container"] = container
     if call.subresource == "exec":
         found["command"] = _values(call, "command") or None
     return found
+
+
+def ports(call: Call) -> list[int]:
+    """Those that a client wants to have forwarded, each 0 to 65535. Raises ApiError 400."""
+    return [_port(text) for value in _values(call, "ports") for text in value.split(",")]
 
 
 def _values(call: Call, name: str) -> list[str]:

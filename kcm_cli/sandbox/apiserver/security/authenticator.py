@@ -162,7 +162,7 @@ class Authenticator:
 
 
 def credential(certificate: x509.Certificate) -> dict[str, tuple[str, ...]]:
-    """What is told of a user besides, who has shown this certificate."""
+    """The ``extra`` of a user who is authenticated by this certificate."""
     fingerprint = hashlib.sha256(certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
     return {f"{EXTRA_PREFIX}credential-id": (f"X509SHA256={fingerprint}",)}
 
