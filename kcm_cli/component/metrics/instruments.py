@@ -155,7 +155,8 @@ UNEXPECTED = "unexpected"
 class Family(Generic[C]):
     """All series of one metric.
 
-    Bind children once (``labels``) and keep them; a family without labels has one.
+    Bind children once (``labels``) and keep them. A series is shown from then on, also that of a family
+    without labels.
     """
 
     def __init__(self, description: Description, make: Callable[[], C]) -> None:
@@ -164,8 +165,6 @@ class Family(Generic[C]):
         self._children: dict[tuple[str, ...], C] = {}
         self._allowed: Mapping[str, frozenset[str]] = {}
         self._on_unexpected: Callable[[], None] | None = None
-        if not description.labels:
-            self._children[()] = make()
 
     def labels(self, *values: str) -> C:
         """The series with these label values, in the order of the description.

@@ -155,7 +155,7 @@ class TransportMetrics(msgspec.Struct, frozen=True):
         registry.counter(
             "rest_client_transport_cert_rotation_gc_calls_total",
             f"How many certificate watches ended because their session was gone. {_STILL}",
-        )
+        ).labels()
         registry.counter(
             "rest_client_transport_cache_gc_calls_total",
             f"How many attempts there were to drop an unused session. {_STILL}",

@@ -14,31 +14,32 @@ _PER_SYNC = exponential_buckets(2, 2, 15)
 
 
 class SliceMetrics:
-    """The figures of all Services together, kept up to date from those of each sync."""
+    """The figures of all Services together, kept up to date from those of each sync. None is shown before the first
+    sync."""
 
     def __init__(self, registry: Registry, limit: int) -> None:
         beta = Stability.BETA
         self._limit = limit
         self._added = registry.histogram(
             f"{_PREFIX}endpoints_added_per_sync", "Endpoints that a sync of a Service adds.", _PER_SYNC, stability=beta
-        ).labels()
+        )
         self._removed = registry.histogram(
             f"{_PREFIX}endpoints_removed_per_sync",
             "Endpoints that a sync of a Service removes.",
             _PER_SYNC,
             stability=beta,
-        ).labels()
+        )
         self._desired = registry.gauge(
             f"{_PREFIX}endpoints_desired", "How many endpoints there should be.", stability=beta
-        ).labels()
+        )
         self._slices = registry.gauge(
             f"{_PREFIX}num_endpoint_slices", "How many EndpointSlices there are.", stability=beta
-        ).labels()
+        )
         self._ideal = registry.gauge(
             f"{_PREFIX}desired_endpoint_slices",
             "How many EndpointSlices there would be if each were full.",
             stability=beta,
-        ).labels()
+        )
         self._changes = registry.counter(
             f"{_PREFIX}changes", "EndpointSlices created, updated and deleted.", labels=("operation",)
         )
@@ -69,8 +70,8 @@ class SliceMetrics:
 
     def planned(self, key: str, address_type: str, planned: SlicePlan) -> None:
         """What a sync found for one address type of a Service."""
-        self._added.observe(float(planned.added))
-        self._removed.observe(float(planned.removed))
+        self._added.labels().observe(float(planned.added))
+        self._removed.labels().observe(float(planned.removed))
         by_type = self._totals.setdefault(key, {})
         totals = self._total(planned.efficiency)
         self._move(by_type.get(address_type, (0, 0, 0)), totals)
@@ -99,7 +100,7 @@ class SliceMetrics:
     def _move(self, before: tuple[int, int, int], after: tuple[int, int, int]) -> None:
         for index, gauge in enumerate((self._desired, self._slices, self._ideal)):
             self._sums[index] += after[index] - before[index]
-            gauge.set(float(self._sums[index]))
+            gauge.labels().set(float(self._sums[index]))
 
     def _distribute(self, key: str, distribution: str) -> None:
         """Count a Service under its traffic distribution, if it has one. One that nobody has any more stays, as 0."""

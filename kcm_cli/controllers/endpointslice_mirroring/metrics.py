@@ -11,12 +11,13 @@ _PER_SYNC = exponential_buckets(2, 2, 15)
 
 
 class MirroringMetrics:
-    """The figures of all Endpoints together, kept up to date from those of each sync."""
+    """The figures of all Endpoints together, kept up to date from those of each sync. None is shown before the first
+    sync."""
 
     def __init__(self, registry: Registry, limit: int) -> None:
         self._limit = limit
         self._added, self._updated, self._removed, self._skipped = (
-            registry.histogram(f"{_PREFIX}{name}_per_sync", text, _PER_SYNC).labels()
+            registry.histogram(f"{_PREFIX}{name}_per_sync", text, _PER_SYNC)
             for name, text in (
                 ("endpoints_added", "Endpoints that a sync adds."),
                 ("endpoints_updated", "Endpoints that a sync updates."),
@@ -26,9 +27,9 @@ class MirroringMetrics:
         )
         self._duration = registry.histogram(
             f"{_PREFIX}endpoints_sync_duration", "Seconds that a sync takes.", exponential_buckets(0.001, 2, 15)
-        ).labels()
+        )
         self._gauges = tuple(
-            registry.gauge(f"{_PREFIX}{name}", text).labels()
+            registry.gauge(f"{_PREFIX}{name}", text)
             for name, text in (
                 ("endpoints_desired", "How many endpoints there should be."),
                 ("num_endpoint_slices", "How many EndpointSlices there are."),
@@ -43,7 +44,7 @@ class MirroringMetrics:
 
     def took(self, duration_s: float) -> None:
         """A sync ended."""
-        self._duration.observe(duration_s)
+        self._duration.labels().observe(duration_s)
 
     def changed(self, operation: str) -> None:
         """One slice was written: create, update or delete."""
@@ -51,10 +52,10 @@ class MirroringMetrics:
 
     def planned(self, key: str, planned: MirrorPlan) -> None:
         """What a sync found."""
-        self._added.observe(float(planned.added))
-        self._updated.observe(float(planned.updated))
-        self._removed.observe(float(planned.removed))
-        self._skipped.observe(float(planned.skipped))
+        self._added.labels().observe(float(planned.added))
+        self._updated.labels().observe(float(planned.updated))
+        self._removed.labels().observe(float(planned.removed))
+        self._skipped.labels().observe(float(planned.skipped))
         parts = planned.efficiency.values()
         endpoints = sum(endpoints for endpoints, _ in parts)
         slices = sum(slices for _, slices in parts)
@@ -72,4 +73,4 @@ class MirroringMetrics:
         self._totals[key] = totals
         for index, gauge in enumerate(self._gauges):
             self._sums[index] += totals[index] - before[index]
-            gauge.set(float(self._sums[index]))
+            gauge.labels().set(float(self._sums[index]))

@@ -52,10 +52,10 @@ class OperationMetrics:
         self._assigned = registry.counter(
             "retroactive_storageclass_total",
             "How often a claim was given the default class after it was made, or should have been.",
-        )
+        ).labels()
         self._not_assigned = registry.counter(
             "retroactive_storageclass_errors_total", "How often a claim could not be given the default class."
-        )
+        ).labels()
 
     def started(self, key: str, plugin: str, operation: str) -> None:
         """The first attempt counts."""
@@ -85,9 +85,9 @@ class OperationMetrics:
         return self._attempts.measured(plugin, f"volume_{operation}")
 
     def assigned_class(self, *, failed: bool) -> None:
-        self._assigned.labels().inc()
+        self._assigned.inc()
         if failed:
-            self._not_assigned.labels().inc()
+            self._not_assigned.inc()
 
 
 class CountCollector:

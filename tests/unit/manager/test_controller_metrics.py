@@ -11,6 +11,8 @@ import kcm_cli.controllers
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.instruments import Description
+from kcm_cli.controllers.endpointslice.metrics import SliceMetrics
+from kcm_cli.controllers.endpointslice_mirroring.metrics import MirroringMetrics
 from kcm_cli.runtime.store import Store
 
 MODULES = [
@@ -47,3 +49,12 @@ def test_declared_as_in_the_original(module: str, reference: Callable[[str], lis
         assert description.stability.value == fact["stability"]
         if description.kind == "histogram":
             assert list(description.buckets) == pytest.approx([float(bound) for bound in fact["buckets"]])
+
+
+def test_endpoint_slices_have_figures_from_the_first_sync_on() -> None:
+    registry = Registry()
+    SliceMetrics(registry, 100)
+    mirroring = MirroringMetrics(registry, 100)
+    assert "endpoint_slice" not in registry.expose().decode()
+    mirroring.took(0.5)
+    assert "endpoint_slice_mirroring_controller_endpoints_sync_duration_count 1\n" in registry.expose().decode()

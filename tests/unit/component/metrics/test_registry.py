@@ -65,3 +65,11 @@ def test_a_registry_need_not_show_what_it_counts_of_itself() -> None:
     assert registry.expose() == b""
     registry.counter("a_total", "A.").labels().inc()
     assert [line for line in registry.expose().decode().splitlines() if line[0] != "#"] == ["a_total 1"]
+
+
+def test_a_series_is_shown_once_it_was_asked_for() -> None:
+    registry = Registry()
+    family = registry.gauge("a", "A.")
+    assert "\na " not in registry.expose().decode()
+    family.labels()
+    assert "\na 0\n" in registry.expose().decode()
