@@ -229,8 +229,8 @@ class ApiServer:
             _log.exception("request failed", extra={"fields": {"method": request.method, "path": request.path}})
             answer = error_response(internal("the server met an error in itself, see its log"))
         self._metrics.answered(request, info, answer, clock.monotonic() - start)
-        if "pretty" in query and isinstance(answer, Response):
-            answer = indented(answer, query["pretty"])
+        if isinstance(answer, Response) and _for_people(request, info, query):
+            answer = indented(answer)
         if asked.flow:
             answer = with_headers(answer, asked.flow)
         return with_warnings(answer, notes) if notes else answer
@@ -297,11 +297,19 @@ _DEPRECATED = {
 """What every request to a resource is told."""
 
 
+def _for_people(request: Request, info: RequestInfo, query: Mapping[str, str]) -> bool:
+    """Whether the answer is one of resources or discovery, and to be laid out."""
+    objects = info.path.startswith("/api") and info.subresource not in KUBELET
+    return objects and negotiation.for_people(request.headers, query.get("pretty", ""))
+
+
 def _refused(request: Request, error: ApiError, warnings: list[str]) -> Answer:
     response = error_response(error)
     form = negotiation.for_status(request.headers.get("accept", ""))
-    if not (form.protobuf and isinstance(error, NotAcceptable)):
+    if form is not None and not (form.protobuf and isinstance(error, NotAcceptable)):
         response = negotiation.shaped(response, form)
+    if form is None or negotiation.for_people(request.headers, _first_values(request.query).get("pretty", "")):
+        response = indented(response)
     return with_warnings(response, warnings) if warnings else response
 
 

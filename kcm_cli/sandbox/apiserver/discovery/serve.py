@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.discovery import documents, health
 from kcm_cli.sandbox.apiserver.errors import method_not_allowed
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry import negotiation
-from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS, text_response
+from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS, indented, text_response
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, UNAVAILABLE
 
@@ -57,7 +57,7 @@ class Discovery:
             case [probe, *check] if probe in health.CHECKS:
                 return health.answer(request, probe, "/".join(check))
             case [""] | ["index.html"]:
-                return self._kept_json("/", lambda: {"paths": documents.root_paths(self._catalog)})
+                return indented(self._kept_json("/", lambda: {"paths": documents.root_paths(self._catalog)}))
             case ["apis"]:
                 aggregated = self._aggregated(request) if request.path == "/apis" else None
                 return aggregated or self._document(request, lambda: documents.group_list(self._catalog))
@@ -67,7 +67,7 @@ class Discovery:
                 return self._found(request, lambda: documents.group(self._catalog, group))
             case ["version"]:
                 check_route(request, negotiation.JSON)
-                return self._kept_json("/version", lambda: VERSION)
+                return indented(self._kept_json("/version", lambda: VERSION))
             case ["api"] if request.path in ("/api", "/api/"):
                 check_route(request)
                 return self._aggregated(request) or self._document(request, lambda: _core_versions(request))

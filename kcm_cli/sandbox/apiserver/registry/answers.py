@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
 from kcm_cli.sandbox.apiserver.registry.warning_headers import header_values
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
@@ -88,8 +87,8 @@ def with_headers(answer: Response | Stream, headers: Mapping[str, str]) -> Respo
     return replace(answer, headers=together)
 
 
-def indented(answer: Response, pretty: str) -> Response:
-    """A JSON answer laid out for people, where ``pretty`` says so."""
-    if not truthy(pretty) or answer.headers.get("content-type") != "application/json":
+def indented(answer: Response) -> Response:
+    """A JSON answer laid out for people."""
+    if not answer.headers.get("content-type", "").startswith(JSON_HEADERS["content-type"]):
         return answer
-    return msgspec.structs.replace(answer, body=msgspec.json.format(answer.body, indent=2) + b"\n")
+    return replace(answer, body=msgspec.json.format(answer.body, indent=2).rstrip(b"\n"))

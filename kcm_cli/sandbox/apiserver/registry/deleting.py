@@ -47,6 +47,7 @@ class Deleter:
     async def delete(self, call: Call) -> Response:
         """DELETE of one object. Raises ApiError."""
         options = delete_options(self._core.schemas, call.request, call.query)
+        _warn(call, options)
         outcome = await self.remove(call, options)
         status = 202 if not outcome.removed and options.orphan_dependents is False else 200
         if isinstance(outcome.shown, Stored):
@@ -67,6 +68,7 @@ class Deleter:
         check_list_version(listed)
         chosen, page = select(self._core, call, listed)
         options = delete_options(self._core.schemas, call.request, call.query)
+        _warn(call, options)
         for stored in chosen:
             one = _of(call, stored)
             try:
@@ -100,7 +102,6 @@ class Deleter:
             return await self._definition(call, options, current)
         rules = self._core.rules(call.hub.info)
         self.check_preconditions(call, options, old["metadata"])
-        self._warn(call, options)
         doc = current.copy()
         meta: Tree = doc["metadata"]  # type: ignore[assignment]  # every stored object has metadata
         uid: str = meta["uid"]
@@ -199,11 +200,12 @@ class Deleter:
         if why:
             raise conflict(call.resource.gvr.group, call.resource.kind, call.name, why)
 
-    def _warn(self, call: Call, options: DeleteOptions) -> None:
-        job = call.resource.gvr.plural == "jobs" and call.resource.gvr.group == "batch"
-        says = options.propagation_policy is not None or options.orphan_dependents is not None
-        if job and not says and _JOB_WARNING not in call.warnings:
-            call.warnings.append(_JOB_WARNING)
+
+def _warn(call: Call, options: DeleteOptions) -> None:
+    """Who deletes Jobs is told what becomes of their pods, also where there are none."""
+    says = options.propagation_policy is not None or options.orphan_dependents is not None
+    if call.resource.group_resource == "jobs.batch" and not says:
+        call.warnings.append(_JOB_WARNING)
 
 
 class _Mark:

@@ -42,8 +42,8 @@ class Media(Protocol):
     def event(self, event: Event) -> bytes:
         """One event of a watch, as it was written."""
 
-    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
-        """How far a watch has come."""
+    def bookmark(self, mark: Doc) -> bytes:
+        """How far a watch has come: an object of the kind that has nothing but a version."""
 
 
 class PlainJson:
@@ -70,8 +70,8 @@ class PlainJson:
     def event(self, event: Event) -> bytes:
         return event.frame
 
-    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
-        return bookmark_frame(self._served.info.kind, self._served.info.api_version, revision, initial_end)
+    def bookmark(self, mark: Doc) -> bytes:
+        return frame_of("BOOKMARK", codec.encode(mark))
 
 
 class ShapedJson:
@@ -112,9 +112,8 @@ class ShapedJson:
     def event(self, event: Event) -> bytes:
         return self.frame(event.type, event.stored)
 
-    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
-        info = self._served.info
-        return bookmark_frame(info.kind, info.api_version, revision, initial_end)
+    def bookmark(self, mark: Doc) -> bytes:
+        return frame_of("BOOKMARK", codec.encode(mark))
 
 
 class PartialJson:
@@ -145,8 +144,8 @@ class PartialJson:
     def event(self, event: Event) -> bytes:
         return self.frame(event.type, event.stored)
 
-    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
-        return bookmark_frame("PartialObjectMetadata", self._version, revision, initial_end)
+    def bookmark(self, mark: Doc) -> bytes:
+        return frame_of("BOOKMARK", codec.encode(self._part(mark)))
 
     def _shown(self, doc: Tree) -> Tree:
         if self._of_list:
@@ -179,8 +178,8 @@ class _Rewritten:
     def event(self, event: Event) -> bytes:
         return self._inner.event(event)
 
-    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
-        return self._inner.bookmark(revision, initial_end=initial_end)
+    def bookmark(self, mark: Doc) -> bytes:
+        return self._inner.bookmark(mark)
 
 
 class YamlMedia(_Rewritten):
@@ -228,11 +227,3 @@ async def _protobuf_frames(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]
     async with aclosing(endless):
         async for chunk in endless:
             yield b"".join([to_protobuf_frame(codec.decode_doc(line)) for line in chunk.splitlines()])
-
-
-def bookmark_frame(kind: str, api_version: str, revision: int, initial_end: bool) -> bytes:
-    """A bookmark: an object of the kind with nothing but a version."""
-    metadata: Doc = {"resourceVersion": str(revision)}
-    if initial_end:
-        metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-    return frame_of("BOOKMARK", codec.encode({"kind": kind, "apiVersion": api_version, "metadata": metadata}))

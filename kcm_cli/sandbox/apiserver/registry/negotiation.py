@@ -3,7 +3,7 @@
 upstream: apiserver pkg/endpoints/handlers/negotiation/negotiate.go (v1.36)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import msgspec
@@ -38,6 +38,8 @@ PARTIAL = frozenset(["PartialObjectMetadata", "PartialObjectMetadataList"])
 _META_VERSIONS = ("v1", "v1beta1")
 _NO_TRANSFORMS: frozenset[str] = frozenset()
 TRANSFORMS = PARTIAL | {"Table"}
+_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
+_TRUE = frozenset(["1", "t", "T", "true", "TRUE", "True"])
 
 
 class Clause(msgspec.Struct, frozen=True):
@@ -72,6 +74,16 @@ def _quality(text: str) -> float:
         return float(text)
     except ValueError:
         return 1.0
+
+
+def for_people(headers: Mapping[str, str], asked: str) -> bool:
+    """Whether JSON is to be laid out for people: the parameter ``pretty`` says, else who asks."""
+    if asked:
+        return asked in _TRUE
+    if headers.get("user-agent", "").startswith(_PEOPLE):
+        return True
+    accept = headers.get("accept", "")
+    return "pretty" in accept and any(one.accepts(JSON) and one.param("pretty") == "1" for one in clauses(accept))
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -128,9 +140,9 @@ def negotiate(header: str, *, transforms: frozenset[str] = TRANSFORMS) -> Wanted
     return packed
 
 
-def for_status(header: str) -> Wanted:
-    """The form of a Status that refuses: never transformed, and JSON where nothing else can be had."""
-    return negotiate(header, transforms=_NO_TRANSFORMS) or Wanted()
+def for_status(header: str) -> Wanted | None:
+    """The form of a Status that refuses: never transformed; None where nothing that is accepted can be had."""
+    return negotiate(header, transforms=_NO_TRANSFORMS)
 
 
 def shaped(response: Response, form: Wanted) -> Response:

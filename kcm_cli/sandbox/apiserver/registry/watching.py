@@ -8,10 +8,12 @@ upstream: apiserver pkg/endpoints/handlers/watch.go, pkg/storage/cacher (v1.36)
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import cast
 
 import msgspec
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Stream
 from kcm_cli.sandbox.apiserver.entry.entrance import Asked
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
@@ -22,6 +24,7 @@ from kcm_cli.sandbox.apiserver.registry.media import ProtobufMedia, protobuf_str
 from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options
 from kcm_cli.sandbox.apiserver.registry.reading import FRESH_WAIT_S, chosen_by, parsed_version
 from kcm_cli.sandbox.apiserver.registry.selection import Selection
+from kcm_cli.sandbox.apiserver.schema.bodies import target_of
 from kcm_cli.sandbox.apiserver.store import Compacted, Event, Store, Stored, Watcher, frame_of
 from kcm_cli.sandbox.apiserver.types import ApiError, Dropped
 
@@ -147,7 +150,7 @@ class Watching:
         scan = store.scan(gvr, plan.namespace, at=call.at)
         frames = [media.frame("ADDED", s) for s in scan if _selected(chosen, s)]
         if plan.end_mark:
-            frames.append(media.bookmark(since, initial_end=True))
+            frames.append(media.bookmark(self._mark(call, since, initial_end=True)))
         return store.watch(gvr, plan.namespace, since), b"".join(frames)
 
     async def _events(self, call: Call, plan: _Plan, watcher: Watcher) -> AsyncIterator[bytes]:
@@ -174,13 +177,23 @@ class Watching:
                 if frames:
                     yield b"".join(frames)
                 if plan.bookmarks and not (watcher.behind or watcher.held) and marks.due(clock.monotonic(), store):
-                    yield media.bookmark(store.revision, initial_end=False)
+                    yield media.bookmark(self._mark(call, store.revision))
                     if wake is not None:
                         wake.cancel()
                     wake = clock.call_later(BOOKMARK_S, watcher.wake)
         finally:
             if wake is not None:
                 wake.cancel()
+
+    def _mark(self, call: Call, revision: int, *, initial_end: bool = False) -> Doc:
+        """The object of a bookmark: built-in kinds have the fields that are never left out."""
+        info, schemas = call.resource, self._core.schemas
+        metadata: Doc = {"resourceVersion": str(revision)}
+        if initial_end:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        node = None if info.custom else schemas.node(target_of(info))
+        empty = {} if node is None else cast("Doc", schemas.normalizers.run(node, {}))
+        return {**empty, "kind": info.kind, "apiVersion": info.api_version, "metadata": metadata}
 
     async def _reached(self, revision: int, deadline: float) -> bool:
         clock = self._core.clock

@@ -94,13 +94,9 @@ class TableMedia:
     def event(self, event: Event) -> bytes:
         return self.frame(event.type, event.stored)
 
-    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
-        info = self._served.info
-        metadata: Tree = {"resourceVersion": str(revision)}
-        if initial_end:
-            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-        doc: Tree = {"kind": info.kind, "apiVersion": info.api_version, "metadata": {"name": "", **metadata}}
-        table = self._table([doc], {"resourceVersion": str(revision)})
+    def bookmark(self, mark: Doc) -> bytes:
+        doc: Tree = mark
+        table = self._table([{**doc, "metadata": {"name": "", **doc["metadata"]}}], _version_of(doc))
         if self._sent:
             table["columnDefinitions"] = None
         return frame_of("BOOKMARK", codec.encode(table))

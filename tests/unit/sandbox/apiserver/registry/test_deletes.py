@@ -125,5 +125,10 @@ def test_jobs_keep_their_pods_unless_told_otherwise(served: Any) -> None:
         answer = await api.call("DELETE", f"{jobs}/j")
         assert "child pods are preserved by default" in answer.headers["warning"]
         assert (await api.json("GET", f"{jobs}/j"))["metadata"]["finalizers"] == ["orphan"]
+        missing = await api.call("DELETE", f"{jobs}/none")
+        assert (missing.status, "child pods" in missing.headers["warning"]) == (404, True)
+        await api.call("PATCH", f"{jobs}/j", {"metadata": {"finalizers": None}}, headers=MERGE)
+        everything = await api.call("DELETE", jobs)
+        assert everything.headers["warning"].count("child pods") == 1, "also where there are none"
 
     served(test)

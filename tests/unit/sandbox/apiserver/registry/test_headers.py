@@ -111,11 +111,56 @@ def test_texts_and_refusals_are_not_to_be_guessed_at(served: Any, path: str, sta
     served(test)
 
 
-@pytest.mark.parametrize(("pretty", "lines"), [("true", True), ("false", False)])
-def test_answers_are_laid_out_for_people(served: Any, pretty: str, lines: bool) -> None:
+@pytest.mark.parametrize("path", ["/api/v1/namespaces", "/api/v1/namespaces/none", "/apis", "/apis/apps/v1", "/nope"])
+@pytest.mark.parametrize(
+    ("agent", "accept", "pretty", "lines"),
+    [
+        ("curl/8", "", "", True),
+        ("Wget/1", "*/*", "", True),
+        ("Mozilla/5.0 (X11)", "text/html, */*;q=0.8", "", True),
+        ("Mozilla/4.0", "", "", False),
+        ("kubectl/v1.36", "application/json;pretty=1", "", True),
+        ("kubectl/v1.36", "application/json;pretty=0", "", False),
+        ("kubectl/v1.36", "", "true", True),
+        ("kubectl/v1.36", "", "yes", False),
+        ("curl/8", "", "0", False),
+        ("kubectl/v1.36", "", "", False),
+    ],
+)
+def test_answers_are_laid_out_for_people(
+    served: Any, path: str, agent: str, accept: str, pretty: str, lines: bool
+) -> None:
     async def test(api: Api) -> None:
-        answer = await asked(api, User("a", groups=ANYBODY), "/version", pretty=pretty)
-        assert (answer.status, b'\n  "major"' in answer.body) == (200, lines)
+        query = {"pretty": pretty} if pretty else {}
+        answer = await api.call("GET", path, headers={"user-agent": agent, "accept": accept}, query=query)
+        if "json" in answer.headers["content-type"]:
+            assert (answer.body.startswith(b'{\n  "kind"'), answer.body.endswith(b"}\n")) == (lines, not lines)
+
+    served(test)
+
+
+def test_an_answer_in_no_form_that_was_asked_for_is_laid_out(served: Any) -> None:
+    async def test(api: Api) -> None:
+        answer = await api.call("GET", "/api/v1/namespaces/none", headers={"accept": "image/png, */*;as=Table"})
+        assert (answer.status, answer.body[:4]) == (406, b"{\n  ")
+
+    served(test)
+
+
+@pytest.mark.parametrize("path", ["/", "/version"])
+def test_some_documents_are_for_people_only(served: Any, path: str) -> None:
+    async def test(api: Api) -> None:
+        answer = await api.call("GET", path, query={"pretty": "false"})
+        assert answer.body.startswith(b"{\n  ") and answer.body.endswith(b"\n}")
+
+    served(test)
+
+
+@pytest.mark.parametrize("path", ["/openapi/v3", "/.well-known/openid-configuration"])
+def test_some_documents_are_for_programs_only(served: Any, path: str) -> None:
+    async def test(api: Api) -> None:
+        answer = await api.call("GET", path, query={"pretty": "true"})
+        assert b"\n" not in answer.body.rstrip()
 
     served(test)
 

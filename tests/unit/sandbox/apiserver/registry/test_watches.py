@@ -44,6 +44,20 @@ def test_initial_events_end_with_a_bookmark(served: Any) -> None:
     served(test)
 
 
+def test_a_bookmark_has_the_fields_that_its_kind_never_leaves_out(served: Any) -> None:
+    async def test(api: Api) -> None:
+        query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+        watch = await api.watch("/apis/autoscaling/v1/horizontalpodautoscalers", **query)
+        await watch.end()
+        mark = watch.events[0]["object"]
+        assert (mark["kind"], mark["apiVersion"]) == ("HorizontalPodAutoscaler", "autoscaling/v1")
+        assert set(mark["metadata"]) == {"resourceVersion", "annotations"}
+        assert mark["spec"] == {"scaleTargetRef": {"kind": "", "name": ""}, "maxReplicas": 0}
+        assert mark["status"] == {"currentReplicas": 0, "desiredReplicas": 0}
+
+    served(test)
+
+
 def test_a_quiet_watch_gets_a_bookmark_a_minute(served: Any) -> None:
     async def test(api: Api) -> None:
         version = (await api.json("GET", CONFIG_MAPS))["metadata"]["resourceVersion"]
