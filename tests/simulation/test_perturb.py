@@ -50,6 +50,14 @@ def test_each_controller_that_writes_is_in_a_story() -> None:
     assert told <= names
 
 
+def test_what_is_tried_often_comes_up_the_last_time_too() -> None:
+    """A namespace is emptied again and again while a finalizer holds it, less often in a run that does not wait."""
+    reference = reference_of("namespace")
+    point = [point for point in points_of("namespace", reference) if point.spot.verb == "deletecollection"][-1]
+    run, wrong = play("namespace", point, reference)
+    assert (run.fired, wrong) == (True, []), point
+
+
 def test_what_goes_wrong_is_seen(reference: Run) -> None:
     """A manager that dies for good after its first pod leaves one out, and that is told."""
     spot = next(one for one in reference.spots if one.verb == "create" and one.resource == "pods")
