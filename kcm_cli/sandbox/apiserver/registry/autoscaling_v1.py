@@ -81,6 +81,8 @@ def to_v2(doc: Tree) -> Tree:
     behavior = _lowered(_parsed(annotations.pop(_BEHAVIOR, "")))
     if behavior and has_form(behavior, Behavior):
         spec["behavior"] = behavior
+    if not status.get("currentReplicas"):
+        status.pop("currentReplicas", None)  # which v2 leaves out
     percent = status.pop("currentCPUUtilizationPercentage", None)
     shown = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": percent}}}
     current = [_newer(item, _CURRENTS) for item in _annotated(annotations, _CURRENT, Metric)]

@@ -129,6 +129,12 @@ class Core(msgspec.Struct, frozen=True):
             return self.from_storage(served, doc)
         return await self.custom.answered(served.info, doc)
 
+    def completed(self, served: Served, doc: Tree) -> Tree:
+        """A document with what its built-in stored form adds to it: the defaults of the other version."""
+        if not served.converts or served.info.custom:
+            return doc
+        return conversion.from_storage(served, conversion.to_storage(served, doc))
+
     def from_storage(self, served: Served, doc: Tree) -> Tree:
         """A stored document in the form of a resource; never changes the given one."""
         if not served.converts:

@@ -37,6 +37,7 @@ class Creator:
         objects.wipe_system_fields(meta)
         objects.match_namespace(meta, call.namespace)
         objects.drop_repeated_owners(meta, call.warnings, mutated=False)
+        doc = core.completed(call.served, doc)
         core.patching.track_update(resource, "", None, doc, options.manager, core.clock.now())
         made = await self.insert(call, self._core.to_storage(call.served, doc), options)
         return await self.answer(call, made, 201)
@@ -85,7 +86,7 @@ class Creator:
         objects.fill_system_fields(meta, core.random, now)
         if stem:
             meta["name"] = objects.generated_name(stem, core.random)
-        if not is_service(call):
+        if not is_service(call) or call.subresource:  # a Service that comes by its status gets no address
             return await self._checked(call, doc, attrs, options)
         held = core.services.begin_create(doc, dry_run=options.dry_run)
         try:

@@ -115,7 +115,8 @@ _STORAGE_PREFIXES = {
 }
 
 
-def storage_key(info: ResourceInfo, key: str) -> str:
-    """Where a real server keeps an object: some error texts hold it."""
+def storage_key(info: ResourceInfo, key: str, *, dry_run: bool = False) -> str:
+    """Where a real server keeps an object: some error texts hold it, those of dry runs without the store's prefix."""
     default = f"{info.gvr.group}/{info.gvr.plural}" if info.custom else info.gvr.plural
-    return f"/registry/{_STORAGE_PREFIXES.get(info.group_resource, default)}/{key}"
+    root = "" if dry_run else "/registry"
+    return f"{root}/{_STORAGE_PREFIXES.get(info.group_resource, default)}/{key}"

@@ -64,7 +64,7 @@ class PodWrites:
             current = self._core.store.get(PODS, call.namespace, name)
             if current is None:
                 raise api_errors.not_found(self._pods(), name)
-            doc = self._bound(current, meta, target["name"])
+            doc = self._bound(current, meta, target["name"], dry_run=options.dry_run)
             if options.dry_run:
                 break
             try:
@@ -74,11 +74,11 @@ class PodWrites:
                 continue
         return call.media.document(201, _DONE)
 
-    def _bound(self, current: Stored, meta: Tree, node: str) -> Tree:
+    def _bound(self, current: Stored, meta: Tree, node: str, *, dry_run: bool) -> Tree:
         """The pod on its node. Raises ApiError 409."""
         pod: Tree = current.copy()
         name, spec, known = current.name, pod["spec"], pod["metadata"]
-        self._check_identity(current, meta, known)
+        self._check_identity(current, meta, known, dry_run=dry_run)
         if known.get("deletionTimestamp"):
             raise _unbindable(name, f"pod {name} is being deleted, cannot be assigned to a host")
         if spec.get("nodeName"):
@@ -94,7 +94,7 @@ class PodWrites:
         _set_condition(status, {"type": "PodScheduled", "status": "True"}, format_time(self._core.clock.now()))
         return pod
 
-    def _check_identity(self, current: Stored, meta: Tree, known: Tree) -> None:
+    def _check_identity(self, current: Stored, meta: Tree, known: Tree, *, dry_run: bool) -> None:
         """A binding may say which pod it means, and of which version. Raises ApiError 409."""
         for what, asked, found in (
             ("UID", meta.get("uid"), known["uid"]),
@@ -102,7 +102,7 @@ class PodWrites:
         ):
             if not asked or asked == found:
                 continue
-            key = objects.storage_key(self._pods(), current.key)
+            key = objects.storage_key(self._pods(), current.key, dry_run=dry_run)
             why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {found}"
             text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
             raise api_errors.conflict(self._pods(), current.name, text)

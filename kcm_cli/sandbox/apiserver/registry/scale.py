@@ -112,14 +112,14 @@ class Scaling:
             if current is None:
                 raise api_errors.not_found(call.resource, call.name)
             doc: Tree = self._core.from_storage(call.hub, current.copy())
-            self._scaled(call, doc, make, current)
+            self._scaled(call, doc, make, current, dry_run=options.dry_run)
             return doc
 
         # The parent is what is written; its own rules apply.
         made, _ = await self._updater.write(call, Change(produce, options, SCALE))
         return call.media.document(200, scale_of(call.served, made.doc if isinstance(made, Stored) else made))
 
-    def _scaled(self, call: Call, doc: Tree, make: Make, current: Stored) -> None:
+    def _scaled(self, call: Call, doc: Tree, make: Make, current: Stored, *, dry_run: bool) -> None:
         """Change a parent through its Scale. Raises ApiError."""
         served, meta = call.served, doc["metadata"]
         live, owners = scale_of(served, doc), meta.pop("managedFields", None)
@@ -132,7 +132,7 @@ class Scaling:
             raise invalid_kind(_SCALE.group, _SCALE.kind, call.name, [error])
         asked = scale.get("metadata") or {}
         if call.info.verb == "update":
-            self._updater.check_uid(call, asked.get("uid"), current)
+            self._updater.check_uid(call, asked.get("uid"), current, dry_run=dry_run)
         elif not call.resource.custom:
             _check_uid(call, asked.get("uid"), meta["uid"])
         meta["resourceVersion"] = asked.get("resourceVersion") or str(current.revision)

@@ -63,15 +63,14 @@ class Updater:
         def produce(current: Stored | None) -> Tree:
             doc = first.pop() if first else self._decoded(call, options, [])
             old = None
+            self.check_uid(call, doc["metadata"].get("uid"), current, dry_run=options.dry_run)
             if current is not None:
-                self.check_uid(call, doc["metadata"].get("uid"), current)
                 old = self._core.from_storage(call.served, current.doc)
+            doc = core.completed(call.served, doc)
             core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())
             return self._core.to_storage(call.served, doc)
 
-        rules = self._core.rules(call.hub.info)
-        creates = rules.creates_on_update and not call.subresource
-        return await self._run(call, Change(produce, options, call.subresource, creates))
+        return await self._run(call, Change(produce, options, call.subresource, self._creates(call)))
 
     async def patch(self, call: Call) -> Response:
         """PATCH. Raises ApiError."""
@@ -96,6 +95,7 @@ class Updater:
             doc = patched.doc
             doc.setdefault("metadata", {})
             self._core.default(resource, doc)
+            doc = self._core.completed(call.served, doc)
             old = self._core.from_storage(call.served, current.doc)
             core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())
             self._check_identity(call, doc)
@@ -120,7 +120,12 @@ class Updater:
             self._check_identity(call, doc)
             return self._core.to_storage(call.served, doc)
 
-        return await self._run(call, Change(produce, options, call.subresource, not call.subresource))
+        creates = not call.subresource or self._creates(call)
+        return await self._run(call, Change(produce, options, call.subresource, creates))
+
+    def _creates(self, call: Call) -> bool:
+        """Whether an update makes what is not there: also one of the status, whatever the rest then is."""
+        return call.subresource in ("", STATUS) and self._core.rules(call.hub.info).creates_on_update
 
     async def _run(self, call: Call, change: Change) -> Response:
         made, created = await self.write(call, change)
@@ -145,6 +150,7 @@ class Updater:
         if not change.creates:
             raise api_errors.not_found(call.resource, call.name)
         doc = change.produce(None)
+        _version(doc["metadata"])
         create = replace(call.info, verb="create")
         decision = self._core.authorizer.authorize(call.user, create)
         if not decision.allowed:
@@ -216,18 +222,14 @@ class Updater:
 
     def _check_version(self, call: Call, doc: Tree, current: Stored) -> None:
         """Optimistic concurrency, as far as the client asks for it. Raises ApiError 409, 422."""
-        version = doc["metadata"].get("resourceVersion") or ""
-        if not version or version == "0":
+        version = _version(doc["metadata"])
+        if version == 0:
             if self._core.rules(call.hub.info).needs_version_on_update:
                 error = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
                 raise invalid_kind(call.resource.gvr.group, call.resource.gvr.plural, call.name, [error])
             doc["metadata"]["resourceVersion"] = str(current.revision)
             return
-        try:
-            outdated = unsigned(version) != current.revision
-        except FormatError as error:
-            raise plain(str(error)) from None
-        if outdated:
+        if version != current.revision:
             raise api_errors.outdated(call.resource, call.name)
 
     def _decoded(self, call: Call, options: WriteOptions, warnings: list[str]) -> Tree:
@@ -245,11 +247,12 @@ class Updater:
         objects.match_namespace(doc["metadata"], call.namespace)
         objects.check_name(doc["metadata"], call.name)
 
-    def check_uid(self, call: Call, uid: str | None, current: Stored) -> None:
-        """Raises ApiError 409 where the client means another object of that name."""
-        known = current.doc["metadata"]["uid"]  # type: ignore[index]
+    def check_uid(self, call: Call, uid: str | None, current: Stored | None, *, dry_run: bool) -> None:
+        """Raises ApiError 409 where the client means another object of that name; none has no uid."""
+        known = current.doc["metadata"]["uid"] if current is not None else ""  # type: ignore[index]
         if uid and uid != known:
-            key = objects.storage_key(call.hub.info, current.key)
+            name = f"{call.namespace}/{call.name}" if call.namespace else call.name
+            key = objects.storage_key(call.hub.info, name, dry_run=dry_run)
             why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
             text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
             raise api_errors.conflict(call.resource, call.name, text)
@@ -260,6 +263,14 @@ class Updater:
             if call.resource.custom:
                 raise api_errors.unsupported_media_type(", ".join((*_PATCH_TYPES, *APPLY_TYPES)))
             raise api_errors.unsupported_patch()
+
+
+def _version(meta: Tree) -> int:
+    """The resourceVersion that a client states, 0 for none. Raises ApiError 500."""
+    try:
+        return unsigned(meta.get("resourceVersion") or "0")
+    except FormatError as error:
+        raise plain(str(error)) from None
 
 
 def _fresh(errors: Sequence[FieldError], known: Sequence[FieldError]) -> list[FieldError]:

@@ -101,7 +101,7 @@ def template_meta(meta: Tree, path: str) -> Errors:
     yield from labels.validate_annotations(meta.get("annotations"), f"{path}.annotations")
     yield from labels.validate_labels(meta.get("labels"), f"{path}.labels")
     for field, value in meta.items():
-        if field not in ("annotations", "labels") and value:
+        if field not in ("annotations", "labels") and (value or (field == "deletionGracePeriodSeconds" and value == 0)):
             yield errors.forbidden(f"{path}.{metadata.go_field(field)}", "cannot be set")
 
 

@@ -129,6 +129,11 @@ def _daemon_set_update(new: Tree, old: Tree) -> None:
     _set_template_generation(new, str(template))
 
 
+def _daemon_set_status(new: Tree, old: Tree) -> None:
+    parts.status_update(new, old)
+    _set_template_generation(new, str(_template_generation(old)))
+
+
 _DAEMON_COUNTS = (
     "desiredNumberScheduled",
     "currentNumberScheduled",
@@ -159,7 +164,7 @@ KIND = Kind(
     strategy=Strategy(
         on_create=_new_daemon_set,
         on_update=_daemon_set_update,
-        on_status=parts.status_update,
+        on_status=_daemon_set_status,
         names=metadata.subdomain,
         check=_check,
         check_change=validate_immutable_selector,

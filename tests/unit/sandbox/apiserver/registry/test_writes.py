@@ -243,3 +243,104 @@ def test_a_dry_run_of_a_service_says_what_no_service_gets(served: Any) -> None:
         assert "provided IP is already allocated" in (await api.json("POST", path, body, status=422))["message"]
 
     served(test)
+
+
+SERVICE = "/api/v1/namespaces/default/services/s"
+
+
+def test_a_service_comes_by_an_update_of_its_status(served: Any) -> None:
+    async def test(api: Api) -> None:
+        body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
+        made = await api.json("PUT", f"{SERVICE}/status", body, status=201)
+        assert "clusterIP" not in made["spec"], "as upstream"
+        other = {**body, "metadata": {"name": "s", "uid": "u"}}
+        assert (
+            "in object meta: " + made["metadata"]["uid"]
+            in (await api.json("PUT", f"{SERVICE}/status", other, status=409))["message"]
+        )
+        missing = f"{SERVICE}2/status"
+        applied = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s2"}, "spec": {"type": "ExternalName"}}
+        why = await api.json("PATCH", missing, applied, status=422, headers=APPLY, query={"fieldManager": "m"})
+        assert why["details"]["causes"][0]["field"] == "spec.externalName"
+        await api.json("PATCH", missing, {}, status=404, headers={"content-type": "application/merge-patch+json"})
+
+    served(test)
+
+
+@pytest.mark.parametrize(
+    ("query", "key"), [({}, "/registry/services/specs/default/s"), ({"dryRun": "All"}, "/services/specs/default/s")]
+)
+def test_what_is_not_there_has_no_uid(served: Any, query: dict[str, str], key: str) -> None:
+    async def test(api: Api) -> None:
+        body = {"metadata": {"name": "s", "uid": "u"}, "spec": {"ports": [{"port": 80}]}}
+        told = (await api.json("PUT", SERVICE, body, status=409, query=query))["message"]
+        assert f"Key: {key}," in told and told.endswith("UID in precondition: u, UID in object meta: ")
+
+    served(test)
+
+
+@pytest.mark.parametrize("name", ["there", "new"])
+def test_a_version_that_is_no_number_is_not_looked_behind(served: Any, name: str) -> None:
+    async def test(api: Api) -> None:
+        roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"
+        await api.json("POST", roles, {"metadata": {"name": "there"}}, status=201)
+        body = {"metadata": {"name": name, "resourceVersion": "None"}, "rules": [{}]}
+        told = await api.json("PUT", f"{roles}/{name}", body, status=500)
+        assert told["message"] == 'strconv.ParseUint: parsing "None": invalid syntax'
+
+    served(test)
+
+
+def test_a_status_has_no_say_in_the_generation_of_a_template(served: Any) -> None:
+    async def test(api: Api) -> None:
+        path, generation = "/apis/apps/v1/namespaces/default/daemonsets", "deprecated.daemonset.template.generation"
+        pod = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        body = {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": pod}}
+        await api.json("POST", path, body, status=201)
+        shown = await api.json("PUT", f"{path}/d/status", body)
+        assert shown["metadata"]["annotations"] == {generation: "1"}
+
+    served(test)
+
+
+SCALERS = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+
+
+def test_what_the_stored_version_adds_has_an_owner(served: Any) -> None:
+    async def test(api: Api) -> None:
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+        spec = {"maxReplicas": 5, "scaleTargetRef": target}
+        made = await api.json("POST", SCALERS, {"metadata": {"name": "h"}, "spec": spec}, status=201)
+        assert made["spec"]["targetCPUUtilizationPercentage"] == 80
+        assert "f:targetCPUUtilizationPercentage" in made["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]
+
+    served(test)
+
+
+def test_a_patch_of_nothing_is_no_write_in_another_version_either(served: Any) -> None:
+    async def test(api: Api) -> None:
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+        body = {"metadata": {"name": "h"}, "spec": {"maxReplicas": 5, "scaleTargetRef": target}}
+        made = await api.json("POST", SCALERS, body, status=201)
+        headers = {"content-type": "application/merge-patch+json"}
+        for path in (f"{SCALERS}/h", f"{SCALERS}/h/status"):
+            again = await api.json("PATCH", path, {"spec": {"maxReplicas": 5}}, headers=headers)
+            assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+    served(test)
+
+
+@pytest.mark.parametrize(("query", "key"), [({}, "/registry/pods/default/p"), ({"dryRun": "All"}, "/pods/default/p")])
+def test_the_place_of_an_object_is_told(served: Any, query: dict[str, str], key: str) -> None:
+    async def test(api: Api) -> None:
+        pods, spec = "/api/v1/namespaces/default/pods", {"containers": [{"name": "c", "image": "i"}]}
+        pod = {"metadata": {"name": "p"}, "spec": spec}
+        await api.json("POST", pods, pod, status=201)
+        binding = {"metadata": {"name": "p", "uid": "u"}, "target": {"kind": "Node", "name": "n"}}
+        for method, path, body in (
+            ("POST", f"{pods}/p/binding", binding),
+            ("PUT", f"{pods}/p", {**pod, "metadata": {"name": "p", "uid": "u"}}),
+        ):
+            assert f"Key: {key}," in (await api.json(method, path, body, status=409, query=query))["message"]
+
+    served(test)
