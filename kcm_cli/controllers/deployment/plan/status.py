@@ -74,6 +74,7 @@ def status(rollout: Rollout, outcome: Outcome, now: datetime) -> DeploymentStatu
     base = rollout.status
     failure = next((f for f in outcome.failed if isinstance(f.action, Create)), None)
     if failure is not None:
+        rollout.annotations = dict(rollout.snapshot.deployment.annotations)  # nothing has the new revision
         return _creation_failed(rollout, failure.error, now)
     if outcome.failed or rollout.rollback is not None:
         return None

@@ -419,6 +419,7 @@ def test_a_failed_creation_is_reported() -> None:
     failed = Outcome(failed=(Failed(made.stages[0].actions[0], RuntimeError("quota")),))
     found = status(rollout, failed, NOW)
     assert found is not None and reasons(found)["Progressing"] == ("False", "ReplicaSetCreateError")
+    assert rollout.annotations == d.annotations  # no ReplicaSet has the new revision
 
 
 def test_a_name_that_is_taken_counts_as_a_collision() -> None:

@@ -133,9 +133,11 @@ class TestWrites:
 
     def test_failures_are_told(self):
         create = planned([pod("a")])
-        assert (create.failed.reason, create.failed.ref.kind, create.failed.ref.name) == (
+        ref = create.failed.ref
+        assert (create.failed.reason, ref.kind, ref.namespace, ref.name) == (
             "FailedToCreateEndpoint",
             "Endpoints",
+            "",
             "web",
         )
         assert create.failed.message == "Failed to create endpoint for service ns/web: {error}"
