@@ -144,6 +144,16 @@ def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, .
             yield from paths(fields[key], (*prefix, key))
 
 
+def ordered(fields: Fields) -> Fields:
+    """The same set, written in the order in which upstream writes it."""
+    keys = sorted((key for key in fields if key != SELF), key=order)
+    out: Fields = {SELF: LEAF} if SELF in fields else {}
+    for key in keys:
+        entry = fields[key]
+        out[key] = ordered(entry) if entry else entry
+    return out
+
+
 def of_paths(*wanted: tuple[str, ...]) -> Fields:
     """A set of field names, given as paths: ``("metadata", "labels")``."""
     out: Fields = {}

@@ -21,6 +21,7 @@ from kcm_cli.sandbox.apiserver.apply.fieldset import (
     Fields,
     difference,
     intersection,
+    ordered,
     paths,
     union,
     with_named_fields,
@@ -141,7 +142,7 @@ class ServerSide:
         self._tracker.share(place, managers, changes, request.live, result, keep=request.manager_id)
         mine = stripped(managers[request.manager_id].fields)
         if mine:
-            managers[request.manager_id] = _renewed(last, mine, place.version)
+            managers[request.manager_id] = _renewed(last, ordered(mine), place.version)
         else:
             del managers[request.manager_id]
         return Applied(None if result == request.live else result, managers)

@@ -70,3 +70,15 @@ def test_recursive_difference_takes_all_below_too(left, right):
 def test_difference_with_nothing_in_common_is_the_same_object(found):
     fields = tree(found)
     assert fieldset.difference(fields, {"f:zz": LEAF}) is fields
+
+
+def test_a_set_is_written_in_upstreams_order():
+    ports = {f'k:{{"containerPort":{port},"protocol":"TCP"}}': {"f:protocol": {}, SELF: {}} for port in (443, 80)}
+    fields = {"f:name": {}, "f:ports": ports, "f:args": {'v:"b"': {}, SELF: {}, 'v:"a"': {}}}
+    shown = fieldset.ordered(fields)
+    assert shown == fields
+    assert list(shown) == ["f:args", "f:name", "f:ports"]
+    assert list(shown["f:args"]) == [SELF, 'v:"a"', 'v:"b"']
+    first, second = shown["f:ports"]
+    assert "80" in first, "numbers are ordered as numbers"
+    assert list(shown["f:ports"][second]) == [SELF, "f:protocol"]

@@ -167,6 +167,13 @@ def test_the_oldest_updaters_are_merged_when_there_are_too_many(patching):
 # --- apply -----------------------------------------------------------------------------------------------
 
 
+def test_fields_of_an_apply_are_written_in_upstreams_order(patching):
+    live = Live(patching).apply("alice", {"data": {"b": "1", "a": "1"}, "binaryData": {"c": "AA=="}})
+    (entry,) = live.doc["metadata"]["managedFields"]
+    assert list(entry["fieldsV1"]) == ["f:binaryData", "f:data"]
+    assert list(entry["fieldsV1"]["f:data"]) == ["f:a", "f:b"]
+
+
 def test_apply_owns_leaves_but_no_maps(patching):
     assert Live(patching).apply("alice", {"data": {"a": "1"}}).owners == {("alice", "Apply", ""): data("a")}
 
