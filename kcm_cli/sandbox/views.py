@@ -19,6 +19,7 @@ from kcm_cli.api.core import (
     PodSpec,
     PodStatus,
     ResourceRequirements,
+    Service,
     Volume,
 )
 from kcm_cli.api.resource import GVR, Resource
@@ -256,6 +257,11 @@ class SimulatedVolume(Volume, frozen=True, gc=False):
     downward_api: DownwardSource | None = msgspec.field(default=None, name="downwardAPI")
 
 
+class HostAlias(View, frozen=True, gc=False):
+    ip: str = ""
+    hostnames: tuple[str, ...] = ()
+
+
 class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
     containers: tuple[SimulatedContainer, ...] = ()
     init_containers: tuple[SimulatedContainer, ...] = ()
@@ -265,6 +271,10 @@ class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
     readiness_gates: tuple[ReadinessGate, ...] = ()
     scheduler_name: str = ""
     hostname: str = ""
+    hostname_override: str | None = None
+    host_aliases: tuple[HostAlias, ...] = ()
+    set_hostname_as_fqdn: bool | None = msgspec.field(default=None, name="setHostnameAsFQDN")
+    enable_service_links: bool | None = None
     node_selector: dict[str, str] | None = None
     affinity: FullAffinity | None = None
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
@@ -321,6 +331,7 @@ class Keyed(Object, frozen=True, gc=False, kw_only=True):
     binary_data: dict[str, object] | None = None
 
 
+SERVICES = Resource(GVR("", "v1", "services"), "Service", Service)
 CONFIG_MAP_KEYS = Resource(GVR("", "v1", "configmaps"), "ConfigMap", Keyed)
 SECRET_KEYS = Resource(GVR("", "v1", "secrets"), "Secret", Keyed)
 

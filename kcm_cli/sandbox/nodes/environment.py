@@ -1,18 +1,22 @@
 """The variables of containers, as far as the pod and what it names tell them.
 
-upstream: pkg/kubelet/kubelet_pods.go#makeEnvironmentVariables
+upstream: pkg/kubelet/kubelet_pods.go#makeEnvironmentVariables, pkg/kubelet/envvars
 """
 
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
+from typing import cast
 
+from kcm_cli.api.core import Service
 from kcm_cli.sandbox.nodes.downward import field_of, resource_of
 from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.volumes import Objects
 from kcm_cli.sandbox.views import EnvSource, KeyRef, SimulatedContainer, SimulatedPod
 
-_LONGEST_HOSTNAME = 63
 _MOST_CHARACTERS = 2 << 20
 """Of all variables of a container."""
+MASTER = "default", "kubernetes"
+"""Namespace and name of the Service of the API server, which all containers find."""
 
 
 def known_env(container: SimulatedContainer, pod: SimulatedPod, objects: Objects | None) -> dict[str, str]:
@@ -21,29 +25,53 @@ def known_env(container: SimulatedContainer, pod: SimulatedPod, objects: Objects
     Those that would make them longer than Linux lets them be are left out.
     """
     known: dict[str, str] = {}
+    services: Mapping[str, str] = {}
     length = 0
     if objects is not None:
+        services = objects.services(pod.namespace, links=pod.spec.enable_service_links is not False)
         for source in container.env_from:
             values = _of_objects(source.config_map_ref, source.secret_ref, pod, objects)
             length += sum(map(len, values.values()))
             if length <= _MOST_CHARACTERS:
                 known |= {f"{source.prefix}{name}": _text(value) for name, value in values.items()}
+    seen = ChainMap(known, cast("dict[str, str]", services))
     for variable in container.env:
         if variable.value_from is None:
-            found = expand(variable.value, known)
+            found = expand(variable.value, seen)
         else:
             found = _value(variable.value_from, container, pod, objects)
         known.pop(variable.name, None)
         length += len(found or "")
         if found is not None and length <= _MOST_CHARACTERS:
             known[variable.name] = found
-    return known
+    return {**services, **known}
 
 
-def hostname_of(pod: SimulatedPod) -> str:
-    """As its containers know it."""
-    name = pod.spec.node_name if pod.spec.host_network else pod.spec.hostname or pod.name
-    return name[:_LONGEST_HOSTNAME].rstrip("-.")
+def of_services(services: Iterable[Service]) -> dict[str, str]:
+    """Where containers find these Services; nothing if that is longer than Linux lets it be."""
+    found: dict[str, str] = {}
+    for service in services:
+        address, ports = service.spec.cluster_ip, service.spec.ports
+        if address in ("", "None") or not ports:
+            continue
+        prefix = _variable_of(service.name)
+        host = f"[{address}]" if ":" in address else address
+        found[f"{prefix}_SERVICE_HOST"] = address
+        found[f"{prefix}_SERVICE_PORT"] = str(ports[0].port)
+        found[f"{prefix}_PORT"] = f"{ports[0].protocol.lower()}://{host}:{ports[0].port}"
+        for port in ports:
+            if port.name:
+                found[f"{prefix}_SERVICE_PORT_{_variable_of(port.name)}"] = str(port.port)
+            link, protocol = f"{prefix}_PORT_{port.port}_{port.protocol.upper()}", port.protocol.lower()
+            found[link] = f"{protocol}://{host}:{port.port}"
+            found[f"{link}_PROTO"] = protocol
+            found[f"{link}_PORT"] = str(port.port)
+            found[f"{link}_ADDR"] = address
+    return found if sum(len(name) + len(value) for name, value in found.items()) <= _MOST_CHARACTERS else {}
+
+
+def _variable_of(name: str) -> str:
+    return name.replace("-", "_").upper()
 
 
 def _value(source: EnvSource, container: SimulatedContainer, pod: SimulatedPod, objects: Objects | None) -> str | None:

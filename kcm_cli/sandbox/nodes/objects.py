@@ -7,8 +7,10 @@ import base64
 import binascii
 from collections.abc import Mapping
 
+from kcm_cli.api.core import Service
 from kcm_cli.runtime.informers import Informers
-from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, SECRET_KEYS, SimulatedPod, TokenSource
+from kcm_cli.sandbox.nodes.environment import MASTER, of_services
+from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, SECRET_KEYS, SERVICES, SimulatedPod, TokenSource
 
 
 class CachedObjects:
@@ -18,6 +20,10 @@ class CachedObjects:
         self._config_maps = informers.get(CONFIG_MAP_KEYS)
         self._secrets = informers.get(SECRET_KEYS)
         self._nodes = informers.get(NODES)
+        self._services = informers.get(SERVICES)
+        self._variables: dict[str, dict[str, str]] = {}
+        """Of the Services of a namespace, of the master with the empty name; made when they are asked for."""
+        self._services.listen(on_add=self._forget, on_update=lambda _, new: self._forget(new), on_delete=self._forget)
 
     def config_map(self, namespace: str, name: str, *, binary: bool = True) -> Mapping[str, bytes] | None:
         found = self._config_maps.store.get(f"{namespace}/{name}")
@@ -30,6 +36,23 @@ class CachedObjects:
     def allocatable(self, node: str) -> Mapping[str, str]:
         found = self._nodes.store.get(node)
         return (found.status.allocatable if found is not None else None) or {}
+
+    def services(self, namespace: str, *, links: bool) -> Mapping[str, str]:
+        master = self._variables.get("")
+        if master is None:
+            found = self._services.store.get("/".join(MASTER))
+            master = self._variables[""] = of_services(() if found is None else (found,))
+        if not links:
+            return master
+        own = self._variables.get(namespace)
+        if own is None:
+            own = self._variables[namespace] = master | of_services(self._services.store.list(namespace))
+        return own
+
+    def _forget(self, service: Service) -> None:
+        if (service.namespace, service.name) == MASTER:
+            self._variables.clear()
+        self._variables.pop(service.namespace, None)
 
     def token(self, pod: SimulatedPod, source: TokenSource) -> bytes:
         """Not a real one: what a program does hardly depends on it."""

@@ -35,8 +35,6 @@ from kcm_cli.sandbox.views import (
 )
 
 INVALID_IMAGE, CONFIG_ERROR = "InvalidImageName", "CreateContainerConfigError"
-_OF_SERVICES = re.compile(r"_SERVICE_|_PORT(_|$)")
-"""Variables that kubelets add for each Service; their values are not simulated."""
 _ROOT_CA = "kube-root-ca.crt"
 """In every pod; without a manager it does not exist, and pods run all the same."""
 _NAME = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -135,8 +133,7 @@ class Obstacles:
         env = known_env(container, pod, ReadOnce(self._objects))
         unknown = {variable.name for variable in container.env} - env.keys()
         for expression in expressions:
-            asked = (name for name in references(expression) if not _OF_SERVICES.search(name))
-            missing = {name for name in asked if not env.get(name)} - unknown
+            missing = {name for name in references(expression) if not env.get(name)} - unknown
             path = expand(expression, env)
             if missing:
                 yield f"missing value for {', '.join(sorted(missing))}"

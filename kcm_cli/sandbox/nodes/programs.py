@@ -33,6 +33,7 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
 _PLAIN = re.compile(r"[\w./:-]{0,256}", re.ASCII)
 _ARITHMETIC = re.compile(r"\$(?:\(\(\s*|\(expr\s+)(-?\d{1,9})\s*([-+*/%])\s*(-?\d{1,9})\s*\)\)?", re.ASCII)
 _CONTENT = re.compile(r"\$\(\s*(?:cat|<)\s+(/[\w./-]+)\s*\)|`\s*cat\s+(/[\w./-]+)\s*`", re.ASCII)
+_HOSTNAME = re.compile(r"\$\(\s*hostname(?:\s+(-[fs]))?\s*\)|`\s*hostname(?:\s+(-[fs]))?\s*`")
 _HELD = re.compile("\x06(\\d+)\x06")
 """Stands for a text that is put in once the words are known."""
 _MARKS = re.compile("[\x01-\x06]")
@@ -73,6 +74,10 @@ class Volumes(Protocol):
     @property
     def working_dir(self) -> str:
         """The folder in which the command runs; empty if it is unknown."""
+
+    @property
+    def fqdn(self) -> str:
+        """The name of the host, with its domain."""
 
     def read(self, path: str) -> bytes:
         """Raises OSError where there is no such file, LookupError if that is unknown."""
@@ -193,10 +198,20 @@ class _Shell(msgspec.Struct):
         return 0
 
     def hostname(self, words: Sequence[str]) -> int:
-        if len(words) == 1 and "HOSTNAME" in self.env:
-            self._say(f"{self.env['HOSTNAME']}\n")
-            return 0
-        return self.output_unknown(words)
+        name = self._hostname(words[1] if len(words) == 2 else "") if len(words) <= 2 else None
+        if name is None:
+            return self.output_unknown(words)
+        self._say(f"{name}\n")
+        return 0
+
+    def _hostname(self, option: str) -> str | None:
+        """None: unknown."""
+        if option in ("-f", "--fqdn", "--long"):
+            return None if self.volumes is None else self.volumes.fqdn
+        name = self.env.get("HOSTNAME")
+        if option in ("-s", "--short"):
+            return None if name is None else name.partition(".")[0]
+        return None if option else name
 
     def cd(self, words: Sequence[str]) -> int:
         """An unknown folder is taken to exist."""
@@ -399,7 +414,12 @@ class _Shell(msgspec.Struct):
                 return match[0]
             return self._hold(found.decode("utf-8", "surrogateescape").rstrip("\n"), match)
 
-        return _ARITHMETIC.sub(_computed, _CONTENT.sub(content, _VARIABLE.sub(value, script)))
+        def host(match: re.Match[str]) -> str:
+            known = self._hostname(match[1] or match[2] or "")
+            return match[0] if known is None else self._hold(known, match)
+
+        named = _HOSTNAME.sub(host, _VARIABLE.sub(value, script))
+        return _ARITHMETIC.sub(_computed, _CONTENT.sub(content, named))
 
     def _hold(self, text: str, match: re.Match[str]) -> str:
         """The text, or what stands for it where a shell would read something into it. Without quotation marks spaces

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from kcm_cli.sandbox.nodes.downward import field_of, resource_of
 from kcm_cli.sandbox.nodes.expansion import expand
+from kcm_cli.sandbox.nodes.hostnames import file_of, fqdn_of
 from kcm_cli.sandbox.views import (
     ConfigMapSource,
     DownwardFile,
@@ -37,6 +38,10 @@ class Objects(Protocol):
     def allocatable(self, node: str) -> Mapping[str, str]:
         """Quantities as text; empty where there is no such node."""
 
+    def services(self, namespace: str, *, links: bool) -> Mapping[str, str]:
+        """The variables by which containers of a namespace find its Services, and the API server. ``links``: not the
+        API server alone."""
+
     def token(self, pod: SimulatedPod, source: TokenSource) -> bytes:
         """Raises Unseen."""
 
@@ -52,6 +57,7 @@ class ReadOnce:
         self._config_map = cache(objects.config_map)
         self._secret = cache(objects.secret)
         self.allocatable = cache(objects.allocatable)
+        self.services = objects.services
         self.token = objects.token
 
     def config_map(self, namespace: str, name: str, *, binary: bool = True) -> Mapping[str, bytes] | None:
@@ -78,6 +84,9 @@ class Volumes:
 
     def read(self, path: str) -> bytes:
         """Raises FileNotFoundError, IsADirectoryError, Unseen."""
+        managed = file_of(self._pod, normpath(path)) if not self.mount_point(path) else None
+        if managed is not None:
+            return managed
         contents, paths, inner = self._place(path)
         found = contents.get(inner)
         if found is None:
@@ -109,6 +118,11 @@ class Volumes:
     def working_dir(self) -> str:
         """Of the container; empty where that is its image's."""
         return self._container.working_dir if self._container.working_dir.startswith("/") else ""
+
+    @property
+    def fqdn(self) -> str:
+        """The name of the pod's host, with its domain."""
+        return fqdn_of(self._pod)
 
     def read_only(self, path: str) -> bool:
         """Whether nothing can be written there."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from kcm_cli.api.core import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, Namespace, PersistentVolumeClaim
+from kcm_cli.api.core import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, Namespace, PersistentVolumeClaim, Service
 from kcm_cli.api.storage import (
     PERSISTENT_VOLUMES,
     STORAGE_CLASSES,
@@ -22,14 +22,13 @@ from kcm_cli.sandbox.scheduler.stores import Volumes, index_attachments
 from kcm_cli.sandbox.scheduler.workloads import (
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
-    SERVICES,
     STATEFUL_SETS,
     ReplicaOwner,
     SelectingByMap,
     Workloads,
 )
 from kcm_cli.sandbox.storage.views import CSI_NODES, CsiNode
-from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SimulatedNode, SimulatedPod, node_of
+from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SERVICES, SimulatedNode, SimulatedPod, node_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Listers:
     volumes: Informer[PersistentVolume]
     classes: Informer[StorageClass]
     budgets: Informer[Budget]
-    services: Informer[SelectingByMap]
+    services: Informer[Service]
     replication_controllers: Informer[SelectingByMap]
     replica_sets: Informer[ReplicaOwner]
     stateful_sets: Informer[ReplicaOwner]

@@ -5,6 +5,7 @@ upstream: pkg/scheduler/framework/plugins/helper/spread.go
 
 import msgspec
 
+from kcm_cli.api.core import Service
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.labels import EQUALS, LabelSelector, Requirement, Selector
 from kcm_cli.machinery.meta import Object, View, controller_of
@@ -18,7 +19,7 @@ class MapSelector(View, frozen=True, gc=False):
 
 
 class SelectingByMap(Object, frozen=True, gc=False, kw_only=True):
-    """A Service or a ReplicationController."""
+    """A ReplicationController."""
 
     spec: MapSelector = msgspec.field(default_factory=MapSelector)
 
@@ -33,7 +34,6 @@ class ReplicaOwner(Object, frozen=True, gc=False, kw_only=True):
     spec: FullSelector = msgspec.field(default_factory=FullSelector)
 
 
-SERVICES = Resource(GVR("", "v1", "services"), "Service", SelectingByMap)
 REPLICATION_CONTROLLERS = Resource(GVR("", "v1", "replicationcontrollers"), "ReplicationController", SelectingByMap)
 REPLICA_SETS = Resource(GVR("apps", "v1", "replicasets"), "ReplicaSet", ReplicaOwner)
 STATEFUL_SETS = Resource(GVR("apps", "v1", "statefulsets"), "StatefulSet", ReplicaOwner)
@@ -42,7 +42,7 @@ STATEFUL_SETS = Resource(GVR("apps", "v1", "statefulsets"), "StatefulSet", Repli
 class Workloads(msgspec.Struct, frozen=True):
     """What selects pods, and can own them."""
 
-    services: Store[SelectingByMap]
+    services: Store[Service]
     replication_controllers: Store[SelectingByMap]
     replica_sets: Store[ReplicaOwner]
     stateful_sets: Store[ReplicaOwner]

@@ -6,14 +6,17 @@ upstream: pkg/kubelet/token/token_manager.go
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
+from kcm_cli.api.core import Service
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ApiError, Tree
+from kcm_cli.sandbox.nodes.environment import MASTER, of_services
 from kcm_cli.sandbox.nodes.objects import decoded, texts
 from kcm_cli.sandbox.nodes.volumes import Unseen
-from kcm_cli.sandbox.views import SimulatedPod, TokenSource
+from kcm_cli.sandbox.views import SERVICES, SimulatedPod, TokenSource
 
 Issue = Callable[[str, str, Doc], Doc]
 """Makes a token for a service account of a namespace from a TokenRequest, which it answers."""
@@ -44,6 +47,13 @@ class StoredObjects:
     def allocatable(self, node: str) -> Mapping[str, str]:
         status: Tree = (self._get(_NODES, "", node) or {}).get("status") or {}
         return status.get("allocatable") or {}
+
+    def services(self, namespace: str, *, links: bool) -> Mapping[str, str]:
+        master = self._store.get(SERVICES.gvr, *MASTER)
+        found = [] if master is None else [master]
+        if links:
+            found += self._store.list(SERVICES.gvr, namespace)
+        return of_services(codec.decode(each.data, Service) for each in found)
 
     def token(self, pod: SimulatedPod, source: TokenSource) -> bytes:
         lasts_s = source.expiration_seconds or _DEFAULT_S

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 
+from kcm_cli.api.core import Service
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
-from kcm_cli.sandbox.nodes.environment import known_env
+from kcm_cli.sandbox.nodes.environment import known_env, of_services
 from kcm_cli.sandbox.nodes.script import program_of
 from kcm_cli.sandbox.nodes.volumes import ReadOnce, Unseen, Volumes
 from kcm_cli.sandbox.views import SimulatedPod, TokenSource
@@ -16,6 +18,8 @@ CERT = b"\x00\xffbinary"
 
 
 class Objects:
+    variables: Mapping[str, str] = {}
+
     def config_map(self, namespace: str, name: str, *, binary: bool = True) -> Mapping[str, bytes] | None:
         if (namespace, name) != ("ns", "settings"):
             return None
@@ -26,6 +30,9 @@ class Objects:
 
     def allocatable(self, node: str) -> Mapping[str, str]:
         return {"cpu": "32", "memory": "1Gi"} if node == "node-1" else {}
+
+    def services(self, namespace: str, *, links: bool) -> Mapping[str, str]:
+        return self.variables if links else {}
 
     def token(self, pod: SimulatedPod, source: TokenSource) -> bytes:
         return f"for {source.audience or 'all'}".encode()
@@ -124,17 +131,93 @@ def test_variables() -> None:
     env = [
         {"name": "USER", "valueFrom": {"secretKeyRef": {"name": "login", "key": "user"}}},
         {"name": "HELLO", "value": "hello $(USER)"},
+        {"name": "DB", "value": "$(DB_SERVICE_HOST):5432"},
         {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
         {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "requests.cpu", "divisor": "1m"}}},
         {"name": "NONE", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "none", "optional": True}}},
     ]
     from_ = [{"prefix": "S_", "configMapRef": {"name": "settings"}}, {"secretRef": {"name": "none", "optional": True}}]
     pod = pod_of([], [], env=env, envFrom=from_, resources={"requests": {"cpu": "0.25"}})
-    assert known_env(pod.spec.containers[0], pod, Objects()) == {
+    objects = Objects()
+    objects.variables = {"DB_SERVICE_HOST": "10.0.0.9", "USER": "of a service"}
+    assert known_env(pod.spec.containers[0], pod, objects) == {
         "S_color": "blue", "S_size": "XL", "USER": "me", "HELLO": "hello me", "IP": "10.0.0.7",
-        "CPU": "250",
+        "CPU": "250", "DB_SERVICE_HOST": "10.0.0.9", "DB": "10.0.0.9:5432",
     }  # fmt: skip
-    assert known_env(pod.spec.containers[0], pod, None).keys() == {"HELLO", "IP"}
+    assert known_env(pod.spec.containers[0], pod, None).keys() == {"HELLO", "IP", "DB"}
+
+
+def test_services_are_variables() -> None:
+    ports = [{"name": "http-api", "port": 80}, {"name": "dns", "port": 53, "protocol": "UDP"}]
+    services = [
+        {"metadata": {"name": "my-db"}, "spec": {"clusterIP": "10.0.0.9", "ports": ports}},
+        {"metadata": {"name": "v6"}, "spec": {"clusterIP": "fd00::1", "ports": [{"port": 1}]}},
+        {"metadata": {"name": "headless"}, "spec": {"clusterIP": "None", "ports": ports}},
+        {"metadata": {"name": "external"}, "spec": {"type": "ExternalName"}},
+    ]
+    found = of_services(codec.decode(codec.encode(each), Service) for each in services)
+    assert found == {
+        "MY_DB_SERVICE_HOST": "10.0.0.9", "MY_DB_SERVICE_PORT": "80", "MY_DB_PORT": "tcp://10.0.0.9:80",
+        "MY_DB_SERVICE_PORT_HTTP_API": "80", "MY_DB_SERVICE_PORT_DNS": "53",
+        "MY_DB_PORT_80_TCP": "tcp://10.0.0.9:80", "MY_DB_PORT_80_TCP_PROTO": "tcp",
+        "MY_DB_PORT_80_TCP_PORT": "80", "MY_DB_PORT_80_TCP_ADDR": "10.0.0.9",
+        "MY_DB_PORT_53_UDP": "udp://10.0.0.9:53", "MY_DB_PORT_53_UDP_PROTO": "udp",
+        "MY_DB_PORT_53_UDP_PORT": "53", "MY_DB_PORT_53_UDP_ADDR": "10.0.0.9",
+        "V6_SERVICE_HOST": "fd00::1", "V6_SERVICE_PORT": "1", "V6_PORT": "tcp://[fd00::1]:1",
+        "V6_PORT_1_TCP": "tcp://[fd00::1]:1", "V6_PORT_1_TCP_PROTO": "tcp", "V6_PORT_1_TCP_PORT": "1",
+        "V6_PORT_1_TCP_ADDR": "fd00::1",
+    }  # fmt: skip
+    name = "n" * 63
+    long = (
+        {"metadata": {"name": f"{name}{i}"}, "spec": {"clusterIP": "::", "ports": [{"port": 1}]}} for i in range(5000)
+    )
+    assert of_services(codec.decode(codec.encode(each), Service) for each in long) == {}, "more than Linux allows"
+
+
+HOSTS = "/etc/hosts", "/etc/hostname"
+
+
+@pytest.mark.parametrize(
+    ("spec", "hostname", "line"),
+    [
+        ({}, "web-0", "web-0"),
+        ({"subdomain": "web"}, "web-0", "web-0.web.ns.svc.cluster.local\tweb-0"),
+        ({"hostname": "a", "subdomain": "b"}, "a", "a.b.ns.svc.cluster.local\ta"),
+        (
+            {"subdomain": "b", "setHostnameAsFQDN": True},
+            "web-0.b.ns.svc.cluster.local",
+            "web-0.b.ns.svc.cluster.local\tweb-0",
+        ),
+        ({"hostname": "a", "subdomain": "b", "hostnameOverride": "x.y"}, "x.y", "x.y"),
+    ],
+)  # fmt: skip
+def test_names_of_the_host(spec: dict[str, Any], hostname: str, line: str) -> None:
+    script = "echo $(hostname) `hostname -s` $(hostname -f); hostname"
+    command: dict[str, Any] = {"command": ["sh", "-c", script]}
+    pod = with_spec(pod_of([], [], **command), hostAliases=[{"ip": "1.2.3.4", "hostnames": ["p", "q"]}], **spec)
+    found = Volumes(pod, pod.spec.containers[0], {}, Objects())
+    hosts, name = (found.read(path).decode() for path in HOSTS)
+    assert name == f"{hostname}\n"
+    assert hosts.endswith(f"ip6-allrouters\n10.0.0.7\t{line}\n\n# Entries added by HostAliases.\n1.2.3.4\tp\tq\n")
+    outcome = program_of(pod.spec.containers[0], pod, Objects()).outcome((), {})
+    assert outcome is not None
+    full = line.split("\t")[0]
+    assert "".join(each.text for each in outcome.output) == (
+        f"{hostname} {hostname.partition('.')[0]} {full}\n{hostname}\n"
+    )
+
+
+def test_files_of_names_that_are_not_the_kubelets() -> None:
+    pod = with_spec(pod_of([], []), hostNetwork=True)
+    with pytest.raises(Unseen):
+        Volumes(pod, pod.spec.containers[0], {}, Objects()).read("/etc/hosts")
+    own = volumes_of({"configMap": {"name": "settings"}}, mountPath="/etc/hosts", subPath="color")
+    assert own.read("/etc/hosts") == b"blue"
+
+
+def with_spec(pod: SimulatedPod, **spec: Any) -> SimulatedPod:
+    doc = {**msgspec.to_builtins(pod), "spec": {**msgspec.to_builtins(pod.spec), **spec}}
+    return codec.decode(codec.encode(doc), SimulatedPod)
 
 
 SETTINGS = [{"name": "v", "configMap": {"name": "settings"}}]

@@ -8,6 +8,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.scheduler import workloads
 from kcm_cli.sandbox.scheduler.workloads import Workloads
+from kcm_cli.sandbox.views import SERVICES
 from tests.unit.sandbox.scheduler.build import choices, node_doc, pod, state_of
 
 MAP = {"spec": {"selector": {"app": "a"}}}
@@ -23,7 +24,7 @@ def store_of(kind: Any, *docs: dict) -> Store[Any]:
 
 def known(**docs: dict) -> Workloads:
     kinds = {
-        "services": workloads.SERVICES,
+        "services": SERVICES,
         "replication_controllers": workloads.REPLICATION_CONTROLLERS,
         "replica_sets": workloads.REPLICA_SETS,
         "stateful_sets": workloads.STATEFUL_SETS,
