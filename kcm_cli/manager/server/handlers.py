@@ -15,6 +15,7 @@ from starlette.responses import Response
 from kcm_cli.component.health import HealthChecks, SliMetrics
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.exposition import CONTENT_TYPE
+from kcm_cli.component.zpages import REFUSED, Page
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
@@ -51,6 +52,22 @@ def configz(document: Doc) -> Handler:
 
     async def handle(request: Request) -> Response:
         return Response(body, 200, {"content-type": "application/json", "x-content-type-options": "nosniff"})
+
+    return handle
+
+
+def page(shown: Page) -> Handler:
+    """The handler of /flagz or /statusz."""
+
+    async def handle(request: Request) -> Response:
+        answer = shown.answer(request.headers.get("accept", ""))
+        if answer is None:
+            return responses.document(request, responses.status_doc(406, "NotAcceptable", REFUSED), 406)
+        if answer.document is None:
+            return responses.text(answer.text)
+        response = responses.document(request, answer.document, media_type=answer.media_type)
+        response.headers.update(answer.headers)
+        return response
 
     return handle
 

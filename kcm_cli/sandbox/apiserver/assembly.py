@@ -35,6 +35,7 @@ def assemble(
     status = OwnStatus(store, catalog, Patching(schemas), clock)
     admission = Admission(store, clock, rng, status, users, settings.disabled_plugins)
     deps = Dependencies(
-        store, clock, rng, security, catalog, schemas, admission, calls, settings.service_ranges, settings.ratchets
-    )
+        store, clock, rng, security, catalog, schemas, admission, calls, settings.service_ranges, settings.ratchets,
+        settings.flags(),
+    )  # fmt: skip
     return ApiServer(deps)

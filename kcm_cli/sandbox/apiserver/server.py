@@ -82,6 +82,7 @@ class Dependencies(msgspec.Struct, frozen=True):
     calls: WebhookCalls
     service_ranges: tuple[str, ...] = (SERVICE_RANGE,)
     ratchets: bool = False
+    flags: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class _Work(msgspec.Struct):
@@ -142,7 +143,7 @@ class ApiServer:
         """They stand between each request and its answer, the first one outside; inside of them are the faults."""
         self.faults = Faults(self, deps.clock)
         self._verbs.watching.opened = self.faults.opened
-        self._discovery = Discovery(self.catalog)
+        self._discovery = Discovery(self.catalog, deps.clock, deps.flags)
         self._openapi = OpenApi(self.catalog, deps.schemas.builtin, custom)
 
     @property

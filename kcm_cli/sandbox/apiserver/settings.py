@@ -43,5 +43,19 @@ class Settings(msgspec.Struct, frozen=True):
     service_ranges: tuple[str, ...] = (SERVICE_RANGE,)
     ratchets: bool = False
 
+    def flags(self) -> Mapping[str, str]:
+        """The same as flags of kube-apiserver, as it shows their values."""
+        lists = {
+            "api-audiences": self.audiences,
+            "authorization-mode": self.authorization,
+            "disable-admission-plugins": sorted(self.disabled_plugins),
+            "service-account-issuer": self.issuers,
+        }
+        return {
+            "anonymous-auth": str(self.anonymous).lower(),
+            "service-cluster-ip-range": ",".join(self.service_ranges),
+            **{name: f"[{','.join(values)}]" for name, values in lists.items()},
+        }
+
 
 DEFAULTS = Settings()

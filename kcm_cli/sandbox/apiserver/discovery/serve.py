@@ -1,12 +1,15 @@
-"""Answers for paths that are no resources: discovery, version, health, the list of paths.
+"""Answers for paths that are no resources: discovery, version, health, flags, the list of paths.
 
 Documents are encoded once and kept until the catalogue changes.
 """
 
 import hashlib
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Mapping
 
-from kcm_cli.component.version import BINARY, GIT_VERSION
+from kcm_cli.component import zpages
+from kcm_cli.component.clock import Clock
+from kcm_cli.component.version import BINARY, GIT_VERSION, EffectiveVersion
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response
@@ -16,11 +19,15 @@ from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS, indented, text_response
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.registry.media import as_yaml
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, UNAVAILABLE
 
 _AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _OWN_GROUP = "apiregistration.k8s.io"
 """The group of the aggregator, which has a router for it; those of others it answers itself."""
+_COMPONENT = "apiserver"
+_FOLDERS = ("/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version")
+"""What /statusz names: the paths that are for debugging."""
 _PREVIOUS = BINARY.previous()
 
 VERSION: Doc = {
@@ -43,13 +50,21 @@ VERSION: Doc = {
 class Discovery:
     """See the module."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, clock: Clock, flags: Mapping[str, str]) -> None:
         self._catalog = catalog
+        self._pages = {
+            "/flagz": zpages.flagz(_COMPONENT, flags, random.Random(0)),
+            "/statusz": zpages.statusz(_COMPONENT, clock.now(), clock.now, EffectiveVersion(), lambda: _FOLDERS),
+        }
         self._kept: dict[str, bytes] = {}
         catalog.changed.append(self._kept.clear)
 
     def answer(self, request: Request) -> Response:
         """Raises ApiError 404, 405, 406."""
+        page = self._pages.get(request.path)
+        return self._other(request) if page is None else self._page(request, page)
+
+    def _other(self, request: Request) -> Response:
         parts = request.path.strip("/").split("/")
         if request.path.startswith("//"):
             return text_response(404, PLAIN_404)
@@ -78,6 +93,19 @@ class Discovery:
         if parts[0] == "api":
             raise api_errors.no_such_path()
         return text_response(404, PLAIN_404)
+
+    def _page(self, request: Request, page: zpages.Page) -> Response:
+        answer = page.answer(request.headers.get("accept", ""))
+        if answer is None:
+            raise api_errors.NotAcceptable(zpages.ACCEPTED)
+        if answer.document is None:
+            return Response(200, answer.headers, answer.text.encode())
+        response = Response(200, JSON_HEADERS, codec.encode(answer.document) + b"\n")
+        if answer.media_type == negotiation.YAML:
+            response = as_yaml(response)
+        elif negotiation.for_people(request.headers, dict(request.query).get("pretty", "")):
+            response = indented(response)
+        return Response(200, answer.headers, response.body)
 
     def _listed(self, request: Request, group: str, version: str) -> Response:
         if self._catalog.is_remote(group, version):

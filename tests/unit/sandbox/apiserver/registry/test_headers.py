@@ -1,5 +1,6 @@
 """Headers that every answer over a connection has."""
 
+import asyncio
 import uuid
 from typing import Any
 
@@ -175,5 +176,31 @@ def test_a_path_that_ends_too_early(served: Any, path: str) -> None:
             f'Internal Server Error: "{path}": failed to create RequestInfo: '
             f"unable to determine kind and namespace from url, {path}\n",
         )
+
+    served(test)
+
+
+STRUCTURED = "application/{};v=v1beta1;g=config.k8s.io;as={}"
+
+
+def test_flags_and_status_of_the_server(served: Any) -> None:
+    async def test(api: Api) -> None:
+        flags = await api.json("GET", "/flagz", headers={"accept": STRUCTURED.format("json", "Flagz")})
+        assert flags["metadata"] == {"name": "apiserver"}
+        assert flags["flags"]["authorization-mode"] == "[RBAC]"
+        assert flags["flags"]["service-cluster-ip-range"] == "10.0.0.0/16"
+        await asyncio.sleep(90)
+        status = await api.json("GET", "/statusz", headers={"accept": STRUCTURED.format("json", "Statusz")})
+        assert (status["uptimeSeconds"], status["emulationVersion"]) == (90, "1.36")
+        packed = await api.call("GET", "/statusz", headers={"accept": STRUCTURED.format("yaml", "Statusz")})
+        assert packed.headers["content-type"] == "application/yaml;g=config.k8s.io;v=v1beta1;as=Statusz"
+        assert b"\nkind: Statusz\n" in packed.body
+        text = await api.call("GET", "/flagz")
+        assert text.body.startswith(b"\napiserver flagz\n")
+        await api.json("GET", "/statusz", status=406, headers={"accept": "application/json"})
+        assert (await api.call("GET", "/flagz/x")).status == 404
+        assert {"/flagz", "/statusz"} <= set((await api.json("GET", "/"))["paths"])
+        refused = await asked(api, User("a", groups=ANYBODY), "/flagz")
+        assert refused.status == 403
 
     served(test)

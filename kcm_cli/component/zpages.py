@@ -9,20 +9,18 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
 
 from kcm_cli.component.version import BINARY, EffectiveVersion
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
-from kcm_cli.manager.server import responses
-from kcm_cli.manager.server.mux import Handler
 
-COMPONENT = "kube-controller-manager"
 GROUP = "config.k8s.io"
 _STRUCTURED = ("application/json", "application/yaml")
 _TEXT = "text/plain"
 _VERSIONS = ("v1beta1", "v1alpha1")
+ACCEPTED = ", ".join((*_STRUCTURED, _TEXT))
+REFUSED = f"only the following media types are accepted: {ACCEPTED}"
+"""What is told to who accepts no form of a page."""
 _DELIMITERS = (":", ": ", "=", " ")
 _WARNING = (
     "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is "
@@ -53,22 +51,56 @@ def negotiate(accept: str, kind: str) -> Form | None:
     return None
 
 
-def flagz(flags: Mapping[str, str], rng: random.Random) -> Handler:
-    """The handler of /flagz. The text is made once, with one delimiter, so that no client parses it."""
+class Answer(msgspec.Struct, frozen=True):
+    """What a page answers: a document in a media type, or text. ``headers``: beside the length."""
+
+    headers: Mapping[str, str]
+    text: str = ""
+    document: Doc | None = None
+    media_type: str = _TEXT
+
+
+class Page:
+    """One of the two pages of a component."""
+
+    def __init__(self, component: str, kind: str, text: Callable[[], str], fields: Callable[[], Doc]) -> None:
+        self._component = component
+        self._kind = kind
+        self._text = text
+        self._fields = fields
+
+    def answer(self, accept: str) -> Answer | None:
+        """None where nothing that is accepted can be had."""
+        form = negotiate(accept, self._kind)
+        if form is None:
+            return None
+        if not form.version:
+            return Answer({"content-type": "text/plain; charset=utf-8"}, self._text())
+        headers = {"content-type": f"{form.media_type};g={GROUP};v={form.version};as={self._kind}"}
+        if form.version == "v1alpha1":
+            page = self._kind.lower()
+            told = f"This version of the {page} endpoint is deprecated. Please use a newer version."
+            headers["warning"] = f'299 - "{told}"'
+        head: Doc = {"kind": self._kind, "apiVersion": f"{GROUP}/{form.version}", "metadata": {"name": self._component}}
+        return Answer(headers, document={**head, **self._fields()}, media_type=form.media_type)
+
+
+def flagz(component: str, flags: Mapping[str, str], rng: random.Random) -> Page:
+    """/flagz. The text is made once, with one delimiter, so that no client parses it."""
     delimiter = rng.choice(_DELIMITERS)
     lines = "".join(f"{name}{delimiter}{flags[name]}\n" for name in sorted(flags))
-    text = f"\n{COMPONENT} flagz\n{_WARNING}\n{lines}"
-
-    async def handle(request: Request) -> Response:
-        return _answer(request, "Flagz", lambda: text, lambda: {"flags": dict(sorted(flags.items()))})
-
-    return handle
+    text = f"\n{component} flagz\n{_WARNING}\n{lines}"
+    return Page(component, "Flagz", lambda: text, lambda: {"flags": dict(sorted(flags.items()))})
 
 
 def statusz(
-    started: datetime, now: Callable[[], datetime], version: EffectiveVersion, paths: Callable[[], tuple[str, ...]]
-) -> Handler:
-    """The handler of /statusz. The delimiter changes with each answer, so that no client parses it."""
+    component: str,
+    started: datetime,
+    now: Callable[[], datetime],
+    version: EffectiveVersion,
+    paths: Callable[[], tuple[str, ...]],
+) -> Page:
+    """/statusz. The delimiter changes with each answer, so that no client parses it."""
     rng = random.Random(started.timestamp())
 
     def facts() -> Doc:
@@ -93,31 +125,9 @@ def statusz(
             ("Paths", " ".join(paths())),
         )
         lines = "".join(f"{name}{delimiter} {value}\n" for name, value in rows)
-        return f"\n{COMPONENT} statusz\n{_WARNING}\n\n{lines}"
+        return f"\n{component} statusz\n{_WARNING}\n\n{lines}"
 
-    async def handle(request: Request) -> Response:
-        return _answer(request, "Statusz", text, facts)
-
-    return handle
-
-
-def _answer(request: Request, kind: str, text: Callable[[], str], fields: Callable[[], Doc]) -> Response:
-    form = negotiate(request.headers.get("accept", ""), kind)
-    if form is None:
-        accepted = ", ".join((*_STRUCTURED, _TEXT))
-        message = f"only the following media types are accepted: {accepted}"
-        return responses.document(request, responses.status_doc(406, "NotAcceptable", message), 406)
-    if not form.version:
-        return responses.text(text())
-    head: Doc = {"kind": kind, "apiVersion": f"{GROUP}/{form.version}", "metadata": {"name": COMPONENT}}
-    response = responses.document(request, {**head, **fields()}, media_type=form.media_type)
-    response.headers["content-type"] = f"{form.media_type};g={GROUP};v={form.version};as={kind}"
-    if form.version == "v1alpha1":
-        page = kind.lower()
-        response.headers["warning"] = (
-            f'299 - "This version of the {page} endpoint is deprecated. Please use a newer version."'
-        )
-    return response
+    return Page(component, "Statusz", text, facts)
 
 
 def folders(paths: tuple[str, ...]) -> tuple[str, ...]:
