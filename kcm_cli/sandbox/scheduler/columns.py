@@ -34,12 +34,14 @@ class Column(Generic[T]):
         self.by_pods = by_pods
 
     def of(self, positions: Sequence[int], nodes: Sequence["NodeInfo"], read: Callable[["NodeInfo"], T]) -> Sequence[T]:
-        """The values of some nodes."""
+        """The values of some nodes; fastest for a range of them."""
         values, stale = self.values, self.stale
         if stale:
             for position in list(stale) if len(stale) <= _FEW else stale.intersection(positions):
                 values[position] = read(nodes[position])
                 stale.discard(position)
+        if isinstance(positions, range):
+            return values[positions.start : positions.stop]
         return list(map(values.__getitem__, positions))
 
 

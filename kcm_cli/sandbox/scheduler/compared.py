@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
-from kcm_cli.sandbox.scheduler.verdict import Scores
+from kcm_cli.sandbox.scheduler.verdict import Scores, each_its_own
 
 
 class Compared:
-    """``positions``: the nodes' in the columns of the state."""
+    """``positions``: the nodes' in the columns of the state; a range where they are in a row."""
 
     def __init__(self, state: ClusterState, positions: Sequence[int]) -> None:
         self.state = state
@@ -32,10 +32,16 @@ class Compared:
 
     def scores(self, size: object, score: Callable[[NodeInfo], int]) -> Scores:
         """What a node alone scores for pods of one size."""
-        return self._column("score", size, by_pods=True).of(self.positions, self._all, score)
+        return each_its_own(self._column("score", size, by_pods=True).of(self.positions, self._all, score))
 
     def counts(self, counts: Mapping[str, int]) -> Sequence[int]:
         """How many pods each node has, of which ``counts`` says it by name."""
-        known = self.state.columns.positions
+        known, positions = self.state.columns.positions, self.positions
         here = {known[name]: count for name, count in counts.items()}
-        return list(map(here.get, self.positions, repeat(0)))
+        if not isinstance(positions, range):
+            return list(map(here.get, positions, repeat(0)))
+        found = [0] * len(positions)
+        for position, count in here.items():
+            if position in positions:
+                found[position - positions.start] = count
+        return found

@@ -6,12 +6,12 @@ upstream: pkg/scheduler/schedule_one.go#schedulePod
 import random
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import chain, islice
 
 import msgspec
 
 from kcm_cli.sandbox.scheduler import filters, scoring
 from kcm_cli.sandbox.scheduler.compared import Compared
+from kcm_cli.sandbox.scheduler.devices.filter import WEIGHT as DEVICES_WEIGHT
 from kcm_cli.sandbox.scheduler.devices.filter import DeviceFilter, Reservation
 from kcm_cli.sandbox.scheduler.interpod import affinity_filter
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
@@ -107,8 +107,8 @@ def decide(
     chosen = columns.nodes[feasible[0]]
     if len(feasible) > 1:
         compared = Compared(state, feasible)
-        scores = made.devices.add_scores(scoring.scores(info, compared), compared)
-        chosen = state.nodes[rng.choice(scoring.best(scores, compared))]
+        parts = [*scoring.scores(info, compared), (made.devices.scores(compared), DEVICES_WEIGHT)]
+        chosen = state.nodes[rng.choice(scoring.best(parts, compared))]
     return _placement(made, chosen, rng, seen=len(feasible) + len(refusals))
 
 
@@ -121,38 +121,34 @@ class _Looking(msgspec.Struct, frozen=True):
     state: ClusterState
     promised: Filter
 
-    def at_named(self, names: Iterable[str]) -> tuple[list[int], dict[str, Refusal]]:
+    def at_named(self, names: Iterable[str]) -> tuple[Sequence[int], dict[str, Refusal]]:
         positions = [self.state.columns.positions[name] for name in sorted(names) if name in self.state.nodes]
-        feasible: list[int] = []
         refusals: dict[str, Refusal] = {}
         alone = [self.made.alone(self.state.columns.nodes[position]) for position in positions]
-        self._sort_out(positions, alone, feasible, refusals)
-        return feasible, refusals
+        return self._fitting(positions, alone, refusals), refusals
 
-    def in_turn(self, start: int) -> tuple[list[int], dict[str, Refusal]]:
+    def in_turn(self, start: int) -> tuple[Sequence[int], dict[str, Refusal]]:
         """As many as are compared, from a position on: each stretch has as many nodes as are still missing."""
         columns = self.state.columns
         count = len(columns.nodes)
-        positions = chain(range(start % count, count), range(start % count))
+        left = [range(start % count, count), range(start % count)]
         alone = columns.column("alone", self.info.shape, by_pods=True)
-        feasible: list[int] = []
+        feasible: Sequence[int] = ()
         refusals: dict[str, Refusal] = {}
-        enough = _enough(count)
-        while stretch := list(islice(positions, enough - len(feasible))):
-            found = alone.of(stretch, columns.nodes, self.made.alone)
-            self._sort_out(stretch, found, feasible, refusals)
+        while left and (missing := _enough(count) - len(feasible)):
+            stretch, left[0] = left[0][:missing], left[0][missing:]
+            if not left[0]:
+                del left[0]
+            fitting = self._fitting(stretch, alone.of(stretch, columns.nodes, self.made.alone), refusals)
+            feasible = [*feasible, *fitting] if feasible else fitting
         return feasible, refusals
 
-    def _sort_out(
-        self,
-        positions: Sequence[int],
-        alone: Sequence[Refusal | None],
-        feasible: list[int],
-        refusals: dict[str, Refusal],
-    ) -> None:
+    def _fitting(
+        self, positions: Sequence[int], alone: Sequence[Refusal | None], refusals: dict[str, Refusal]
+    ) -> Sequence[int]:
         if not (self.made.others or self.state.nominated or any(alone)):
-            feasible += positions
-            return
+            return positions
+        feasible = []
         nodes, nominated = self.state.columns.nodes, self.state.nominated
         for position, refusal in zip(positions, alone, strict=True):
             node = nodes[position]
@@ -161,6 +157,7 @@ class _Looking(msgspec.Struct, frozen=True):
                 refusals[node.name] = refusal
             else:
                 feasible.append(position)
+        return feasible
 
 
 def _placement(made: Filters, node: NodeInfo, rng: random.Random, *, seen: int = 0) -> Placement:

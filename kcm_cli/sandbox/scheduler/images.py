@@ -23,4 +23,4 @@ def image_scores(info: PodInfo, compared: Compared) -> Scores | None:
         sizes = [size + int(more * share) for size, more in zip(sizes, here, strict=True)]
     most = _MOST_EACH * info.containers
     points = {size: MAX_SCORE * (min(max(size, _LEAST), most) - _LEAST) // (most - _LEAST) for size in set(sizes)}
-    return [points[size] for size in sizes]
+    return Scores(sizes, points)

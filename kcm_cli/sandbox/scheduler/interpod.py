@@ -97,7 +97,9 @@ def affinity_scores(info: PodInfo, compared: Compared) -> Scores | None:
         return None
     raw = [_weight_of(node.labels, found) for node in compared.nodes]
     low, high = min(raw), max(raw)
-    return [int(MAX_SCORE * ((score - low) / (high - low))) for score in raw] if high > low else None
+    if high == low:
+        return None
+    return Scores(raw, {score: int(MAX_SCORE * ((score - low) / (high - low))) for score in set(raw)})
 
 
 def _weights(info: PodInfo, state: ClusterState) -> Domains:

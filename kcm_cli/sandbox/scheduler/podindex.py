@@ -96,7 +96,7 @@ class PodIndex:
         self._change(node, info, -1)
 
     def counts(self, kind: Kind, pods: Iterable[tuple[str, PodInfo]]) -> Counts:
-        """The pods of a kind by node; ``pods`` are all there are with their nodes, read for a new kind only."""
+        """The pods of a kind by node; ``pods``: those of its namespace with their nodes, read for a new kind only."""
         found = self._counts.get(kind)
         if found is not None:
             self._counts.move_to_end(kind)

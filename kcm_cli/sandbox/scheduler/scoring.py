@@ -3,6 +3,9 @@
 upstream: pkg/scheduler/framework/plugins, pkg/scheduler/apis/config/v1/default_plugins.go
 """
 
+from collections.abc import Iterable, Sequence
+from itertools import compress
+
 from kcm_cli.api.core import NodeSelector
 from kcm_cli.planning.node_affinity import selects
 from kcm_cli.planning.tolerations import PREFER_NO_SCHEDULE, tolerates
@@ -19,28 +22,39 @@ TAINT_WEIGHT, AFFINITY_WEIGHT, SPREAD_WEIGHT, INTERPOD_WEIGHT, IMAGE_WEIGHT = 3,
 _COMPARED = (CPU, MEMORY)
 
 
-def scores(info: PodInfo, compared: Compared) -> Scores:
-    """The weighted sum for each node."""
-    total: Scores = compared.scores(info.size, lambda node: _least_allocated(info, node) + _balanced(info, node))
-    parts = (
+Weighted = tuple[Scores | None, int]
+"""What one plugin says (None: nothing), and how much that counts."""
+
+
+def scores(info: PodInfo, compared: Compared) -> Sequence[Weighted]:
+    """What all plugins but those of volumes and devices say."""
+    return (
+        (compared.scores(info.size, lambda node: _least_allocated(info, node) + _balanced(info, node)), 1),
         (_taint_scores(info, compared), TAINT_WEIGHT),
         (_node_affinity_scores(info, compared), AFFINITY_WEIGHT),
         (spread_scores(info, compared), SPREAD_WEIGHT),
         (affinity_scores(info, compared), INTERPOD_WEIGHT),
         (image_scores(info, compared), IMAGE_WEIGHT),
     )
-    for part, weight in parts:
-        if part is not None:
-            total = [score + weight * more for score, more in zip(total, part, strict=True)]
-    return total
 
 
-def best(total: Scores, compared: Compared) -> list[str]:
-    """The names of the nodes with the highest score, sorted."""
-    top = max(total)
+def best(parts: Iterable[Weighted], compared: Compared) -> list[str]:
+    """The names of the nodes with the highest weighted sum, sorted. Each case, what all parts together say of a node,
+    is summed up once; a part that says the same of all nodes is none."""
+    telling = [(part, weight) for part, weight in parts if part is not None and len(part.points) > 1]
+    positions = compared.positions
+    if telling:
+        cases = list(zip(*(part.values for part, _ in telling), strict=True))
+        total = {
+            case: sum(part.points[value] * weight for value, (part, weight) in zip(case, telling, strict=True))
+            for case in set(cases)
+        }
+        top = max(total.values())
+        first, *others = [case for case, score in total.items() if score == top]
+        chosen = {first, *others}.__contains__ if others else first.__eq__
+        positions = list(compress(positions, map(chosen, cases)))
     nodes = compared.state.columns.nodes
-    chosen = [position for position, score in zip(compared.positions, total, strict=True) if score == top]
-    return sorted([nodes[position].name for position in chosen])
+    return sorted([nodes[position].name for position in positions])
 
 
 def _least_allocated(info: PodInfo, node: NodeInfo) -> int:
@@ -102,7 +116,7 @@ def _prefers(term: NodeSelector, node: NodeInfo) -> bool:
     return not empty and selects(term, node.name, node.labels)
 
 
-def _scaled(raw: Scores, *, reverse: bool) -> Scores:
+def _scaled(raw: Sequence[int], *, reverse: bool) -> Scores:
     top = max(raw)
-    scaled = [score * MAX_SCORE // top for score in raw]
-    return [MAX_SCORE - score for score in scaled] if reverse else scaled
+    scaled = {score: score * MAX_SCORE // top for score in set(raw)}
+    return Scores(raw, {score: MAX_SCORE - points for score, points in scaled.items()} if reverse else scaled)

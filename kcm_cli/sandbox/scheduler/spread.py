@@ -44,6 +44,11 @@ class _Constraint(msgspec.Struct, frozen=True):
     honors_affinity: bool = False
     honors_taints: bool = False
 
+    @property
+    def picky(self) -> bool:
+        """Whether the pods of some nodes are not counted."""
+        return self.honors_affinity or self.honors_taints
+
     def includes(self, info: PodInfo, node: NodeInfo) -> bool:
         """Whether the pods of this node are counted."""
         spec = info.pod.spec
@@ -87,13 +92,14 @@ def spread_scores(info: PodInfo, compared: Compared) -> Scores | None:
     if not constraints:
         return None
     domains = {constraint.key: compared.labels(constraint.key) for constraint in constraints}
-    if not own or not any(None in found for found in domains.values()):
+    if not own or all(map(all, domains.values())) or not any(None in found for found in domains.values()):
         return _scores(info, compared, constraints, domains, own=own)
     labelled = list(map(all, zip(*([value is not None for value in found] for found in domains.values()), strict=True)))
     scored = Compared(compared.state, [p for p, has in zip(compared.positions, labelled, strict=True) if has])
     domains = {key: scored.labels(key) for key in domains}
-    scores = iter(_scores(info, scored, constraints, domains, own=own))
-    return [next(scores) if has else 0 for has in labelled]
+    found = _scores(info, scored, constraints, domains, own=own)
+    values = iter(found.values)
+    return Scores([next(values) if has else None for has in labelled], {**found.points, None: 0})
 
 
 def _scores(
@@ -111,8 +117,7 @@ def _scores(
         case: round_half_up(sum(found[value] for value, (_, found) in zip(case, points, strict=True)))
         for case in set(cases)
     }
-    scores = _normalized(raw)
-    return list(map(scores.__getitem__, cases))
+    return Scores(cases, _normalized(raw))
 
 
 def _points(
@@ -126,17 +131,18 @@ def _points(
     key, counts, allowed = constraint.key, constraint.counts, constraint.max_skew - 1
     if key == HOSTNAME:
         here: Sequence[int | None] = compared.counts(counts)
-        if None in domains:
+        if not all(domains) and None in domains:
             here = [count if domain is not None else None for count, domain in zip(here, domains, strict=True)]
         weight = math.log(len(here) + 2)
         return here, {count: count * weight + allowed if count is not None else 0.0 for count in set(here)}
     distinct = set(domains)
     pods = {domain or "": 0 for domain in distinct}
     weight = math.log(len(pods) + 2)
+    picky, nodes = bool(required) or constraint.picky, compared.state.nodes
     for name, count in counts.items():
-        counted = compared.state.nodes[name]
+        counted = nodes[name]
         domain = counted.labels.get(key)
-        if domain in pods and _labelled(counted, required) and constraint.includes(info, counted):
+        if domain in pods and (not picky or _labelled(counted, required) and constraint.includes(info, counted)):
             pods[domain] += count
     return domains, {domain: pods[domain] * weight + allowed if domain is not None else 0.0 for domain in distinct}
 

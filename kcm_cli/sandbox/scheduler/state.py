@@ -20,6 +20,7 @@ from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY, PODS, Amounts
 from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
 NO_LABELS: Mapping[str, str] = {}
+_NOWHERE: Mapping[str, str] = {}
 
 
 class NodeInfo:
@@ -116,7 +117,7 @@ class ClusterState:
         self.image_nodes: Counter[str] = Counter()
         self.selector_for = selector_for
         self.devices = devices if devices is not None else no_devices()
-        self._placed: dict[str, str] = {}
+        self._placed: dict[str, dict[str, str]] = {}
         self._waiting: dict[str, dict[str, PodInfo]] = {}
         self._index = PodIndex()
         self._columns: Columns | None = None
@@ -155,9 +156,9 @@ class ClusterState:
 
     def place(self, info: PodInfo, node: str) -> None:
         """Put a pod on a node, and off any other."""
-        if self._placed.get(info.key, node) != node:
+        if self.node_of(info.key) not in (node, None):
             self.take_off(info.key)
-        self._placed[info.key] = node
+        self._placed.setdefault(info.pod.namespace, {})[info.key] = node
         on = self.nodes.get(node)
         if on is None:
             self._waiting.setdefault(node, {})[info.key] = info
@@ -169,9 +170,12 @@ class ClusterState:
 
     def take_off(self, key: str) -> bool:
         """Take a pod off its node; whether it was on one."""
-        node = self._placed.pop(key, None)
+        alike = self._placed.get(_namespace_of(key), {})
+        node = alike.pop(key, None)
         if node is None:
             return False
+        if not alike:
+            del self._placed[_namespace_of(key)]
         on = self.nodes.get(node)
         if on is not None:
             self._remove(on, key)
@@ -181,7 +185,7 @@ class ClusterState:
 
     def node_of(self, key: str) -> str | None:
         """The node on which a pod is, or is assumed to be."""
-        return self._placed.get(key)
+        return self._placed.get(_namespace_of(key), _NOWHERE).get(key)
 
     def nominate(self, info: PodInfo, node: str) -> None:
         """Reserve a place on a node for a pod, instead of any other place."""
@@ -236,7 +240,7 @@ class ClusterState:
     def counts(self, kind: Kind) -> Counts:
         """How many pods of a kind the nodes have, by name; not to be changed."""
         if self._supposed is None:
-            return self._index.counts(kind, self._pods())
+            return self._index.counts(kind, self._pods(kind.namespace))
         real, node = self._supposed
         found = _without(real.counts(kind), node.name)
         count = sum(kind.has(info, self.namespaces) for info in node.pods.values())
@@ -259,10 +263,12 @@ class ClusterState:
         for (term, weight), counts in self._index.drawn.items():
             yield term, weight, counts
 
-    def _pods(self) -> Iterator[tuple[str, PodInfo]]:
-        for node in self.nodes.values():
-            for info in node.pods.values():
-                yield node.name, info
+    def _pods(self, namespace: str) -> Iterator[tuple[str, PodInfo]]:
+        """The pods of a namespace, or of all, that are on nodes, with these."""
+        for placed in [self._placed.get(namespace, _NOWHERE)] if namespace else self._placed.values():
+            for key, name in placed.items():
+                if (node := self.nodes.get(name)) is not None:
+                    yield name, node.pods[key]
 
     def _changed(self, node: NodeInfo, *, only_pods: bool) -> None:
         if self._columns is not None:
@@ -279,6 +285,10 @@ class ClusterState:
         if removed is not None:
             self._changed(on, only_pods=True)
             self._index.remove(on.name, removed)
+
+
+def _namespace_of(key: str) -> str:
+    return key.partition("/")[0]
 
 
 def _same_weight(old: PodInfo | None, new: PodInfo) -> bool:

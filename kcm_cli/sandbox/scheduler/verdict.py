@@ -4,8 +4,8 @@ upstream: pkg/scheduler/framework/types.go#FitError
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,8 +24,19 @@ class Refusal(msgspec.Struct, frozen=True):
 
 Filter = Callable[["NodeInfo"], Refusal | None]
 MAX_SCORE = 100
-Scores = Sequence[int]
-"""Of the nodes that are compared, in their order."""
+
+
+class Scores(msgspec.Struct, frozen=True):
+    """What a plugin says of the nodes that are compared: the ``values`` that decide, of each node in their order, and
+    the ``points`` of each value. Thousands of nodes have a handful of values."""
+
+    values: Sequence[Hashable]
+    points: Mapping[Any, int]
+
+
+def each_its_own(points: Sequence[int]) -> Scores:
+    """Points of each node."""
+    return Scores(points, {value: value for value in set(points)})
 
 
 class FitError(msgspec.Struct, frozen=True):

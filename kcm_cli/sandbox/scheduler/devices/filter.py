@@ -86,17 +86,13 @@ class DeviceFilter:
                 found.append(Reservation(claim, None))
         return tuple(found)
 
-    def add_scores(self, total: Scores, compared: Compared) -> Scores:
-        """Nodes where earlier alternatives can be had are better."""
-        raw = (
-            [sum(map(_preference, self._choices.get(node.name, ()))) for node in compared.nodes]
-            if self._choices
-            else ()
-        )
-        top = max(raw, default=0)
-        if not top:
-            return total
-        return [sum_ + WEIGHT * (score * MAX_SCORE // top) for sum_, score in zip(total, raw, strict=True)]
+    def scores(self, compared: Compared) -> Scores | None:
+        """Up to 100 for each node: those where earlier alternatives can be had are better."""
+        if not self._choices:
+            return None
+        raw = [sum(map(_preference, self._choices.get(node.name, ()))) for node in compared.nodes]
+        top = max(raw)
+        return Scores(raw, {score: score * MAX_SCORE // top for score in set(raw)}) if top else None
 
     def _has_failed(self, claim: Claim) -> bool:
         """Whether a device of a claim could not be prepared: then others are tried."""
