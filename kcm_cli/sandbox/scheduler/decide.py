@@ -23,7 +23,8 @@ from kcm_cli.sandbox.scheduler.volumes import Needs, VolumeFilter
 
 ENOUGH = 100
 """With more nodes than this, only a share of those that fit is compared."""
-_LEAST_PERCENT = 5
+_PERCENT = 5
+"""That share: upstream's least, what it takes for 5,600 nodes or more, or as percentageOfNodesToScore."""
 
 
 class Placement(msgspec.Struct, frozen=True):
@@ -183,7 +184,4 @@ def check_with_nominated(
 
 def _enough(total: int) -> int:
     """How many nodes that fit are looked for."""
-    if total <= ENOUGH:
-        return total
-    percent = max(_LEAST_PERCENT, 50 - total // 125)
-    return max(ENOUGH, total * percent // 100)
+    return max(ENOUGH, total * _PERCENT // 100)

@@ -103,6 +103,7 @@ class Patches:
         patch = cast("Doc", value or {})
         node = self._schemas.node(target)
         assert node is not None
+        touched = {name.rpartition("/")[2] for name in patch} if strategic.DIRECTIVE not in patch else None
         try:
             merged = strategic.merge(node, current, patch)
         except strategic.StrategicError as error:
@@ -111,7 +112,7 @@ class Patches:
         def refuse(text: str) -> ApiError:
             return invalid_patch(go_value(patch), text)
 
-        doc, unknown = self._schemas.finish_merged(target, merged, refuse)
+        doc, unknown = self._schemas.finish_merged(target, merged, refuse, touched)
         strict_errors = problems + sorted(unknown) if mode != IGNORE else []
         return Patched(doc, _judge(strict_errors, mode, refuse))
 

@@ -10,6 +10,7 @@ are both changed: pass copies (or fresh parses).
 upstream: apimachinery pkg/util/strategicpatch/patch.go
 """
 
+from collections.abc import Callable
 from typing import cast
 
 from kcm_cli.machinery.codec import Doc
@@ -327,15 +328,30 @@ def _partition(items: Items, named: Items, key: str) -> tuple[Items, Items]:
     """The items that ``named`` names, and the others."""
     ours: Items = []
     others: Items = []
+    place = _places(named, key or None)
     for item in items:
-        (ours if _position(item, named, key or None) >= 0 else others).append(item)
+        (ours if place(item) >= 0 else others).append(item)
     return ours, others
 
 
-def _position(item: object, order: Items, key: str | None) -> int:
+def _places(order: Items, key: str | None) -> Callable[[object], int]:
+    """Where an item stands in a list, by its merge key, or as it is; -1 where it does not."""
     if key is None:
-        return next((i for i, other in enumerate(order) if same(item, other)), -1)
-    wanted = _key_of(item, key)
+        return lambda item: next((i for i, other in enumerate(order) if same(item, other)), -1)
+    places: dict[str, int] = {}
+    if all(isinstance(other, dict) for other in order):
+        for index, other in enumerate(order):
+            if isinstance(value := cast("Doc", other).get(key), str):
+                places.setdefault(value, index)
+
+    def place(item: object) -> int:
+        wanted = _key_of(item, key)
+        return places[wanted] if isinstance(wanted, str) and wanted in places else _position(wanted, order, key)
+
+    return place
+
+
+def _position(wanted: object, order: Items, key: str) -> int:
     for index, other in enumerate(order):
         if not isinstance(other, dict):
             raise StrategicError(f"value for key {index} is not a map")
@@ -350,10 +366,13 @@ def _in_order(ours: Items, others: Items, order: Items, live: Items, key: str | 
         for item in [*ours, *order, *others, *live]:
             _key_of(item, key)
     left, right = _sorted(others, live, key), _sorted(ours, order, key)
+    if not left:
+        return right
+    live_place = _places(live, key)
     out: Items = []
     i = j = 0
     while i < len(left) and j < len(right):
-        before, after = _position(left[i], live, key), _position(right[j], live, key)
+        before, after = live_place(left[i]), live_place(right[j])
         if 0 <= before < after:
             out.append(left[i])
             i += 1
@@ -370,8 +389,9 @@ def _sorted(items: Items, order: Items, key: str | None) -> Items:
         deleted = [item for item in items if cast("Doc", item).get(DIRECTIVE) == "delete"]
         items = [item for item in items if cast("Doc", item).get(DIRECTIVE) != "delete"]
     out: list[tuple[int, object]] = []
+    place_of = _places(order, key)
     for item in items:
-        place = _position(item, order, key)
+        place = place_of(item)
         at = len(out)
         while at and (place < 0 or out[at - 1][0] < 0 or place < out[at - 1][0]):
             at -= 1

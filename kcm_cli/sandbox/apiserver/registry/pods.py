@@ -68,7 +68,7 @@ class PodWrites:
             if options.dry_run:
                 break
             try:
-                self._core.store.update(PODS, call.namespace, name, doc, current.revision)
+                self._core.store.update(PODS, call.namespace, name, doc, current.revision, always=True)
                 break
             except (Conflict, NotFound):
                 continue

@@ -3,7 +3,7 @@
 Source: apiserver pkg/endpoints/handlers/{create,update,rest}.go, apimachinery pkg/runtime/serializer/json.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
@@ -148,14 +148,19 @@ class Bodies:
         strict.drop_unknown(node, doc)
         return cast("Doc", self._normalizers.run(node, doc)), findings.strict
 
-    def normalize_merged(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
-        """The same for a document that a strategic merge (which custom kinds do not have) or an apply made."""
+    def normalize_merged(
+        self, target: Target, doc: Doc, refuse: Callable[[str], ApiError], touched: Collection[str] | None = None
+    ) -> tuple[Doc, list[str]]:
+        """The same for a document that a strategic merge (which custom kinds do not have) or an apply made.
+
+        touched: the fields in which it differs from one that was normalised before; None: any.
+        """
         if self.custom is not None and self.custom.has(target):
             return self.custom.finish(target, doc, refuse, applied=True)
         node = self._builtin.node(cast("str", self._builtin.definition(target.group, target.version, target.kind)))
         doc["kind"], doc["apiVersion"] = target.kind, target.api_version
         try:
-            return cast("Doc", self._normalizers.run(node, doc)), []
+            return self._normalizers.run_on(node, doc, touched), []
         except Irregular:
             problem = restore.first_problem(node, doc)
         if problem:

@@ -9,8 +9,10 @@ path of every write (20-40 µs for a pod), so it only says *that* something is w
 Normalisers are made when first needed, field by field.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import cast
 
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.sandbox.apiserver.schema import scalars
 from kcm_cli.sandbox.apiserver.schema.load import ZEROS
@@ -54,6 +56,19 @@ class Normalizers:
             return self.of(node)(doc)
         except (TypeError, FormatError):
             raise Irregular from None
+
+    def run_on(self, node: Node, doc: Doc, touched: Collection[str] | None) -> Doc:
+        """The same for some fields of a document (None: all) whose others have been normalised before."""
+        if touched is None:
+            return cast("Doc", self.run(node, doc))
+        part = cast("Doc", self.run(node, {name: doc[name] for name in touched if name in doc}))
+        for name in touched:
+            if name not in part:
+                doc.pop(name, None)
+        for name, value in part.items():
+            if name in touched or name not in doc:
+                doc[name] = value
+        return doc
 
     def of(self, node: Node) -> Convert:
         convert = self._made.get(node)

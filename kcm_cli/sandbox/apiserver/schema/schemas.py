@@ -1,6 +1,6 @@
 """The shapes that one server knows: the built-in ones, and those of its custom resources."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 
 from kcm_cli.machinery.codec import Doc
@@ -72,9 +72,11 @@ class Schemas:
         """
         return self.bodies.normalize_patched(target, doc, refuse)
 
-    def finish_merged(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
-        """The same for the result of a strategic merge patch."""
-        return self.bodies.normalize_merged(target, doc, refuse)
+    def finish_merged(
+        self, target: Target, doc: Doc, refuse: Callable[[str], ApiError], touched: Collection[str] | None = None
+    ) -> tuple[Doc, list[str]]:
+        """The same for the result of a strategic merge patch, of which all but ``touched`` is as it was stored."""
+        return self.bodies.normalize_merged(target, doc, refuse, touched)
 
     def finish_applied(self, target: Target, doc: Doc, described: str) -> Doc:
         """The same for the result of a server-side apply; ``described`` names the object in errors."""
