@@ -85,37 +85,33 @@ def _plain(value: object) -> str:
 
 def _take(current: Doc, key: str, value: object) -> None:
     """Put in a value that has no counterpart: without nulls and without what carries directives."""
-    _drop_nulls(value)
-    kept, keep = _without_directives(value)
+    kept, keep = _without_directives(value, nulls=False)
     if keep:
         current[key] = kept
     else:
         current.pop(key, None)
 
 
-def _drop_nulls(value: object) -> None:
-    if isinstance(value, dict):
-        for key in [key for key, item in value.items() if item is None]:
-            del value[key]
-        for item in value.values():
-            _drop_nulls(item)
-    elif isinstance(value, list):
-        for item in value:
-            _drop_nulls(item)
-
-
-def _without_directives(value: object) -> tuple[object, bool]:
+def _without_directives(value: object, *, nulls: bool = True) -> tuple[object, bool]:
+    """The value without what carries directives, and whether anything is left; ``nulls``: maps keep theirs."""
     if isinstance(value, dict):
         if DIRECTIVE in value:
             return None, False
-        for key in list(value):
-            value[key], keep = _without_directives(value[key])
+        for key, item in list(value.items()):
+            keep = item is not None or nulls
+            if item.__class__ in _NESTED:
+                value[key], keep = _without_directives(item, nulls=nulls)
             if not keep:
                 del value[key]
         return value, True
     if isinstance(value, list):
-        return [kept for kept, keep in map(_without_directives, value) if keep], True
+        if any(item.__class__ in _NESTED for item in value):
+            value = [kept for kept, keep in (_without_directives(item, nulls=nulls) for item in value) if keep]
+        return value, True
     return value, True
+
+
+_NESTED = (dict, list)
 
 
 def _field(node: Node, key: str) -> Field:
