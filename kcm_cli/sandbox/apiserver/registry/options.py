@@ -72,7 +72,9 @@ def write_options(kind: str, request: Request, query: Mapping[str, str], *, appl
 def agent_name(request: Request) -> str:
     """The manager of a request that names none: the first part of its user agent."""
     agent = request.headers.get("user-agent", "").split("/", 1)[0]
-    return "".join(letter for letter in agent if letter.isprintable())[:MANAGER_LENGTH]
+    if not agent.isprintable():
+        agent = "".join(letter for letter in agent if letter.isprintable())
+    return agent[:MANAGER_LENGTH]
 
 
 class Preconditions(msgspec.Struct):
