@@ -54,9 +54,16 @@ class Mapper:
         self._known = None
 
     async def kind(self, group: str, kind: str, version: str = "") -> ServedResource:
-        """The resource of a kind; without a version the preferred one. Raises NoMatch, RequestError."""
+        """The resource of a kind, which may be in lower case; without a version the preferred one.
+
+        Raises NoMatch, RequestError.
+        """
         named = f'kind "{kind}" in {_where(group, version)}'
-        return await self._look(lambda known: known.find_kind(group, kind, version), named)
+
+        def find(known: Discovery) -> ServedResource | None:
+            return known.find_kind(group, kind, version) or known.find_lower_kind(group, kind, version)
+
+        return await self._look(find, named)
 
     async def resource(self, group: str, plural: str, version: str = "") -> ServedResource:
         """A resource by its plural. Raises NoMatch, RequestError."""

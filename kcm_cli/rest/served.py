@@ -98,6 +98,10 @@ class Discovery:
         """A resource by its kind; without a version in the preferred one."""
         return self._first(group, version, lambda served: served.kind == kind)
 
+    def find_lower_kind(self, group: str, kind: str, version: str = "") -> ServedResource | None:
+        """A resource by its kind in lower case; without a version in the preferred one."""
+        return self._first(group, version, lambda served: served.kind.lower() == kind)
+
     def _first(self, group: str, version: str, wanted: Callable[[ServedResource], bool]) -> ServedResource | None:
         for candidate in (version,) if version else self._versions(group):
             for resource in self.resources.get((group, candidate), ()):

@@ -187,6 +187,7 @@ def test_lookups(aggregated):
         mapper = Mapper(aggregated().client(), LoopClock())
         assert (await mapper.kind("", "Pod")).gvr == GVR("", "v1", "pods")
         assert (await mapper.kind("batch", "Job", "v1beta1")).gvr == GVR("batch", "v1beta1", "jobs")
+        assert await mapper.kind("batch", "job") == await mapper.kind("batch", "Job")
         assert (await mapper.resource("batch", "jobs")).gvr.version == "v1"
         served, scale = await mapper.scale("apps", "Deployment")
         assert served.gvr.plural == "deployments"
@@ -200,11 +201,12 @@ def test_lookups(aggregated):
     ("look", "text"),
     [
         (lambda m: m.kind("apps", "Pod"), 'no matches for kind "Pod" in group "apps"'),
+        (lambda m: m.kind("", "POD"), 'no matches for kind "POD" in group ""'),
         (lambda m: m.kind("", "Pod", "v2"), 'no matches for kind "Pod" in version "v2"'),
         (lambda m: m.resource("apps", "x", "v1"), 'no matches for resource "x" in version "apps/v1"'),
         (lambda m: m.scale("", "Pod"), 'no matches for scale subresource of kind "Pod" in group ""'),
     ],
-    ids=["group", "version", "plural", "scale"],
+    ids=["group", "capitals", "version", "plural", "scale"],
 )
 def test_what_is_not_served_is_no_match(aggregated, look, text):
     with pytest.raises(NoMatch) as raised:

@@ -419,6 +419,22 @@ def test_custom_resources_own_and_are_owned(live):
     live(life)
 
 
+def test_an_owner_whose_kind_is_in_lower_case_owns(live):
+    async def life(story: Story) -> None:
+        async with story.running():
+            owner = await story.make("owner")
+            await story.make("child", owner | {"kind": "configmap"})
+            await story.make("lost", owner | {"kind": "configmap", "uid": "u"})
+            await story.make("listed", owner | {"kind": "ConfigMapList"})
+            await story.world.wait(60)
+            assert await story.left() == {"owner": [], "child": ["owner"], "listed": ["owner"]}
+            await story.world.delete(CONFIG_MAPS, "owner")
+            await story.world.wait(60)
+            assert await story.left() == {"listed": ["owner"]}
+
+    live(life)
+
+
 def test_a_reference_to_a_kind_that_nobody_serves_holds(live):
     async def life(story: Story) -> None:
         async with story.running():
