@@ -22,6 +22,8 @@ from tests.servers import TOKEN, real_server, sandbox_server
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
 SAMPLE, AT_LEAST = 0.1, 0.98
 """Of the variations of every kind of object, so many are tried, and answered alike."""
+LATE_S = 0.02
+"""How much later a sandbox answers that recorder: about as late as an etcd on a disk makes an API server."""
 pytestmark = pytest.mark.e2e
 
 
@@ -94,8 +96,11 @@ def test_the_api_server_chooses_the_older_of_two_candidates(tmp_path: Path) -> N
 
 @needs("kube-controller-manager")
 def test_the_original_behaves_as_recorded_on_a_sandbox(tmp_path: Path, start_sandbox: Callable[..., Sandbox]) -> None:
-    data = tmp_path / "data"
-    sandbox = start_sandbox("--nodes", "0", "--no-manager", "--data-dir", str(data))
+    """Writes are answered as late as where it was recorded. Its caches are behind those that follow at once, and then
+    it makes a pod too many or deletes a Job twice."""
+    data, late = tmp_path / "data", tmp_path / "late.yaml"
+    late.write_text(f'[{{fault: delay, userAgent: "Python*", delaySeconds: {LATE_S}}}]')
+    sandbox = start_sandbox("--nodes", "0", "--no-manager", "--data-dir", str(data), "--faults", str(late))
     config, keys = str(sandbox.kubeconfig), data / "pki"
     flags = [f"--{who}kubeconfig={config}" for who in ("", "authentication-", "authorization-")]
     flags += [f"--root-ca-file={keys}/ca.crt", f"--service-account-private-key-file={keys}/sa.key"]
