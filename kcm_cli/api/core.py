@@ -209,6 +209,7 @@ class Terminated(View, frozen=True, gc=False):
     exit_code: int = 0
     signal: int = 0
     reason: str = ""
+    message: str = ""
     started_at: str | None = None
     finished_at: str | None = None
 

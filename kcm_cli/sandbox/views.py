@@ -68,6 +68,10 @@ class RestartRule(View, frozen=True, gc=False):
     exit_codes: ExitCodes | None = None
 
 
+class Sysctl(View, frozen=True, gc=False):
+    name: str = ""
+
+
 class SecurityContext(View, frozen=True, gc=False):
     """Of a pod, or of a container, which has the first two only."""
 
@@ -75,6 +79,7 @@ class SecurityContext(View, frozen=True, gc=False):
     run_as_group: int | None = None
     fs_group: int | None = None
     supplemental_groups: tuple[int, ...] = ()
+    sysctls: tuple[Sysctl, ...] = ()
 
 
 class ResizePolicy(View, frozen=True, gc=False):
@@ -135,6 +140,8 @@ class SimulatedContainer(Container, frozen=True, gc=False):
     restart_policy_rules: tuple[RestartRule, ...] = ()
     volume_mounts: tuple[VolumeMount, ...] = ()
     working_dir: str = ""
+    termination_message_path: str = "/dev/termination-log"
+    termination_message_policy: str = "File"
     security_context: SecurityContext | None = None
     resize_policy: tuple[ResizePolicy, ...] = ()
 
@@ -257,6 +264,10 @@ class SimulatedVolume(Volume, frozen=True, gc=False):
     downward_api: DownwardSource | None = msgspec.field(default=None, name="downwardAPI")
 
 
+class PodOs(View, frozen=True, gc=False):
+    name: str = ""
+
+
 class HostAlias(View, frozen=True, gc=False):
     ip: str = ""
     hostnames: tuple[str, ...] = ()
@@ -273,6 +284,8 @@ class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
     hostname: str = ""
     hostname_override: str | None = None
     host_aliases: tuple[HostAlias, ...] = ()
+    host_ipc: bool = msgspec.field(default=False, name="hostIPC")
+    os: PodOs | None = None
     set_hostname_as_fqdn: bool | None = msgspec.field(default=None, name="setHostnameAsFQDN")
     enable_service_links: bool | None = None
     node_selector: dict[str, str] | None = None

@@ -1,12 +1,13 @@
 """Whether a kubelet takes a pod that was given to its node: the last word after the scheduler's.
 
-upstream: pkg/kubelet/lifecycle/predicate.go
+upstream: pkg/kubelet/lifecycle/predicate.go, pkg/kubelet/sysctl/{allowlist,safe_sysctls}.go
 """
 
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.planning.node_affinity import fits
 from kcm_cli.planning.tolerations import NO_EXECUTE, untolerated
 from kcm_cli.sandbox.scheduler import requests
@@ -16,6 +17,25 @@ from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
 _REASONS = {CPU: "OutOfcpu", MEMORY: "OutOfmemory", STORAGE: "OutOfephemeral-storage", PODS: "OutOfpods"}
 _ORDER = (PODS, CPU, MEMORY, STORAGE)
+
+
+_OS, _OS_LABEL = "linux", "kubernetes.io/os"
+_SAFE_SYSCTLS = frozenset(
+    (
+        "kernel.shm_rmid_forced",
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.ip_local_reserved_ports",
+        "net.ipv4.ip_unprivileged_port_start",
+        "net.ipv4.ping_group_range",
+        "net.ipv4.tcp_fin_timeout",
+        "net.ipv4.tcp_keepalive_intvl",
+        "net.ipv4.tcp_keepalive_probes",
+        "net.ipv4.tcp_keepalive_time",
+        "net.ipv4.tcp_rmem",
+        "net.ipv4.tcp_syncookies",
+        "net.ipv4.tcp_wmem",
+    )
+)
 
 
 class Rejection(msgspec.Struct, frozen=True):
@@ -45,6 +65,9 @@ class Occupancy:
 
     def rejects(self, pod: SimulatedPod, node: SimulatedNode) -> Rejection | None:
         """Why the node cannot take one more pod, this one; the first reason that there is."""
+        unfit = _sysctl_rejection(pod) or _os_rejection(pod)
+        if unfit is not None:
+            return unfit
         room = requests.amounts(node.status.allocatable)
         asked = {**requests.of_pod(pod), PODS: 1}
         used = {**self._used, PODS: len(self._pods)}
@@ -72,6 +95,41 @@ class Occupancy:
     def _count(self, amounts: Amounts, sign: int) -> None:
         for name, amount in amounts.items():
             self._used[name] = self._used.get(name, 0) + sign * amount
+
+
+def _sysctl_rejection(pod: SimulatedPod) -> Rejection | None:
+    """No node allows more than what is safe."""
+    context = pod.spec.security_context
+    for sysctl in context.sysctls if context is not None else ():
+        name = _dotted(sysctl.name)
+        shared = ""
+        if name.startswith("net."):
+            shared = "net" if pod.spec.host_network else ""
+        elif pod.spec.host_ipc:
+            shared = "ipc"
+        if name not in _SAFE_SYSCTLS:
+            return Rejection("SysctlForbidden", f"forbidden sysctl: {quote(name)} not allowlisted")
+        if shared:
+            why = f"{quote(name)} not allowed with host {shared} enabled"
+            return Rejection("SysctlForbidden", f"forbidden sysctl: {why}")
+    return None
+
+
+def _dotted(sysctl: str) -> str:
+    """Slashes separate where the first separator is one; then dots are part of names."""
+    first = min((sysctl.find(each) for each in "./" if each in sysctl), default=-1)
+    if first < 0 or sysctl[first] == ".":
+        return sysctl
+    return sysctl.translate(str.maketrans("./", "/."))
+
+
+def _os_rejection(pod: SimulatedPod) -> Rejection | None:
+    if pod.labels.get(_OS_LABEL, _OS) != _OS:
+        message = f"Failed to admit pod as the `{_OS_LABEL}` label doesn't match node label"
+        return Rejection("PodOSSelectorNodeLabelDoesNotMatch", message)
+    if pod.spec.os is not None and pod.spec.os.name != _OS:
+        return Rejection("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
+    return None
 
 
 def _lacking(asked: Amounts, used: Amounts, room: Mapping[str, int]) -> Rejection | None:

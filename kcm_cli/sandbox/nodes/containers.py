@@ -117,9 +117,11 @@ def _last_state(pod: SimulatedPod, name: str, current: ContainerState, now: floa
 
 
 def _terminated(pod: SimulatedPod, name: str, ended: Exit) -> Doc:
+    message: Doc = {"message": ended.message} if ended.message else {}
     return {
         "exitCode": ended.code,
         "reason": ended.reason,
+        **message,
         "startedAt": instant(ended.started),
         "finishedAt": instant(ended.finished),
         "containerID": container_id(pod.uid, name, ended.run),

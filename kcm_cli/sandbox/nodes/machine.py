@@ -28,6 +28,7 @@ class Exit(msgspec.Struct, frozen=True):
     started: float
     finished: float
     run: int
+    message: str = ""
 
 
 class Hold(msgspec.Struct, frozen=True):
@@ -151,7 +152,8 @@ def rewrite(old: PodScript, new: PodScript, state: PodState, now: float) -> PodS
     containers = list(state.containers)
     for index, current in enumerate(containers):
         before, after = old.containers[index], new.containers[index]
-        if current.started_at is not None and before.nth_run(current.starts) != after.nth_run(current.starts):
+        runs = (replace(each.nth_run(current.starts), message="") for each in (before, after))
+        if current.started_at is not None and next(runs) != next(runs):
             containers[index] = replace(current, run_from=now)
     return extend(new, replace(state, containers=tuple(containers), changed_at=now), now)
 
@@ -320,16 +322,17 @@ def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) 
     started = current.started_at or 0.0
     run = container.nth_run(current.starts)
     at, code, reason = max(started, current.run_from) + run.lasts_s, run.exit_code, run.exit_reason
+    message = run.message
     if stopping is not None:
         asked_at = _asked_to_stop_at(script, state, index, stopping)
         stopped_at = max(started, asked_at + container.stop_s)
         if stopped_at < at:
-            at, code, reason = stopped_at, 0, ""
+            at, code, reason, message = stopped_at, 0, "", ""
         if asked_at < math.inf and stopping.deadline < at:
-            at, code, reason = max(stopping.deadline, asked_at), KILLED, ""
+            at, code, reason, message = max(stopping.deadline, asked_at), KILLED, "", ""
     if at == math.inf:
         return None
-    return Exit(code, reason or _reason(code), started, at, current.starts)
+    return Exit(code, reason or _reason(code), started, at, current.starts, message)
 
 
 def _asked_to_stop_at(script: PodScript, state: PodState, index: int, stopping: Stop) -> float:

@@ -40,6 +40,7 @@ _MARKS = re.compile("[\x01-\x06]")
 """Characters with a meaning of their own here, which no script has."""
 _ESCAPED, _ESCAPES = re.compile(r"\\([nt\\])"), {"n": "\n", "t": "\t", "\\": "\\"}
 _OUTPUT, _ERRORS, _AWAY = "output", "errors", ""
+_DEVICE = re.compile(r"/dev/(null|zero|full|tty|random|urandom|stdin|stdout|stderr|fd/.*)")
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -559,7 +560,7 @@ class _Shell(msgspec.Struct):
 
     def _opened(self, path: str, *, new: bool) -> str:
         shown, path = path, self._place(path)
-        if not path.startswith("/") or path.startswith("/dev/"):
+        if not path.startswith("/") or _DEVICE.fullmatch(path):
             return _AWAY
         if self._is_folder(path):
             raise _Refused(f"{shown}: Is a directory")

@@ -51,7 +51,8 @@ def _exit(terminated: Terminated | None, run: int) -> Exit | None:
     if terminated is None:
         return None
     finished = _instant(terminated.finished_at) or 0.0
-    return Exit(terminated.exit_code, terminated.reason, _instant(terminated.started_at) or finished, finished, run)
+    started = _instant(terminated.started_at) or finished
+    return Exit(terminated.exit_code, terminated.reason, started, finished, run, terminated.message)
 
 
 def _first_start(containers: Sequence[ContainerState], default: float) -> float:

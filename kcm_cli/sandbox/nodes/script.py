@@ -33,6 +33,8 @@ NEVER = "never"
 PAUSE = "pause"
 _LARGEST = 2**31 - 1
 _MOST_CHARACTERS = 2 << 20
+_LONGEST_MESSAGE, _LAST_OF_LOG, _LAST_LINES = 4096, 2048, 80
+"""Of a termination message in bytes, and of the end of a log that stands for one."""
 """Of a command with its arguments."""
 SHORT_RUN_S = 1.0
 """How long a container runs that is meant to end and does not say when, and a program at least."""
@@ -56,6 +58,8 @@ class Run(msgspec.Struct, frozen=True):
     exit_reason: str = ""
     probe: str = ""
     """The probe whose failure ends it."""
+    message: str = ""
+    """What it says of its end."""
 
 
 class ContainerScript(msgspec.Struct, frozen=True):
@@ -236,13 +240,30 @@ class _Reader:
         later = program.outcome(scratch, kept) if kept else first
         if role is Role.INIT:
             self._empty_dirs.put(program.own, (later or first).files)
-        runs = [self._run(each, role, scope, reason) for each in (first, later or first)]
+        runs = [self._run(each, container, role, scope, reason) for each in (first, later or first)]
         return (0, runs[0], runs[0]) if runs[0] == runs[1] else (1, runs[0], runs[1])
 
-    def _run(self, known: Outcome, role: Role, scope: str, reason: str) -> Run:
+    def _run(self, known: Outcome, container: SimulatedContainer, role: Role, scope: str, reason: str) -> Run:
         least_s = 0.0 if role is Role.INIT else SHORT_RUN_S
         lasts_s = self._wishes.seconds(RUN_TIME, scope, max(known.lasts_s, least_s))
-        return Run(lasts_s, known.code, reason)
+        return Run(lasts_s, known.code, reason, message=_last_words(known, container))
+
+
+def _last_words(known: Outcome, container: SimulatedContainer) -> str:
+    """The termination message: of its file, or the end of the log where that is empty and the run fails."""
+    text = known.files.get(normpath(container.termination_message_path)) or ""
+    if not text and known.code != 0 and container.termination_message_policy == "FallbackToLogsOnError":
+        log = "".join(each.text for each in known.output)
+        lines = log.splitlines(keepends=True)[-_LAST_LINES:]
+        return _cut("".join(lines), _LAST_OF_LOG, from_end=True)
+    return _cut(text, _LONGEST_MESSAGE)
+
+
+def _cut(text: str, most: int, *, from_end: bool = False) -> str:
+    """So many bytes of it."""
+    data = text.encode("utf-8", "surrogateescape")
+    data = data[-most:] if from_end else data[:most]
+    return data.decode("utf-8", "replace")
 
 
 def _stays(container: SimulatedContainer) -> bool:

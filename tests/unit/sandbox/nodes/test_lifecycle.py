@@ -10,6 +10,7 @@ from kcm_cli.planning.actions import STRATEGIC_MERGE
 from kcm_cli.sandbox.apiserver.store import Event
 from tests.unit.sandbox.nodes.world import EPOCH, NODES, PODS, World, resource
 
+LONG = [{"name": "LONG", "value": "x" * 5000}]
 LEASES = resource("leases", "coordination.k8s.io")
 
 
@@ -315,6 +316,64 @@ def test_a_kubelet_rejects_what_its_node_has_no_room_for(play):
         assert (await world.status("a"))["phase"] == "Running"
 
     play(run, nodes=1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason", "message"),
+    [
+        ({"os": {"name": "windows"}}, "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"),
+        (
+            {"labels": {"kubernetes.io/os": "windows"}},
+            "PodOSSelectorNodeLabelDoesNotMatch",
+            "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+        ),
+        (
+            {"securityContext": {"sysctls": [{"name": "kernel/msgmax", "value": "1"}]}},
+            "SysctlForbidden",
+            'forbidden sysctl: "kernel.msgmax" not allowlisted',
+        ),
+        ({"securityContext": {"sysctls": [{"name": "net/ipv4/tcp_syncookies", "value": "1"}]}}, "", ""),
+    ],
+)
+def test_a_kubelet_rejects_what_its_node_cannot_do(play, spec, reason, message):
+    async def run(world: World) -> None:
+        await world.pod("a", {**spec, "nodeName": "node-1"})
+        await world.wait()
+        status = await world.status("a")
+        if reason:
+            assert (status["phase"], status["reason"]) == ("Failed", reason)
+            assert status["message"] == f"Pod was rejected: {message}"
+        else:
+            assert status["phase"] == "Running"
+
+    play(run, nodes=1)
+
+
+@pytest.mark.parametrize(
+    ("script", "more", "message"),
+    [
+        ("printf DONE > /dev/termination-log", {}, "DONE"),
+        ("echo a > /dev/own; echo b > /dev/termination-log", {"terminationMessagePath": "/dev/own"}, "a\n"),
+        ("echo log; exit 1", {}, None),
+        ("echo log; exit 1", {"terminationMessagePolicy": "FallbackToLogsOnError"}, "log\n"),
+        ("echo log", {"terminationMessagePolicy": "FallbackToLogsOnError"}, None),
+        (
+            "echo log; printf DONE > /dev/termination-log; exit 1",
+            {"terminationMessagePolicy": "FallbackToLogsOnError"},
+            "DONE",
+        ),
+        ('echo "$LONG" > /dev/termination-log', {"env": LONG}, "x" * 4096),
+        ('echo "$LONG"; exit 1', {"env": LONG, "terminationMessagePolicy": "FallbackToLogsOnError"}, "x" * 2047 + "\n"),
+    ],
+)
+def test_termination_messages(play, script, more, message):
+    async def run(world: World) -> None:
+        await world.pod("a", {"restartPolicy": "Never", **command("sh", "-c", script, **more)})
+        await world.wait(2)
+        (container,) = (await world.status("a"))["containerStatuses"]
+        assert container["state"]["terminated"].get("message") == message
+
+    play(run)
 
 
 def test_a_new_image_restarts_the_container_at_once(play):
