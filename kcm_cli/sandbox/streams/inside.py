@@ -35,7 +35,7 @@ from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left
 from kcm_cli.sandbox.nodes.programs import Outcome, Written
 from kcm_cli.sandbox.nodes.script import PREFIX, number_of, program_of
-from kcm_cli.sandbox.streams import forward, remote, websocket
+from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
 from kcm_cli.sandbox.streams.log_lines import TRUE, LogOptions, whole_lines
 from kcm_cli.sandbox.streams.objects import Issue, StoredObjects
 from kcm_cli.sandbox.streams.remote import Console, Wanted
@@ -134,6 +134,14 @@ class Inside:
 
     def logs(self, call: Call, stored: Stored) -> Response | Stream:
         """Raises ApiError."""
+        headers = call.request.headers
+        protocol = websocket.chosen(headers, one_way.PROTOCOLS) if websocket.asked(headers) else ""
+        if protocol is None:
+            raise bad_request(f"no protocol of {websocket.protocols(headers)} is known")
+        answer = self._log(call, stored)
+        return one_way.over_websocket(headers, protocol, answer) if websocket.asked(headers) else answer
+
+    def _log(self, call: Call, stored: Stored) -> Response | Stream:
         query, pod = call.query, _Pod(stored, self.annotations)
         name = query.get("container", "") or pod.default
         previous, follow = query.get("previous") in TRUE, query.get("follow") in TRUE

@@ -50,6 +50,11 @@ def message(data: bytes) -> bytes:
     return _frame(_BINARY, data)
 
 
+def text(data: bytes) -> bytes:
+    """A message of text, which is UTF-8."""
+    return _frame(_TEXT, data)
+
+
 def close(code: int = NORMAL) -> bytes:
     """The end."""
     return _frame(_CLOSE, struct.pack(">H", code))

@@ -365,6 +365,32 @@ def test_ports_over_the_channels_of_a_websocket(kcm_sandbox, kcm_namespace, pod,
     assert f"{PREFIX}forward: 82=PORT".encode() in heard[5]
 
 
+@pytest.mark.parametrize(
+    ("protocol", "kind", "text"),
+    [("", 2, b"one\ntwo\n"), ("binary.k8s.io", 2, b"one\ntwo\n"), ("base64.binary.k8s.io", 1, b"b25lCnR3bwo=")],
+)
+def test_logs_over_a_websocket(kcm_sandbox, kcm_namespace, pod, protocol, kind, text):
+    pod("a", logs="one\ntwo")
+    offered = f"\r\nSec-WebSocket-Protocol: {protocol}" if protocol else ""
+    upgrade = f"Upgrade: websocket\r\nSec-WebSocket-Key: a{offered}"
+    with Upgraded(kcm_sandbox, "GET", f"/api/v1/namespaces/{kcm_namespace}/pods/a/log", upgrade) as client:
+        frames = []
+        while not frames or frames[-1][0] != 8:
+            head = client.exactly(2)
+            frames.append((head[0] & 0x0F, client.exactly(head[1])))
+    assert frames == [(kind, b""), (kind, text), (8, (1000).to_bytes(2, "big"))]
+
+
+def test_logs_that_are_followed_over_a_websocket_end_with_their_client(kcm_sandbox, kcm_namespace, pod):
+    pod("a", logs="one")
+    upgrade = "Upgrade: websocket\r\nSec-WebSocket-Key: a"
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/log?follow=true"
+    with Upgraded(kcm_sandbox, "GET", path, upgrade) as client:
+        assert (client.exactly(2), client.exactly(2 + 4)) == (b"\x82\x00", b"\x82\x04one\n")
+        client.socket.sendall(masked(8, b""))
+        assert client.socket.recv(1) == b""
+
+
 @pytest.mark.parametrize("query", ["", "?ports=0"])
 def test_a_websocket_for_no_port_is_refused(kcm_sandbox, kcm_namespace, pod, query):
     pod("a")

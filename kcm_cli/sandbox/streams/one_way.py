@@ -1,0 +1,53 @@
+"""An answer whose body goes over a WebSocket, as browsers read logs.
+
+upstream: staging/src/k8s.io/streaming/pkg/httpstream/wsstream/stream.go
+"""
+
+import asyncio
+import base64
+from collections.abc import Mapping
+
+from kcm_cli.rest.transport import Response, Stream
+from kcm_cli.sandbox.streams import websocket
+from kcm_cli.sandbox.streams.upgrade import Duplex, Upgraded, upgraded
+
+BASE64 = "base64.binary.k8s.io"
+PROTOCOLS = ("binary.k8s.io", BASE64, "")
+
+
+def over_websocket(headers: Mapping[str, str], protocol: str, answer: Response | Stream) -> Upgraded:
+    """The body of an answer as messages; it ends when the client is gone."""
+
+    def framed(data: bytes) -> bytes:
+        return websocket.text(base64.b64encode(data)) if protocol == BASE64 else websocket.message(data)
+
+    async def send(duplex: Duplex) -> None:
+        duplex.write(framed(b""))  # as upstream's greeting
+        if isinstance(answer, Response):
+            duplex.write(framed(answer.body))
+        else:
+            async for chunk in answer.chunks:
+                duplex.write(framed(chunk))
+                await duplex.drained()
+        duplex.write(websocket.close())
+        await duplex.drained()
+
+    async def ignore(duplex: Duplex) -> None:
+        reader = websocket.Reader()
+        while not reader.closed and (data := await duplex.read()):
+            for _ in reader.receive(data):
+                pass
+            if reader.replies:
+                duplex.write(bytes(reader.replies))
+                reader.replies.clear()
+
+    async def serve(duplex: Duplex) -> None:
+        parts = asyncio.ensure_future(send(duplex)), asyncio.ensure_future(ignore(duplex))
+        try:
+            await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for part in parts:
+                part.cancel()
+            await asyncio.wait(parts)
+
+    return upgraded(websocket.answer_headers(headers, protocol), serve)
