@@ -138,7 +138,7 @@ class ServerSide:
         result = self._prune(request, merged, managers, last)
         changes = self._tracker.comparer.compare(node, request.live, result)
         if not request.force:
-            _refuse_conflicts(self._tracker, request, managers, changes)
+            _refuse_conflicts(self._tracker, request, managers, changes, result)
         self._tracker.share(place, managers, changes, request.live, result, keep=request.manager_id)
         mine = stripped(managers[request.manager_id].fields)
         if mine:
@@ -176,18 +176,23 @@ def _less(owned: Owned, allowed: Fields) -> Owned:
     return Owned(difference(owned.fields, allowed), owned.version, owned.time)
 
 
-def _refuse_conflicts(tracker: Tracker, request: Apply, managers: Managers, changes: Changes) -> None:
-    """Raises ApplyConflict if the change touches what others own."""
+def _refuse_conflicts(tracker: Tracker, request: Apply, managers: Managers, changes: Changes, result: Doc) -> None:
+    """Raises ApplyConflict if the change touches what others own, in whatever version they wrote it."""
+    place = request.place
     wanted = Changes()
     wanted.added, wanted.modified, wanted.removed = changes.added, changes.modified, changes.removed
-    request.place.writable.narrow(wanted)
-    mine = taken(wanted)
+    place.writable.narrow(wanted)
+    mine = {place.version: taken(wanted)}
     conflicts: Conflicts = []
     for manager_id, owned in managers.items():
-        if manager_id != request.manager_id and owned.version == request.place.version:
-            contested = intersection(owned.fields, mine)
-            if contested:
-                conflicts.append((manager_id, Owned(contested, owned.version, owned.time)))
+        if manager_id == request.manager_id:
+            continue
+        if owned.version not in mine:
+            seen = tracker.changes_in(place, owned.version, request.live, result)
+            mine[owned.version] = {} if seen is None else taken(seen)
+        contested = intersection(owned.fields, mine[owned.version])
+        if contested:
+            conflicts.append((manager_id, Owned(contested, owned.version, owned.time)))
     if conflicts:
         raise ApplyConflict(conflicts)
 

@@ -135,7 +135,7 @@ class Tracker:
             if manager_id == keep:
                 continue
             if owned.version not in by_version:
-                by_version[owned.version] = self._changes_in(place, owned.version, before, after)
+                by_version[owned.version] = self.changes_in(place, owned.version, before, after)
             seen = by_version[owned.version]
             rest = release(owned, seen.added, seen.modified, seen.removed) if seen is not None else None
             if rest is None:
@@ -143,7 +143,7 @@ class Tracker:
             else:
                 managers[manager_id] = rest
 
-    def _changes_in(self, place: Place, version: str, before: Doc, after: Doc) -> Changes | None:
+    def changes_in(self, place: Place, version: str, before: Doc, after: Doc) -> Changes | None:
         """The changes as another version of the API shows them; None if that is not served any more."""
         if self._versions is None:
             return None

@@ -240,8 +240,10 @@ def _nested(doc: Tree, path: str, type_: type, go: str) -> tuple[object, str]:
     value: object = doc
     parts = path.split(".")
     for index, part in enumerate(parts):
+        if value is None:
+            return None, ""
         if not isinstance(value, dict):
-            where = "." + ".".join(parts[:index])
+            where = "." + ".".join(parts[: index + 1])
             return None, f"{where} accessor error: {_go(value)}, expected map[string]interface{{}}"
         if part not in value:
             return None, ""

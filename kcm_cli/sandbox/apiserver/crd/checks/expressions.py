@@ -26,6 +26,7 @@ from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 _SELF = "selfType"
+_UNUSED = "may not be set if oldSelf is not used in rule"
 _UNTYPED = (
     "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert "
     "structural schema to CEL declarations"
@@ -69,6 +70,8 @@ def _check(rule: Tree, place: _Place) -> Iterator[FieldError]:
     node, checked, problem = _checked(text, known, BOOL, "", "cel expression must evaluate to a bool")
     if checked is None:
         yield FieldError("FieldValueInvalid", f"{path}.rule", f"{value}: {problem}")
+        if rule.get("optionalOldSelf") is not None:
+            yield invalid(f"{path}.optionalOldSelf", optional, _UNUSED)
         return
     yield from place.costs.check(node, checked, place.cost, f"{path}.rule")
     if message:
@@ -78,7 +81,7 @@ def _check(rule: Tree, place: _Place) -> Iterator[FieldError]:
             detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.loose}"
             yield invalid(f"{path}.rule", text, detail)
     elif rule.get("optionalOldSelf") is not None:
-        yield invalid(f"{path}.optionalOldSelf", optional, "may not be set if oldSelf is not used in rule")
+        yield invalid(f"{path}.optionalOldSelf", optional, _UNUSED)
 
 
 def _check_message(text: str, place: _Place, value: str) -> Iterator[FieldError]:

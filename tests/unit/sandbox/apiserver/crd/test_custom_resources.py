@@ -287,6 +287,34 @@ def test_a_change_in_one_version_takes_fields_from_managers_of_another(served: A
     served(test)
 
 
+def test_managers_of_another_version_are_in_the_way_of_an_apply(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api, definition(version("v1"), version("v1beta1", storage=False)))
+        beta = THINGS.replace("v1", "v1beta1")
+        body, query = thing(api="v1beta1", spec={"size": 1, "color": "blue"}), {"fieldManager": "one"}
+        await api.json("PATCH", f"{beta}/a", body, headers=APPLY, query=query, status=201)
+        body, query = thing(spec={"size": 1, "color": "green"}), {"fieldManager": "two"}
+        refused = await api.json("PATCH", f"{THINGS}/a", body, headers=APPLY, query=query, status=409)
+        assert refused["details"]["causes"] == [
+            {"reason": "FieldManagerConflict", "message": 'conflict with "one"', "field": ".spec.color"}
+        ]
+        forced = await api.json("PATCH", f"{THINGS}/a", body, headers=APPLY, query={**query, "force": "true"})
+        managed = {one["manager"]: one["fieldsV1"] for one in forced["metadata"]["managedFields"]}
+        assert managed["one"] == {"f:spec": {"f:size": {}}}
+
+    served(test)
+
+
+def test_replicas_of_a_spec_that_is_no_object(served: Any) -> None:
+    async def test(api: Api) -> None:
+        scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
+        await define(api, definition(version(subresources={"scale": scale})))
+        refused = await api.json("POST", THINGS, {**thing(), "spec": -1}, status=422)
+        assert ".spec.size accessor error: -1 is of the type int64" in refused["message"]
+
+    served(test)
+
+
 def test_rules_judge_objects_and_changes(served: Any) -> None:
     rules = [
         {
@@ -389,6 +417,10 @@ _REFUSED = [
     (
         _ruled({"rule": "self.size < 3", "optionalOldSelf": True}),
         "optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule",
+    ),
+    (
+        _ruled({"rule": "oldSelf.size < 3", "optionalOldSelf": True}),
+        "optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule",  # as it has no type
     ),
     (
         definition(version(selectableFields=[{"jsonPath": ".spec"}])),
