@@ -5,7 +5,8 @@ hundred that begin at once would hold the loop for as long as all of them take. 
 is established is served in between.
 
 Order: those that the client went on with first, since they cost least and are nearly done; then the client addresses
-in turn; of one address the newest, whose client still waits for it when there are more than can be served.
+in turn; of one address the newest, whose client still waits for it when there are more than can be served, and the
+oldest by turns: many clients behind one address come again at once, and none of them may wait for ever.
 """
 
 import asyncio
@@ -36,7 +37,7 @@ class Handshakes:
     def __init__(self, turn_s: float = TURN_S) -> None:
         self._turn_s = turn_s
         self._answered: dict[Handshake, None] = {}
-        self._begun: dict[str, dict[Handshake, None]] = {}
+        self._begun: dict[str, _Begun] = {}
         self._scheduled = False
 
     def add(self, one: Handshake) -> None:
@@ -44,7 +45,9 @@ class Handshakes:
         if one.answered:
             self._answered[one] = None
         else:
-            self._begun.setdefault(one.address, {})[one] = None
+            if one.address not in self._begun:
+                self._begun[one.address] = _Begun()
+            self._begun[one.address].waiting[one] = None
         if not self._scheduled:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._turn)
@@ -54,8 +57,8 @@ class Handshakes:
         self._answered.pop(one, None)
         same = self._begun.get(one.address)
         if same is not None:
-            same.pop(one, None)
-            if not same:
+            same.waiting.pop(one, None)
+            if not same.waiting:
                 del self._begun[one.address]
 
     def _turn(self) -> None:
@@ -77,7 +80,22 @@ class Handshakes:
             return None
         address = next(iter(self._begun))
         same = self._begun.pop(address)
-        one, _ = same.popitem()
-        if same:
+        one = same.next()
+        if same.waiting:
             self._begun[address] = same  # behind the others
+        return one
+
+
+class _Begun:
+    """Those of one address, as they came."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[Handshake, None] = {}
+        self._oldest = False
+
+    def next(self) -> Handshake:
+        """Take the newest and the oldest by turns."""
+        one = next(iter(self.waiting)) if self._oldest else next(reversed(self.waiting))
+        del self.waiting[one]
+        self._oldest = not self._oldest
         return one

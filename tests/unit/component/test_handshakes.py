@@ -17,15 +17,30 @@ class One:
         self.done.append(self.name)
 
 
-def test_answered_ones_first_then_the_addresses_in_turn_then_the_newest() -> None:
+def test_answered_ones_first_then_the_addresses_in_turn_then_newest_and_oldest() -> None:
     async def main() -> None:
         done, handshakes = list[str](), Handshakes(60)
-        for name in ("a1", "a2", "a3"):
+        for name in ("a1", "a2", "a3", "a4"):
             handshakes.add(One(name, done))
         handshakes.add(One("b", done, "b"))
         handshakes.add(One("answered", done, "c", answered=True))
         await asyncio.sleep(0)
-        assert done == ["answered", "a3", "b", "a2", "a1"]
+        assert done == ["answered", "a4", "b", "a1", "a3", "a2"]
+
+    asyncio.run(main())
+
+
+def test_nobody_waits_for_ever_while_others_come() -> None:
+    """A hundred clients behind one address, each with the next connection as soon as it has had its turn."""
+
+    async def main() -> None:
+        done, handshakes = list[str](), Handshakes(0)
+        for number in range(100):
+            handshakes.add(One(str(number), done))
+        while len(done) < 200:
+            await asyncio.sleep(0)
+            handshakes.add(One("next", done))
+        assert {str(number) for number in range(100)} <= set(done)
 
     asyncio.run(main())
 
@@ -38,7 +53,7 @@ def test_others_run_between_the_turns() -> None:
         for turns in range(3):
             assert len(done) == turns
             await asyncio.sleep(0)
-        assert done == ["2", "1", "0"]
+        assert done == ["2", "0", "1"]
 
     asyncio.run(main())
 
