@@ -73,10 +73,11 @@ class Sysctl(View, frozen=True, gc=False):
 
 
 class SecurityContext(View, frozen=True, gc=False):
-    """Of a pod, or of a container, which has the first two only."""
+    """Of a pod, or of a container, which has the first three only."""
 
     run_as_user: int | None = None
     run_as_group: int | None = None
+    read_only_root_filesystem: bool | None = None
     fs_group: int | None = None
     supplemental_groups: tuple[int, ...] = ()
     sysctls: tuple[Sysctl, ...] = ()

@@ -30,6 +30,7 @@ _BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set"))
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
+_DEFAULT = re.compile(r"\$\{(\w+)(:?)-([\w./:@,+-]*)\}", re.ASCII)
 _PLAIN = re.compile(r"[\w./:-]{0,256}", re.ASCII)
 _ARITHMETIC = re.compile(r"\$(?:\(\(\s*|\(expr\s+)(-?\d{1,9})\s*([-+*/%])\s*(-?\d{1,9})\s*\)\)?", re.ASCII)
 _CONTENT = re.compile(r"\$\(\s*(?:cat|<)\s+(/[\w./-]+)\s*\)|`\s*cat\s+(/[\w./-]+)\s*`", re.ASCII)
@@ -245,6 +246,32 @@ class _Shell(msgspec.Struct):
                 self.files.setdefault(f"{self._writable(path, word, parents=parents)}/", "")
         return 0
 
+    def rm(self, words: Sequence[str]) -> int:
+        """Only of files that are known: what else there is stays as unknown as it was."""
+        options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
+        if set(options) - set("rRfv"):
+            raise Unknown
+        code = 0
+        for word, path in self._paths([word for word in words[1:] if not word.startswith("-")]):
+            inside = [each for each in self.files if each.startswith(f"{path}/")]
+            self._spend(len(self.files))
+            if path in self.files or f"{path}/" in inside or (inside and path not in self.scratch):
+                self._writable(path, word)
+                if path not in self.files and not {"r", "R"} & set(options):
+                    self._say(f"rm: {word}: is a directory\n", error=True)
+                    code = 1
+                    continue
+                for each in (path, *inside):
+                    self.files.pop(each, None)
+            elif "f" not in options:
+                if not self._in_scratch(path):
+                    raise Unknown
+                self._say(f"rm: can't remove '{word}': No such file or directory\n", error=True)
+                code = 1
+            elif path in self.scratch or (self.volumes is not None and self.volumes.read_only(path)):
+                raise Unknown
+        return code
+
     def _place(self, path: str) -> str:
         """The absolute path; as it is given if the working directory is unknown."""
         path = path if path.startswith("/") or not self.folder else f"{self.folder}/{path}"
@@ -408,6 +435,13 @@ class _Shell(msgspec.Struct):
             known = self.env.get(match[1] or match[2])
             return match[0] if known is None else self._hold(known, match)
 
+        def default(match: re.Match[str]) -> str:
+            known = self.env.get(match[1])
+            if known or (known is not None and not match[2]):
+                return self._hold(known, match)
+            sets = rf"\b{match[1]}=|\b(?:for|read)\b[^;\n]*\b{match[1]}\b"
+            return match[0] if known is None and re.search(sets, script) else match[3]
+
         def content(match: re.Match[str]) -> str:
             try:
                 found = self._of_volumes(lambda volumes: volumes.read(match[1] or match[2]))
@@ -419,7 +453,7 @@ class _Shell(msgspec.Struct):
             known = self._hostname(match[1] or match[2] or "")
             return match[0] if known is None else self._hold(known, match)
 
-        named = _HOSTNAME.sub(host, _VARIABLE.sub(value, script))
+        named = _HOSTNAME.sub(host, _DEFAULT.sub(default, _VARIABLE.sub(value, script)))
         return _ARITHMETIC.sub(_computed, _CONTENT.sub(content, named))
 
     def _hold(self, text: str, match: re.Match[str]) -> str:
@@ -676,6 +710,7 @@ _PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {
     "cd": _Shell.cd,
     "touch": _Shell.touch,
     "mkdir": _Shell.mkdir,
+    "rm": _Shell.rm,
     "tail": _Shell.tail,
     "cat": _Shell.cat,
     "ls": _Shell.ls,

@@ -128,7 +128,11 @@ class Volumes:
         """Whether nothing can be written there."""
         _, mount = self._mount(path)
         volume = self._volume(mount.name) if mount is not None else None
-        if mount is None or volume is None:
+        if mount is None:
+            context = self._container.security_context
+            fixed = context is not None and context.read_only_root_filesystem
+            return bool(fixed) and not path.startswith(("/dev/", "/proc/"))
+        if volume is None:
             return False
         return mount.read_only or bool(volume.config_map or volume.secret or volume.downward_api or volume.projected)
 

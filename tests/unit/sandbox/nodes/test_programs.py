@@ -143,7 +143,8 @@ def test_what_grows_without_end_is_unknown() -> None:
 
 TEXT = (
     "sleep exit true false echo if then else fi while do done for in { } ! && || ; 5 $X touch [ ] -f /tmp/a sh -c"
-    " test -d cat ls mkdir > >> /d/f /d 2>&1 >&2 2>/dev/null $(cat /d/f) `cat /v` /d/* env printenv tail hostname \" '"
+    " test -d cat ls mkdir rm -rf ${A:-b} > >> /d/f /d 2>&1 >&2 2>/dev/null $(cat /d/f) `cat /v` /d/* env printenv"
+    " tail hostname \" '"
 )
 words = st.sampled_from([*TEXT.split(), "\n"])
 

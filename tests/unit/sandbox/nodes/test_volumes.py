@@ -207,6 +207,27 @@ def test_names_of_the_host(spec: dict[str, Any], hostname: str, line: str) -> No
     )
 
 
+def test_a_root_that_cannot_be_written() -> None:
+    command: dict[str, Any] = {"command": ["sh", "-c", "echo a > /file; echo a > /w/f; cat /w/f"]}
+    context = {"readOnlyRootFilesystem": True}
+    mounts = [{"name": "w", "mountPath": "/w"}]
+    pod = pod_of([{"name": "w", "emptyDir": {}}], mounts, securityContext=context, **command)
+    program = program_of(pod.spec.containers[0], pod, Objects())
+    known = program.outcome(program.scratch, {})
+    assert known is not None
+    assert [each.text for each in known.output] == ["sh: can't create /file: Read-only file system\n", "a\n"]
+
+
+@pytest.mark.parametrize(
+    "script", ["X=1; sleep ${X:-2}", "rm /etc/passwd", "rm -i /w/a", "rm -rf /w", "rm -f /v/color"]
+)
+def test_what_is_removed_or_set_in_other_ways_is_unknown(script: str) -> None:
+    mounts = [{"name": name, "mountPath": f"/{name}"} for name in ("v", "w")]
+    pod = pod_of([*SETTINGS, {"name": "w", "emptyDir": {}}], mounts, command=["sh", "-c", script])
+    program = program_of(pod.spec.containers[0], pod, Objects())
+    assert program.outcome(program.scratch, {}) is None
+
+
 def test_files_of_names_that_are_not_the_kubelets() -> None:
     pod = with_spec(pod_of([], []), hostNetwork=True)
     with pytest.raises(Unseen):
@@ -237,6 +258,11 @@ SETTINGS = [{"name": "v", "configMap": {"name": "settings"}}]
         ("touch /v/new", "!touch: /v/new: Read-only file system\n", 1),
         ("cd /w; echo x > /w/../w/./a; cat a /w//a", "x\nx\n", 0),
         ("mkdir /w/d && mkdir -p /w/d && mkdir /w/d", "!mkdir: /w/d: File exists\n", 1),
+        ("echo a > /w/f; rm /w/f; cat /w/f", "!cat: /w/f: No such file or directory\n", 1),
+        ("mkdir /w/d; touch /w/d/x; rm /w/d; ls /w; rm -rf /w/d; ls /w", "!rm: /w/d: is a directory\nd\n", 0),
+        ("touch /w/a /w/b; rm /w/*; rm -f /w/a; rm /w/b", "!rm: can't remove '/w/b': No such file or directory\n", 1),
+        ("touch /tmp/a; rm -rf /tmp/a; [ -e /tmp/a ] || echo gone", "gone\n", 0),
+        ('echo ${GREETING:-no} ${NONE:-a/b} ${NONE-c}"${GREETING-}"', "a; exit 9 a/b ca; exit 9\n", 0),
         ("echo x > /w/no/f", "!sh: can't create /w/no/f: No such file or directory\n", 1),
         ("cat /w/inner/color; [ -f /w/inner/size ] && ls /w/inner/size", "blue/w/inner/size\n", 0),
         ("ls /v; ls /v/color", "cert\ncolor\nsize\n/v/color\n", 0),
