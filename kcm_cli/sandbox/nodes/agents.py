@@ -11,13 +11,15 @@ import asyncio
 import contextlib
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import msgspec
 
 from kcm_cli.api.core import Taint
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import names as naming
+from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_micro_time, format_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE, EventRef, Notice
@@ -54,6 +56,8 @@ class Agent:
         self.use(network)
         self.occupancy = Occupancy()
         self.images = images
+        self.given: dict[str, str] = {}
+        """The sizes that its annotation gave it when it reported last."""
         self.deferred: set[str] = set()
         """The pods that wait for room to be resized."""
         self.failed = False
@@ -188,7 +192,9 @@ class Agents:
             agent.reported_at = float("-inf")
             self._queue.add(node.name)
             self._changed(node.name)
-        elif not failed and (_is_not_ready(node) or _resized(node) or any(map(_keeps_pods_away, node.spec.taints))):
+        elif not failed and (
+            _is_not_ready(node) or _resized(agent, node) or any(map(_keeps_pods_away, node.spec.taints))
+        ):
             self._queue.add(node.name)
 
     def _deleted(self, node: SimulatedNode) -> None:
@@ -214,7 +220,7 @@ class Agents:
         if node is agent.settled and not due:
             return
         registered = await self._register(agent, node)
-        if due or _resized(node) or _is_not_ready(node):
+        if due or _resized(agent, node) or _is_not_ready(node):
             await self._report(agent, node)
             agent.reported_at = now
             self.heard_of(name)
@@ -263,12 +269,23 @@ class Agents:
         return not patch
 
     async def _report(self, agent: Agent, node: SimulatedNode) -> None:
-        resources = shape.capacity(node.annotations)
+        resources = _sizes(agent, node)
+        given = shape.capacity(node.annotations)
         since = {f"{c.type}={c.status}": c.last_transition_time or "" for c in node.status.conditions}
         time = format_time(self._clock.now())
         status = shape.status_doc(agent.name, agent.number, resources, since, time)
         images = agent.images.docs()
-        patch: Doc = {"status": {**status, "images": list(images)}}
+        allocatable: Doc = dict.fromkeys((node.status.allocatable or {}).keys() - resources.keys())
+        gone: Doc = dict.fromkeys(agent.given.keys() - given.keys())
+        patch: Doc = {
+            "status": {
+                **status,
+                "capacity": {**resources, **gone},
+                "allocatable": {**allocatable, **resources, **gone},
+                "images": list(images),
+            }
+        }
+        agent.given = given
         await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE, subresource="status")
         agent.images.changed = agent.images.docs() != images
         for condition, reason in shape.REASONS.items():
@@ -313,9 +330,34 @@ def _keeps_pods_away(taint: Taint) -> bool:
     return taint.key == shape.NOT_READY_TAINT and taint.effect == "NoSchedule"
 
 
-def _resized(node: SimulatedNode) -> bool:
+def _sizes(agent: Agent, node: SimulatedNode) -> dict[str, str]:
+    """What the node asks for, and the extended resources that others have put into its capacity."""
+    sizes = shape.capacity(node.annotations)
+    for name, size in (node.status.capacity or {}).items():
+        if "/" in name and name not in agent.given and not naming.is_native_resource(name):
+            sizes.setdefault(name, size)
+    return sizes
+
+
+def _resized(agent: Agent, node: SimulatedNode) -> bool:
     """Whether the node asks for another size than it has."""
-    return node.status.capacity != shape.capacity(node.annotations)
+    wanted = _sizes(agent, node)
+    return not (_are_same(node.status.capacity, wanted) and _are_same(node.status.allocatable, wanted))
+
+
+def _are_same(sizes: Mapping[str, str] | None, wanted: Mapping[str, str]) -> bool:
+    """However they are written."""
+    if sizes == wanted:
+        return True
+    sizes = sizes or {}
+    return sizes.keys() == wanted.keys() and all(
+        size == wanted[name] or _number(size) == _number(wanted[name]) for name, size in sizes.items()
+    )
+
+
+def _number(size: str) -> tuple[int, int]:
+    found = quantity.parse(size)
+    return found.amount, found.scale
 
 
 def _is_not_ready(node: SimulatedNode) -> bool:

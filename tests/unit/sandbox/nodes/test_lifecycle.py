@@ -6,10 +6,11 @@ from datetime import datetime
 import pytest
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.planning.actions import STRATEGIC_MERGE
+from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.sandbox.apiserver.store import Event
 from tests.unit.sandbox.nodes.world import EPOCH, NODES, PODS, World, resource
 
+FIELDS = ("capacity", "allocatable")
 LONG = [{"name": "LONG", "value": "x" * 5000}]
 LEASES = resource("leases", "coordination.k8s.io")
 
@@ -579,6 +580,36 @@ def test_a_node_is_as_big_as_it_asks(play):
         assert "x" not in capacity and capacity["memory"] == "256Gi"
 
     play(run)
+
+
+def test_a_node_allows_the_resources_that_others_give_it(play):
+    async def run(world: World) -> None:
+        async def sizes() -> list[dict]:
+            status = (await world.get(NODES, "node-1"))["status"]
+            return [{name: size for name, size in status[field].items() if "/" in name} for field in FIELDS]
+
+        async def ask(text: str | None) -> None:
+            patch: dict = {"metadata": {"annotations": {"sandbox.kcm.dev/capacity": text}}}
+            await world.client.patch(NODES, "", "node-1", patch, content_type=MERGE)
+            await world.wait()
+
+        more = {"status": {"capacity": {"example.com/dongle": "1000"}}}
+        await world.client.patch(NODES, "", "node-1", more, content_type=MERGE, subresource="status")
+        await world.wait()
+        assert await sizes() == [{"example.com/dongle": "1k"}] * 2
+        await ask("cpu=8000m,example.com/gpu=2")
+        assert await sizes() == [{"example.com/dongle": "1k", "example.com/gpu": "2"}] * 2
+        version = (await world.get(NODES, "node-1"))["metadata"]["resourceVersion"]
+        await world.wait(60)
+        assert (await world.get(NODES, "node-1"))["metadata"]["resourceVersion"] == version, "nothing to report"
+        await ask(None)
+        assert await sizes() == [{"example.com/dongle": "1k"}] * 2
+        less: dict = {"status": {"capacity": {"example.com/dongle": None}}}
+        await world.client.patch(NODES, "", "node-1", less, content_type=MERGE, subresource="status")
+        await world.wait()
+        assert await sizes() == [{}, {}]
+
+    play(run, nodes=1)
 
 
 def test_a_bad_annotation_is_told_and_counts_as_absent(play):
