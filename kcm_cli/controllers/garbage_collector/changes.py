@@ -62,12 +62,14 @@ class Absent(NamedTuple):
 
 
 Change = Observed | Listed | Deleted | Absent
+Rest = Awaitable[None] | None
+"""What is left to do of a change, if it takes long; it lets others run."""
 
 
 class GraphChanges:
     """Upstream's queue graphChanges: put from listeners and workers; ``run`` hands each change to ``handle``."""
 
-    def __init__(self, clock: Clock, metrics: QueueMetrics | None, handle: Callable[[Change], Awaitable[None]]) -> None:
+    def __init__(self, clock: Clock, metrics: QueueMetrics | None, handle: Callable[[Change], Rest]) -> None:
         self._clock = clock
         self._metrics: QueueMetrics = metrics or NoMetrics()
         self._handle = handle
@@ -98,7 +100,9 @@ class GraphChanges:
                 key, self._busy = str(self._taken), True
                 self._metrics.taken(key, len(self._waiting), now)
                 try:
-                    await self._handle(change)
+                    rest = self._handle(change)
+                    if rest is not None:
+                        await rest
                 except Exception as error:  # where the errors of one change end, as those of a sync in the worker
                     fields = {"change": type(change).__name__, "err": str(error)}
                     log.error("Change of the graph was not handled", extra={"fields": fields}, exc_info=error)

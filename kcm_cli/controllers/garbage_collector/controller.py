@@ -21,8 +21,10 @@ from kcm_cli.controllers.garbage_collector.changes import (
     Change,
     Deleted,
     GraphChanges,
+    Kind,
     Listed,
     Observed,
+    Rest,
 )
 from kcm_cli.controllers.garbage_collector.changes import NAME as CHANGES
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
@@ -44,7 +46,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue
 from kcm_cli.engine.resync import Loop
 from kcm_cli.engine.retry import Pending
-from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, PartialObject
+from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference, PartialObject
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.errors import Conflict, NotFound
@@ -119,58 +121,67 @@ class GarbageCollector:
 
     # -- the graph
 
-    async def _change(self, change: Change) -> None:
+    def _change(self, change: Change) -> Rest:
         match change:
             case Observed(kind, obj, old):
-                await self._observe(kind.identity(obj.metadata), obj.metadata, old)
+                return self._observe(kind.identity(obj.metadata), obj.metadata, old)
             case Listed(kind, objs):
-                for number, obj in enumerate(objs, 1):
-                    await self._observe(kind.identity(obj.metadata), obj.metadata, None)
-                    if number % CHUNK == 0:
-                        await asyncio.sleep(0)
+                return self._list(kind, objs)
             case Deleted(kind, obj):
                 identity = kind.identity(obj.metadata)
                 self._asking.pop(identity.uid, None)
-                await self._apply(self.graph.remove(identity, await self._parts(identity)))
+                return self._look(identity, partial(self.graph.remove, identity))
             case Absent(identity):
-                await self._apply(self.graph.absent(identity, await self._parts(identity)))
+                return self._look(identity, partial(self.graph.absent, identity))
 
-    async def _observe(self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None) -> None:
+    async def _list(self, kind: Kind, objs: Iterable[Object]) -> None:
+        for number, obj in enumerate(objs, 1):
+            rest = self._observe(kind.identity(obj.metadata), obj.metadata, None)
+            if rest is not None:
+                await rest
+            if number % CHUNK == 0:
+                await asyncio.sleep(0)
+
+    def _observe(self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None) -> Rest:
         self._asking.pop(identity.uid, None)  # the answer under way may be from before this change
-        parts = await self._parts(identity) if self._many(identity.uid) else None
-        effects = self.graph.observe(identity, meta, old, parts)
-        if effects is not None:
-            await self._apply(effects)
+        return self._look(identity, partial(self.graph.observe, identity, meta, old))
+
+    def _look(self, identity: Identity, look: Callable[[Parts | None], Effects | None]) -> Rest:
+        """Change the graph and act on what follows; bit by bit where a virtual node has many dependents."""
+        return self._look_slowly(identity, look) if self._many(identity.uid) else self._apply(look(None))
 
     def _many(self, uid: str) -> bool:
         """Whether this is a virtual node with many dependents."""
         node = self.graph.get(uid)
         return node is not None and node.virtual and len(node.dependents) > QUEUED_AT_ONCE
 
-    async def _parts(self, identity: Identity) -> Parts | None:
-        """The dependents of a virtual node as ``graph.partition`` has them, if there are many: done bit by bit."""
+    async def _look_slowly(self, identity: Identity, look: Callable[[Parts | None], Effects | None]) -> None:
         node = self.graph.get(identity.uid)
-        if node is None or not self._many(identity.uid):
-            return None
-        dependents = list(node.dependents.values())
+        dependents = list(node.dependents.values()) if node is not None else []
         matching, others = list[Node](), list[Node]()
         for start in range(0, len(dependents), QUEUED_AT_ONCE):
             some, rest = partition(dependents[start : start + QUEUED_AT_ONCE], identity)
             matching += some
             others += rest
             await asyncio.sleep(0)
-        return matching, others
+        left = self._apply(look((matching, others)))
+        if left is not None:
+            await left
 
-    async def _apply(self, effects: Effects | None) -> None:
+    def _apply(self, effects: Effects | None) -> Rest:
         if effects is None:
-            return
-        await self._queue(effects.delete)
+            return None
         for uid in effects.orphan:
             self.to_orphan.add(uid)
         for node in effects.delete_later:
             self.to_delete.add_after(node.identity.uid, min(GUESS_S * 2.0**node.guesses, GUESS_MAXIMUM_S))
         for node, ref in effects.wrong_namespace:
             self._emit(node, ref)
+        if len(effects.delete) > QUEUED_AT_ONCE:
+            return self._queue(effects.delete)
+        for uid in effects.delete:
+            self.to_delete.add(uid)
+        return None
 
     async def _queue(self, uids: Iterable[str]) -> None:
         """Try to delete these; yields to the loop after each few."""
