@@ -59,16 +59,14 @@ class EndpointSliceController:
         service = self._services.store.get(key)
         if service is None:
             self._forget(key)
-            return
-        if service.spec.type == "ExternalName" or service.spec.selector is None:
-            return
-        try:
-            await self._reconcile(key, service)
-        except SliceSyncError as error:
-            self._metrics.synced("error")
-            text = f"Error updating Endpoint Slices for Service {key}: {error}"
-            self._recorder.emit(Notice(ref_to(SERVICES, service), "Warning", "FailedToUpdateEndpointSlices", text))
-            raise
+        elif service.spec.type != "ExternalName" and service.spec.selector is not None:
+            try:
+                await self._reconcile(key, service)
+            except SliceSyncError as error:
+                self._metrics.synced("error")
+                text = f"Error updating Endpoint Slices for Service {key}: {error}"
+                self._recorder.emit(Notice(ref_to(SERVICES, service), "Warning", "FailedToUpdateEndpointSlices", text))
+                raise
         self._metrics.synced("success")
 
     async def _reconcile(self, key: str, service: Service) -> None:

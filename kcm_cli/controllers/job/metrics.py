@@ -109,15 +109,13 @@ class JobMetrics:
             self._creations.labels(reason, FAILED).inc(failed)
 
     def status_written(self, job: Job, before: JobStatus, after: JobStatus) -> None:
-        """The counters that went up with a status."""
+        """The counters that went up with a status. Also one that did not is shown from now on."""
         mode = spec.completion_mode(job)
         succeeded = after.succeeded - before.succeeded
         if spec.is_indexed(job):
             succeeded = self._indexes_finished(job, before, after)
-        if succeeded > 0:
-            self._pods_finished.labels(mode, SUCCEEDED).inc(succeeded)
-        if after.failed > before.failed:
-            self._pods_finished.labels(mode, FAILED).inc(after.failed - before.failed)
+        self._pods_finished.labels(mode, SUCCEEDED).inc(max(0, succeeded))
+        self._pods_finished.labels(mode, FAILED).inc(max(0, after.failed - before.failed))
 
     def _indexes_finished(self, job: Job, before: JobStatus, after: JobStatus) -> int:
         """Counted within today's completions, which may have shrunk."""
@@ -128,8 +126,7 @@ class JobMetrics:
         if after.completed_indexes != before.completed_indexes:
             done = parse(after.completed_indexes, completions).total
             done -= parse(before.completed_indexes, completions).total
-        if done > 0:
-            self._indexes.labels(limit, SUCCEEDED).inc(done)
+        self._indexes.labels(limit, SUCCEEDED).inc(max(0, done))
         if per_index and after.failed_indexes != before.failed_indexes:
             failed = parse(after.failed_indexes or "", completions).total
             failed -= parse(before.failed_indexes or "", completions).total

@@ -223,3 +223,25 @@ def test_services_are_counted_by_their_traffic_distribution(play):
             assert counted() == series(PreferSameZone=0, PreferSameNode=0)
 
     play(life)
+
+
+def test_syncs_are_counted_also_where_there_is_nothing_to_do(play):
+    async def life(world: World) -> None:
+        story, registry = Story(world), Registry()
+
+        def syncs() -> float:
+            shown = registry.expose().decode().splitlines()
+            (line,) = (line for line in shown if line.startswith("endpoint_slice_controller_syncs{"))
+            return float(line.removeprefix('endpoint_slice_controller_syncs{result="success"} '))
+
+        async with story.running(metrics=registry):
+            await world.wait(5)
+            before = syncs()
+            await story.service(selector=None)
+            await world.wait(5)
+            assert syncs() == before + 1
+            await world.delete(SERVICES, "web")
+            await world.wait(5)
+            assert syncs() == before + 2
+
+    play(life)
