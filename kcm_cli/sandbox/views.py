@@ -40,9 +40,15 @@ class Lifecycle(View, frozen=True, gc=False):
     pre_stop: LifecycleHandler | None = None
 
 
-class Probe(View, frozen=True, gc=False):
-    """Only when a probe runs; what it asks is not simulated."""
+class ExecAction(View, frozen=True, gc=False):
+    command: tuple[str, ...] = ()
 
+
+class Probe(View, frozen=True, gc=False):
+    """When a probe runs, and its command; what other probes ask is not simulated."""
+
+    exec: ExecAction | None = None
+    timeout_seconds: int = 1
     initial_delay_seconds: int = 0
     period_seconds: int = 10
     success_threshold: int = 1

@@ -193,7 +193,7 @@ class _Reader:
         started_s = _probe_s(container.startup_probe)
         ready_s = wishes.seconds(READY_DELAY, scope, max(started_s, _probe_s(container.readiness_probe)))
         failing, first, last = runs
-        probes = {name.strip() for name in wishes.text(FAILING_PROBES, scope).split(",")}
+        probes = {name.strip() for name in wishes.text(FAILING_PROBES, scope).split(",")} | self._failing(container)
         for name, probe in (("liveness", container.liveness_probe), ("startup", container.startup_probe)):
             if name in probes and probe is not None:
                 first, last = _probed(first, name, probe), _probed(last, name, probe)
@@ -214,6 +214,25 @@ class _Reader:
             _pre_stop_s(container) + wishes.seconds(STOP_TIME, scope, 0.0),
             wishes.text(PULL_ERROR, scope),
         )
+
+    def _failing(self, container: SimulatedContainer) -> set[str]:
+        """The probes whose command fails, or takes too long, whatever files there are."""
+        found: set[str] = set()
+        if not self._commands:
+            return found
+        for name, probe in (
+            ("startup", container.startup_probe),
+            ("readiness", container.readiness_probe),
+            ("liveness", container.liveness_probe),
+        ):
+            command = probe.exec.command if probe is not None and probe.exec is not None else ()
+            if probe is None or not command or any("/tmp" in word for word in command):
+                continue  # what is in /tmp is not known of every container
+            env = program_of(container, self._pod, self._objects, command).env
+            known = programs.outcome(_expanded(command, env), env)
+            if known is not None and (known.code != 0 or known.lasts_s > max(probe.timeout_seconds, 1)):
+                found.add(name)
+        return found
 
     def _programmed(
         self, container: SimulatedContainer, role: Role, scope: str, reason: str

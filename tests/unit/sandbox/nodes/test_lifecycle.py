@@ -1123,3 +1123,37 @@ def test_nodes_are_made_no_faster_than_their_kubelets_come_up(play, monkeypatch)
         assert max(silent) <= 6
 
     play(run, nodes=0)
+
+
+@pytest.mark.parametrize(
+    ("probe", "fails"),
+    [
+        (["false"], True),
+        (["sh", "-c", "[ $(MODE) = on ] && exit 3"], True),
+        (["sleep", "2"], True),
+        (["true"], False),
+        (["sh", "-c", "[ $(MODE) = off ] && exit 3; exit 0"], False),
+        (["pg_isready"], False),
+        (["test", "-f", "/ready"], False),
+        (["sh", "-c", "cd /tmp && test -f ready"], False),
+        (["sh", "-c", "curl localhost || exit 1"], False),
+        (["sh", "-c", '[ "$STATE" = on ]'], False),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_probes_whose_command_always_fails(play, probe, fails):
+    async def run(world: World) -> None:
+        action = {"exec": {"command": probe}, "periodSeconds": 1, "failureThreshold": 2}
+        env = [{"name": "MODE", "value": "on"}]
+        for name, field in (("ready", "readinessProbe"), ("alive", "livenessProbe"), ("started", "startupProbe")):
+            container = {"name": "c", "image": "nginx", "env": env, field: action}
+            await world.pod(name, {"containers": [container]})
+        await world.wait(20)
+        counts = {}
+        for name in ("ready", "alive", "started"):
+            (container,) = (await world.status(name))["containerStatuses"]
+            counts[name] = container["ready"], container["restartCount"] > 0
+        expected = {"ready": (False, False), "alive": (counts["alive"][0], True), "started": (False, True)}
+        assert counts == (expected if fails else dict.fromkeys(counts, (True, False)))
+
+    play(run)
