@@ -43,7 +43,6 @@ from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served
 from kcm_cli.sandbox.apiserver.registry.components import Components
 from kcm_cli.sandbox.apiserver.registry.core import Admission, Core
-from kcm_cli.sandbox.apiserver.registry.errors import NotAcceptable
 from kcm_cli.sandbox.apiserver.registry.flow_classes import FlowClasses
 from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
@@ -307,7 +306,7 @@ def _for_people(request: Request, info: RequestInfo, query: Mapping[str, str]) -
 def _refused(request: Request, error: ApiError, warnings: list[str]) -> Answer:
     response = error_response(error)
     form = negotiation.for_status(request.headers.get("accept", ""))
-    if form is not None and not (form.protobuf and isinstance(error, NotAcceptable)):
+    if form is not None:
         response = negotiation.shaped(response, form)
     if form is None or negotiation.for_people(request.headers, _first_values(request.query).get("pretty", "")):
         response = indented(response)

@@ -157,10 +157,10 @@ def wanted(
 ) -> Wanted:
     """Raises ApiError 406."""
     found = negotiate(header, transforms=transforms)
-    if found is None or (found.protobuf and custom):
-        raise refused(custom=custom)
+    if found is None or (found.protobuf and custom and found.transform not in PARTIAL):
+        raise refused()  # of custom objects only their metadata has a form in protobuf
     if stream and found.yaml:
-        raise api_errors.NotAcceptable(f"{JSON};stream=watch" if custom else _STREAM_TYPES)
+        raise api_errors.NotAcceptable(_STREAM_TYPES)
     return found
 
 
@@ -176,9 +176,9 @@ def check_produced(header: str, produced: str) -> None:
         raise api_errors.no_representation(produced)
 
 
-def refused(*, custom: bool = False) -> ApiError:
+def refused() -> ApiError:
     """406."""
-    return api_errors.NotAcceptable(CUSTOM_TYPES if custom else BUILTIN_TYPES)
+    return api_errors.NotAcceptable(BUILTIN_TYPES)
 
 
 def media_for(served: Served, form: Wanted, convert: Convert) -> Media:

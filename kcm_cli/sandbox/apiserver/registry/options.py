@@ -14,6 +14,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind
 from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
+from kcm_cli.sandbox.apiserver.registry.selection import check_syntax
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target
 from kcm_cli.sandbox.apiserver.schema.bodies import kind_in, parse, unrecognized
 from kcm_cli.sandbox.apiserver.schema.scheme import not_registered
@@ -201,6 +202,8 @@ def list_options(query: Mapping[str, str], *, watch: bool = False) -> ListOption
         bookmarks=truthy(query.get("allowWatchBookmarks", "0")),
         initial=None if initial is None else truthy(initial),
     )
+    if options.labels or options.fields:
+        check_syntax(options.labels, options.fields)
     if watch and options.more and not options.match and options.initial is None and options.version in ("", "0"):
         _refuse("ListOptions", [forbidden("resourceVersionMatch", _NO_CONTINUE)])
     if options.match or options.initial is not None:

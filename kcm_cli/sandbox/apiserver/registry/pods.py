@@ -31,6 +31,7 @@ from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, ResourceInfo, 
 PODS = GVR("", "v1", "pods")
 BUDGETS = GVR("policy", "v1", "poddisruptionbudgets")
 _BINDING, _EVICTION = Target("", "v1", "Binding"), Target("policy", "v1", "Eviction", older=("v1beta1",))
+_EVICTIONS = ResourceInfo(GVR("policy", "v1", "evictions"), "Eviction", "eviction", True, frozenset(["create"]))
 _MOST_DISRUPTED = 2000
 _ENDED = ("Succeeded", "Failed")
 _DONE: Tree = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
@@ -111,6 +112,8 @@ class PodWrites:
         """POST .../pods/NAME/eviction. Raises ApiError."""
         options = write_options("CreateOptions", call.request, call.query)
         eviction = self._decoded(call, _EVICTION, options.validation)
+        now = self._core.clock.now()
+        self._core.patching.track_update(_EVICTIONS, call.subresource, None, eviction, options.manager, now)
         if (eviction["metadata"].get("name") or "") != call.name:
             raise bad_request("name in URL does not match name in Eviction object")
         wanted = msgspec.convert(eviction.get("deleteOptions") or {}, DeleteOptions)

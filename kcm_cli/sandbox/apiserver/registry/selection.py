@@ -54,15 +54,23 @@ class Selection:
         return self._fields is None or self._fields.matches(self._values(stored))
 
 
+def check_syntax(label_text: str, field_text: str) -> None:
+    """Raises ApiError 400 for selectors that cannot be read."""
+    _parsed(label_text, field_text)
+
+
+def _parsed(label_text: str, field_text: str) -> tuple[Selector, FieldSelector]:
+    try:
+        return _parse_labels(label_text), fields.parse(field_text)
+    except FormatError as error:
+        raise ApiError(400, "BadRequest", str(error)) from error
+
+
 def selection(
     info: ResourceInfo, label_text: str, field_text: str, custom: Mapping[str, str] | None = None
 ) -> Selection:
     """The selection that a request asks for. Raises ApiError 400."""
-    try:
-        label_selector = _parse_labels(label_text)
-        field_selector = fields.parse(field_text)
-    except FormatError as error:
-        raise ApiError(400, "BadRequest", str(error)) from error
+    label_selector, field_selector = _parsed(label_text, field_text)
     field_selector, values = resolve(info, field_selector, custom)
     return Selection(label_selector, field_selector, values)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.errors import method_not_allowed
 from kcm_cli.sandbox.apiserver.registry import connecting, kubelet, objects
@@ -11,19 +12,23 @@ from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator
 from kcm_cli.sandbox.apiserver.registry.deleting import Deleter
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
-from kcm_cli.sandbox.apiserver.registry.options import write_options
+from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, write_options
 from kcm_cli.sandbox.apiserver.registry.pods import PodWrites
 from kcm_cli.sandbox.apiserver.registry.reading import Reader
 from kcm_cli.sandbox.apiserver.registry.scale import Scaling
 from kcm_cli.sandbox.apiserver.registry.updating import Updater
 from kcm_cli.sandbox.apiserver.registry.watching import Watching
 from kcm_cli.sandbox.apiserver.schema import Target
+from kcm_cli.sandbox.apiserver.security import token_requests
 from kcm_cli.sandbox.apiserver.security.assembly import Security
-from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+from kcm_cli.sandbox.apiserver.types import Attributes, ResourceInfo, Tree
 from kcm_cli.sandbox.streams.inside import Inside
 
 _PARTS = ("status", "finalize", "approval", "ephemeralcontainers", "resize")
 _TOKEN_REQUEST = Target("authentication.k8s.io", "v1", "TokenRequest")
+_TOKEN_REQUESTS = ResourceInfo(
+    GVR("authentication.k8s.io", "v1", "tokenrequests"), "TokenRequest", "tokenrequest", True, frozenset(["create"])
+)
 
 Handler = Callable[[Call], Awaitable[Response | Stream]]
 
@@ -90,8 +95,18 @@ class Verbs:
         objects.wipe_system_fields(meta)
         objects.match_namespace(meta, call.namespace)
         self._core.patching.track_update(call.resource, "", None, doc, options.manager, self._core.clock.now())
+        await self._admit(call, meta.get("name") or "", doc, options)
         made = self._security.reviews.create(call.resource.gvr.plural, doc, call.user, call.warnings)
         return call.media.document(201, made)
+
+    async def _admit(self, call: Call, name: str, doc: Tree, options: WriteOptions) -> None:
+        """Ask admission about what is answered and not kept. Raises ApiError."""
+        attrs = Attributes(
+            "CREATE", call.resource, call.subresource, call.namespace, name, call.user, doc, None,
+            options.dry_run, options.document("CreateOptions"), call.warnings,
+        )  # fmt: skip
+        await self._core.admission.mutate(attrs)
+        await self._core.admission.validate(attrs)
 
     async def _token(self, call: Call) -> Response:
         options = write_options("CreateOptions", call.request, call.query)
@@ -101,11 +116,9 @@ class Verbs:
         call.warnings += warnings
         meta: Tree = doc.setdefault("metadata", {})
         objects.match_namespace(meta, call.namespace)
-        attrs = Attributes(
-            "CREATE", call.resource, call.subresource, call.namespace, call.name, call.user, doc, None,
-            options.dry_run, options.document("CreateOptions"), call.warnings,
-        )  # fmt: skip
-        await self._core.admission.mutate(attrs)
-        await self._core.admission.validate(attrs)
+        token_requests.default(doc)
+        now = self._core.clock.now()
+        self._core.patching.track_update(_TOKEN_REQUESTS, call.subresource, None, doc, options.manager, now)
+        await self._admit(call, call.name, doc, options)
         made = self._security.token_requests.create(call.namespace, call.name, doc)
         return call.media.document(201, made)

@@ -102,6 +102,7 @@ class Watching:
         store, clock = self._core.store, self._core.clock
         deadline = clock.monotonic() + plan.timeout_s
         if plan.timeout_s < 0:
+            yield _error(ApiError(500, "InternalError", "context deadline exceeded"))
             return
         if plan.ahead and plan.initial and not await self._reached(plan.since, deadline):
             yield _error(api_errors.too_large_version(plan.since, store.revision))

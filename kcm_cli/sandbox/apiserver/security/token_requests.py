@@ -39,6 +39,13 @@ _BINDABLE: Mapping[str, tuple[GVR, str]] = {
 }
 
 
+def default(request: Tree) -> None:
+    """Fill in how long a token lasts."""
+    spec: Tree = request.setdefault("spec", {})
+    if spec.get("expirationSeconds") is None:
+        spec["expirationSeconds"] = _DEFAULT_S
+
+
 class TokenRequests:
     """Answers POST .../serviceaccounts/NAME/token."""
 
@@ -114,9 +121,8 @@ class TokenRequests:
         spec: Tree = request.get("spec") or {}
         request["spec"] = spec
         spec["audiences"] = spec.get("audiences") or list(self._audiences)
-        expires_s: int | None = spec.get("expirationSeconds")
-        if expires_s is None:
-            expires_s = spec["expirationSeconds"] = _DEFAULT_S
+        default(request)
+        expires_s: int = spec["expirationSeconds"]
         path = "spec.expirationSeconds"
         if expires_s < _MIN_S:
             raise _invalid("", invalid(path, expires_s, "may not specify a duration less than 10 minutes"))

@@ -747,3 +747,18 @@ def test_a_definition_without_a_version_s_name_is_told_so_once(served: Any) -> N
         assert fields.count("spec.versions[0].name") == 1 and "spec.version" not in fields
 
     served(test)
+
+
+def test_metadata_of_custom_objects_in_protobuf(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api)
+        await api.json("POST", THINGS, thing(), status=201)
+        packed, form = "application/vnd.kubernetes.protobuf", "{};as={};v=v1;g=meta.k8s.io"
+        for path, kind in ((THINGS, "PartialObjectMetadataList"), (f"{THINGS}/a", "PartialObjectMetadata")):
+            answer = await api.call("GET", path, headers={"accept": form.format(packed, kind)})
+            assert (answer.status, answer.headers["content-type"], answer.body[:4]) == (200, packed, b"k8s\0")
+        for accept in (packed, form.format(packed, "Table"), "text/plain"):
+            refused = await api.call("GET", THINGS, headers={"accept": accept})
+            assert refused.status == 406 and b"application/yaml, application/vnd.kubernetes.protobuf" in refused.body
+
+    served(test)

@@ -123,3 +123,14 @@ def test_a_namespace_can_be_selected_across_all(served: Any) -> None:
         assert names(await api.json("GET", "/api/v1/configmaps", query=query)) == []
 
     served(test)
+
+
+@pytest.mark.parametrize(
+    "others", [{"resourceVersion": "x"}, {"resourceVersionMatch": "Odd"}, {"sendInitialEvents": "1"}]
+)
+def test_selectors_are_read_before_versions_are(served: Any, others: dict[str, str]) -> None:
+    async def test(api: Api) -> None:
+        refused = await api.json("GET", CONFIG_MAPS, query={"labelSelector": "a b", **others}, status=400)
+        assert refused["message"].startswith("unable to parse requirement")
+
+    served(test)

@@ -157,3 +157,13 @@ def replayed(events: list[Any]) -> dict[str, str]:
         else:
             state[meta["name"]] = meta["resourceVersion"]
     return state
+
+
+def test_a_timeout_before_the_beginning_is_an_error(served: Any) -> None:
+    async def test(api: Api) -> None:
+        watch = await api.watch(CONFIG_MAPS, timeoutSeconds=-1)
+        await watch.end()
+        assert [event["type"] for event in watch.events] == ["ERROR"]
+        assert watch.events[0]["object"]["message"] == "context deadline exceeded"
+
+    served(test)

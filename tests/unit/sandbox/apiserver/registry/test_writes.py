@@ -344,3 +344,44 @@ def test_the_place_of_an_object_is_told(served: Any, query: dict[str, str], key:
             assert f"Key: {key}," in (await api.json(method, path, body, status=409, query=query))["message"]
 
     served(test)
+
+
+REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "owned"),
+    [
+        (
+            "serviceaccounts/default/token",
+            {"spec": {"audiences": ["a"]}},
+            {"f:audiences": {}, "f:expirationSeconds": {}},
+        ),
+        ("pods/p/eviction", {"metadata": {"name": "p"}, "deleteOptions": {"gracePeriodSeconds": 0}}, None),
+        (REVIEW, {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}, None),
+    ],
+)
+def test_admission_sees_who_owns_what_is_not_kept(
+    served: Any, monkeypatch: pytest.MonkeyPatch, path: str, body: Any, owned: Any
+) -> None:
+    async def test(api: Api) -> None:
+        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        await api.json("POST", "/api/v1/namespaces/default/pods", pod, status=201)
+        seen: list[Attributes] = []
+        mutate = api.server.api.core.admission.mutate
+
+        async def noted(attrs: Attributes) -> None:
+            seen.append(attrs)
+            await mutate(attrs)
+
+        monkeypatch.setattr(api.server.api.core.admission, "mutate", noted)
+        full = path if path.startswith("/") else f"/api/v1/namespaces/default/{path}"
+        await api.json("POST", full, body, status=201)
+        asked = seen[0]
+        assert asked.obj is not None
+        entry = asked.obj["metadata"]["managedFields"][0]
+        assert (asked.operation, entry["operation"]) == ("CREATE", "Update")
+        assert entry.get("subresource", "") == asked.subresource
+        assert owned is None or entry["fieldsV1"] == {"f:spec": owned}
+
+    served(test)
