@@ -30,6 +30,7 @@ from kcm_cli.runtime.store import CONTROLLER_UID, Store
 from kcm_cli.runtime.workqueue import WorkQueue
 
 _OF_JOB = "job:"
+_CATCH_UP_S = 1.0
 
 
 class Orphans:
@@ -52,8 +53,8 @@ class Orphans:
         return (_OF_JOB + job.uid,)
 
     def pods_of_finished(self, old: Job, new: Job) -> Keys:
-        """All pods of a Job if it is over."""
-        return self.pods_of(new) if is_finished(new) else ()
+        """All pods of a Job if it is over, a little later: what its last sync did to them may still be unseen."""
+        return (After(_OF_JOB + new.uid, _CATCH_UP_S),) if is_finished(new) else ()
 
     async def sync(self, key: str) -> None:
         if key.startswith(_OF_JOB):

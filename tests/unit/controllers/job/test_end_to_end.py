@@ -181,6 +181,24 @@ class LatePods:
                 yield line
 
 
+class OldPods(LatePods):
+    """Watches of pods that lag behind. ``patched``: the paths of patches."""
+
+    def __init__(self, inner: Transport, clock: Clock) -> None:
+        super().__init__(inner, clock)
+        self.patched: list[str] = []
+
+    async def send(self, request: Request) -> Response:
+        if request.method == "PATCH" and "/pods/" in request.path:
+            self.patched.append(request.path)
+        return await super().send(request)
+
+    async def _late(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            await self._clock.sleep(0.3)
+            yield chunk
+
+
 def test_a_deleted_pod_is_counted_once_however_late_its_end_is_seen(play):
     """The removal of its finalizer deletes it, and is answered with the version before."""
 
@@ -194,6 +212,21 @@ def test_a_deleted_pod_is_counted_once_however_late_its_end_is_seen(play):
             await world.wait(120)
             status = await story.status()
             assert status.get("succeeded", 0) + status.get("failed", 0) == 1
+
+    play(life)
+
+
+def test_the_finalizers_of_a_job_that_is_over_are_removed_once(play):
+    """Also where its end is seen before the change of its pods."""
+
+    async def life(world: World) -> None:
+        story, transport = Story(world), OldPods(world.server.transport(), world.clock)
+        async with story.running(transport):
+            await story.make(completions=3, parallelism=3)
+            await world.wait(60)
+            assert await story.ended() == "Complete"
+            assert await story.held() == []
+        assert len(transport.patched) == len(set(transport.patched)) == 3
 
     play(life)
 
