@@ -323,6 +323,19 @@ def test_a_client_that_speaks_spdy(kcm_sandbox, kcm_namespace, pod):
     assert json.loads(found[1])["details"]["causes"] == [{"reason": "ExitCode", "message": "4"}]
 
 
+def test_cat_of_what_is_sent(kcm_sandbox, kcm_namespace, pod):
+    pod("a")
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command=cat&stdin=true&stdout=true&stderr=true"
+    with Spdy(kcm_sandbox, path, "v4.channel.k8s.io") as client:
+        for stream_, name in ((1, "error"), (3, "stdin"), (5, "stdout"), (7, "stderr")):
+            client.open(stream_, streamType=name)
+        client.send(3, b"abc\n")
+        client.send(3, b"def\n", end=True)
+        found = client.until_ended(1, 5, 7)
+    assert (found[5], found[7]) == (b"abc\ndef\n", b"")
+    assert json.loads(found[1])["status"] == "Success"
+
+
 @pytest.fixture
 def echo():
     """A server that answers each connection with what it hears, in capitals; its port."""
