@@ -24,10 +24,12 @@ def published_hostname(pod: Pod, service: Service) -> str:
 def endpoint_changed(old: Pod, new: Pod) -> bool:
     """Whether something changed that matters to its endpoints.
 
-    As upstream has it, a pod that ends without having been ready stays an endpoint, until something else changes.
+    As upstream has it, a pod that ends without having been ready stays an endpoint, until something else changes; of a
+    pod that is being deleted everything matters.
     """
     return (
-        old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        old.deleting
+        or new.deleting
         or is_ready(old) != is_ready(new)
         or old.status.pod_ips != new.status.pod_ips
         or old.status.pod_ip != new.status.pod_ip

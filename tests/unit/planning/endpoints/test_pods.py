@@ -36,6 +36,12 @@ def test_hostname_is_published_in_the_subdomain_of_the_service_only():
         pytest.param(
             pod("a", ready=False), pod("a", ready=False, phase="Failed"), set(), id="end of a pod that was not ready"
         ),
+        pytest.param(
+            pod("a", ready=False, deleted=True),
+            pod("a", ready=False, deleted=True, phase="Failed"),
+            {"web"},
+            id="end of a pod that is being deleted",
+        ),
         pytest.param(pod("a"), pod("a", labels={"app": "db"}), {"web", "db"}, id="other labels"),
         pytest.param(pod("a"), pod("a", labels={"app": "web", "x": "y"}), set(), id="labels that select nothing else"),
         pytest.param(
