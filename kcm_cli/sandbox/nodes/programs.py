@@ -143,6 +143,8 @@ class _Shell(msgspec.Struct):
     elapsed_s: float = 0.0
     code: int = 0
     strict: bool = False
+    called: str = "sh"
+    """The name of the shell, as it was called."""
     steps: int = 0
     work: float = 0.0
     depth: int = 0
@@ -405,7 +407,7 @@ class _Shell(msgspec.Struct):
             self.files[sink] = None if before is None else before + text
 
     def run_shell(self, words: Sequence[str]) -> int:
-        words = words[1:]
+        outer_called, self.called, words = self.called, words[0], words[1:]
         self.depth += 1
         if self.depth > shell.MOST_DEPTH:
             raise Unknown
@@ -421,7 +423,7 @@ class _Shell(msgspec.Struct):
         except _Ended:
             if self.depth == 1 or self.elapsed_s == math.inf:
                 raise
-        self.strict = outer
+        self.strict, self.called = outer, outer_called
         self.depth -= 1
         return self.code
 
@@ -562,7 +564,7 @@ class _Shell(msgspec.Struct):
         try:
             self._ordinary([self._filled(word) for word in words if not self._redirects(word)])
         except _Refused as refused:
-            self._say(f"sh: can't create {refused}\n", error=True)
+            self._say(f"{self.called}: can't create {refused}\n", error=True)
             self.code = 1
         finally:
             self.sinks = outer

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
+from functools import partial
 from math import inf
 from typing import TypeVar, cast
 
@@ -49,6 +50,7 @@ _MOST_PODS, _MOST_COMMANDS, _MOST_CHARACTERS = 64, 64, 1 << 14
 _MOST_OF_POD = 1 << 20
 """Characters that commands may leave in the emptyDirs of a pod; of more only the names of files are known."""
 _CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
+_SHELL = (("sh",), ("/bin/sh",), ("bash",), ("/bin/bash",))
 _WHY = "nothing runs in the containers of a sandbox"
 T = TypeVar("T")
 K = TypeVar("K")
@@ -270,7 +272,7 @@ class Inside:
         command = tuple(value for key, value in call.request.query if key == "command")
         if call.subresource == "attach":
             command = ()
-        program = self._program(pod, name, command)
+        program = self._program(pod, name, command, scripted=wanted.stdin and not wanted.tty)
         headers = call.request.headers
         if websocket.asked(headers):
             protocol = websocket.chosen(headers, remote.WEBSOCKETS)
@@ -283,8 +285,8 @@ class Inside:
             raise bad_request("Upgrade request required")
         return remote.over_spdy(wanted, spoken, program)
 
-    def _program(self, pod: "_Pod", name: str, command: tuple[str, ...]) -> remote.Program:
-        """What answers. Raises ApiError where nothing does."""
+    def _program(self, pod: "_Pod", name: str, command: tuple[str, ...], *, scripted: bool) -> remote.Program:
+        """What answers. ``scripted``: a shell gets its script from the client. Raises ApiError where nothing does."""
         function = _last(self.given.commands, pod.key, name)
         text, wished = pod.wish(EXEC, name), pod.wish(EXEC_CODE, name) or ""
         code, known = _code(wished), None
@@ -296,11 +298,11 @@ class Inside:
                 known = None if lines is None else Outcome(0.0, 0, output=_spans(lines))
             else:
                 container = next(each for each in containers_of(pod.view) if each.name == name)
+                if command in _SHELL and scripted:
+                    return partial(self._scripted, pod, container, command)
                 known = self._commanded(pod, container, command)
             if known is None:
-                what = " ".join(command) or "attach"
-                hint = f"give an answer with the annotation {PREFIX}{EXEC}.{name}"
-                raise bad_request(f"{what}: {_WHY}; {hint}")
+                raise bad_request(_unanswered(command, name))
 
         async def run(console: Console) -> Doc:
             if function is not None:
@@ -317,6 +319,18 @@ class Inside:
             return _ended(found.exit_code)
 
         return run
+
+    async def _scripted(
+        self, pod: "_Pod", container: SimulatedContainer, shell: tuple[str, ...], console: Console
+    ) -> Doc:
+        """A shell, and its script as the client sends it."""
+        script = (await console.stdin.all()).decode("utf-8", "surrogateescape")
+        command = (*shell, "-c", script)
+        known = self._commanded(pod, container, command)
+        if known is None:
+            await console.write(f"{_unanswered(command, container.name)}\n".encode("utf-8", "replace"), error=True)
+            return _ended(127)
+        return _ended(await self._played(known, console))
 
     async def _played(self, known: Outcome, console: Console) -> int:
         """A simple command, in its time."""
@@ -442,6 +456,11 @@ def _end(store: Store, pod: _Pod, name: str) -> datetime | None:
         return _UNSEEN
     found = _run(doc, name, previous=False)
     return _UNSEEN if found is None else found.finished
+
+
+def _unanswered(command: tuple[str, ...], container: str) -> str:
+    what = " ".join(command) or "attach"
+    return f"{what}: {_WHY}; give an answer with the annotation {PREFIX}{EXEC}.{container}"
 
 
 async def _echoed(console: Console) -> Doc:

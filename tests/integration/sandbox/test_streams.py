@@ -323,17 +323,28 @@ def test_a_client_that_speaks_spdy(kcm_sandbox, kcm_namespace, pod):
     assert json.loads(found[1])["details"]["causes"] == [{"reason": "ExitCode", "message": "4"}]
 
 
-def test_cat_of_what_is_sent(kcm_sandbox, kcm_namespace, pod):
+@pytest.mark.parametrize(
+    ("command", "sent", "output", "errors", "code"),
+    [
+        ("cat", b"abc\ndef\n", b"abc\ndef\n", b"", 0),
+        ("/bin/sh", b"echo abc\nexit 3\n", b"abc\n", b"", 3),
+        ("sh", b"curl x\n", b"", b"sh -c curl x\n: nothing runs in the containers of a sandbox", 127),
+    ],
+)
+def test_what_is_sent_to_a_command(kcm_sandbox, kcm_namespace, pod, command, sent, output, errors, code):
     pod("a")
-    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command=cat&stdin=true&stdout=true&stderr=true"
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command={command}&stdin=true&stdout=true&stderr=true"
     with Spdy(kcm_sandbox, path, "v4.channel.k8s.io") as client:
         for stream_, name in ((1, "error"), (3, "stdin"), (5, "stdout"), (7, "stderr")):
             client.open(stream_, streamType=name)
-        client.send(3, b"abc\n")
-        client.send(3, b"def\n", end=True)
+        client.send(3, sent[:4])
+        client.send(3, sent[4:], end=True)
         found = client.until_ended(1, 5, 7)
-    assert (found[5], found[7]) == (b"abc\ndef\n", b"")
-    assert json.loads(found[1])["status"] == "Success"
+    assert found[5] == output
+    assert found[7].startswith(errors) and bool(found[7]) == bool(errors)
+    status = json.loads(found[1])
+    causes = status.get("details", {}).get("causes", [{"message": "0"}])
+    assert [cause["message"] for cause in causes] == [str(code)]
 
 
 @pytest.fixture

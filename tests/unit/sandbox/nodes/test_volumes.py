@@ -208,14 +208,14 @@ def test_names_of_the_host(spec: dict[str, Any], hostname: str, line: str) -> No
 
 
 def test_a_root_that_cannot_be_written() -> None:
-    command: dict[str, Any] = {"command": ["sh", "-c", "echo a > /file; echo a > /w/f; cat /w/f"]}
+    command: dict[str, Any] = {"command": ["/bin/sh", "-c", "echo a > /file; echo a > /w/f; cat /w/f"]}
     context = {"readOnlyRootFilesystem": True}
     mounts = [{"name": "w", "mountPath": "/w"}]
     pod = pod_of([{"name": "w", "emptyDir": {}}], mounts, securityContext=context, **command)
     program = program_of(pod.spec.containers[0], pod, Objects())
     known = program.outcome(program.scratch, {})
     assert known is not None
-    assert [each.text for each in known.output] == ["sh: can't create /file: Read-only file system\n", "a\n"]
+    assert [each.text for each in known.output] == ["/bin/sh: can't create /file: Read-only file system\n", "a\n"]
 
 
 @pytest.mark.parametrize(
