@@ -9,9 +9,7 @@ from collections.abc import Callable
 from email.utils import parseaddr
 from urllib.parse import urlsplit
 
-from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.formats import is_base64, is_date
-from kcm_cli.machinery.times import parse_time
 
 Check = Callable[[str], bool]
 
@@ -77,12 +75,17 @@ def _is_cidr(text: str) -> bool:
     return "/" in text and length.isascii() and length.isdigit()
 
 
+_CLOCK = re.compile(
+    r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
 def _is_date_time(text: str) -> bool:
-    try:
-        parse_time(text.replace("t", "T").replace("z", "Z").replace(" ", "T", 1))
-    except FormatError:
+    day, *rest = text.lower().split("t")
+    clock = _CLOCK.fullmatch(rest[0]) if rest else None
+    if clock is None or not is_date(day):
         return False
-    return True
+    return clock["hour"] <= "23" and clock["minute"] <= "59" and clock["second"] <= "59"
 
 
 def _is_isbn10(text: str) -> bool:

@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.registry import device_access, objects
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, write_options
+from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, stated_version, write_options
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree, invalid
@@ -60,6 +60,9 @@ class Creator:
             options.dry_run, options.document("CreateOptions"), call.warnings,
         )  # fmt: skip
         await core.admission.mutate(attrs)
+        if call.info.verb != "create":
+            stated_version(meta)
+            meta.pop("resourceVersion", None)
         objects.drop_repeated_owners(meta, call.warnings, mutated=True)
         stem = "" if meta.get("name") else meta.get("generateName") or ""
         pristine = codec.encode(doc) if stem else b""

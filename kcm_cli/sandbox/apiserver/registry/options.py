@@ -12,7 +12,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request
-from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind
+from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind, plain
 from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
 from kcm_cli.sandbox.apiserver.registry.selection import check_syntax
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target
@@ -276,6 +276,14 @@ def unsigned(text: str) -> int:
         return _whole(text, _DIGITS, range(2**64))
     except FormatError as error:
         raise FormatError(f"strconv.ParseUint: {error}") from None
+
+
+def stated_version(meta: Mapping[str, object]) -> int:
+    """The resourceVersion that the client of an update states, 0 for none. Raises ApiError 500."""
+    try:
+        return unsigned(str(meta.get("resourceVersion") or "0"))
+    except FormatError as error:
+        raise plain(str(error)) from None
 
 
 def _whole(text: str, form: re.Pattern[str], fits: range) -> int:

@@ -10,17 +10,16 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
-from kcm_cli.sandbox.apiserver.errors import invalid_kind, plain
+from kcm_cli.sandbox.apiserver.errors import invalid_kind
 from kcm_cli.sandbox.apiserver.registry import device_access, objects
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator, is_service
-from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, unsigned, write_options
+from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, stated_version, write_options
 from kcm_cli.sandbox.apiserver.security.authorizer import refusal
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context
@@ -150,12 +149,10 @@ class Updater:
         if not change.creates:
             raise api_errors.not_found(call.resource, call.name)
         doc = change.produce(None)
-        _version(doc["metadata"])
         create = replace(call.info, verb="create")
         decision = self._core.authorizer.authorize(call.user, create)
         if not decision.allowed:
             raise refusal(call.user, create, decision.reason)
-        doc["metadata"].pop("resourceVersion", None)
         return await self._creator.insert(call, doc, change.options)
 
     async def _replace(self, call: Call, change: Change, current: Stored) -> "Stored | Tree":
@@ -222,7 +219,7 @@ class Updater:
 
     def _check_version(self, call: Call, doc: Tree, current: Stored) -> None:
         """Optimistic concurrency, as far as the client asks for it. Raises ApiError 409, 422."""
-        version = _version(doc["metadata"])
+        version = stated_version(doc["metadata"])
         if version == 0:
             if self._core.rules(call.hub.info).needs_version_on_update:
                 error = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
@@ -263,14 +260,6 @@ class Updater:
             if call.resource.custom:
                 raise api_errors.unsupported_media_type(", ".join((*_PATCH_TYPES, *APPLY_TYPES)))
             raise api_errors.unsupported_patch()
-
-
-def _version(meta: Tree) -> int:
-    """The resourceVersion that a client states, 0 for none. Raises ApiError 500."""
-    try:
-        return unsigned(meta.get("resourceVersion") or "0")
-    except FormatError as error:
-        raise plain(str(error)) from None
 
 
 def _fresh(errors: Sequence[FieldError], known: Sequence[FieldError]) -> list[FieldError]:

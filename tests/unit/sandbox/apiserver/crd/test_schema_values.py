@@ -256,6 +256,9 @@ def test_lists_that_are_sets_or_maps_hold_nothing_twice():
     ("format_", "good", "bad"),
     [
         ("date-time", "2024-01-02T03:04:05Z", "2024-01-02"),
+        ("date-time", "2024-01-02t03:04:05.5+25:00", "2024-01-02 03:04:05+00:00"),
+        ("date-time", "2024-01-02T23:59:59z", "2024-01-02T24:00:00Z"),
+        ("date-time", "2024-02-29T00:00:00Z", "2023-02-29T00:00:00Z"),
         ("date", "2024-01-02", "2024-1-2"),
         ("duration", "1h30m", "1 fortnight"),
         ("duration", "1.5 days", "3 hrs"),

@@ -287,6 +287,8 @@ def test_a_version_that_is_no_number_is_not_looked_behind(served: Any, name: str
         body = {"metadata": {"name": name, "resourceVersion": "None"}, "rules": [{}]}
         told = await api.json("PUT", f"{roles}/{name}", body, status=500)
         assert told["message"] == 'strconv.ParseUint: parsing "None": invalid syntax'
+        elsewhere = await api.json("PUT", f"{roles.replace('default', 'none')}/{name}", body, status=404)
+        assert elsewhere["message"] == 'namespaces "none" not found', "admission comes first"
 
     served(test)
 
