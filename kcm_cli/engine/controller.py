@@ -108,7 +108,7 @@ class Owns:
 
     selector: that of an owner, for orphans, which queue all owners that might adopt them; FormatError for one that
     cannot be used. updated: (controller, owner, before, now) to further keys, for changes that take effect later.
-    expected: whether they are what the controller's expectations are about.
+    expected: whether they are what the controller's expectations are about; new ones of others queue no owner.
     """
 
     resource: Resource[Any]

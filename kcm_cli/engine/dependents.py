@@ -3,7 +3,8 @@
 An object with a controller concerns that controller; an orphan concerns every owner whose selector matches it.
 Deletions that a key expected are noted here, also when they only begin (a deletion timestamp).
 
-upstream: pkg/controller/replicaset/replica_set.go#addPod, updatePod, deletePod
+upstream: pkg/controller/replicaset/replica_set.go#addPod, updatePod, deletePod,
+pkg/controller/daemon/daemon_controller.go#addHistory
 """
 
 from collections.abc import Callable, Iterable
@@ -50,7 +51,8 @@ class Dependents(Generic[Owner, Child]):
     """Listens to the children of one kind of owner and queues the owners' keys.
 
     ``matching(child)`` lists the owners that might adopt an orphan; ``changed(owner, old, new)`` is called for each
-    update of an owned child (for follow-ups in time, such as minReadySeconds).
+    update of an owned child (for follow-ups in time, such as minReadySeconds). Without ``expectations`` a new child
+    that has an owner queues nobody.
     """
 
     def __init__(
@@ -84,9 +86,8 @@ class Dependents(Generic[Owner, Child]):
         if ref.kind != self._kind:  # a pod's change comes to every kind that owns pods
             return
         owner = _resolve(self._kind, self._owners, child, ref)
-        if owner is not None:
-            if self._expectations is not None:
-                self._expectations.creation_observed(owner.key)
+        if owner is not None and self._expectations is not None:
+            self._expectations.creation_observed(owner.key)
             self._enqueue(owner.key)
 
     def _updated(self, old: Child, new: Child) -> None:

@@ -164,6 +164,26 @@ def test_a_new_revision_is_none_of_the_pods_that_are_expected(play, made):
     play(life)
 
 
+def test_a_revision_that_somebody_else_makes_stays_until_something_happens(play, made):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await story.taint(*await story.nodes())
+        async with story.running():
+            await story.make()
+            await world.wait(30)
+            (first,) = await world.items(CONTROLLER_REVISIONS)
+            kept = {field: first["metadata"][field] for field in ("labels", "ownerReferences")}
+            again = {**first, "metadata": {"name": "again", **kept}, "revision": 2}
+            await world.client.create(CONTROLLER_REVISIONS, "default", again)
+            await world.wait(5)
+            assert len(await world.items(CONTROLLER_REVISIONS)) == 2
+            await world.patch(DAEMON_SETS, "agent", {"spec": {"minReadySeconds": 1}})
+            await world.wait(5)
+            assert [each["metadata"]["name"] for each in await world.items(CONTROLLER_REVISIONS)] == ["again"]
+
+    play(life)
+
+
 def test_a_sync_under_way_leaves_nothing_behind_of_what_was_deleted(play, made):
     async def life(world: World) -> None:
         story = Story(world)
