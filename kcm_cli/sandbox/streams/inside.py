@@ -323,9 +323,13 @@ class Inside:
     async def _scripted(
         self, pod: "_Pod", container: SimulatedContainer, shell: tuple[str, ...], console: Console
     ) -> Doc:
-        """A shell, and its script as the client sends it."""
-        script = (await console.stdin.all()).decode("utf-8", "surrogateescape")
-        command = (*shell, "-c", script)
+        """A shell, and its script as the client sends it, until its end or a line that ends the shell."""
+        sent = b""
+        while len(sent) < _MOST_CHARACTERS and (data := await console.stdin.read()):
+            sent += data
+            if sent.endswith(b"\n") and sent.rstrip().rpartition(b"\n")[2].split(b" ")[0] == b"exit":
+                break
+        command = (*shell, "-c", sent.decode("utf-8", "surrogateescape"))
         known = self._commanded(pod, container, command)
         if known is None:
             await console.write(f"{_unanswered(command, container.name)}\n".encode("utf-8", "replace"), error=True)

@@ -323,6 +323,17 @@ def test_a_client_that_speaks_spdy(kcm_sandbox, kcm_namespace, pod):
     assert json.loads(found[1])["details"]["causes"] == [{"reason": "ExitCode", "message": "4"}]
 
 
+def test_a_shell_ends_with_the_line_that_says_so(kcm_sandbox, kcm_namespace, pod):
+    pod("a")
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command=sh&stdin=true&stdout=true"
+    with Spdy(kcm_sandbox, path, "v4.channel.k8s.io") as client:
+        for stream_, name in ((1, "error"), (3, "stdin"), (5, "stdout")):
+            client.open(stream_, streamType=name)
+        client.send(3, b"echo hi\n")
+        client.send(3, b"exit\n")
+        assert client.until_ended(1, 5)[5] == b"hi\n"
+
+
 @pytest.mark.parametrize(
     ("command", "sent", "output", "errors", "code"),
     [
