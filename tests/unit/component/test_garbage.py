@@ -12,10 +12,10 @@ from kcm_cli.component.clock import LoopClock
 @pytest.mark.parametrize(
     ("grown", "cpu_s", "times"),
     [
-        pytest.param(39, 0.0, 0, id="at rest, nothing to do"),
-        pytest.param(40, 1.2, 3, id="at rest, due"),
-        pytest.param(399, 1.3, 0, id="busy, due"),
-        pytest.param(400, 5.0, 3, id="busy, overdue"),
+        pytest.param(199, 0.0, 0, id="at rest, nothing to do"),
+        pytest.param(200, 1.2, 3, id="at rest, due"),
+        pytest.param(1999, 1.3, 0, id="busy, due"),
+        pytest.param(2000, 5.0, 3, id="busy, overdue"),
     ],
 )
 def test_when_all_objects_are_looked_at(monkeypatch: pytest.MonkeyPatch, grown: int, cpu_s: float, times: int) -> None:
@@ -25,14 +25,14 @@ def test_when_all_objects_are_looked_at(monkeypatch: pytest.MonkeyPatch, grown: 
     async def main() -> None:
         clock = LoopClock()
         start = clock.monotonic()
-        monkeypatch.setattr(garbage.gc, "get_count", lambda: (0, 0, grown))
+        monkeypatch.setattr(garbage.gc, "get_count", lambda: (0, grown, 0))
         monkeypatch.setattr(garbage.gc, "collect", lambda: collected.append(clock.monotonic() - start))
         monkeypatch.setattr(
             garbage.time, "process_time", lambda: (clock.monotonic() - start) / garbage.PERIOD_S * cpu_s
         )
         task = asyncio.create_task(garbage.collect_at_rest(clock))
         await clock.sleep(3.5 * garbage.PERIOD_S)
-        assert gc.get_threshold()[2] > 1000  # never by itself
+        assert min(gc.get_threshold()[1:]) > garbage._OVERDUE  # never by themselves
         task.cancel()
         await asyncio.wait([task])
 
