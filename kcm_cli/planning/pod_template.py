@@ -1,9 +1,11 @@
 """A pod as a template asks for it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
 
 MAX_NAME = 253
@@ -19,6 +21,33 @@ def controller_ref(resource: Resource[Any], owner: Object) -> Doc:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+class UnselectedTemplate(Exception):
+    """A template whose pods its owner would not take for its own: each would be released, and another made, for ever.
+
+    API servers refuse such owners today; old or foreign storage may hold them.
+    """
+
+    reason = "UnselectedTemplate"
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        why = "the selector does not match the template's labels" if labels else "no labels"
+        super().__init__(f"unable to create pods, {why}")
+
+
+def labels_of(template: Doc) -> Mapping[str, str]:
+    """The labels of a template's pods."""
+    meta = template.get("metadata")
+    labels = meta.get("labels") if isinstance(meta, dict) else None
+    return labels if isinstance(labels, dict) else {}
+
+
+def check_selected(template: Doc, selector: Selector) -> None:
+    """Raises UnselectedTemplate."""
+    labels = labels_of(template)
+    if not labels or not selector.matches(labels):
+        raise UnselectedTemplate(labels)
 
 
 def pod_from_template(template: Doc, resource: Resource[Any], owner: Object) -> Doc:

@@ -20,7 +20,7 @@ from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.actions import Delete, EventRef, Expect, Mode, Stage, ref_to
 from kcm_cli.planning.pod_control import create_pod, delete_pod
-from kcm_cli.planning.pod_template import pod_from_template
+from kcm_cli.planning.pod_template import check_selected, labels_of, pod_from_template
 
 BURST = 500
 """So many pods are created or deleted in one sync at most."""
@@ -53,15 +53,15 @@ class ReplicaOwner(msgspec.Struct, frozen=True):
 
     @property
     def template_labels(self) -> Mapping[str, str]:
-        meta = self.template.get("metadata")
-        labels = meta.get("labels") if isinstance(meta, dict) else None
-        return labels if isinstance(labels, dict) else {}
+        return labels_of(self.template)
 
 
 def plan(
     owner: ReplicaOwner, active: Sequence[Pod], related: Sequence[Pod], now: datetime, *, costs: bool = True
 ) -> Stage | None:
     """Create the missing pods, or delete the surplus, worst first; None if the number is right.
+
+    Raises UnselectedTemplate.
 
     costs: whether the annotation with a pod's deletion cost counts.
     """
@@ -91,6 +91,7 @@ def _age_ms(pod: Pod, now: datetime) -> int:
 
 
 def _creations(owner: ReplicaOwner, count: int) -> Stage:
+    check_selected(owner.template, owner.selector)
     body = codec.encode(pod_from_template(owner.template, owner.resource, owner.obj))
     create = create_pod(owner.ref, owner.obj.namespace, body)
     return Stage((create,) * count, Mode.SLOW_START, Expect(owner.obj.key, creations=count))

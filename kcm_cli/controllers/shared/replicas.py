@@ -23,6 +23,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning import replicas as rules
+from kcm_cli.planning.pod_template import UnselectedTemplate
 from kcm_cli.planning.replicas import ReplicaOwner, Status
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
@@ -95,7 +96,10 @@ class ReplicaController(Generic[T]):
     async def _scale(self, obj: T, owner: ReplicaOwner, active: list[Pod]) -> Exception | None:
         related = self.related(obj) if len(active) > owner.replicas else []
         now = self._clock.now()
-        stage = rules.plan(owner, active, related, now, costs=self._counts_costs)
+        try:
+            stage = rules.plan(owner, active, related, now, costs=self._counts_costs)
+        except UnselectedTemplate as error:
+            return error
         if stage is None:
             return None
         for ratio in rules.age_ratios(active, stage, now):

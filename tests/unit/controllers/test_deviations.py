@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from kcm_cli.api.apps import DAEMON_SETS, DEPLOYMENTS
+from kcm_cli.api.apps import DAEMON_SETS, DEPLOYMENTS, REPLICA_SETS
 from kcm_cli.api.batch import CRON_JOBS, JOBS
+from kcm_cli.api.core import REPLICATION_CONTROLLERS
 from kcm_cli.controllers.cronjob.config import CronJobConfig
 from kcm_cli.controllers.daemonset import controller as daemonset
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
@@ -17,6 +18,7 @@ from kcm_cli.controllers.persistentvolume_binder import controller as binder
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.controllers.persistentvolume_binder.plugins import HostPaths
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
@@ -166,5 +168,32 @@ def test_only_what_is_under_tmp_is_deleted(play, path):
     async def life(world: World) -> None:
         with pytest.raises(OSError, match="host_path deleter only supports"):
             await HostPaths(random.Random(1), simulated=True).delete(path)
+
+    play(life)
+
+
+@pytest.mark.parametrize("labels", [None, {"app": "b"}], ids=["no labels", "others"])
+@pytest.mark.parametrize(
+    ("resource", "name", "config", "makes"),
+    [
+        (DEPLOYMENTS, "deployment-controller", DeploymentConfig(), REPLICA_SETS),
+        (REPLICA_SETS, "replicaset-controller", ReplicaSetConfig(), PODS),
+        (REPLICATION_CONTROLLERS, "replicationcontroller-controller", ReplicationControllerConfig(), PODS),
+        (DAEMON_SETS, "daemonset-controller", DaemonSetConfig(), PODS),
+    ],
+)
+def test_an_owner_whose_selector_leaves_its_own_template_out_makes_nothing(play, resource, name, config, makes, labels):
+    """API servers refuse it; it may have been stored before they did."""
+
+    async def life(world: World) -> None:
+        spec = SELECTED if resource is not REPLICATION_CONTROLLERS else {**SELECTED, "selector": {"app": "a"}}
+        await world.create(resource, {"metadata": {"name": "x"}, "spec": spec})
+        stored = world.server.store.get(resource.gvr, "default", "x")
+        doc = stored.copy()
+        doc["spec"]["template"]["metadata"]["labels"] = labels
+        world.server.store.update(resource.gvr, "default", "x", doc)
+        async with controllers(world, config, names=[name]):
+            await world.wait(120)
+            assert await world.items(makes) == []
 
     play(life)
