@@ -98,8 +98,8 @@ class ReplicaController(Generic[T]):
         now = self._clock.now()
         try:
             stage = rules.plan(owner, active, related, now, costs=self._counts_costs)
-        except UnselectedTemplate as error:
-            return error
+        except UnselectedTemplate as unselected:
+            return unselected
         if stage is None:
             return None
         for ratio in rules.age_ratios(active, stage, now):

@@ -1,8 +1,9 @@
 """The scheduler's Events, in the form of events.k8s.io: what is emitted again about the same object becomes a series.
 
-Guarantees: telling returns at once. Of what repeats, the first is written, the second makes it a series of two, and its
-count is written again when nothing was added for six minutes and otherwise every half hour. What an API server does not
-take for want of a connection is tried again.
+Guarantees: telling returns at once. A hundred Events are written at once, and 50 a second after that; where a thousand
+wait, more are dropped, as by kube-scheduler. Of what repeats, the first is written, the second makes it a series of
+two, and its count is written again when nothing was added for six minutes and otherwise every half hour. What an API
+server does not take for want of a connection is tried again.
 
 upstream: staging/src/k8s.io/client-go/tools/events/event_broadcaster.go
 """
@@ -22,6 +23,7 @@ from kcm_cli.machinery.times import format_micro_time
 from kcm_cli.planning.actions import STRATEGIC_MERGE, EventRef, Notice
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError, NotFound
+from kcm_cli.rest.ratelimit import TokenBucket
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.events.counted import EventNames
 
@@ -29,6 +31,8 @@ log = logging.getLogger(__name__)
 
 EVENTS = Resource(GVR("events.k8s.io", "v1", "events"), "Event", PartialObject)
 WAITING = 1000
+QPS, BURST = 50.0, 100
+"""Of the client that kube-scheduler writes Events with, where nobody says otherwise."""
 FINISHED_S, REFRESH_S = 360.0, 1800.0
 RETRY_S, MOST_TRIES = 10.0, 12
 
@@ -62,6 +66,7 @@ class Recorder:
         self._names = names
         self._known: dict[_Key, _Emitted] = {}
         self._queue: asyncio.Queue[_Emitted] = asyncio.Queue(WAITING)
+        self._limiter = TokenBucket(QPS, BURST)
 
     def emit(self, notice: Notice, action: str) -> None:
         """Emit an Event; dropped where too many wait to be written."""
@@ -92,6 +97,8 @@ class Recorder:
     async def _write_all(self) -> None:
         while True:
             emitted = await self._queue.get()
+            if wait_s := self._limiter.reserve(self._clock.monotonic()):
+                await self._clock.sleep(wait_s)
             fields = {"reason": emitted.notice.reason, "object": emitted.notice.ref.name}
             try:
                 await self._write(emitted)

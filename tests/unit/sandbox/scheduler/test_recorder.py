@@ -5,7 +5,7 @@ from typing import Any
 
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.runtime.events.counted import EventNames
-from kcm_cli.sandbox.scheduler.recorder import FINISHED_S, REFRESH_S, WAITING, Recorder
+from kcm_cli.sandbox.scheduler.recorder import BURST, FINISHED_S, QPS, REFRESH_S, WAITING, Recorder
 from tests.unit.sandbox.nodes.world import World, resource
 
 EVENTS = resource("events", "events.k8s.io")
@@ -100,6 +100,8 @@ def test_too_many_at_once_are_dropped(play):
                 Notice(EventRef("v1", "Pod", "default", f"p{number}", "u"), "Normal", "Scheduled", ""), "Binding"
             )
         await world.wait(1)
+        assert BURST + QPS - 2 <= len(await told(world)) <= BURST + QPS + 2
+        await world.wait(WAITING / QPS)
         assert len(await told(world)) == WAITING
 
     recording(play, test)
