@@ -31,8 +31,7 @@ class UnselectedTemplate(Exception):
 
     reason = "UnselectedTemplate"
 
-    def __init__(self, labels: Mapping[str, str]) -> None:
-        why = "the selector does not match the template's labels" if labels else "no labels"
+    def __init__(self, why: str = "the selector does not match the template's labels") -> None:
         super().__init__(f"unable to create pods, {why}")
 
 
@@ -45,9 +44,8 @@ def labels_of(template: Doc) -> Mapping[str, str]:
 
 def check_selected(template: Doc, selector: Selector) -> None:
     """Raises UnselectedTemplate."""
-    labels = labels_of(template)
-    if not labels or not selector.matches(labels):
-        raise UnselectedTemplate(labels)
+    if not selector.matches(labels_of(template)):
+        raise UnselectedTemplate
 
 
 def pod_from_template(template: Doc, resource: Resource[Any], owner: Object) -> Doc:

@@ -20,7 +20,7 @@ from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.actions import Delete, EventRef, Expect, Mode, Stage, ref_to
 from kcm_cli.planning.pod_control import create_pod, delete_pod
-from kcm_cli.planning.pod_template import check_selected, labels_of, pod_from_template
+from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected, labels_of, pod_from_template
 
 BURST = 500
 """So many pods are created or deleted in one sync at most."""
@@ -91,6 +91,8 @@ def _age_ms(pod: Pod, now: datetime) -> int:
 
 
 def _creations(owner: ReplicaOwner, count: int) -> Stage:
+    if not owner.template_labels:
+        raise UnselectedTemplate("no labels")  # as upstream
     check_selected(owner.template, owner.selector)
     body = codec.encode(pod_from_template(owner.template, owner.resource, owner.obj))
     create = create_pod(owner.ref, owner.obj.namespace, body)

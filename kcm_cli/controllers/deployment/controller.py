@@ -16,7 +16,7 @@ from kcm_cli.engine.controller import Controller, Keys, Owns, Queue, Watch
 from kcm_cli.engine.dependents import living_owner
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.planning.actions import Create, Notice, Outcome, Path, Plan, Update, Value, ref_to
-from kcm_cli.planning.pod_template import check_selected
+from kcm_cli.planning.pod_template import UnselectedTemplate
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import AlreadyExists, namespace_terminating
@@ -49,7 +49,8 @@ class DeploymentController:
         if selector.empty:
             await self._refuse_everything(deployment)
             return None
-        check_selected(deployment.spec.template, selector)
+        if not selector.selectable:
+            raise UnselectedTemplate  # API servers see to it that others match
         snapshot = await self._read(deployment, selector)
         wanted, rollout = plan(snapshot, self._clock.now())
         outcome = await self._execute(wanted, rollout)

@@ -197,3 +197,54 @@ def test_an_owner_whose_selector_leaves_its_own_template_out_makes_nothing(play,
             assert await world.items(makes) == []
 
     play(life)
+
+
+@pytest.mark.parametrize(
+    ("resource", "name", "config", "made"),
+    [
+        (DEPLOYMENTS, "deployment-controller", DeploymentConfig(), REPLICA_SETS),
+        (DAEMON_SETS, "daemonset-controller", DaemonSetConfig(), PODS),
+    ],
+)
+def test_a_template_without_labels_is_taken_by_a_selector_that_asks_for_none(play, resource, name, config, made):
+    """As upstream: API servers admit it, and what is made gets a label of its revision."""
+
+    async def life(world: World) -> None:
+        selector = {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}
+        spec = {"selector": selector, "template": {"spec": TEMPLATE["spec"]}}
+        await world.create(resource, {"metadata": {"name": "x"}, "spec": spec})
+        async with controllers(world, config, names=[name]):
+            await world.wait(30)
+            assert await world.items(made)
+
+    play(life)
+
+
+def test_a_deployment_whose_template_is_not_selected_says_why_it_makes_nothing(play):
+    async def life(world: World) -> None:
+        await world.create(DEPLOYMENTS, {"metadata": {"name": "x"}, "spec": SELECTED})
+        doc = world.server.store.get(DEPLOYMENTS.gvr, "default", "x").copy()
+        doc["spec"]["template"]["metadata"]["labels"] = {"app": "b"}
+        world.server.store.update(DEPLOYMENTS.gvr, "default", "x", doc)
+        async with controllers(world, DeploymentConfig(), names=["deployment-controller"]):
+            await world.wait(30)
+            (condition,) = (await world.get(DEPLOYMENTS, "x"))["status"]["conditions"]
+            assert (condition["type"], condition["status"]) == ("Progressing", "False")
+            assert "`selector` does not match template `labels`" in condition["message"]
+
+    play(life)
+
+
+def test_a_deployment_without_a_selector_keeps_its_replica_sets(play):
+    async def life(world: World) -> None:
+        await world.create(DEPLOYMENTS, {"metadata": {"name": "x"}, "spec": SELECTED})
+        async with controllers(world, DeploymentConfig(), names=["deployment-controller"]):
+            await world.wait(5)
+            before = await world.items(REPLICA_SETS)
+            doc = world.server.store.get(DEPLOYMENTS.gvr, "default", "x").copy()
+            doc["spec"]["selector"] = None
+            world.server.store.update(DEPLOYMENTS.gvr, "default", "x", doc)
+            await world.wait(30)
+            assert await world.items(REPLICA_SETS) == before != []
+
+    play(life)
