@@ -174,7 +174,8 @@ class GarbageCollector:
         for uid in effects.orphan:
             self.to_orphan.add(uid)
         for node in effects.delete_later:
-            self.to_delete.add_after(node.identity.uid, min(GUESS_S * 2.0**node.guesses, GUESS_MAXIMUM_S))
+            delay_s = min(GUESS_S * 2.0 ** min(node.guesses, 60), GUESS_MAXIMUM_S)
+            self.to_delete.add_after(node.identity.uid, delay_s)
         for node, ref in effects.wrong_namespace:
             self._emit(node, ref)
         if len(effects.delete) > QUEUED_AT_ONCE:

@@ -435,6 +435,28 @@ def test_an_owner_whose_kind_is_in_lower_case_owns(live):
     live(life)
 
 
+def test_an_owner_is_looked_for_however_often_it_was_not_found(live, monkeypatch):
+    """Children that stay name it in two ways; 1,024 denials take eleven days where the pause is not shortened."""
+    monkeypatch.setattr(controller, "GUESS_MAXIMUM_S", controller.GUESS_S)
+
+    async def life(story: Story) -> None:
+        transport = Refusing(story.world.server.transport(), lambda request: False, count)
+        async with story.running(transport):
+            owner = await story.make("owner")
+            for name in ("a", "b"):
+                await story.make(name, owner | {"name": f"no-{name}", "uid": "u"}, finalizers=("test/held",))
+            await story.world.wait(30)
+            assert len(asked) > 1100
+
+    asked: list[str] = []
+
+    async def count(request: Request) -> None:
+        if request.method == "GET" and "/configmaps/no-" in request.path:
+            asked.append(request.path)
+
+    live(life)
+
+
 def test_a_reference_to_a_kind_that_nobody_serves_holds(live):
     async def life(story: Story) -> None:
         async with story.running():
