@@ -31,6 +31,7 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
 _DEFAULT = re.compile(r"\$\{(\w+)(:?)-([\w./:@,+-]*)\}", re.ASCII)
+_ASSIGNMENT, _LOOP = re.compile(r"\b(\w+)="), re.compile(r"\b(?:for|read)\b")
 _PLAIN = re.compile(r"[\w./:-]{0,256}", re.ASCII)
 _ARITHMETIC = re.compile(r"\$(?:\(\(\s*|\(expr\s+)(-?\d{1,9})\s*([-+*/%])\s*(-?\d{1,9})\s*\)\)?", re.ASCII)
 _CONTENT = re.compile(r"\$\(\s*(?:cat|<)\s+(/[\w./-]+)\s*\)|`\s*cat\s+(/[\w./-]+)\s*`", re.ASCII)
@@ -432,6 +433,7 @@ class _Shell(msgspec.Struct):
         self._spend(len(script) * _PER_SCRIPT)
         if len(script) > MOST_CHARACTERS or _MARKS.search(script):
             raise Unknown
+        assigned = _assigned(script) if _DEFAULT.search(script) else set()
 
         def value(match: re.Match[str]) -> str:
             known = self.env.get(match[1] or match[2])
@@ -441,8 +443,7 @@ class _Shell(msgspec.Struct):
             known = self.env.get(match[1])
             if known or (known is not None and not match[2]):
                 return self._hold(known, match)
-            sets = rf"\b{match[1]}=|\b(?:for|read)\b[^;\n]*\b{match[1]}\b"
-            return match[0] if known is None and re.search(sets, script) else match[3]
+            return match[0] if known is None and match[1] in assigned else match[3]
 
         def content(match: re.Match[str]) -> str:
             try:
@@ -691,6 +692,15 @@ def _compares(left: str, name: str, right: str) -> bool:
         raise Unknown
     a, b = int(left), int(right)
     return {"-eq": a == b, "-ne": a != b, "-lt": a < b, "-le": a <= b, "-gt": a > b, "-ge": a >= b}[name]
+
+
+def _assigned(script: str) -> set[str]:
+    """The variables that a script itself may set."""
+    found = set(_ASSIGNMENT.findall(script))
+    for line in re.split(r"[;\n]", script):
+        _, *loops = _LOOP.split(line, maxsplit=1)
+        found.update(word for loop in loops for word in re.findall(r"\w+", loop))
+    return found
 
 
 def _computed(match: re.Match[str]) -> str:

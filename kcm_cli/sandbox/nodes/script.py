@@ -33,9 +33,9 @@ NEVER = "never"
 PAUSE = "pause"
 _LARGEST = 2**31 - 1
 _MOST_CHARACTERS = 2 << 20
+"""Of a command with its arguments."""
 _LONGEST_MESSAGE, _LAST_OF_LOG, _LAST_LINES = 4096, 2048, 80
 """Of a termination message in bytes, and of the end of a log that stands for one."""
-"""Of a command with its arguments."""
 SHORT_RUN_S = 1.0
 """How long a container runs that is meant to end and does not say when, and a program at least."""
 

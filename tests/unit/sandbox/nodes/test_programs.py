@@ -3,6 +3,8 @@
 import math
 
 import pytest
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -139,6 +141,13 @@ def test_what_grows_without_end_is_unknown() -> None:
     env = {"A": "x" * 100_000}
     for script in ("echo " + "$A" * 2000, 'echo "' + "$A" * 1000 + '"'):
         assert outcome(["sh", "-c", script], env) is None
+
+
+def test_defaults_of_what_a_loop_may_set_are_looked_for_once() -> None:
+    script = "${X:-}" * 330 + " for" * 500
+    started = time.process_time()
+    outcome(["sh", "-c", script], {})
+    assert time.process_time() - started < 0.5
 
 
 TEXT = (
