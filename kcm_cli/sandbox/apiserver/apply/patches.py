@@ -103,7 +103,8 @@ class Patches:
         patch = cast("Doc", value or {})
         node = self._schemas.node(target)
         assert node is not None
-        touched = {name.rpartition("/")[2] for name in patch} if strategic.DIRECTIVE not in patch else None
+        whole = strategic.DIRECTIVE in patch
+        touched = None if whole else {*patch, *(name.partition("/")[2] for name in patch)}  # "$setElementOrder/NAME"
         try:
             merged = strategic.merge(node, current, patch)
         except strategic.StrategicError as error:

@@ -68,6 +68,16 @@ def test_patches_that_are_taken(served: Any, headers: Any, patch: Any, replicas:
     served(test)
 
 
+@pytest.mark.parametrize("name", ["odd", "odd/name", "odd/spec", "/spec"])
+def test_unknown_fields_of_a_strategic_patch_are_dropped(served: Any, name: str) -> None:
+    async def test(api: Api) -> None:
+        made = await api.json("POST", DEPLOYMENTS, deployment(), status=201)
+        found = await api.json("PATCH", DEPLOYMENTS + "/d", {name: {"replicas": 2}}, headers=STRATEGIC)
+        assert found == made
+
+    served(test)
+
+
 def test_a_refused_result_is_echoed_in_the_order_of_its_type(served: Any) -> None:
     async def test(api: Api) -> None:
         await api.json("POST", DEPLOYMENTS, deployment(), status=201)
