@@ -18,7 +18,6 @@ import msgspec
 
 from kcm_cli.api.core import Taint
 from kcm_cli.component.clock import Clock
-from kcm_cli.machinery import names as naming
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_micro_time, format_time
@@ -331,10 +330,10 @@ def _keeps_pods_away(taint: Taint) -> bool:
 
 
 def _sizes(agent: Agent, node: SimulatedNode) -> dict[str, str]:
-    """What the node asks for, and the extended resources that others have put into its capacity."""
+    """What the node asks for, and what else others have put into its capacity."""
     sizes = shape.capacity(node.annotations)
     for name, size in (node.status.capacity or {}).items():
-        if "/" in name and name not in agent.given and not naming.is_native_resource(name):
+        if name not in agent.given:
             sizes.setdefault(name, size)
     return sizes
 

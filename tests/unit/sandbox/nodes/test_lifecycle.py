@@ -586,7 +586,9 @@ def test_a_node_allows_the_resources_that_others_give_it(play):
     async def run(world: World) -> None:
         async def sizes() -> list[dict]:
             status = (await world.get(NODES, "node-1"))["status"]
-            return [{name: size for name, size in status[field].items() if "/" in name} for field in FIELDS]
+            return [
+                {name: size for name, size in status[field].items() if "/" in name or name == "odd"} for field in FIELDS
+            ]
 
         async def ask(text: str | None) -> None:
             patch: dict = {"metadata": {"annotations": {"sandbox.kcm.dev/capacity": text}}}
@@ -599,17 +601,20 @@ def test_a_node_allows_the_resources_that_others_give_it(play):
         assert await sizes() == [{"example.com/dongle": "1k"}] * 2
         await ask("cpu=8000m,example.com/gpu=2")
         assert await sizes() == [{"example.com/dongle": "1k", "example.com/gpu": "2"}] * 2
+        more = {"status": {"capacity": {"odd": "1"}}}
+        await world.client.patch(NODES, "", "node-1", more, content_type=MERGE, subresource="status")
+        await world.wait()
         version = (await world.get(NODES, "node-1"))["metadata"]["resourceVersion"]
         await world.wait(60)
         assert (await world.get(NODES, "node-1"))["metadata"]["resourceVersion"] == version, "nothing to report"
         await ask(None)
-        assert await sizes() == [{"example.com/dongle": "1k"}] * 2
-        less: dict = {"status": {"capacity": {"example.com/dongle": None}}}
+        assert await sizes() == [{"example.com/dongle": "1k", "odd": "1"}] * 2
+        less: dict = {"status": {"capacity": {"example.com/dongle": None, "odd": None}}}
         await world.client.patch(NODES, "", "node-1", less, content_type=MERGE, subresource="status")
         await world.wait()
         assert await sizes() == [{}, {}]
 
-    play(run, nodes=1)
+    play(run, nodes=1, heartbeat_s=10)
 
 
 def test_a_bad_annotation_is_told_and_counts_as_absent(play):
