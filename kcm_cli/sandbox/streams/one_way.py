@@ -6,6 +6,8 @@ upstream: staging/src/k8s.io/streaming/pkg/httpstream/wsstream/stream.go
 import asyncio
 import base64
 from collections.abc import Mapping
+from contextlib import aclosing, suppress
+from typing import Any
 
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.streams import websocket
@@ -26,28 +28,33 @@ def over_websocket(headers: Mapping[str, str], protocol: str, answer: Response |
         if isinstance(answer, Response):
             duplex.write(framed(answer.body))
         else:
-            async for chunk in answer.chunks:
-                duplex.write(framed(chunk))
-                await duplex.drained()
+            chunks: Any = answer.chunks
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    duplex.write(framed(chunk))
+                    await duplex.drained()
         duplex.write(websocket.close())
         await duplex.drained()
 
     async def ignore(duplex: Duplex) -> None:
         reader = websocket.Reader()
-        while not reader.closed and (data := await duplex.read()):
-            for _ in reader.receive(data):
-                pass
-            if reader.replies:
+        with suppress(websocket.WebSocketError):  # what came is no protocol: there is nobody to tell
+            while not reader.closed and (data := await duplex.read()):
+                for _ in reader.receive(data):
+                    pass
                 duplex.write(bytes(reader.replies))
                 reader.replies.clear()
+                await duplex.drained()
 
     async def serve(duplex: Duplex) -> None:
-        parts = asyncio.ensure_future(send(duplex)), asyncio.ensure_future(ignore(duplex))
+        sending, ignoring = asyncio.ensure_future(send(duplex)), asyncio.ensure_future(ignore(duplex))
         try:
-            await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((sending, ignoring), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for part in parts:
+            for part in (sending, ignoring):
                 part.cancel()
-            await asyncio.wait(parts)
+            await asyncio.wait((sending, ignoring))
+        if not sending.cancelled():
+            sending.result()
 
     return upgraded(websocket.answer_headers(headers, protocol), serve)

@@ -1,10 +1,9 @@
 """What simple commands do, and that whatever a pod says is answered."""
 
 import math
-
-import pytest
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
