@@ -50,7 +50,7 @@ class DeploymentController:
             await self._refuse_everything(deployment)
             return None
         if not selector.selectable:
-            raise UnselectedTemplate  # API servers see to it that others match
+            raise UnselectedTemplate  # where another selector leaves it out, the API server refuses the ReplicaSet
         snapshot = await self._read(deployment, selector)
         wanted, rollout = plan(snapshot, self._clock.now())
         outcome = await self._execute(wanted, rollout)
