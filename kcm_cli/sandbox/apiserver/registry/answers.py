@@ -89,6 +89,6 @@ def with_headers(answer: Response | Stream, headers: Mapping[str, str]) -> Respo
 
 def indented(answer: Response) -> Response:
     """A JSON answer laid out for people."""
-    if not answer.headers.get("content-type", "").startswith(JSON_HEADERS["content-type"]):
+    if not (answer.body and answer.headers.get("content-type", "").startswith(JSON_HEADERS["content-type"])):
         return answer
     return replace(answer, body=msgspec.json.format(answer.body, indent=2).rstrip(b"\n"))

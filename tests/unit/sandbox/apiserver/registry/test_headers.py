@@ -204,3 +204,16 @@ def test_flags_and_status_of_the_server(served: Any) -> None:
         assert refused.status == 403
 
     served(test)
+
+
+def test_nothing_is_laid_out_where_discovery_has_not_changed(served: Any) -> None:
+    async def test(api: Api) -> None:
+        headers = {
+            "user-agent": "curl/8",
+            "accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+        }
+        found = await api.call("GET", "/apis", headers=headers)
+        again = await api.call("GET", "/apis", headers={**headers, "if-none-match": found.headers["etag"]})
+        assert (found.status, again.status, again.body) == (200, 304, b"")
+
+    served(test)
