@@ -46,7 +46,10 @@ class CachedObjects:
             return master
         own = self._variables.get(namespace)
         if own is None:
-            own = self._variables[namespace] = master | of_services(self._services.store.list(namespace))
+            services = self._services.store.list(namespace)
+            if not services:
+                return master
+            own = self._variables[namespace] = master | of_services(services)
         return own
 
     def _forget(self, service: Service) -> None:

@@ -1,6 +1,7 @@
 """What containers find in their volumes and variables."""
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -8,8 +9,10 @@ import pytest
 
 from kcm_cli.api.core import Service
 from kcm_cli.machinery import codec
+from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
 from kcm_cli.sandbox.nodes.environment import known_env, of_services
+from kcm_cli.sandbox.nodes.objects import CachedObjects
 from kcm_cli.sandbox.nodes.script import program_of
 from kcm_cli.sandbox.nodes.volumes import ReadOnce, Unseen, Volumes
 from kcm_cli.sandbox.views import SimulatedPod, TokenSource
@@ -423,3 +426,10 @@ def test_output_is_bounded() -> None:
     ])  # fmt: skip
     program = program_of(pod.spec.containers[0], pod, Objects())
     assert program.outcome(program.scratch, {}) is None
+
+
+def test_namespaces_without_services_share_the_variables_of_the_api_server() -> None:
+    informer = SimpleNamespace(store=Store[Any](), listen=lambda **_: None)
+    informers: Any = SimpleNamespace(get=lambda _: informer)
+    objects = CachedObjects(informers)
+    assert objects.services("a", links=True) is objects.services("b", links=True)
