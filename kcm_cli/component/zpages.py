@@ -10,6 +10,7 @@ from datetime import datetime
 
 import msgspec
 
+from kcm_cli.component.connection_limits import MAX_ACCEPT
 from kcm_cli.component.version import BINARY, EffectiveVersion
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
@@ -39,7 +40,7 @@ def negotiate(accept: str, kind: str) -> Form | None:
     """The first form that the client accepts and that exists, by its order of preference."""
     if not accept.strip():
         return Form(_TEXT)
-    clauses = [_clause(clause) for clause in accept.split(",") if clause.strip()]
+    clauses = [_clause(clause) for clause in accept[:MAX_ACCEPT].split(",") if clause.strip()]
     for media_type, parameters, _ in sorted(clauses, key=lambda clause: -clause[2]):
         asked = {name: parameters[name] for name in ("g", "v", "as") if name in parameters}
         if not asked and media_type in (_TEXT, "text/*", "*/*"):

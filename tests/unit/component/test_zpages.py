@@ -25,6 +25,7 @@ STARTED = datetime(2026, 3, 7, 1, 2, 3, tzinfo=UTC)
         ("application/json;v=v1;g=config.k8s.io;as=Flagz", None),
         ("application/json;v=v1beta1;g=config.k8s.io;as=Statusz", None),
         ("application/vnd.kubernetes.protobuf", None),
+        ("a," * 500_000 + "text/plain", None),
     ],
 )
 def test_negotiation(accept: str, form: Form | None) -> None:

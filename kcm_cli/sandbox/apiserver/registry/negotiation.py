@@ -9,6 +9,7 @@ from functools import lru_cache
 import msgspec
 from msgspec.structs import replace
 
+from kcm_cli.component.connection_limits import MAX_ACCEPT
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.errors import bad_request
@@ -56,9 +57,13 @@ class Clause(msgspec.Struct, frozen=True):
         return self.media in (media, "*/*") or self.media == media.partition("/")[0] + "/*"
 
 
-@lru_cache(maxsize=512)
 def clauses(header: str) -> tuple[Clause, ...]:
-    """The alternatives, best first."""
+    """The alternatives, best first, as far as the header is read."""
+    return _clauses(header[:MAX_ACCEPT])
+
+
+@lru_cache(maxsize=512)
+def _clauses(header: str) -> tuple[Clause, ...]:
     found: list[tuple[float, int, Clause]] = []
     for part in header.split(","):
         media, *texts = [piece.strip() for piece in part.split(";")]
@@ -116,12 +121,16 @@ def check_route(header: str, *, listing: bool) -> None:
     check_produced(header, f"{BUILTIN_TYPES}, {_STREAM_TYPES}" if listing else BUILTIN_TYPES)
 
 
-@lru_cache(maxsize=512)
 def negotiate(header: str, *, transforms: frozenset[str] = TRANSFORMS) -> Wanted | None:
     """What to answer with, or None where nothing that is accepted can be had.
 
     Whoever accepts JSON beside protobuf gets that: it is what is stored.
     """
+    return _negotiate(header[:MAX_ACCEPT], transforms)
+
+
+@lru_cache(maxsize=512)
+def _negotiate(header: str, transforms: frozenset[str]) -> Wanted | None:
     if not header:
         return Wanted()
     packed: Wanted | None = None
@@ -170,7 +179,7 @@ def check_produced(header: str, produced: str) -> None:
     Raises ApiError 406.
     upstream: go-restful v3 route.go#matchesAccept
     """
-    names = [part.partition(";")[0].strip() for part in header.split(",")] if header else ["*/*"]
+    names = [part.partition(";")[0].strip() for part in header[:MAX_ACCEPT].split(",")] if header else ["*/*"]
     known = produced.split(", ")
     if not any(name == "*/*" or name in known for name in names):
         raise api_errors.no_representation(produced)
