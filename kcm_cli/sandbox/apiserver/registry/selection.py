@@ -14,7 +14,9 @@ from kcm_cli.sandbox.apiserver.selectable import Selectable, Values
 from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
-_parse_labels = lru_cache(maxsize=1024)(labels.parse)
+_LONGEST = 1024
+"""Label selectors of so many characters at most are kept."""
+_kept_labels = lru_cache(maxsize=1024)(labels.parse)
 
 
 class _Meta(msgspec.Struct, gc=False):
@@ -61,7 +63,8 @@ def check_syntax(label_text: str, field_text: str) -> None:
 
 def _parsed(label_text: str, field_text: str) -> tuple[Selector, FieldSelector]:
     try:
-        return _parse_labels(label_text), fields.parse(field_text)
+        parse = _kept_labels if len(label_text) <= _LONGEST else labels.parse
+        return parse(label_text), fields.parse(field_text)
     except FormatError as error:
         raise ApiError(400, "BadRequest", str(error)) from error
 

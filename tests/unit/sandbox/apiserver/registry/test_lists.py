@@ -1,5 +1,7 @@
 """Lists: pages, versions, selections."""
 
+import gc
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -134,3 +136,19 @@ def test_selectors_are_read_before_versions_are(served: Any, others: dict[str, s
         assert refused["message"].startswith("unable to parse requirement")
 
     served(test)
+
+
+def test_what_is_made_of_a_long_selector_is_not_kept(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await fill(api, 1)
+        tracemalloc.start()
+        for number in range(3):
+            text = ",".join(f"!a{number}-{term}" for term in range(4000))
+            assert names(await api.json("GET", CONFIG_MAPS, query={"labelSelector": text})) == ["c0"]
+            gc.collect()
+            sizes.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+
+    sizes: list[int] = []
+    served(test)
+    assert sizes[2] - sizes[0] < 400_000
