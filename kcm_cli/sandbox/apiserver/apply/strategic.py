@@ -95,7 +95,7 @@ def _take(current: Doc, key: str, value: object) -> None:
 def _without_directives(value: object, *, nulls: bool = True) -> tuple[object, bool]:
     """The value without what carries directives, and whether anything is left; ``nulls``: maps keep theirs."""
     if isinstance(value, dict):
-        if DIRECTIVE in value:
+        if DIRECTIVE in value and (nulls or value[DIRECTIVE] is not None):
             return None, False
         for key, item in list(value.items()):
             keep = item is not None or nulls

@@ -73,6 +73,16 @@ def test_lists_without_a_merge_strategy_are_replaced():
     assert merged({"tolerations": [{"key": "b"}]})["tolerations"] == [{"key": "b"}]
 
 
+def test_a_directive_of_null_in_what_is_new_vanishes_as_other_nulls():
+    assert merge(DEPLOYMENT, {}, {"strategy": {"$patch": None, "type": "Recreate"}}) == {
+        "strategy": {"type": "Recreate"}
+    }
+    assert merge(DEPLOYMENT, {}, {"strategy": {"rollingUpdate": {"$patch": None}}}) == {
+        "strategy": {"rollingUpdate": {}}
+    }
+    assert merge(DEPLOYMENT, {}, {"strategy": {"rollingUpdate": {"$patch": "delete"}}}) == {"strategy": {}}
+
+
 def test_delete_directive_removes_an_item_or_nothing():
     assert names(merged({"containers": [{"name": "b", "$patch": "delete"}]})["containers"]) == ["a"]
     assert names(merged({"containers": [{"name": "z", "$patch": "delete"}]})["containers"]) == ["a", "b"]
