@@ -6,15 +6,15 @@ Guarantees: intervals are sorted and neither overlap nor touch, whatever they we
 upstream: pkg/controller/job/indexed_job_utils.go
 """
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 
+from kcm_cli.machinery.integers import parse_int64
+
 Interval = tuple[int, int]
 """First and last index, both included."""
 
-_integer = re.compile(r"[+-]?[0-9]+").fullmatch
 _PARSED = 64
 _BEHIND_ALL = 1 << 62
 
@@ -100,14 +100,14 @@ def parse(text: str, completions: int) -> Indexes:
     found: list[Interval] = []
     for part in text.split(",") if text else ():
         limits = part.split("-")
-        if _integer(limits[0]) is None or (len(limits) > 1 and _integer(limits[1]) is None):
+        first = parse_int64(limits[0])
+        if first is None:
             continue
-        first = int(limits[0])
         if first >= completions:
             break
-        last = min(int(limits[1]), completions - 1) if len(limits) > 1 else first
-        if last >= first:
-            found.append((first, last))
+        last = parse_int64(limits[1]) if len(limits) > 1 else first
+        if last is not None and last >= first:
+            found.append((first, min(last, completions - 1)))
     found.sort()
     return Indexes(_merged(found)) if found else NONE
 
