@@ -7,6 +7,8 @@ import ipaddress
 import re
 from functools import lru_cache
 
+from kcm_cli.machinery.integers import parse_int64
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -37,6 +39,7 @@ def parse_cidr(value: str) -> tuple[Address, Network] | None:
     address = parse_ip(text)
     if address is None or not slash or not (length.isascii() and length.isdigit()):
         return None
-    if int(length) > address.max_prefixlen:
+    bits = parse_int64(length)
+    if bits is None or bits > address.max_prefixlen:
         return None
-    return address, ipaddress.ip_network((address, int(length)), strict=False)
+    return address, ipaddress.ip_network((address, bits), strict=False)

@@ -16,6 +16,7 @@ import msgspec
 
 from kcm_cli.machinery.durations import parse_nanoseconds
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import shifted
 from kcm_cli.machinery.zones import instant, load_zone
@@ -276,10 +277,10 @@ def _check(start: int, end: int, step: int, expression: str, bounds: _Bounds) ->
 
 
 def _number(text: str) -> int:
-    value = int(text) if text.isascii() and _integer(text) else None
-    if value is None:
+    if not _integer(text):
         raise FormatError(f"failed to parse int from {text}: strconv.Atoi: parsing {quote(text)}: invalid syntax")
-    if not -(2**63) <= value < 2**63:
+    value = parse_int64(text)
+    if value is None:
         problem = "value out of range"
         raise FormatError(f"failed to parse int from {text}: strconv.Atoi: parsing {quote(text)}: {problem}")
     if value < 0:

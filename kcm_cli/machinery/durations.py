@@ -19,6 +19,8 @@ _NS = {
     "h": 3600 * 10**9,
 }
 _LIMIT = 2**63
+_LONGEST = 4000
+"""Of what numbers of more digits say Python makes none."""
 _part = re.compile(r"([0-9]*)(\.[0-9]*)?([^0-9.]*)")
 
 
@@ -39,6 +41,8 @@ def parse_nanoseconds(text: str) -> int:
     while position < len(rest):
         match = _part.match(rest, position)
         if match is None or not (match[1] or len(match[2] or "") > 1):
+            raise invalid
+        if match.end() - position > _LONGEST:
             raise invalid
         total += _amount(match[1], match[2] or "", match[3], text)
         position = match.end()

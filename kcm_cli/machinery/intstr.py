@@ -6,6 +6,7 @@ Source: apimachinery pkg/util/intstr.
 import re
 
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.quoting import quote
 
 IntOrString = int | str
@@ -32,8 +33,8 @@ def percent_of(text: str) -> int:
     if not _number(digits):
         reason = f"strconv.Atoi: parsing {quote(digits)}: invalid syntax"
         raise FormatError(f"invalid value for IntOrString: invalid value {quote(text)}: {reason}")
-    number = int(digits)
-    if not -(2**63) <= number < 2**63:
+    number = parse_int64(digits)
+    if number is None:
         reason = f"strconv.Atoi: parsing {quote(digits)}: value out of range"
         raise FormatError(f"invalid value for IntOrString: invalid value {quote(text)}: {reason}")
     return number

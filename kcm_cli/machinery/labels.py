@@ -14,6 +14,7 @@ import msgspec
 
 from kcm_cli.machinery import codec, names
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import View
 from kcm_cli.machinery.quoting import quote
 
@@ -23,8 +24,6 @@ EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER, LESS = "=", "==", "!=", "gt", "lt"
 _BINARY = (IN, NOT_IN, EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER, LESS)
 _API_OPERATORS = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": NOT_EXISTS}
 _SIGNS = {GREATER: ">", LESS: "<", IN: " in ", NOT_IN: " notin "}
-
-_int64 = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
 class LabelSelectorRequirement(View, frozen=True, gc=False):
@@ -63,7 +62,7 @@ class Requirement(msgspec.Struct, frozen=True):
         return value is not None and self._compares(value)
 
     def _compares(self, value: str) -> bool:
-        label, bound = _integer(value), _integer(self.values[0])
+        label, bound = parse_int64(value), parse_int64(self.values[0])
         if label is None or bound is None:
             return False
         return label > bound if self.operator == GREATER else label < bound
@@ -181,7 +180,7 @@ def _value_count(operator: str, values: Sequence[str]) -> list[str]:
     problems = [_invalid("values", shown, [rule])] if rule else []
     if operator in (GREATER, LESS):
         for index, value in enumerate(values):
-            if _integer(value) is None:
+            if parse_int64(value) is None:
                 reason = "for 'Gt', 'Lt' operators, the value must be an integer"
                 problems.append(_invalid(f"values[{index}]", quote(value), [reason]))
     return problems
@@ -189,13 +188,6 @@ def _value_count(operator: str, values: Sequence[str]) -> list[str]:
 
 def _invalid(path: str, shown: str, reasons: Iterable[str]) -> str:
     return f"{path}: Invalid value: {shown}: {'; '.join(reasons)}"
-
-
-def _integer(text: str) -> int | None:
-    if not _int64(text):
-        return None
-    number = int(text)
-    return number if -(2**63) <= number < 2**63 else None
 
 
 def _sorted(terms: Iterable[Requirement]) -> Selector:

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import cmp_to_key
 
 from kcm_cli.api.core import Condition, Pod
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.times import parse_time
 
@@ -106,8 +107,8 @@ def deletion_cost(pod: Pod) -> int:
     digits = text[1:] if text.startswith("-") else text
     if not digits.isascii() or not digits.isdigit() or (len(text) > 1 and text[0] == "0"):
         return 0
-    value = int(text)
-    return value if -(2**31) <= value < 2**31 else 0
+    value = parse_int64(text)
+    return value if value is not None and -(2**31) <= value < 2**31 else 0
 
 
 def rank_for_deletion(pods: Sequence[Pod], related: Iterable[Pod], now: datetime, *, costs: bool = True) -> list[Pod]:

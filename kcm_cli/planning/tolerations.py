@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from kcm_cli.api.core import Taint, Toleration
+from kcm_cli.machinery.integers import parse_int64
 
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
@@ -57,7 +58,4 @@ def _compares(toleration: Toleration, taint: Taint) -> bool:
 
 def _integer(text: str) -> int | None:
     """A decimal int64 without sign games or leading zeros."""
-    if not _decimal(text):
-        return None
-    value = int(text)
-    return value if -(2**63) <= value < 2**63 else None
+    return parse_int64(text) if _decimal(text) else None

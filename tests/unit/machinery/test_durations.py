@@ -41,6 +41,7 @@ def test_parses_as_go_does(text, seconds):
         ("1h3", 'time: missing unit in duration "1h3"'),
         ("1d", 'time: unknown unit "d" in duration "1d"'),
         ("1h 5m", 'time: unknown unit "h " in duration "1h 5m"'),
+        ("9" * 5000 + "ns", 'time: invalid duration "' + "9" * 5000 + 'ns"'),
         ("9223372036854775808ns", 'time: invalid duration "9223372036854775808ns"'),
     ],
 )

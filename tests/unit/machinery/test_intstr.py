@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.intstr import scaled_value
 
+NINES = "9" * 5000
+
 
 @pytest.mark.parametrize(
     ("value", "total", "up", "down"),
@@ -29,6 +31,7 @@ def test_scales(value, total, up, down):
         ("", "invalid type: string is not a percentage"),
         ("x%", 'invalid value "x%": strconv.Atoi: parsing "x": invalid syntax'),
         ("%", 'invalid value "%": strconv.Atoi: parsing "": invalid syntax'),
+        (f"{NINES}%", f'invalid value "{NINES}%": strconv.Atoi: parsing "{NINES}": value out of range'),
         ("1.5%", 'invalid value "1.5%": strconv.Atoi: parsing "1.5": invalid syntax'),
     ],
 )

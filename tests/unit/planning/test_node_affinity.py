@@ -58,6 +58,7 @@ def test_terms(terms, expected):
         ({"zone": "a"}, label("size", "In", "7"), True),
         ({"zone": "a"}, label("size", "In", "8"), False),
         ({"zone": "b"}, label("size", "In", "7"), False),
+        (None, label("size", "Gt", "9" * 5000), False),
     ],
 )
 def test_selector_and_affinity_both_have_to_fit(selector, term, expected):

@@ -115,7 +115,18 @@ def test_a_crowded_node_loses_first():
 
 @pytest.mark.parametrize(
     ("text", "cost"),
-    [("5", 5), ("-5", -5), ("0", 0), ("+5", 0), ("05", 0), ("x", 0), ("", 0), ("2147483648", 0), ("1.5", 0)],
+    [
+        ("5", 5),
+        ("-5", -5),
+        ("0", 0),
+        ("+5", 0),
+        ("05", 0),
+        ("x", 0),
+        ("", 0),
+        ("2147483648", 0),
+        ("9" * 5000, 0),
+        ("1.5", 0),
+    ],
 )
 def test_deletion_costs(text, cost):
     assert rules.deletion_cost(pod(cost=text)) == cost

@@ -8,6 +8,7 @@ from kcm_cli.api.core import Pod
 from kcm_cli.controllers.daemonset.plan.placement import tolerating
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.planning.node_affinity import NAME_FIELD
 from kcm_cli.planning.pod_template import pod_from_template
 from kcm_cli.planning.revisions import POD_HASH_LABEL
@@ -19,11 +20,8 @@ GENERATION_LABEL = "pod-template-generation"
 def template_generation(daemon_set: DaemonSet) -> str | None:
     """The number that clients of the first API versions kept in an annotation; None if there is none."""
     text = daemon_set.annotations.get(TEMPLATE_GENERATION, "")
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()):
-        return None
-    number = int(text)
-    return str(number) if -(2**63) <= number < 2**63 else None
+    number = parse_int64(text)
+    return None if number is None else str(number)
 
 
 def is_updated(pod: Pod, hash_: str, generation: str | None) -> bool:

@@ -5,6 +5,7 @@ upstream: pkg/controller/deployment/sync.go#scale
 
 from kcm_cli.controllers.deployment.plan import names, spec
 from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target, active, by_age, replicas_in
+from kcm_cli.machinery.integers import parse_int64
 
 
 def is_scaling(rollout: Rollout) -> bool:
@@ -102,5 +103,5 @@ def _number(target: Target, annotation: str) -> int | None:
     text = target.annotations.get(annotation)
     if text is None or not text.isascii() or not text.isdigit():
         return None
-    number = int(text)
-    return number if number <= names.MAX_INT32 else None
+    number = parse_int64(text)
+    return number if number is not None and number <= names.MAX_INT32 else None

@@ -3,7 +3,6 @@
 upstream: pkg/controller/job/indexed_job_utils.go, tracking_utils.go
 """
 
-import re
 from collections.abc import Iterable
 
 import msgspec
@@ -11,11 +10,11 @@ import msgspec
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.plan import names, spec
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.planning.pods import is_active
 
 UNKNOWN = -1
 _MAX_INT32 = 2**31 - 1
-_integer = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
 class JobPod(msgspec.Struct, frozen=True, gc=False):
@@ -69,7 +68,8 @@ def _failed(pod: Pod, *, only_ended: bool) -> bool:
 def completion_index(pod: Pod) -> int:
     """The annotation's value; UNKNOWN if it is absent, no number or negative."""
     text = pod.annotations.get(names.COMPLETION_INDEX, "")
-    return max(int(text), UNKNOWN) if _integer(text) else UNKNOWN
+    number = parse_int64(text)
+    return UNKNOWN if number is None else max(number, UNKNOWN)
 
 
 def failure_counts(pod: Pod) -> tuple[int, int]:
@@ -80,7 +80,5 @@ def failure_counts(pod: Pod) -> tuple[int, int]:
 
 def _count(text: str | None) -> int:
     """An int32 of zero or more, 0 for anything else."""
-    if text is None or not _integer(text):
-        return 0
-    value = int(text)
-    return value if 0 <= value <= _MAX_INT32 else 0
+    value = parse_int64(text or "")
+    return value if value is not None and 0 <= value <= _MAX_INT32 else 0
