@@ -233,3 +233,27 @@ def test_the_status_is_written_although_the_rest_failed(play, fault):
             assert (status["observedGeneration"], status["numberReady"]) == (2, 3)
 
     play(life)
+
+
+def test_a_node_selector_with_a_number_that_is_too_long_costs_others_nothing(play):
+    """API servers refuse it; it may have been stored before they did."""
+
+    async def life(world: World) -> None:
+        story, term = Story(world), {"matchExpressions": [{"key": "x", "operator": "Gt", "values": ["9" * 5000]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        odd, ordinary = document(), document()
+        odd["metadata"]["name"] = "a-odd"
+        async with story.running():
+            for each in (odd, ordinary):
+                each["spec"]["template"]["spec"]["nodeSelector"] = {"x": "1"}
+                await world.client.create(DAEMON_SETS, "default", each)
+            stored = world.server.store.get(DAEMON_SETS.gvr, "default", "a-odd").copy()
+            stored["spec"]["template"]["spec"]["affinity"] = {"nodeAffinity": required}
+            world.server.store.update(DAEMON_SETS.gvr, "default", "a-odd", stored)
+            await world.wait(5)
+            node = (await story.nodes())[0]
+            await world.patch(NODES, node, {"metadata": {"labels": {"x": "1"}}})
+            await world.wait(5)
+            assert [pod["spec"]["nodeName"] for pod in await world.items(PODS)] == [node]
+
+    play(life)
