@@ -62,14 +62,14 @@ class Absent(NamedTuple):
 
 
 Change = Observed | Listed | Deleted | Absent
-Rest = Awaitable[None] | None
+Unfinished = Awaitable[None] | None
 """What is left to do of a change, if it takes long; it lets others run."""
 
 
 class GraphChanges:
     """Upstream's queue graphChanges: put from listeners and workers; ``run`` hands each change to ``handle``."""
 
-    def __init__(self, clock: Clock, metrics: QueueMetrics | None, handle: Callable[[Change], Rest]) -> None:
+    def __init__(self, clock: Clock, metrics: QueueMetrics | None, handle: Callable[[Change], Unfinished]) -> None:
         self._clock = clock
         self._metrics: QueueMetrics = metrics or NoMetrics()
         self._handle = handle

@@ -24,7 +24,7 @@ from kcm_cli.controllers.garbage_collector.changes import (
     Kind,
     Listed,
     Observed,
-    Rest,
+    Unfinished,
 )
 from kcm_cli.controllers.garbage_collector.changes import NAME as CHANGES
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
@@ -121,7 +121,7 @@ class GarbageCollector:
 
     # -- the graph
 
-    def _change(self, change: Change) -> Rest:
+    def _change(self, change: Change) -> Unfinished:
         match change:
             case Observed(kind, obj, old):
                 return self._observe(kind.identity(obj.metadata), obj.metadata, old)
@@ -142,11 +142,11 @@ class GarbageCollector:
             if number % CHUNK == 0:
                 await asyncio.sleep(0)
 
-    def _observe(self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None) -> Rest:
+    def _observe(self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None) -> Unfinished:
         self._asking.pop(identity.uid, None)  # the answer under way may be from before this change
         return self._look(identity, partial(self.graph.observe, identity, meta, old))
 
-    def _look(self, identity: Identity, look: Callable[[Parts | None], Effects | None]) -> Rest:
+    def _look(self, identity: Identity, look: Callable[[Parts | None], Effects | None]) -> Unfinished:
         """Change the graph and act on what follows; bit by bit where a virtual node has many dependents."""
         return self._look_slowly(identity, look) if self._many(identity.uid) else self._apply(look(None))
 
@@ -168,7 +168,7 @@ class GarbageCollector:
         if left is not None:
             await left
 
-    def _apply(self, effects: Effects | None) -> Rest:
+    def _apply(self, effects: Effects | None) -> Unfinished:
         if effects is None:
             return None
         for uid in effects.orphan:
