@@ -130,7 +130,7 @@ def standing(config: Path) -> Kubectl:
 @pytest.fixture
 def kubectl(config: Path, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
     plain = request.node.name.removeprefix("test_").partition("[")[0].replace("_", "-")
-    found = _fresh(config, f"{plain[:40]}-{time.time_ns() % 9999}")
+    found = _fresh(config, f"{plain[:40]}-{time.time_ns() % 10**9}")
     yield found
     found.run("delete", "namespace", found.namespace, "--wait=false", may_say=CLUSTER_SCOPED)
 
