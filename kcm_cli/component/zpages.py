@@ -21,7 +21,7 @@ _TEXT = "text/plain"
 _VERSIONS = ("v1beta1", "v1alpha1")
 ACCEPTED = ", ".join((*_STRUCTURED, _TEXT))
 REFUSED = f"only the following media types are accepted: {ACCEPTED}"
-"""What is told to who accepts no form of a page."""
+"""The message of a 406: the client accepts none of the media types that a page has."""
 _DELIMITERS = (":", ": ", "=", " ")
 _WARNING = (
     "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is "

@@ -202,7 +202,7 @@ class Deleter:
 
 
 def _warn(call: Call, options: DeleteOptions) -> None:
-    """Who deletes Jobs is told what becomes of their pods, also where there are none."""
+    """Warn that Jobs deleted without a propagation policy leave their pods, also where there is no such Job."""
     says = options.propagation_policy is not None or options.orphan_dependents is not None
     if call.resource.group_resource == "jobs.batch" and not says:
         call.warnings.append(_JOB_WARNING)

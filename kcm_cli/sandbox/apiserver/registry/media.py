@@ -43,7 +43,7 @@ class Media(Protocol):
         """One event of a watch, as it was written."""
 
     def bookmark(self, mark: Doc) -> bytes:
-        """How far a watch has come: an object of the kind that has nothing but a version."""
+        """The object of a BOOKMARK event: a resourceVersion, and the fields that the kind always has."""
 
 
 class PlainJson:
