@@ -91,6 +91,39 @@ def test_controllers_get_by_with_their_service_accounts(start_sandbox: Callable[
 
 
 def test_the_api_server_answers_as_recorded(start_sandbox: Callable[..., object]) -> None:
+    """A case that differs in the order of managedFields alone is tried again: see `reordered`."""
     sandbox = start_sandbox("--nodes", "0", "--no-manager")
     passed, failed, text = run(API_CASES, sandbox.url, sandbox.token)
+    for _ in range(3):
+        if again := reordered(text):
+            print(text)
+            chosen = tuple(word for name in sorted(again) for word in ("--only", name))
+            better, _, text = run(API_CASES, sandbox.url, sandbox.token, *chosen)
+            passed |= better
+            failed -= better
     judge(passed, failed, known("apicases"), text)
+
+
+def reordered(text: str) -> set[str]:
+    """The failed cases that differ in nothing but the order of managedFields.
+
+    Their order is that of the seconds in which they were written, on the real server too: a second that ends between
+    two requests of a case changes it.
+    """
+    found = set()
+    for part in re.split(r"^(?=OK |FAILED )", text, flags=re.M):
+        differences = re.findall(r"^ {4}(?!request ).*", part, re.M)
+        name = re.match(r"FAILED (\S+)", part)
+        if name and differences and all(re.search(r"\.managedFields: .*\(order or ", line) for line in differences):
+            found.add(name[1])
+    return found
+
+
+def test_only_another_order_of_managed_fields_is_tried_again() -> None:
+    order = "      body / metadata.managedFields: expected [..., got [... (order or repetition)\n"
+    other = "      body / spec: expected 1, got 2\n"
+    kept = "FAILED a (0.1s)\n    request 3: GET /\n"
+    assert reordered(f"OK b (0.1s)\n{kept}{order}    request 4: GET /\n{order}OK c (0.1s)\n") == {"a"}
+    assert reordered(f"{kept}{order}{other}OK c (0.1s)\n1 passed, 1 failed\n") == set()
+    assert reordered("FAILED a (0.1s)\n    no recording to compare with\n1 failed\n") == set()
+    assert reordered("OK c (0.1s)\n1 passed, 0 failed\n") == set()
