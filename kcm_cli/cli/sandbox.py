@@ -20,7 +20,6 @@ from kcm_cli.cli import sandbox_flags
 from kcm_cli.cli.manager import fail
 from kcm_cli.cli.sandbox_flags import Command
 from kcm_cli.component.flagset import FlagSet
-from kcm_cli.component.garbage import collect_at_rest
 from kcm_cli.component.loops import run_process
 from kcm_cli.runtime.tasks import Tasks, innermost
 from kcm_cli.sandbox.apiserver.registry.bootstrap import BootstrapError
@@ -140,7 +139,6 @@ async def _serve(command: Command, sandbox: Sandbox, stop: asyncio.Event) -> int
             await running.enter_async_context(_view(sandbox, manager, stop))
         tasks = Tasks(functools.partial(_ended, stop))
         running.push_async_callback(tasks.stop)
-        tasks.start("garbage", collect_at_rest(sandbox.clock))
         if command.options.nodes > 0:
             ranged = manager is None or not manager.gives_ranges
             tasks.start("simulation", sandbox.cluster(ranged=ranged).run())

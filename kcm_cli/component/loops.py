@@ -6,6 +6,9 @@ from collections.abc import Coroutine
 from importlib import import_module
 from typing import TypeVar
 
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.garbage import collect_at_rest
+
 T = TypeVar("T")
 
 
@@ -19,8 +22,19 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def run_process(main: Coroutine[object, object, T]) -> T:
-    """Run what a process is for. Its modules live as long as it does: the garbage collector, which stops all threads,
-    does not look at them again (30 ms each time)."""
+    """Run what a process is for, and look for garbage when it has little else to do.
+
+    Its modules live as long as it does: the garbage collector, which stops all threads, does not look at them again
+    (30 ms each time).
+    """
     gc.freeze()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(main)
+        return runner.run(_tidied(main))
+
+
+async def _tidied(main: Coroutine[object, object, T]) -> T:
+    garbage = asyncio.create_task(collect_at_rest(LoopClock()))
+    try:
+        return await main
+    finally:
+        garbage.cancel()

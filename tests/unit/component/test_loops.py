@@ -1,11 +1,13 @@
 """Which event loop a process runs on."""
 
 import asyncio
+import gc
 import sys
 
 import pytest
 import uvloop
 
+from kcm_cli.component import loops
 from kcm_cli.component.loops import new_event_loop
 
 
@@ -21,3 +23,15 @@ def test_asyncio_serves_where_it_is_not(monkeypatch: pytest.MonkeyPatch):
     assert isinstance(loop, asyncio.SelectorEventLoop)
     loop.run_until_complete(asyncio.sleep(0))
     loop.close()
+
+
+def test_a_process_looks_for_garbage_while_it_runs_and_ends_as_it_was(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(loops.gc, "freeze", lambda: None)  # for good, in a process that goes on here
+    before = gc.get_threshold()
+
+    async def main() -> tuple[int, int, int]:
+        await asyncio.sleep(0)
+        return gc.get_threshold()
+
+    assert loops.run_process(main()) != before
+    assert gc.get_threshold() == before
