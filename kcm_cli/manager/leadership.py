@@ -55,7 +55,7 @@ class Election:
 
     def safe(self) -> bool:
         """Whether no other candidate can lead yet. Any thread."""
-        return self._shared.clock.monotonic() < self._elector.safe_until
+        return self._elector.safe()
 
     def check(self) -> str | None:
         """The health check. Any thread."""

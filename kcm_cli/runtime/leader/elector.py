@@ -3,8 +3,8 @@
 Guarantees: ``acquire`` returns only once the lease names this process; ``hold`` returns at the latest
 ``renew_deadline_s`` (plus one ``retry_period_s``) after the last renewal that worked, which is before
 anybody else may take the lease, and at once when another holder is seen or ``alive`` says no.
-``safe_until`` is never later than the moment from which others may take the lease. ``release`` gives up, too, what a
-cancelled or unanswered request may have claimed.
+``safe`` says no from the moment from which others may take the lease, also where the machine is suspended meanwhile.
+``release`` gives up, too, what a cancelled or unanswered request may have claimed.
 
 Not guaranteed: fencing. A write that was sent before the lease was lost may still arrive after it.
 
@@ -16,7 +16,7 @@ import logging
 import random
 from collections.abc import Callable, Coroutine
 
-from kcm_cli.component.clock import Clock
+from kcm_cli.component.clock import Clock, suspended_s
 from kcm_cli.component.metrics import Registry
 from kcm_cli.machinery.times import format_micro_time
 from kcm_cli.rest.errors import ApiError, Conflict
@@ -62,6 +62,7 @@ class Elector:
         self._seen_holder: str | None = None
         self._failing = _READING
         self._safe_until = float("-inf")
+        self._suspended_s = 0.0
         self._sent: asyncio.Future[None] | None = None
         self._unsure = False
         self._status = metrics.gauge(
@@ -89,6 +90,10 @@ class Elector:
     def safe_until(self) -> float:
         """Until when (monotonic seconds) no other candidate can have acquired the lease that this process holds."""
         return self._safe_until
+
+    def safe(self) -> bool:
+        """Whether ``safe_until`` has not come, nor would have, had the machine not been suspended. Any thread."""
+        return self._clock.monotonic() + suspended_s() - self._suspended_s < self._safe_until
 
     def check(self, now: float) -> str | None:
         """The health check: a leader that has not renewed long after its lease ran out should be dead."""
@@ -175,7 +180,7 @@ class Elector:
 
     async def _attempt(self, limit_s: float = float("inf")) -> bool:
         """Try to get or keep the lease; whether that worked."""
-        started = self._clock.monotonic()
+        started, suspended = self._clock.monotonic(), suspended_s()
         try:
             async with asyncio.timeout(min(limit_s, self._config.request_timeout_s * 3)):
                 worked = await self._keep_fast() or await self._read_and_claim()
@@ -183,7 +188,7 @@ class Elector:
             log.error(self._failing, extra=self._fields(err=_text(error)))
             worked = False
         if worked:
-            self._safe_until = started + self._config.duration_s
+            self._safe_until, self._suspended_s = started + self._config.duration_s, suspended
         self._report_holder()
         return worked
 

@@ -1,6 +1,6 @@
 """Holds back writes of a process that may no longer lead.
 
-A process that was stopped (SIGSTOP, a frozen virtual machine) wakes up with requests half way; its elector has not yet
+A process that was stopped (SIGSTOP, a suspended machine) wakes up with requests half way; its elector has not yet
 noticed that others lead. Every write asks the fence first, and once more when it has waited for a connection; the
 fence knows until when the lease was safe.
 

@@ -196,6 +196,29 @@ def test_a_leader_cut_off_stops_before_anybody_else_can_lead() -> None:
     virtual.run(main())
 
 
+def test_a_leader_that_was_suspended_is_not_safe_before_it_has_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its monotonic clock stood still meanwhile, and others may have waited for longer than the lease lasts."""
+    suspended = [100.0]
+    monkeypatch.setattr("kcm_cli.runtime.leader.elector.suspended_s", lambda: suspended[0])
+
+    async def main() -> None:
+        one = elector(LeaseServer(), "one")
+        assert not one.safe()
+        await one.acquire()
+        hold = asyncio.create_task(one.hold())
+        await asyncio.sleep(1)
+        assert one.safe()
+        suspended[0] += 13
+        assert one.safe()
+        suspended[0] += 2
+        assert not one.safe()
+        await asyncio.sleep(2)
+        assert one.safe()
+        hold.cancel()
+
+    virtual.run(main())
+
+
 def test_a_short_cut_is_survived() -> None:
     async def main() -> None:
         server = LeaseServer()
