@@ -31,7 +31,7 @@ from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.actions import Notice, Outcome, ref_to
-from kcm_cli.planning.pod_template import check_selected
+from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.rest.transport import RequestError
@@ -78,8 +78,12 @@ class DaemonSetController:
             return None
         if daemon_set.deleting:
             return None  # what became of its revisions cannot be known
-        check_selected(daemon_set.spec.template, selector)
         pods = await self._claim(daemon_set, selector)
+        try:
+            check_selected(daemon_set.spec.template, selector)
+        except UnselectedTemplate:
+            await self._report(self._read(daemon_set, pods, ""), selector, pods, observed=True)
+            raise
         history = await self._history.of(daemon_set, selector, pods)
         snapshot = self._read(daemon_set, pods, history.hash)
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())

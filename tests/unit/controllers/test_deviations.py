@@ -235,6 +235,21 @@ def test_a_deployment_whose_template_is_not_selected_says_why_it_makes_nothing(p
     play(life)
 
 
+def test_a_daemonset_whose_template_is_not_selected_has_a_status(play):
+    async def life(world: World) -> None:
+        await world.create(DAEMON_SETS, {"metadata": {"name": "x"}, "spec": SELECTED})
+        doc = world.server.store.get(DAEMON_SETS.gvr, "default", "x").copy()
+        doc["spec"]["template"]["metadata"]["labels"] = {"app": "b"}
+        world.server.store.update(DAEMON_SETS.gvr, "default", "x", doc)
+        async with controllers(world, DaemonSetConfig(), names=["daemonset-controller"]):
+            await world.wait(30)
+            stored = await world.get(DAEMON_SETS, "x")
+            assert stored["status"]["desiredNumberScheduled"] == stored["status"]["numberUnavailable"] == 3
+            assert stored["status"]["observedGeneration"] == stored["metadata"]["generation"]
+
+    play(life)
+
+
 def test_a_deployment_without_a_selector_keeps_its_replica_sets(play):
     async def life(world: World) -> None:
         await world.create(DEPLOYMENTS, {"metadata": {"name": "x"}, "spec": SELECTED})
