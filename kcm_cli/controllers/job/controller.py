@@ -12,7 +12,7 @@ from operator import attrgetter
 
 import msgspec
 
-from kcm_cli.api.batch import JOBS, Job, JobStatus
+from kcm_cli.api.batch import JOBS, Job, JobStatus, template_of
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS
 from kcm_cli.controllers.job.backoff import FRESH, Backoff
@@ -34,15 +34,17 @@ from kcm_cli.controllers.job.plan import (
 from kcm_cli.controllers.job.plan.pods import has_finalizer
 from kcm_cli.controllers.job.pod_groups import PodGroups
 from kcm_cli.controllers.job.snapshot import Features, Snapshot
-from kcm_cli.controllers.job.watches import Orphans, PodWatch, selector_of
+from kcm_cli.controllers.job.watches import Orphans, PodWatch
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate
 from kcm_cli.engine.own_writes import CREATE
+from kcm_cli.machinery.labels import from_label_selector
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.actions import Create, Expect, Failed, Mode, Notice, Outcome, Patch, Stage, ref_to
 from kcm_cli.planning.jobs import COMPLETE, is_finished
+from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected, labels_of
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import NotFound, namespace_terminating
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
@@ -114,7 +116,7 @@ class JobController:
             now = self._clock.now()
             planned = plan(snapshot, now)
             action = planned.action
-            outcome = await self._carry_out(job.key, planned)
+            outcome = await self._carry_out(job, planned)
             if planned.creations:
                 created = sum(isinstance(done.action, Create) for done in outcome.done)
                 self._metrics.created(planned.state, created, len(outcome.failed))
@@ -128,7 +130,7 @@ class JobController:
     # -- reading
 
     async def _read(self, job: Job) -> Snapshot:
-        selector = selector_of(job)
+        selector = from_label_selector(job.spec.selector)
         pods = await claim(
             self._executor,
             self._client,
@@ -150,9 +152,14 @@ class JobController:
 
     # -- acting
 
-    async def _carry_out(self, key: str, planned: JobPlan) -> Outcome:
+    async def _carry_out(self, job: Job, planned: JobPlan) -> Outcome:
         """Create pods, or delete pods after taking their finalizers. A pod that keeps its finalizer is not deleted."""
+        key = job.key
         if planned.creations:
+            try:
+                _check_template(job)
+            except UnselectedTemplate as error:
+                return Outcome(failed=(Failed(planned.creations[0], error),), skipped=planned.creations[1:])
             expect = Expect(key, creations=len(planned.creations))
             return await self._executor.stage(Stage(planned.creations, Mode.SLOW_START, expect))
         if not planned.deletions:
@@ -276,6 +283,14 @@ def _real(outcome: Outcome) -> tuple[Failed, ...]:
 def _names(failures: Iterable[Failed]) -> set[str]:
     """The objects of failed patches."""
     return {failure.action.name for failure in failures if isinstance(failure.action, Patch)}
+
+
+def _check_template(job: Job) -> None:
+    """Raises UnselectedTemplate."""
+    template = template_of(job)
+    if not labels_of(template) and not spec.is_indexed(job):
+        raise UnselectedTemplate("no labels")  # as upstream
+    check_selected(template, from_label_selector(job.spec.selector))
 
 
 def _raise_first(outcome: Outcome) -> None:

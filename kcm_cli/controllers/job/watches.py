@@ -163,7 +163,7 @@ class PodWatch:
         values = [_filed(pod.namespace, key, value) for key, value in pod.labels.items()]
         for filed in (*values, _filed(pod.namespace, "", "")):
             for job in self._jobs.by_index(SELECTED_LABEL, filed):
-                if selector_of(job).matches(pod.labels):
+                if _selector_of(job).matches(pod.labels):
                     yield job
 
 
@@ -171,7 +171,7 @@ def _later(job: Job) -> After:
     return After(job.key, names.BATCH_PERIOD_S)
 
 
-def selector_of(job: Job) -> Selector:
+def _selector_of(job: Job) -> Selector:
     """The compiled selector; one that cannot be used selects nothing."""
     try:
         return from_label_selector(job.spec.selector)

@@ -235,6 +235,46 @@ def test_a_deployment_whose_template_is_not_selected_says_why_it_makes_nothing(p
     play(life)
 
 
+@pytest.mark.parametrize("mode", ["NonIndexed", "Indexed"])
+@pytest.mark.parametrize(
+    "change", [{"selector": None}, {"selector": {"matchLabels": {"app": "a"}}}], ids=["none", "other"]
+)
+def test_a_job_whose_selector_leaves_its_own_template_out_makes_no_pods(play, mode, change):
+    """API servers select a Job's pods; what was stored otherwise would release each pod and make another."""
+
+    async def life(world: World) -> None:
+        template = {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
+        spec = {"template": template, "completionMode": mode, "completions": 1}
+        await world.create(JOBS, {"metadata": {"name": "x"}, "spec": spec})
+        doc = world.server.store.get(JOBS.gvr, "default", "x").copy()
+        doc["spec"].update(change)
+        world.server.store.update(JOBS.gvr, "default", "x", doc)
+        async with controllers(world, JobConfig(), names=["job-controller"]):
+            await world.wait(30)
+            assert await world.items(PODS) == []
+            assert (await world.get(JOBS, "x"))["status"]["startTime"]
+
+    play(life)
+
+
+def test_a_job_whose_selector_cannot_be_read_keeps_its_pods(play):
+    async def life(world: World) -> None:
+        container = {"name": "c", "image": "i", "command": ["sleep", "1000"]}
+        spec = {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
+        await world.create(JOBS, {"metadata": {"name": "x"}, "spec": spec})
+        async with controllers(world, JobConfig(), names=["job-controller"]):
+            await world.wait(5)
+            (pod,) = await world.items(PODS)
+            doc = world.server.store.get(JOBS.gvr, "default", "x").copy()
+            doc["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "Odd"}]}
+            world.server.store.update(JOBS.gvr, "default", "x", doc)
+            await world.wait(30)
+            (same,) = await world.items(PODS)
+            assert same["metadata"]["ownerReferences"] == pod["metadata"]["ownerReferences"]
+
+    play(life)
+
+
 def test_a_daemonset_whose_template_is_not_selected_has_a_status(play):
     async def life(world: World) -> None:
         await world.create(DAEMON_SETS, {"metadata": {"name": "x"}, "spec": SELECTED})

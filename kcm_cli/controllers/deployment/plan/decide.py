@@ -14,11 +14,15 @@ from kcm_cli.controllers.deployment.plan.scaling import is_scaling, scale
 from kcm_cli.controllers.deployment.plan.status import found_new, is_complete, paused_or_resumed
 from kcm_cli.controllers.deployment.plan.strategies import recreate, roll
 from kcm_cli.controllers.deployment.snapshot import Snapshot
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import Delete, Emit, Mode, Notice, Plan, Stage, Update, ref_to, stages
 
 
 def plan(snapshot: Snapshot, now: datetime) -> tuple[Plan, Rollout]:
-    """The writes for this Deployment's ReplicaSets, and the rollout from which its status follows."""
+    """The writes for this Deployment's ReplicaSets, and the rollout from which its status follows.
+
+    Raises SyncError for a strategy that is not known.
+    """
     rollout = start(snapshot)
     sync_revision(rollout)
     deployment = snapshot.deployment
@@ -37,14 +41,21 @@ def plan(snapshot: Snapshot, now: datetime) -> tuple[Plan, Rollout]:
         scale(rollout)
     else:
         rollout.progresses = True
-        if deployment.spec.strategy.type == names.RECREATE:
-            recreate(rollout)
-        else:
-            roll(rollout)
+        _roll_out(rollout)
         rollout.cleanup = rollout.cleanup and is_complete(deployment, deployment.status)
     if rollout.cleanup:
         _clean_up(rollout)
     return _plan(rollout), rollout
+
+
+def _roll_out(rollout: Rollout) -> None:
+    strategy = rollout.snapshot.deployment.spec.strategy.type
+    if strategy == names.RECREATE:
+        recreate(rollout)
+    elif strategy == names.ROLLING_UPDATE:
+        roll(rollout)
+    else:
+        raise SyncError(f"unexpected deployment strategy type: {strategy}")
 
 
 def _clean_up(rollout: Rollout) -> None:

@@ -22,6 +22,7 @@ from kcm_cli.controllers.deployment.plan import names, next_check_s, plan, spec,
 from kcm_cli.controllers.deployment.plan.revisions import replica_set_name
 from kcm_cli.controllers.deployment.plan.spec import same_template
 from kcm_cli.controllers.deployment.snapshot import Snapshot
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.machinery.times import format_time
@@ -449,3 +450,10 @@ def test_pausing_and_resuming_are_shown() -> None:
 def test_without_a_deadline_progress_is_not_judged() -> None:
     found = status_of(deployment(progress_deadline_seconds=names.MAX_INT32), replica_set("new", "v2", 10))
     assert "Progressing" not in reasons(found)
+
+
+def test_a_strategy_of_a_newer_release_rolls_nothing_out():
+    """As upstream: nothing would be what was asked for."""
+    d = deployment(2, strategy=DeploymentStrategy("Canary"))
+    with pytest.raises(SyncError, match="unexpected deployment strategy type: Canary"):
+        plan(Snapshot(d, (), {}), NOW)
