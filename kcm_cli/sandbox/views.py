@@ -44,10 +44,15 @@ class ExecAction(View, frozen=True, gc=False):
     command: tuple[str, ...] = ()
 
 
+class HTTPGet(View, frozen=True, gc=False):
+    path: str = ""
+
+
 class Probe(View, frozen=True, gc=False):
-    """When a probe runs, and its command; what other probes ask is not simulated."""
+    """When a probe runs, and what it asks for."""
 
     exec: ExecAction | None = None
+    http_get: HTTPGet | None = None
     timeout_seconds: int = 1
     initial_delay_seconds: int = 0
     period_seconds: int = 10

@@ -41,7 +41,10 @@ def report(
     running = current.started_at is not None
     age_s = now - current.started_at if current.started_at is not None else -1.0
     started = running and age_s >= script.started_s
-    ready = started and age_s >= script.ready_s
+    turns = sum(turn_s <= age_s for turn_s in script.turns_s)
+    ready = started and age_s >= script.ready_s and turns % 2 == 0
+    if started and current.told is not None and current.told[0] <= now:
+        ready = current.told[1]
     ended = current.exit
     if script.role is Role.INIT:
         ready = ended is not None and ended.code == 0

@@ -3,7 +3,7 @@
 upstream: pkg/volume/emptydir/empty_dir.go
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from kcm_cli.sandbox.nodes.programs import Files
 
@@ -11,8 +11,8 @@ Mounted = Mapping[str, tuple[str, str]]
 """Folders of a container, each with its emptyDir and the path there, which begins with ``/`` or is empty."""
 
 
-Left = tuple[tuple[Mounted, Files], ...]
-"""What one command after the other has left in them."""
+Left = tuple[tuple[Mounted, Files, frozenset[str]], ...]
+"""What one command after the other has left in them, and what it has taken away."""
 
 
 class EmptyDirs:
@@ -20,18 +20,23 @@ class EmptyDirs:
 
     def __init__(self) -> None:
         self._made: dict[str, dict[str, str | None]] = {}
+        self._gone: dict[str, set[str]] = {}
         self._unknown: set[str] = set()
 
-    def put(self, mounted: Mounted, files: Files) -> None:
-        """A container has made these, by their paths there."""
+    def put(self, mounted: Mounted, files: Files, gone: Iterable[str] = ()) -> None:
+        """A container has made these, and taken those away, by their paths there."""
         for folder, (volume, inside) in mounted.items():
             known = self._volume(volume, inside)
+            lost = self._gone.setdefault(volume, set())
             inner = tuple(f"{other}/" for other in mounted if other.startswith(f"{folder}/"))
-            known.update(
-                (f"{inside}{path[len(folder) :]}", files[path])
-                for path in _below(folder, files)
-                if not inner or not path.startswith(inner)
-            )
+            for path in _below(folder, gone):
+                if not inner or not path.startswith(inner):
+                    lost.add(f"{inside}{path[len(folder) :]}")
+                    known.pop(f"{inside}{path[len(folder) :]}", None)
+            for path in _below(folder, files):
+                if not inner or not path.startswith(inner):
+                    known[f"{inside}{path[len(folder) :]}"] = files[path]
+                    lost.discard(f"{inside}{path[len(folder) :]}")
 
     def doubt(self, mounted: Mounted) -> None:
         """A container whose command is unknown has mounted these: there may be other files, too."""
@@ -52,6 +57,15 @@ class EmptyDirs:
             if path.startswith(f"{inside}/")
         }
 
+    def gone_by(self, mounted: Mounted) -> frozenset[str]:
+        """All that was taken away, by the paths in a container."""
+        return frozenset(
+            f"{folder}{path[len(inside) :]}"
+            for folder, (volume, inside) in mounted.items()
+            for path in self._gone.get(volume, ())
+            if path.startswith(f"{inside}/")
+        )
+
     def _volume(self, name: str, inside: str) -> dict[str, str | None]:
         """A volume, in which there is the folder that is mounted."""
         known = self._made.setdefault(name, {})
@@ -64,5 +78,5 @@ class EmptyDirs:
         return known
 
 
-def _below(folder: str, files: Files) -> Iterator[str]:
+def _below(folder: str, files: Iterable[str]) -> Iterator[str]:
     return (path for path in files if path.startswith(f"{folder}/"))

@@ -47,27 +47,35 @@ def known_env(container: SimulatedContainer, pod: SimulatedPod, objects: Objects
     return {**services, **known}
 
 
-def of_services(services: Iterable[Service]) -> dict[str, str]:
-    """Where containers find these Services; nothing if that is longer than Linux lets it be."""
+def of_services(variables: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """The variables of some Services together; nothing if that is longer than Linux lets it be."""
     found: dict[str, str] = {}
-    for service in services:
-        address, ports = service.spec.cluster_ip, service.spec.ports
-        if address in ("", "None") or not ports:
-            continue
-        prefix = _variable_of(service.name)
-        host = f"[{address}]" if ":" in address else address
-        found[f"{prefix}_SERVICE_HOST"] = address
-        found[f"{prefix}_SERVICE_PORT"] = str(ports[0].port)
-        found[f"{prefix}_PORT"] = f"{ports[0].protocol.lower()}://{host}:{ports[0].port}"
-        for port in ports:
-            if port.name:
-                found[f"{prefix}_SERVICE_PORT_{_variable_of(port.name)}"] = str(port.port)
-            link, protocol = f"{prefix}_PORT_{port.port}_{port.protocol.upper()}", port.protocol.lower()
-            found[link] = f"{protocol}://{host}:{port.port}"
-            found[f"{link}_PROTO"] = protocol
-            found[f"{link}_PORT"] = str(port.port)
-            found[f"{link}_ADDR"] = address
-    return found if sum(len(name) + len(value) for name, value in found.items()) <= _MOST_CHARACTERS else {}
+    for each in variables:
+        found.update(each)
+    return found if sum(map(len, found)) + sum(map(len, found.values())) <= _MOST_CHARACTERS else {}
+
+
+def of_service(service: Service) -> dict[str, str]:
+    """Where containers find a Service."""
+    address, ports = service.spec.cluster_ip, service.spec.ports
+    if address in ("", "None") or not ports:
+        return {}
+    prefix = _variable_of(service.name)
+    host = f"[{address}]" if ":" in address else address
+    found = {
+        f"{prefix}_SERVICE_HOST": address,
+        f"{prefix}_SERVICE_PORT": str(ports[0].port),
+        f"{prefix}_PORT": f"{ports[0].protocol.lower()}://{host}:{ports[0].port}",
+    }
+    for port in ports:
+        if port.name:
+            found[f"{prefix}_SERVICE_PORT_{_variable_of(port.name)}"] = str(port.port)
+        link, protocol = f"{prefix}_PORT_{port.port}_{port.protocol.upper()}", port.protocol.lower()
+        found[link] = f"{protocol}://{host}:{port.port}"
+        found[f"{link}_PROTO"] = protocol
+        found[f"{link}_PORT"] = str(port.port)
+        found[f"{link}_ADDR"] = address
+    return found
 
 
 def _variable_of(name: str) -> str:

@@ -30,6 +30,7 @@ from kcm_cli.sandbox.nodes.conditions import Reported
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import Hold, PodState
 from kcm_cli.sandbox.nodes.pod_events import notices
+from kcm_cli.sandbox.nodes.probes import Verdicts
 from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
 from kcm_cli.sandbox.nodes.rules import Rules
@@ -185,6 +186,17 @@ class Kubelets:
                 self._queue.add(key)
                 return
         raise LookupError(f"pod {key} has no container {container}")
+
+    def probes_say(self, key: str, container: str, verdicts: Verdicts) -> None:
+        """The files of a container that runs are others than before."""
+        life = self._lives.get(key)
+        if life is None:
+            return
+        now = self._clock.now().timestamp()
+        for index, each in enumerate(life.script.containers[: len(life.state.containers)]):
+            if each.name == container:
+                life.state = machine.tell(machine.advance(life.script, life.state, now), index, now, verdicts)
+                self._queue.add(key)
 
     def rules_changed(self, namespace: str) -> None:
         """Another rule holds for the pods of a namespace, or of all: what it changes counts from now on."""

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from kcm_cli.sandbox.nodes.probes import Verdicts
 from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
 
 BACKOFF_S, BACKOFF_MAX_S = 10.0, 300.0
@@ -52,6 +53,8 @@ class ContainerState(msgspec.Struct, frozen=True):
     ``previous`` is the end of the run before. ``restart_at`` is infinite where no run will follow. ``run_from``: from
     when the current run's time counts, where that was changed since it started. ``hold``: what keeps it from starting
     since ``free_from``; ``attempts``: how often that was found; with images every second one is the wait after a pull.
+    ``told``: from when on it is ready or not, whatever was to be expected of its run. ``fails_at``: when the failing
+    liveness probe ends the run.
     """
 
     starts: int = 0
@@ -66,6 +69,8 @@ class ContainerState(msgspec.Struct, frozen=True):
     attempts: int = 0
     attempted_at: float = 0.0
     free_from: float = 0.0
+    told: tuple[float, bool] | None = None
+    fails_at: float = math.inf
 
 
 class Stop(msgspec.Struct, frozen=True):
@@ -131,6 +136,20 @@ def kill(script: PodScript, state: PodState, index: int, now: float, code: int, 
     return killed or state
 
 
+def tell(state: PodState, index: int, now: float, verdicts: Verdicts) -> PodState:
+    """Probes of a container that runs say something else from now on."""
+    current = state.containers[index]
+    if current.started_at is None:
+        return state
+    if verdicts.ready is not None:
+        ready, after_s = verdicts.ready
+        current = replace(current, told=(now + after_s, ready))
+    if verdicts.alive is not None:
+        alive, after_s = verdicts.alive
+        current = replace(current, fails_at=math.inf if alive else min(current.fails_at, now + after_s))
+    return _with(state, index, current)
+
+
 def _reason(code: int) -> str:
     return "Completed" if code == 0 else "Error"
 
@@ -180,10 +199,12 @@ def due(script: PodScript, state: PodState, now: float) -> float:
     at, _ = _next(script, state)
     for container, current in zip(script.containers, state.containers, strict=True):
         if current.started_at is not None:
-            for delay_s in (container.started_s, container.ready_s):
+            for delay_s in (container.started_s, container.ready_s, *container.turns_s):
                 instant = current.started_at + delay_s
                 if now < instant < at:
                     at = instant
+            if current.told is not None and now < current.told[0] < at:
+                at = current.told[0]
     return at
 
 
@@ -323,10 +344,15 @@ def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) 
     run = container.nth_run(current.starts)
     at, code, reason = max(started, current.run_from) + run.lasts_s, run.exit_code, run.exit_reason
     message = run.message
+    if current.fails_at < at and stopping is None:
+        at, code, reason, message = current.fails_at, KILLED, "", ""
     if stopping is not None:
         asked_at = _asked_to_stop_at(script, state, index, stopping)
+        done_at = started + run.done_s
         stopped_at = max(started, asked_at + container.stop_s)
-        if stopped_at < at:
+        if stopped_at < at and done_at <= asked_at:
+            at = max(started, asked_at)
+        elif stopped_at < at:
             at, code, reason, message = stopped_at, 0, "", ""
         if asked_at < math.inf and stopping.deadline < at:
             at, code, reason, message = max(stopping.deadline, asked_at), KILLED, "", ""
@@ -356,7 +382,7 @@ def _exit(state: PodState, index: int, container: ContainerScript, ended: Exit |
     if container.restarts_after(ended.code) and not (container.role is Role.INIT and ended.code == 0):
         waits = old.backoff_s > 0.0 and ended.finished - old.backoff_at <= 2 * BACKOFF_MAX_S
         restart_at = ended.finished + (old.backoff_s if waits else 0.0)
-    new = replace(old, started_at=None, exit=ended, restart_at=restart_at, run_from=0.0)
+    new = replace(old, started_at=None, exit=ended, restart_at=restart_at, run_from=0.0, told=None)
     return ended.finished, _with(state, index, new)
 
 

@@ -11,6 +11,7 @@ from kcm_cli.sandbox.nodes.kubelet import ByRules, Kubelets
 from kcm_cli.sandbox.nodes.mounts import Mounts
 from kcm_cli.sandbox.nodes.objects import CachedObjects
 from kcm_cli.sandbox.nodes.obstacles import Obstacles
+from kcm_cli.sandbox.nodes.probes import Verdicts
 from kcm_cli.sandbox.nodes.rules import Rule, Rules
 from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, PODS
 
@@ -55,6 +56,10 @@ class Nodes:
     def kill_container(self, key: str, container: str = "", code: int = 137, reason: str = "") -> None:
         """Kill a container of the pod ``namespace/name``; without a name the first regular one. Raises LookupError."""
         self._kubelets.kill(key, container, code, reason)
+
+    def probes_say(self, key: str, container: str, verdicts: Verdicts) -> None:
+        """A command has changed the files of a container of the pod ``namespace/name``."""
+        self._kubelets.probes_say(key, container, verdicts)
 
     def fail_image(self, pattern: str, message: str = "") -> None:
         """Images like this pattern of ``*`` and ``?`` cannot be pulled from now on, unless they are on the node."""

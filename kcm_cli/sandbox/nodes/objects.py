@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from kcm_cli.api.core import Service
 from kcm_cli.runtime.informers import Informers
-from kcm_cli.sandbox.nodes.environment import MASTER, of_services
+from kcm_cli.sandbox.nodes.environment import MASTER, of_service, of_services
 from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, SECRET_KEYS, SERVICES, SimulatedPod, TokenSource
 
 
@@ -23,6 +23,7 @@ class CachedObjects:
         self._services = informers.get(SERVICES)
         self._variables: dict[str, dict[str, str]] = {}
         """Of the Services of a namespace, of the master with the empty name; made when they are asked for."""
+        self._of_service: dict[str, dict[str, str]] = {}
         self._services.listen(on_add=self._forget, on_update=lambda _, new: self._forget(new), on_delete=self._forget)
 
     def config_map(self, namespace: str, name: str, *, binary: bool = True) -> Mapping[str, bytes] | None:
@@ -41,7 +42,7 @@ class CachedObjects:
         master = self._variables.get("")
         if master is None:
             found = self._services.store.get("/".join(MASTER))
-            master = self._variables[""] = of_services(() if found is None else (found,))
+            master = self._variables[""] = {} if found is None else of_service(found)
         if not links:
             return master
         own = self._variables.get(namespace)
@@ -49,10 +50,18 @@ class CachedObjects:
             services = self._services.store.list(namespace)
             if not services:
                 return master
-            own = self._variables[namespace] = master | of_services(services)
+            own = self._variables[namespace] = master | of_services(map(self._variables_of, services))
         return own
 
+    def _variables_of(self, service: Service) -> dict[str, str]:
+        key = f"{service.namespace}/{service.name}"
+        known = self._of_service.get(key)
+        if known is None:
+            known = self._of_service[key] = of_service(service)
+        return known
+
     def _forget(self, service: Service) -> None:
+        self._of_service.pop(f"{service.namespace}/{service.name}", None)
         if (service.namespace, service.name) == MASTER:
             self._variables.clear()
         self._variables.pop(service.namespace, None)

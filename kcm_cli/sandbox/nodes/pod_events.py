@@ -62,7 +62,7 @@ def _of_probe(
     ended = new.exit or new.previous
     if ended is None or old.started_at is None or ended.run != old.starts:
         return
-    probe = container.nth_run(ended.run).probe
+    probe = "liveness" if ended.finished == old.fails_at else container.nth_run(ended.run).probe
     if probe:
         text = f"{probe.capitalize()} probe failed: simulated failure"
         yield _notice(pod, container, WARNING, "Unhealthy", text)

@@ -21,6 +21,7 @@ MOST_CHARACTERS, MOST_STEPS, MOST_OUTPUT = shell.MOST_CHARACTERS, 2000, 4 << 20
 _MOST_WORK, _PER_CHARACTER, _PER_SCRIPT = 1 << 20, 1 / 16, 16.0
 """How many files a program may look at; so many of them are a character that is moved, and one of a script."""
 _LONG_S = 1e9
+_MOST_STAGES = 32
 _SHELLS = frozenset(("sh", "bash", "ash", "dash"))
 _FOLDERS = frozenset(("", "/bin", "/usr/bin", "/usr/local/bin"))
 _SILENT = frozenset((":", "true", "export", "umask", "trap", "sync", "set"))
@@ -31,6 +32,8 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
 _DEFAULT = re.compile(r"\$\{(\w+)(:?)-([\w./:@,+-]*)\}", re.ASCII)
+_NAMED = re.compile(r"\$(?:\{(\w+)(?:(:?)-([\w./:@,+-]*))?\}|(\w+))", re.ASCII)
+_SETTING, _LONGEST_VALUE = re.compile(r"[A-Za-z_]\w*="), 1024
 _ASSIGNMENT, _LOOP = re.compile(r"\b(\w+)="), re.compile(r"\b(?:for|read)\b")
 _PLAIN = re.compile(r"[\w./:-]{0,256}", re.ASCII)
 _ARITHMETIC = re.compile(r"\$(?:\(\(\s*|\(expr\s+)(-?\d{1,9})\s*([-+*/%])\s*(-?\d{1,9})\s*\)\)?", re.ASCII)
@@ -62,6 +65,15 @@ Files = Mapping[str, str | None]
 """Texts of files by their absolute paths; None: its content is unknown. A path that ends in ``/`` is a folder."""
 
 
+class There(msgspec.Struct, frozen=True):
+    """What a program finds. scratch: folders in which there is nothing but ``files``. gone: files that were taken
+    away."""
+
+    files: Files = msgspec.field(default_factory=dict)
+    scratch: tuple[str, ...] = ()
+    gone: frozenset[str] = frozenset()
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """Seconds until the command ends (infinite: not by itself), its exit code, and the files that there are then."""
 
@@ -69,6 +81,11 @@ class Outcome(msgspec.Struct, frozen=True):
     code: int
     files: Files = msgspec.field(default_factory=dict)
     output: tuple[Written, ...] = ()
+    gone: frozenset[str] = frozenset()
+    """The files that it has taken away."""
+    stages: tuple[tuple[float, Files, frozenset[str]], ...] = ()
+    """The files that there are, and those that are gone, from so many seconds after its start on; empty if that is
+    unknown."""
 
 
 class Volumes(Protocol):
@@ -116,16 +133,30 @@ def outcome(
     env: the variables that are known. scratch: folders in which there are only the files that the program makes, and
     ``files``. until_s: what it does later is left out.
     """
+    return outcome_among(There(files, scratch), words, env, volumes, until_s)
+
+
+def outcome_among(
+    there: There,
+    words: Sequence[str],
+    env: Mapping[str, str],
+    volumes: Volumes | None = None,
+    until_s: float = math.inf,
+) -> Outcome | None:
+    """As ``outcome``, among these files."""
     if not words or _name(words[0]) not in _PROGRAMS or _name(words[0]) in _BUILT_IN:
         return None
-    machine = _Shell(env, scratch, dict(files), volumes, until_s, "" if volumes is None else volumes.working_dir)
+    folder = "" if volumes is None else volumes.working_dir
+    machine = _Shell(env, there.scratch, dict(there.files), volumes, until_s, folder, gone=set(there.gone))
     try:
         code = machine.program(words)
     except _Ended:
         code = machine.code
     except Unknown:
         return None
-    return Outcome(machine.elapsed_s, code, machine.files, tuple(machine.output))
+    machine.stage()
+    stages = tuple(machine.stages) if machine.staged else ()
+    return Outcome(machine.elapsed_s, code, machine.files, tuple(machine.output), frozenset(machine.gone), stages)
 
 
 def _name(word: str) -> str:
@@ -154,6 +185,24 @@ class _Shell(msgspec.Struct):
     sinks: tuple[str, str] = (_OUTPUT, _ERRORS)
     """Where output and errors go: to the container's, away, or into a file."""
     held: list[str] = msgspec.field(default_factory=list)
+    gone: set[str] = msgspec.field(default_factory=set)
+    variables: dict[str, str | None] = msgspec.field(default_factory=dict)
+    """Those that the script has set; None: to what is unknown."""
+    own: frozenset[str] = frozenset()
+    """The variables that scripts may set."""
+    stages: list[tuple[float, Files, frozenset[str]]] = msgspec.field(default_factory=list)
+    staged: bool = True
+    """Whether the stages tell all."""
+
+    def stage(self) -> None:
+        """Time passes: the files are as they are until later."""
+        last = self.stages[-1] if self.stages else None
+        self._spend(len(self.files))
+        if self.staged and (last is None or last[1] != self.files or last[2] != self.gone):
+            if last is not None and last[0] >= self.elapsed_s:
+                self.stages.pop()
+            self.stages.append((self.elapsed_s, dict(self.files), frozenset(self.gone)))
+            self.staged = len(self.stages) <= _MOST_STAGES
 
     def program(self, words: Sequence[str]) -> int:
         """Run one program; its exit code."""
@@ -231,7 +280,61 @@ class _Shell(msgspec.Struct):
             if not word.startswith("-"):
                 path = self._place(word)
                 if not self._is_folder(path):
-                    self.files.setdefault(self._writable(path, word), "")
+                    self._make(self._writable(path, word), self.files.get(path, ""))
+        return 0
+
+    def _make(self, path: str, text: str | None) -> None:
+        self.files[path] = text
+        self.gone.discard(path)
+
+    def _take_away(self, path: str) -> None:
+        self.files.pop(path, None)
+        if not path.endswith("/"):
+            self.gone.add(path)
+
+    def mv(self, words: Sequence[str]) -> int:
+        """Files, each to a place; those that are unknown are taken to exist."""
+        return self._carry(words, moves=True)
+
+    def cp(self, words: Sequence[str]) -> int:
+        return self._carry(words, moves=False)
+
+    def _carry(self, words: Sequence[str], *, moves: bool) -> int:
+        options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
+        names = [word for word in words[1:] if not word.startswith("-")]
+        if len(names) != 2 or set(options) - set("fvp"):
+            raise Unknown
+        ((shown, source),) = self._paths(names[:1])
+        ((shown_to, target),) = self._paths(names[1:])
+        if names[1].endswith("/") or self._is_folder(target) or target == "/tmp":
+            target = normpath(f"{target}/{source.rpartition('/')[2]}")
+            shown_to = f"{shown_to.rstrip('/')}/{source.rpartition('/')[2]}"
+        if self._is_folder(source):
+            raise Unknown
+        try:
+            text: str | None = self._content(source)
+        except FileNotFoundError:
+            self._say(
+                f"{words[0]}: can't {'rename' if moves else 'stat'} '{shown}': No such file or directory\n", error=True
+            )
+            return 1
+        except Unknown:
+            text = None
+        self._make(self._writable(target, shown_to), text)
+        if moves:
+            self._writable(source, shown)
+            self._take_away(source)
+        if "v" in options:
+            self._say(f"{'renamed ' if moves else ''}'{shown}' -> '{shown_to}'\n")
+        return 0
+
+    def dd(self, words: Sequence[str]) -> int:
+        """Only what makes a file: ``dd if=/dev/zero of=FILE bs=1 count=1``."""
+        values = dict(word.partition("=")[::2] for word in words[1:])
+        if values.keys() - {"if", "of", "bs", "count", "conv"} or values.get("if") != "/dev/zero" or "of" not in values:
+            raise Unknown
+        ((shown, path),) = self._paths([values["of"]])
+        self._make(self._writable(path, shown), None)
         return 0
 
     def mkdir(self, words: Sequence[str]) -> int:
@@ -265,9 +368,9 @@ class _Shell(msgspec.Struct):
                     code = 1
                     continue
                 for each in (path, *inside):
-                    self.files.pop(each, None)
+                    self._take_away(each)
             elif "f" not in options:
-                if not self._in_scratch(path):
+                if not self._in_scratch(path) and path not in self.gone:
                     raise Unknown
                 self._say(f"rm: can't remove '{word}': No such file or directory\n", error=True)
                 code = 1
@@ -355,7 +458,7 @@ class _Shell(msgspec.Struct):
             return text
         if self._is_folder(path):
             raise IsADirectoryError
-        if self._in_scratch(path):
+        if self._in_scratch(path) or path in self.gone:
             raise FileNotFoundError
         return self._of_volumes(lambda volumes: volumes.read(path)).decode("utf-8", "surrogateescape")
 
@@ -385,7 +488,7 @@ class _Shell(msgspec.Struct):
     def _in_scratch(self, path: str) -> bool:
         if not path.startswith(tuple(f"{folder}/" for folder in self.scratch)):
             return False
-        return self.volumes is None or self.volumes.mount_point(path) in self.scratch
+        return self.volumes is None or self.volumes.mount_point(path) in ("", *self.scratch)
 
     def _of_volumes(self, look: Callable[[Volumes], T]) -> T:
         if self.volumes is None:
@@ -433,17 +536,21 @@ class _Shell(msgspec.Struct):
         self._spend(len(script) * _PER_SCRIPT)
         if len(script) > MOST_CHARACTERS or _MARKS.search(script):
             raise Unknown
-        assigned = _assigned(script) if _DEFAULT.search(script) else set()
+        assigned, taken = _assigned(script)
+        self.own |= assigned
+        for name in taken:
+            self.variables[name] = None
 
         def value(match: re.Match[str]) -> str:
-            known = self.env.get(match[1] or match[2])
+            name = match[1] or match[2]
+            known = None if name in self.own else self.env.get(name)
             return match[0] if known is None else self._hold(known, match)
 
         def default(match: re.Match[str]) -> str:
+            if match[1] in self.own:
+                return match[0]
             known = self.env.get(match[1])
-            if known or (known is not None and not match[2]):
-                return self._hold(known, match)
-            return match[0] if known is None and match[1] in assigned else match[3]
+            return self._hold(known, match) if known or (known is not None and not match[2]) else match[3]
 
         def content(match: re.Match[str]) -> str:
             try:
@@ -488,6 +595,7 @@ class _Shell(msgspec.Struct):
         return 0
 
     def _pass(self, seconds: float) -> None:
+        self.stage()
         self.elapsed_s += seconds
         if self.elapsed_s > min(_LONG_S, self.until_s):
             self.elapsed_s = math.inf
@@ -544,7 +652,7 @@ class _Shell(msgspec.Struct):
         done = 0
         while done < loop.times:
             self._spend(len(self.files))
-            before = dict(self.files)
+            before, stages, variables = dict(self.files), len(self.stages), dict(self.variables)
             if loop.condition is not None:
                 self.list(loop.condition, tested=True)
                 if (self.code == 0) != loop.wanted:
@@ -552,9 +660,11 @@ class _Shell(msgspec.Struct):
                     return
             self.list(loop.body, tested=tested)
             done += 1
-            if loop.condition is not None and before.keys() == self.files.keys():
+            same = before.keys() == self.files.keys() and variables == self.variables
+            if loop.condition is not None and same:
                 for path in [path for path, text in self.files.items() if text != before[path]]:
                     self.files[path] = None  # more and more
+                self.staged = self.staged and len(self.stages) <= stages + 1
                 self._pass(math.inf)  # the next round finds what this one found
             self.steps += 1
             if self.steps > MOST_STEPS:
@@ -572,11 +682,25 @@ class _Shell(msgspec.Struct):
 
     def _filled(self, word: str) -> str:
         word = word.replace("$?", str(self.code))
+        if self.own and "$" in word:
+            word = _NAMED.sub(self._set_here, word)
+            self._spend(len(word) * _PER_CHARACTER)
         if not self.held or "\x06" not in word:
             return word
         word = _HELD.sub(lambda match: self.held[int(match[1])], word)
         self._spend(len(word) * _PER_CHARACTER)
         return word
+
+    def _set_here(self, match: re.Match[str]) -> str:
+        """A variable that the script has set, or what stands in its place."""
+        name = match[1] or match[4]
+        if name not in self.own:
+            return match[0]
+        known = self.variables[name] if name in self.variables else self.env.get(name)
+        if known or (known is not None and match[2] != ":"):
+            return known
+        unset = known is not None or name not in self.variables
+        return match[3] if unset and match[3] is not None else match[0]
 
     def _redirects(self, word: str) -> bool:
         """Whether it says where output goes, which it does from now on."""
@@ -601,12 +725,15 @@ class _Shell(msgspec.Struct):
             return _AWAY
         if self._is_folder(path):
             raise _Refused(f"{shown}: Is a directory")
-        self.files[self._writable(path, shown)] = "" if new else self.files.get(path, "")
+        self._make(self._writable(path, shown), "" if new else self.files.get(path, ""))
         return path
 
     def _ordinary(self, words: Sequence[str]) -> None:
-        while words and re.match(r"[A-Za-z_]\w*=", words[0]):
-            words = words[1:]
+        first = next((at for at, word in enumerate(words) if not _SETTING.match(word)), len(words))
+        if first == len(words):
+            for word in words:
+                self._assign(word)
+        words = words[first:]
         if words and words[0] == "exec":
             if len(words) > 1:
                 self.code = self.program(words[1:])
@@ -621,7 +748,16 @@ class _Shell(msgspec.Struct):
         else:
             if words[0] == "set":
                 self._set(words[1:])
+            elif words[0] == "export":
+                for word in filter(_SETTING.match, words[1:]):
+                    self._assign(word)
             self.code = self.program(words)
+
+    def _assign(self, word: str) -> None:
+        """Values that are not known make the variable unknown."""
+        name, _, value = word.partition("=")
+        known = "$" not in value and "`" not in value and len(value) <= _LONGEST_VALUE
+        self.variables[name] = value if known else None
 
     def _exit(self, words: Sequence[str]) -> None:
         if words:
@@ -672,7 +808,7 @@ class _Shell(msgspec.Struct):
             return option != "-d" and (option != "-s" or self.files[path] != "")
         if self._is_folder(path):
             return option != "-f"
-        if self._in_scratch(path) or (option != "-d" and path.startswith("/tmp/")):
+        if self._in_scratch(path) or path in self.gone or (option != "-d" and path.startswith("/tmp/")):
             return False
         try:
             found = self._of_volumes(lambda volumes: volumes.read(path))
@@ -694,13 +830,13 @@ def _compares(left: str, name: str, right: str) -> bool:
     return {"-eq": a == b, "-ne": a != b, "-lt": a < b, "-le": a <= b, "-gt": a > b, "-ge": a >= b}[name]
 
 
-def _assigned(script: str) -> set[str]:
-    """The variables that a script itself may set."""
-    found = set(_ASSIGNMENT.findall(script))
+def _assigned(script: str) -> tuple[set[str], set[str]]:
+    """The variables that a script may set, and those of them that it does not set to a word."""
+    taken: set[str] = set()
     for line in re.split(r"[;\n]", script):
         _, *loops = _LOOP.split(line, maxsplit=1)
-        found.update(word for loop in loops for word in re.findall(r"\w+", loop))
-    return found
+        taken.update(word for loop in loops for word in re.findall(r"\w+", loop))
+    return taken | set(_ASSIGNMENT.findall(script)), taken
 
 
 def _computed(match: re.Match[str]) -> str:
@@ -723,6 +859,9 @@ _PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {
     "touch": _Shell.touch,
     "mkdir": _Shell.mkdir,
     "rm": _Shell.rm,
+    "mv": _Shell.mv,
+    "cp": _Shell.cp,
+    "dd": _Shell.dd,
     "tail": _Shell.tail,
     "cat": _Shell.cat,
     "ls": _Shell.ls,

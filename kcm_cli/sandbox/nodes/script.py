@@ -20,7 +20,8 @@ from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Mounted
 from kcm_cli.sandbox.nodes.environment import known_env
 from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.hostnames import hostname_of
-from kcm_cli.sandbox.nodes.programs import Files, Outcome
+from kcm_cli.sandbox.nodes.probes import Probed, Stages, probed
+from kcm_cli.sandbox.nodes.programs import Files, Outcome, There
 from kcm_cli.sandbox.nodes.volumes import Objects, ReadOnce, Volumes, sub_path_of
 from kcm_cli.sandbox.views import Probe, RestartRule, SimulatedContainer, SimulatedPod
 
@@ -60,6 +61,8 @@ class Run(msgspec.Struct, frozen=True):
     """The probe whose failure ends it."""
     message: str = ""
     """What it says of its end."""
+    done_s: float = math.inf
+    """When its program has ended, however long the run lasts: whoever stops it later changes nothing."""
 
 
 class ContainerScript(msgspec.Struct, frozen=True):
@@ -76,6 +79,8 @@ class ContainerScript(msgspec.Struct, frozen=True):
     ready_s: float
     stop_s: float
     pull_error: str = ""
+    turns_s: tuple[float, ...] = ()
+    """When it is not ready, and ready again, in turn, after ``ready_s``."""
 
     def nth_run(self, number: int) -> Run:
         """The run with this number, counted from 1."""
@@ -140,6 +145,13 @@ def _init_role(container: SimulatedContainer) -> Role:
     return Role.SIDECAR if container.restart_policy == "Always" else Role.INIT
 
 
+def _failing(run: Run, known: Probed) -> Run:
+    """A run that a probe ends, unless it ends before."""
+    if known.fails is None or known.fails[0] >= run.lasts_s:
+        return run
+    return Run(known.fails[0], 137, "", known.fails[1])
+
+
 def _probed(run: Run, name: str, probe: Probe) -> Run:
     """A run that a failing probe ends, unless it ends before."""
     fails_s = float(probe.initial_delay_seconds + max(probe.failure_threshold, 1) * max(probe.period_seconds, 1))
@@ -168,6 +180,8 @@ class _Reader:
         self._empty_dirs = EmptyDirs()
         """What init containers leave for those after them."""
         self.left: set[str] = set()
+        self._stages: tuple[Stages, Stages] = ((), ())
+        """Of the container that is read: the files during its first run, and during later ones."""
 
     def script(self, container: SimulatedContainer, role: Role, pod_policy: str) -> ContainerScript:
         wishes, name = self._wishes, container.name
@@ -190,10 +204,17 @@ class _Reader:
                 self._empty_dirs.doubt(program_of(container, self._pod, self._objects).own)
             if self._commands and code is None and (container.command or container.args):
                 runs = self._programmed(container, role, scope, reason) or runs
-        started_s = _probe_s(container.startup_probe)
-        ready_s = wishes.seconds(READY_DELAY, scope, max(started_s, _probe_s(container.readiness_probe)))
         failing, first, last = runs
-        probes = {name.strip() for name in wishes.text(FAILING_PROBES, scope).split(",")} | self._failing(container)
+        known, again = self._probed(container)
+        started_s = _probe_s(container.startup_probe) if known.started_s is None else known.started_s
+        ready_s, turns = max(started_s, _probe_s(container.readiness_probe)), known.turns
+        if known.turns is not None:
+            ready_s, turns = (known.turns[0], known.turns[1:]) if known.turns else (math.inf, ())
+        ready_s = max(ready_s, wishes.seconds(READY_DELAY, scope, ready_s))
+        probes = {name.strip() for name in wishes.text(FAILING_PROBES, scope).split(",")}
+        first, last = _failing(first, known), _failing(last, again)
+        if first != last:
+            failing = max(failing, 1)
         for name, probe in (("liveness", container.liveness_probe), ("startup", container.startup_probe)):
             if name in probes and probe is not None:
                 first, last = _probed(first, name, probe), _probed(last, name, probe)
@@ -213,26 +234,17 @@ class _Reader:
             ready_s,
             _pre_stop_s(container) + wishes.seconds(STOP_TIME, scope, 0.0),
             wishes.text(PULL_ERROR, scope),
+            turns or (),
         )
 
-    def _failing(self, container: SimulatedContainer) -> set[str]:
-        """The probes whose command fails, or takes too long, whatever files there are."""
-        found: set[str] = set()
-        if not self._commands:
-            return found
-        for name, probe in (
-            ("startup", container.startup_probe),
-            ("readiness", container.readiness_probe),
-            ("liveness", container.liveness_probe),
-        ):
-            command = probe.exec.command if probe is not None and probe.exec is not None else ()
-            if probe is None or not command or any("/tmp" in word for word in command):
-                continue  # what is in /tmp is not known of every container
-            env = program_of(container, self._pod, self._objects, command).env
-            known = programs.outcome(_expanded(command, env), env)
-            if known is not None and (known.code != 0 or known.lasts_s > max(probe.timeout_seconds, 1)):
-                found.add(name)
-        return found
+    def _probed(self, container: SimulatedContainer) -> tuple[Probed, Probed]:
+        """What the probes of the first run and of later ones say, as far as their commands and the files tell."""
+        stages, self._stages = self._stages, ((), ())
+        if not self._commands or not (container.startup_probe or container.readiness_probe or container.liveness_probe):
+            return Probed(), Probed()
+        env = program_of(container, self._pod, self._objects).env
+        first, again = (probed(container, env, each, own_folders(container)) for each in stages)
+        return first, again
 
     def _programmed(
         self, container: SimulatedContainer, role: Role, scope: str, reason: str
@@ -257,15 +269,16 @@ class _Reader:
         for mount, folder in shared.items():
             self.left.update(f"{folder}{file[len(mount) :]}" for file in _below(mount, kept))
         later = program.outcome(scratch, kept) if kept else first
+        self._stages = first.stages, (later or first).stages
         if role is Role.INIT:
-            self._empty_dirs.put(program.own, (later or first).files)
+            self._empty_dirs.put(program.own, (later or first).files, (later or first).gone)
         runs = [self._run(each, container, role, scope, reason) for each in (first, later or first)]
         return (0, runs[0], runs[0]) if runs[0] == runs[1] else (1, runs[0], runs[1])
 
     def _run(self, known: Outcome, container: SimulatedContainer, role: Role, scope: str, reason: str) -> Run:
         least_s = 0.0 if role is Role.INIT else SHORT_RUN_S
         lasts_s = self._wishes.seconds(RUN_TIME, scope, max(known.lasts_s, least_s))
-        return Run(lasts_s, known.code, reason, message=_last_words(known, container))
+        return Run(lasts_s, known.code, reason, message=_last_words(known, container), done_s=known.lasts_s)
 
 
 def _last_words(known: Outcome, container: SimulatedContainer) -> str:
@@ -293,6 +306,12 @@ def _stays(container: SimulatedContainer) -> bool:
     return name.partition(":")[0] == PAUSE
 
 
+def own_folders(container: SimulatedContainer) -> tuple[str, ...]:
+    """The folders in which there is nothing but what a container's known program makes, and commands in it."""
+    mounts = [mount.mount_path.rstrip("/") for mount in container.volume_mounts]
+    return () if any(path in ("", "/tmp") or path.startswith("/tmp/") for path in mounts) else ("/tmp",)
+
+
 class Program(msgspec.Struct, frozen=True):
     """A container's command with its arguments, and what it finds: the variables that are known, the folders with only
     the pod's own files, and its volumes."""
@@ -309,7 +328,11 @@ class Program(msgspec.Struct, frozen=True):
 
     def outcome(self, scratch: tuple[str, ...], files: Files, until_s: float = math.inf) -> Outcome | None:
         """As ``programs.outcome``."""
-        return programs.outcome(self.words, self.env, scratch, files, self.volumes, until_s)
+        return self.among(There(files, scratch), until_s)
+
+    def among(self, there: There, until_s: float = math.inf) -> Outcome | None:
+        """As ``programs.outcome_among``."""
+        return programs.outcome_among(there, self.words, self.env, self.volumes, until_s)
 
 
 def program_of(

@@ -33,9 +33,10 @@ from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.made_up import MadeUp
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
-from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left
-from kcm_cli.sandbox.nodes.programs import Outcome, Written
-from kcm_cli.sandbox.nodes.script import PREFIX, number_of, program_of
+from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
+from kcm_cli.sandbox.nodes.probes import Verdicts, after
+from kcm_cli.sandbox.nodes.programs import Outcome, There, Written
+from kcm_cli.sandbox.nodes.script import PREFIX, Program, number_of, own_folders, program_of
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
 from kcm_cli.sandbox.streams.log_lines import TRUE, LogOptions, whole_lines
 from kcm_cli.sandbox.streams.objects import Issue, StoredObjects
@@ -48,7 +49,7 @@ _GVR = GVR("", "v1", "pods")
 _STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _MOST_PODS, _MOST_COMMANDS, _MOST_CHARACTERS = 64, 64, 1 << 14
 _MOST_OF_POD = 1 << 20
-"""Characters that commands may leave in the emptyDirs of a pod; of more only the names of files are known."""
+"""Characters that commands may leave in the folders of a pod; of more only the names of files are known."""
 _CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
 _SHELL = (("sh",), ("/bin/sh",), ("bash",), ("/bin/bash",))
 _WHY = "nothing runs in the containers of a sandbox"
@@ -117,12 +118,14 @@ class Inside:
         self.given = Given()
         self.annotations: Callable[[SimulatedPod], Mapping[str, str]] = _own
         """What holds for a pod: its annotations, and rules."""
+        self.changed: Callable[[str, str, Verdicts], None] = _nobody
+        """Called where a command has changed the files that probes ask for, with pod, container and what they say."""
         self._store = store
         self._clock = clock
         self._made_up = MadeUp(store)
         self._objects = StoredObjects(store, clock, issue)
         self._written: OrderedDict[str, Left] = OrderedDict()
-        """What commands have left in emptyDirs, by the uids of pods: of the last ones."""
+        """What commands have left in containers, by the uids of pods: of the last ones."""
 
     @property
     def written(self) -> Mapping[str, Left]:
@@ -209,52 +212,61 @@ class Inside:
         before = [
             each for each in pod.view.spec.init_containers if each.restart_policy != "Always" and each.name != name
         ]
-        made = self._made(pod, before)
+        made, _ = self._made(pod, before)
         known = program.outcome(made.known(program.own), made.seen_by(program.own))
         if known is None:
             return None
         return list(whole_lines(known.output))
 
-    def _made(self, pod: "_Pod", containers: Iterable[SimulatedContainer]) -> EmptyDirs:
-        """What these containers have made in emptyDirs until now."""
-        found = EmptyDirs()
+    def _made(self, pod: "_Pod", containers: Iterable[SimulatedContainer], asked: str = "") -> tuple[EmptyDirs, bool]:
+        """What these containers have made in emptyDirs until now, and the one that is asked in all its folders;
+        whether it is known what that one does."""
+        found, known_all = EmptyDirs(), False
         for container in containers:
             run = pod.run(container.name, previous=False)
-            if run is None or not container.volume_mounts:
+            mine = container.name == asked
+            if run is None or not (container.volume_mounts or mine):
                 continue
             program = program_of(container, pod.view, self._objects)
             passed_s = inf if run.finished is not None else (self._clock.now() - run.started).total_seconds()
             known = program.outcome(found.known(program.own), found.seen_by(program.own), passed_s)
             if known is not None:
-                found.put(program.own, known.files)
+                found.put(_folders(program, container, run) if mine else program.own, known.files, known.gone)
+                known_all = known_all or mine
             elif program.words or container in pod.view.spec.init_containers:
                 found.doubt(program.own)
-        return found
+        return found, known_all
 
     def _commanded(self, pod: "_Pod", container: SimulatedContainer, command: tuple[str, ...]) -> Outcome | None:
-        """What a command does in a container; what it leaves in emptyDirs stays there."""
-        made = self._made(pod, containers_of(pod.view))
+        """What a command does in a container; what it leaves there stays."""
+        made, whole = self._made(pod, containers_of(pod.view), container.name)
         written = self._written.get(pod.view.uid, ())
-        for mounted, files in written:
-            made.put(mounted, files)
+        for mounted, files, gone in written:
+            made.put(mounted, files, gone)
         program = program_of(container, pod.view, self._objects, command)
-        there = made.seen_by(program.own)
-        known = program.outcome(made.known(program.own), there)
-        if known is not None and known.files != there:
+        run = pod.run(container.name, previous=False)
+        folders = _folders(program, container, run)
+        scratch = (*made.known(program.own), *(own_folders(container) if whole else ()))
+        there = There(made.seen_by(folders), scratch, made.gone_by(folders))
+        known = program.among(there)
+        if known is not None and (known.files != there.files or known.gone != there.gone):
             new = {
                 path: text if text is not None and len(text) <= _MOST_CHARACTERS else None
                 for path, text in known.files.items()
-                if path not in there or there[path] != text
+                if path not in there.files or there.files[path] != text
             }
-            if _characters((*written, (program.own, new))) > _MOST_OF_POD:
+            gone = known.gone - there.gone
+            if _characters((*written, (folders, new, gone))) > _MOST_OF_POD:
                 new = dict.fromkeys(new)
-            self._written[pod.view.uid] = (*written, (program.own, new))[-_MOST_COMMANDS:]
+            self._written[pod.view.uid] = (*written, (folders, new, gone))[-_MOST_COMMANDS:]
             self._written.move_to_end(pod.view.uid)
             if len(self._written) > _MOST_PODS:
                 alive = {cast(Tree, each.doc)["metadata"].get("uid") for each in self._store.list(_GVR)}
-                gone = [uid for uid in self._written if uid not in alive] or [next(iter(self._written))]
-                for uid in gone:
+                lost = [uid for uid in self._written if uid not in alive] or [next(iter(self._written))]
+                for uid in lost:
                     del self._written[uid]
+            verdicts = after(container, program.env, there, There(known.files, scratch, known.gone))
+            self.changed(pod.key, container.name, verdicts)
         return known
 
     # -- exec and attach
@@ -417,8 +429,18 @@ class _Pod:
         return str(waiting.get("reason") or "ContainerCreating")
 
 
+def _nobody(pod: str, container: str, verdicts: Verdicts) -> None:
+    """Where nodes are not simulated."""
+
+
+def _folders(program: Program, container: SimulatedContainer, run: _Run | None) -> Mounted:
+    """The folders of a container with what commands have made there: its own are new with each run."""
+    began = "" if run is None else run.started.isoformat()
+    return {**program.own, "": (f"/{container.name}/{began}", "")}
+
+
 def _characters(left: Left) -> int:
-    return sum(len(path) + len(text or "") for _, files in left for path, text in files.items())
+    return sum(len(path) + len(text or "") for _, files, _ in left for path, text in files.items())
 
 
 def _own(pod: SimulatedPod) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ApiError, Tree
-from kcm_cli.sandbox.nodes.environment import MASTER, of_services
+from kcm_cli.sandbox.nodes.environment import MASTER, of_service, of_services
 from kcm_cli.sandbox.nodes.objects import decoded, texts
 from kcm_cli.sandbox.nodes.volumes import Unseen
 from kcm_cli.sandbox.views import SERVICES, SimulatedPod, TokenSource
@@ -53,7 +53,7 @@ class StoredObjects:
         found = [] if master is None else [master]
         if links:
             found += self._store.list(SERVICES.gvr, namespace)
-        return of_services(codec.decode(each.data, Service) for each in found)
+        return of_services(of_service(codec.decode(each.data, Service)) for each in found)
 
     def token(self, pod: SimulatedPod, source: TokenSource) -> bytes:
         lasts_s = source.expiration_seconds or _DEFAULT_S

@@ -214,6 +214,37 @@ def test_containers_share_what_they_write_into_an_emptydir(kcm_sandbox, kcm_name
     assert executed(core, kcm_namespace, name, "cat", "/v/now", container="d") == (b"mine\n", b"", 0)
 
 
+def test_probes_find_what_commands_leave(kcm_sandbox, kcm_namespace, core):
+    """A container has files outside of its volumes, too, until it starts again."""
+    script = "mkdir -p /srv; echo hi > /srv/index.html; echo up > /tmp/alive; sleep 3600"
+    container = {"name": "c", "image": "x", "command": ["sh", "-c", script]}
+    container["readinessProbe"] = {"exec": {"command": ["test", "-f", "/tmp/ready"]}, "periodSeconds": 1}
+    container["livenessProbe"] = {"exec": {"command": ["cat", "/tmp/alive"]}, "periodSeconds": 2, "failureThreshold": 1}
+    served = {"name": "d", "image": "httpd", "readinessProbe": {"httpGet": {"path": "/index.html", "port": 80}}}
+    served["readinessProbe"] |= {"periodSeconds": 1, "failureThreshold": 1}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a"}, "spec": {"containers": [container, served]}})
+
+    def statuses() -> list[tuple[bool, int]]:
+        kcm_sandbox.advance(3, patience=0.01)
+        found = core.read_namespaced_pod_status("a", kcm_namespace).status.container_statuses
+        return [(each.ready, each.restart_count) for each in found]
+
+    def ran(*command: str, container: str = "c") -> tuple[bytes, bytes, int]:
+        return executed(core, kcm_namespace, "a", *command, container=container)
+
+    assert statuses() == [(False, 0), (True, 0)]
+    assert ran("cat", "/srv/index.html") == (b"hi\n", b"", 0)
+    assert ran("touch", "/tmp/ready") == (b"", b"", 0)
+    assert ran("mv", "/srv/www/index.html", "/tmp/", container="d") == (b"", b"", 0)
+    assert statuses() == [(True, 0), (False, 0)]
+    assert ran("sh", "-c", "test -f /srv/www/index.html", container="d")[2] == 1
+    assert ran("mv", "/tmp/index.html", "/srv/www/", container="d") == (b"", b"", 0)
+    assert statuses() == [(True, 0), (True, 0)]
+    assert ran("rm", "/tmp/alive") == (b"", b"", 0)
+    assert statuses() == [(False, 1), (True, 0)]
+    assert ran("ls", "/tmp/alive", "/tmp/ready")[2] == 1
+
+
 def test_what_commands_leave_is_reset_with_the_rest(kcm_sandbox, kcm_namespace, core, pod):
     name = pod("a", more={"volumes": [{"name": "v", "emptyDir": {}}]})
 

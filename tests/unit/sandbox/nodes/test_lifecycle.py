@@ -1162,3 +1162,64 @@ def test_probes_whose_command_always_fails(play, probe, fails):
         assert counts == (expected if fails else dict.fromkeys(counts, (True, False)))
 
     play(run)
+
+
+def test_probes_find_the_files_that_there_are(play):
+    async def run(world: World) -> None:
+        def pod(script: str, **probes: dict) -> dict:
+            made = {}
+            for name, probe in probes.items():
+                command = {"exec": {"command": probe.pop("command")}}
+                made[f"{name}Probe"] = {"failureThreshold": 1, "periodSeconds": 10, **command, **probe}
+            return {"containers": [{"name": "c", "image": "x", "command": ["sh", "-c", script], **made}]}
+
+        healthy = {"command": ["cat", "/tmp/health"], "initialDelaySeconds": 15}
+        script = "echo ok >/tmp/health; sleep 10; rm -rf /tmp/health; sleep 600"
+        await world.pod("dies", pod(script, liveness=dict(healthy)))
+        await world.pod("lives", pod("echo ok >/tmp/health; sleep 600", liveness=dict(healthy)))
+        started = {"command": ["cat", "/tmp/up"], "initialDelaySeconds": 5}
+        script = "sleep 12; echo ok > /tmp/up; sleep 600"
+        await world.pod(
+            "late",
+            pod(
+                script,
+                startup={**started, "failureThreshold": 9},
+                liveness={"command": ["false"], "initialDelaySeconds": 20},
+            ),
+        )
+        script = "sleep 7; touch /tmp/ready; sleep 10; rm /tmp/ready; sleep 10; touch /tmp/ready; sleep 600"
+        await world.pod("turns", pod(script, readiness={"command": ["test", "-f", "/tmp/ready"], "periodSeconds": 1}))
+        seen = {name: [] for name in ("dies", "lives", "late", "turns")}
+        for _ in range(32):
+            await world.wait(1)
+            for name, found in seen.items():
+                (container,) = (await world.status(name))["containerStatuses"]
+                found.append((container["restartCount"], container["ready"], container["started"]))
+        assert [count for count, _, _ in seen["dies"]] == [0] * 14 + [1] * 18
+        assert {count for count, _, _ in seen["lives"]} == {0}
+        assert [started for _, _, started in seen["late"]].index(True) in (14, 15)
+        assert [count for count, _, _ in seen["late"]] == [0] * 19 + [1] * 13
+        assert [ready for _, ready, _ in seen["turns"]] == [False] * 6 + [True] * 10 + [False] * 10 + [True] * 6
+
+    play(run)
+
+
+def test_a_program_that_has_ended_is_not_stopped(play):
+    """A container stays for a second at least, and its exit code is its own."""
+
+    async def run(world: World) -> None:
+        for name, command in (("false", ["false"]), ("sleeps", ["sleep", "60"])):
+            container = {"name": "c", "image": "x", "command": command}
+            spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}
+            await world.create(PODS, {"metadata": {"name": name, "finalizers": ["x/y"]}, "spec": spec})
+        await world.wait(0.5)
+        codes = {}
+        for name in ("false", "sleeps"):
+            await world.delete(PODS, name)
+        await world.wait(3)
+        for name in ("false", "sleeps"):
+            (container,) = (await world.status(name))["containerStatuses"]
+            codes[name] = container["state"]["terminated"]["exitCode"]
+        assert codes == {"false": 1, "sleeps": 0}
+
+    play(run)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.sandbox.nodes.programs import MOST_CHARACTERS, Outcome, outcome
+from kcm_cli.sandbox.nodes.programs import MOST_CHARACTERS, outcome
 
 SCRIPTS = {
     "exit 3": (0, 3),
@@ -131,9 +131,52 @@ def test_what_is_unknown(words: list[str]) -> None:
 def test_files_are_found_by_the_next_run() -> None:
     script = ["sh", "-c", "if [ -f /data/x ]; then exit 0; fi; touch /data/x; exit 1"]
     first = outcome(script, {}, ("/data",))
-    assert first == Outcome(0, 1, {"/data/x": ""})
+    assert first is not None
+    assert (first.lasts_s, first.code, first.files) == (0, 1, {"/data/x": ""})
     again = outcome(script, {}, ("/data",), first.files)
     assert again is not None and again.code == 0
+
+
+def test_what_a_script_sets_itself() -> None:
+    cases = {
+        "X=5; echo ${X:-2} $X": "5 5\n",
+        "echo ${X:-2}; X=5": "2\n",
+        "X=; echo ${X:-2} ${X-3}.": "2 .\n",
+        "NAME=you; echo $NAME": "you\n",
+        "echo $NAME; NAME=you": "me\n",
+        "export A=b; echo ${A:-c}": "b\n",
+        "if false; then X=1; fi; echo ${X:-2}": "2\n",
+        "X=$(date); echo ${X:-2}": "${X:-2}\n",
+        "for X in a b; do echo ${X:-2}; done": "${X:-2}\n${X:-2}\n",
+    }
+    for script, text in cases.items():
+        known = outcome(("sh", "-c", script), {"NAME": "me"})
+        assert known is not None, script
+        assert "".join(each.text for each in known.output) == text, script
+    assert outcome(("sh", "-c", "i=0; while [ $i -lt 3 ]; do i=$(expr $i + 1); sleep 1; done"), {}) is None
+
+
+def test_the_files_that_there_are_at_each_time() -> None:
+    known = outcome(("sh", "-c", "echo ok > /tmp/h; sleep 10; rm -rf /tmp/h; sleep 600"), {})
+    assert known is not None
+    assert known.stages == ((0, {"/tmp/h": "ok\n"}, frozenset()), (10, {}, {"/tmp/h"}))
+    toggles = outcome(("sh", "-c", "while true; do touch /h; sleep 5; rm /h; sleep 5; done"), {})
+    assert toggles is not None
+    assert toggles.stages == ()
+
+
+def test_files_are_moved() -> None:
+    script = "mv -v /srv/index.html /tmp/ || true; test -f /srv/index.html && exit 3; cp /tmp/index.html /srv"
+    known = outcome(("sh", "-c", script), {}, ("/srv",), {"/srv/index.html": "hi"})
+    assert known is not None
+    assert known.files == {"/tmp/index.html": "hi", "/srv/index.html": "hi"}
+    assert [each.text for each in known.output] == ["renamed '/srv/index.html' -> '/tmp/index.html'\n"]
+    unknown = outcome(("sh", "-c", "mv /etc/x /tmp/; cat /etc/x"), {})
+    assert unknown is not None
+    assert (unknown.code, unknown.gone) == (1, {"/etc/x"})
+    made = outcome(("dd", "if=/dev/zero", "of=/data/go", "bs=1", "count=1", "conv=fsync"), {})
+    assert made is not None
+    assert made.files == {"/data/go": None}
 
 
 def test_what_grows_without_end_is_unknown() -> None:

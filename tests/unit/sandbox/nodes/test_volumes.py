@@ -11,7 +11,7 @@ from kcm_cli.api.core import Service
 from kcm_cli.machinery import codec
 from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
-from kcm_cli.sandbox.nodes.environment import known_env, of_services
+from kcm_cli.sandbox.nodes.environment import known_env, of_service, of_services
 from kcm_cli.sandbox.nodes.objects import CachedObjects
 from kcm_cli.sandbox.nodes.script import program_of
 from kcm_cli.sandbox.nodes.volumes import ReadOnce, Unseen, Volumes
@@ -158,7 +158,7 @@ def test_services_are_variables() -> None:
         {"metadata": {"name": "headless"}, "spec": {"clusterIP": "None", "ports": ports}},
         {"metadata": {"name": "external"}, "spec": {"type": "ExternalName"}},
     ]
-    found = of_services(codec.decode(codec.encode(each), Service) for each in services)
+    found = of_services(of_service(codec.decode(codec.encode(each), Service)) for each in services)
     assert found == {
         "MY_DB_SERVICE_HOST": "10.0.0.9", "MY_DB_SERVICE_PORT": "80", "MY_DB_PORT": "tcp://10.0.0.9:80",
         "MY_DB_SERVICE_PORT_HTTP_API": "80", "MY_DB_SERVICE_PORT_DNS": "53",
@@ -174,7 +174,9 @@ def test_services_are_variables() -> None:
     long = (
         {"metadata": {"name": f"{name}{i}"}, "spec": {"clusterIP": "::", "ports": [{"port": 1}]}} for i in range(5000)
     )
-    assert of_services(codec.decode(codec.encode(each), Service) for each in long) == {}, "more than Linux allows"
+    assert of_services(of_service(codec.decode(codec.encode(each), Service)) for each in long) == {}, (
+        "more than Linux allows"
+    )
 
 
 HOSTS = "/etc/hosts", "/etc/hostname"
@@ -222,7 +224,7 @@ def test_a_root_that_cannot_be_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "script", ["X=1; sleep ${X:-2}", "rm /etc/passwd", "rm -i /w/a", "rm -rf /w", "rm -f /v/color"]
+    "script", ["X=$(date); sleep ${X:-2}", "rm /etc/passwd", "rm -i /w/a", "rm -rf /w", "rm -f /v/color"]
 )
 def test_what_is_removed_or_set_in_other_ways_is_unknown(script: str) -> None:
     mounts = [{"name": name, "mountPath": f"/{name}"} for name in ("v", "w")]

@@ -1,0 +1,141 @@
+"""When the probes of a container change their minds, whose commands find other files as time goes by.
+
+upstream: pkg/kubelet/prober/worker.go
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from kcm_cli.sandbox.nodes import programs
+from kcm_cli.sandbox.nodes.expansion import expand
+from kcm_cli.sandbox.nodes.programs import Files, There
+from kcm_cli.sandbox.views import Probe, SimulatedContainer
+
+Stages = Sequence[tuple[float, Files, frozenset[str]]]
+"""The files that there are, and those that are gone, from so many seconds on (``programs.Outcome``)."""
+_Answers = Sequence[tuple[float, bool]]
+"""Whether a probe succeeds, from so many seconds on."""
+
+
+class Probed(msgspec.Struct, frozen=True):
+    """What the probes of a run say, in seconds from its start; None: nothing that is known before.
+
+    started_s: when the startup probe succeeds. turns: when a container is ready and is not, in turn. fails: when a
+    probe ends the run, and its name.
+    """
+
+    started_s: float | None = None
+    turns: tuple[float, ...] | None = None
+    fails: tuple[float, str] | None = None
+
+
+class Verdicts(msgspec.Struct, frozen=True):
+    """What probes say from now on: each whether its container is ready, or alive, and after how many seconds; None:
+    nothing new."""
+
+    ready: tuple[bool, float] | None = None
+    alive: tuple[bool, float] | None = None
+
+
+def after(container: SimulatedContainer, env: Mapping[str, str], before: There, now: There) -> Verdicts:
+    """What the probes of a container say of these files that they did not say of those before."""
+    probes = container.readiness_probe, container.liveness_probe
+    return Verdicts(*(_verdict(probe, env, before, now) for probe in probes))
+
+
+def _verdict(probe: Probe | None, env: Mapping[str, str], before: There, now: There) -> tuple[bool, float] | None:
+    if probe is None:
+        return None
+    was, good = (succeeds(probe, env, each.files, each.gone, each.scratch) for each in (before, now))
+    if was == good or (good is None and probe.exec is not None):
+        return None
+    times = probe.failure_threshold if good is False else probe.success_threshold
+    return good is not False, float(max(times, 1) * max(probe.period_seconds, 1))
+
+
+def probed(
+    container: SimulatedContainer, env: Mapping[str, str], stages: Stages, scratch: tuple[str, ...] = ()
+) -> Probed:
+    """What the probes say of which the commands are known.
+
+    stages: none where the files are unknown. scratch: folders in which there is nothing else.
+    """
+    looks = _Looks(env, stages, scratch)
+    startup, readiness, liveness = container.startup_probe, container.readiness_probe, container.liveness_probe
+    begins_s, started_s, turns = 0.0, None, None
+    fails: list[tuple[float, str]] = []
+    if startup is not None:
+        begins_s = float(startup.initial_delay_seconds)
+        if (answers := looks.answers(startup)) is not None:
+            changes = list(_changes(startup, answers, 0.0, None))
+            good_s = next((at for at, good in changes if good), math.inf)
+            bad_s = next((at for at, good in changes if not good), math.inf)
+            if bad_s < good_s:
+                fails.append((bad_s, "startup"))
+            begins_s = started_s = good_s if good_s < bad_s else math.inf
+    if readiness is not None and (answers := looks.answers(readiness)) is not None:
+        turns = tuple(at for at, _ in _changes(readiness, answers, begins_s, False))
+    if liveness is not None and (answers := looks.answers(liveness)) is not None:
+        fails += [(at, "liveness") for at, good in _changes(liveness, answers, begins_s, True) if not good][:1]
+    return Probed(started_s, turns, min(fails, default=None))
+
+
+def succeeds(
+    probe: Probe, env: Mapping[str, str], files: Files, gone: frozenset[str], scratch: tuple[str, ...] = ()
+) -> bool | None:
+    """Whether a probe finds what it asks for among these files; None where that is unknown.
+
+    A file that was taken away is not served any more, either.
+    """
+    if probe.exec is None:
+        asked = probe.http_get.path.partition("?")[0].strip("/") if probe.http_get is not None else ""
+        lost = [each for each in gone if each.endswith(f"/{asked}") and not each.startswith("/tmp/")]
+        return False if asked and lost else None
+    words = [expand(word, env) for word in probe.exec.command]
+    known = programs.outcome_among(There(files, scratch, gone), [word or "" for word in words], env)
+    return None if known is None else known.code == 0 and known.lasts_s <= max(probe.timeout_seconds, 1)
+
+
+class _Looks(msgspec.Struct, frozen=True):
+    env: Mapping[str, str]
+    stages: Stages
+    scratch: tuple[str, ...]
+
+    def answers(self, probe: Probe) -> _Answers | None:
+        """None: unknown."""
+        if probe.exec is None or not probe.exec.command:
+            return None
+        stages = self.stages
+        if not stages:
+            if any("/tmp" in word for word in probe.exec.command):
+                return None  # what is there is not known of every container
+            stages = ((0.0, {}, frozenset()),)
+        found: list[tuple[float, bool]] = []
+        for at_s, files, gone in stages:
+            good = succeeds(probe, self.env, files, gone, self.scratch)
+            if good is None:
+                return None
+            if not found or found[-1][1] != good:
+                found.append((at_s, good))
+        return found
+
+
+def _changes(probe: Probe, answers: _Answers, begins_s: float, verdict: bool | None) -> Iterator[tuple[float, bool]]:
+    """When the verdict on a container becomes another, and which. It is asked once in a period; ``begins_s``: not
+    before."""
+    period_s = float(max(probe.period_seconds, 1))
+    first_s = max(float(probe.initial_delay_seconds), begins_s)
+    if first_s == math.inf:
+        return
+    needed = {True: max(probe.success_threshold, 1), False: max(probe.failure_threshold, 1)}
+    asked = 0
+    for number, (_, good) in enumerate(answers):
+        until_s = answers[number + 1][0] if number + 1 < len(answers) else math.inf
+        times = math.inf if until_s == math.inf else max(0, math.ceil((until_s - first_s) / period_s)) - asked
+        if verdict is not good and times >= needed[good]:
+            verdict = good
+            yield first_s + (asked + needed[good] - 1) * period_s, good
+        if times < math.inf:
+            asked += int(times)
