@@ -41,6 +41,7 @@ SETTLE_S = 75.0
 ROUND_S = 15.0
 """The next round begins after that at the latest: one slow piece does not end the others' work."""
 AT_ONCE = 4
+LAST_LINES = 5
 BOUND = {"pods": "100", "persistentvolumeclaims": "150", "count/jobs.batch": "400"}
 """Of each hostile namespace: what absurd numbers of replicas may come to, as a cluster's owner would limit them."""
 RSS_MIB, RSS_KIB_AN_OBJECT = 150, 60
@@ -93,8 +94,9 @@ class Report:
 class Manager:
     """The kcm process that the run is about."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", port: int) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
         self._process = process
+        self._log = log
         self.url = f"https://127.0.0.1:{port}"
 
     def healthy(self) -> bool:
@@ -105,6 +107,11 @@ class Manager:
 
     def alive(self) -> bool:
         return self._process.poll() is None
+
+    def ended(self) -> str:
+        """How it ended, and the last lines of its log."""
+        said = self._log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+        return "\n  ".join([f"kcm has ended, exit code {self._process.returncode}:", *said])
 
     def rss_mib(self) -> float:
         return float(psutil.Process(self._process.pid).memory_info().rss / 2**20) if self.alive() else 0.0
@@ -208,7 +215,7 @@ class Run:
         bound = rss[ALONE] + RSS_MIB + self.options.objects * RSS_KIB_AN_OBJECT / 1024
         self.report.spoilt = self.proxy.done
         if not self.manager.alive():
-            failed.append("kcm has ended")
+            failed.append(self.manager.ended())
             return
         if rss[AFTER] > bound:
             failed.append(f"RSS is {rss[AFTER]:.0f} MiB, more than {bound:.0f} MiB")
@@ -244,7 +251,8 @@ def _manager(url: str, folder: Path) -> Iterator[Manager]:
     flags += ["--horizontal-pod-autoscaler-sync-period=2s"]
     flags += ["--node-monitor-grace-period=1h", "--node-startup-grace-period=1h"]  # there are no kubelets
     with Processes() as processes:
-        yield Manager(processes.start(*KCM, *flags, log=folder / "kcm.log"), port)
+        log = folder / "kcm.log"
+        yield Manager(processes.start(*KCM, *flags, log=log), port, log)
 
 
 def on_sandbox(folder: Path, options: Options) -> Report:
