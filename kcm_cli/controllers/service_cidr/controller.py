@@ -102,6 +102,7 @@ CONTROLLER = Controller(
         "ipaddresses",
         Watch(SERVICE_CIDRS, added=ServiceCIDRController.overlapping, updated=changed),
         watches=(Watch(IP_ADDRESSES, added=ServiceCIDRController.ranges_of, deleted=ServiceCIDRController.ranges_of),),
+        writes=(SERVICE_CIDRS,),
         sync=ServiceCIDRController.sync,
         workers=WORKERS,
         retries=MAX_RETRIES,

@@ -8,7 +8,7 @@ import pytest
 from kcm_cli.rest.errors import Invalid
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing, Rewriting
+from tests.unit.controllers.faults import Held, Refusing, Rewriting
 from tests.unit.sandbox.nodes.world import World, resource
 
 RANGES = resource("servicecidrs", "networking.k8s.io", namespaced=False)
@@ -162,6 +162,32 @@ def test_a_status_that_cannot_be_set_is_told(play):
             down[0] = False
             await world.wait(30)
             assert await condition(world) == ("True", "")
+
+    play(life, nodes=0)
+
+
+def test_a_status_is_written_once_though_the_cache_shows_it_late(play):
+    async def life(world: World) -> None:
+        sent: list[str] = []
+
+        async def note(request: Request) -> None:
+            if request.method == "PATCH":
+                sent.append(request.path.rpartition("servicecidrs/")[2])
+
+        def sets_status(request: Request) -> bool:
+            return request.path.endswith("/more/status")
+
+        inner = Refusing(world.server.transport(), lambda request: False, note)
+        held = Held(inner, world.clock, "/apis/networking.k8s.io/v1/servicecidrs", sets_status)
+        async with running(world, held):
+            await world.wait()
+            await add(world)
+            await world.wait(5)
+            await service(world, "192.168.0.9")
+            await world.wait(5)
+            held.release()
+            await world.wait(5)
+        assert [one for one in sent if one.startswith("more")] == ["more", "more/status"]
 
     play(life, nodes=0)
 
