@@ -97,11 +97,14 @@ def decide(
     if named is not None and not named:
         return FitError(total, {}, before=filters.TERMS_CONFLICT)
     nominated = state.nodes.get(info.pod.status.nominated_node_name)
-    if nominated is not None and check_with_nominated(info, state, volumes, made, nominated) is None:
+    turned_down = check_with_nominated(info, state, volumes, made, nominated) if nominated is not None else None
+    if nominated is not None and turned_down is None:
         return _placement(made, nominated, rng)
     columns = state.columns
     looking = _Looking(info, made, state, partial(check_with_nominated, info, state, volumes, made))
     feasible, refusals = looking.at_named(named) if named is not None else looking.in_turn(start)
+    if nominated is not None and turned_down is not None:
+        refusals.setdefault(nominated.name, turned_down)
     if not feasible:
         absent = filters.ELSEWHERE if named is not None else ""
         return FitError(total, refusals, absent=absent, away=tuple(made.devices.away.values()))

@@ -90,9 +90,12 @@ class VolumeFilter:
     def _find(self, pod: SimulatedPod) -> _Claims | Refusal:
         bound, delayed, immediate = [], [], []
         made = {f"{pod.name}-{volume.name}" for volume in pod.spec.volumes if volume.ephemeral is not None}
+        for name in self._info.claims:  # VolumeRestrictions comes first
+            if name not in made and self._volumes.claims.get(f"{pod.namespace}/{name}") is None:
+                return Refusal(RESTRICTIONS, (f'persistentvolumeclaim "{name}" not found',))
         for name in self._info.claims:
             claim = self._volumes.claims.get(f"{pod.namespace}/{name}")
-            problem = _problem(pod, name, claim, ephemeral=name in made)
+            problem = _problem(pod, name, claim, made=name in made)
             if claim is None or problem:
                 return Refusal(BINDING, (problem,))
             if claim.spec.volume_name and BIND_COMPLETED in claim.annotations:
@@ -176,17 +179,16 @@ class VolumeFilter:
         )
 
 
-def _problem(pod: SimulatedPod, name: str, claim: PersistentVolumeClaim | None, *, ephemeral: bool) -> str:
+def _problem(pod: SimulatedPod, name: str, claim: PersistentVolumeClaim | None, *, made: bool) -> str:
+    """``made``: by the controller of ephemeral volumes."""
     if claim is None:
-        if ephemeral:
-            return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
-        return f'persistentvolumeclaim "{name}" not found'
+        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
     if claim.status.phase == "Lost":
         return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{claim.spec.volume_name}"'
     if claim.deleting:
         return f'persistentvolumeclaim "{name}" is being deleted'
     owner = controller_of(claim)
-    if ephemeral and (owner is None or owner.uid != pod.uid):
+    if made and (owner is None or owner.uid != pod.uid):
         return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
     return ""
 

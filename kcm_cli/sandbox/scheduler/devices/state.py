@@ -76,7 +76,7 @@ class DeviceState:
                 continue
             claim = self.claims.get(f"{pod.namespace}/{reference.name}")
             if claim is None:
-                return f'resourceclaim.resource.k8s.io "{reference.name}" not found'
+                return f'could not find ResourceClaim "{pod.namespace}/{reference.name}"'
             if claim.deleting:
                 return f'resourceclaim "{claim.name}" is being deleted'
             problem = not_for(pod, claim, groups=False) if reference.generated else ""

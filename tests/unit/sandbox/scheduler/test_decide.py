@@ -314,6 +314,17 @@ class TestPreferences:
         state = state_of(node_doc("a"), node_doc("b"), pods={"a": [pod("o", cpu="2")]})
         assert choices(pod("p", cpu="1", status={"nominatedNodeName": "a"}), state) == {"a"}
 
+    def test_the_nominated_node_is_told_of_among_others(self):
+        """Even where the pod names nodes and it is none of them."""
+        field = {"key": "metadata.name", "operator": "In", "values": ["b"]}
+        affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": [field]}]}}}
+        state = state_of(node_doc("a"), node_doc("b", taints=[TAINT]), node_doc("c"))
+        info = pod("p", affinity=affinity, status={"nominatedNodeName": "a"})
+        assert placed(info, state) == (
+            "0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, "
+            "1 node(s) didn't satisfy plugin(s) [NodeAffinity], 1 node(s) had untolerated taint(s)."
+        )
+
     def test_a_promised_place_is_kept_from_lesser_pods(self):
         state = state_of(node_doc("a"))
         state.nominate(pod("high", cpu="4", priority=10), "a")
@@ -420,6 +431,14 @@ UNAVAILABLE = "0/2 nodes are available: "
 )
 def test_volumes(volumes, expected):
     assert placed(mounts("v"), state_of(node_doc("a"), node_doc("b")), volumes) == expected
+
+
+def test_claims_that_are_missing_are_told_of_first():
+    volumes = volumes_of([{**claim("lost"), "status": {"phase": "Lost"}}])
+    state = state_of(node_doc("a"), node_doc("b"))
+    assert placed(mounts("lost", "v"), state, volumes) == UNAVAILABLE + 'persistentvolumeclaim "v" not found.'
+    devices = pod("p", resourceClaims=[{"name": "c", "resourceClaimName": "gpu"}])
+    assert placed(devices, state) == UNAVAILABLE + 'could not find ResourceClaim "default/gpu".'
 
 
 @pytest.mark.parametrize(
