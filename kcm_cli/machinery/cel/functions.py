@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from kcm_cli.machinery.cel import kubernetes, list_functions, networks, string_functions
+from kcm_cli.machinery.cel import formatting, kubernetes, list_functions, networks, string_functions
 from kcm_cli.machinery.cel.operators import no_overload
 from kcm_cli.machinery.cel.overloads import DURATION, LIST, MAP, TIMESTAMP, Function, overloaded
+from kcm_cli.machinery.cel.texts import simple_text
 from kcm_cli.machinery.cel.values import (
     INT_MAX,
     INT_MIN,
@@ -103,33 +104,11 @@ def _bool_of_text(text: str) -> bool:
 
 def text_of(value: Value) -> str:
     """``string(value)``. Raises CelError."""
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return value
-        case float():
-            return string_functions.shortest(value)
-        case int():
-            return str(int(value))
-        case bytes():
-            try:
-                return value.decode()
-            except UnicodeDecodeError:
-                raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
-        case datetime():
-            return _timestamp_text(value)
-        case timedelta():
-            return f"{string_functions.plain(value.total_seconds())}s"
-        case kubernetes.QuantityValue() | networks.IpValue() | networks.CidrValue():
-            return str(value)
+    if (text := simple_text(value)) is not None:
+        return text
+    if isinstance(value, (kubernetes.QuantityValue, networks.IpValue, networks.CidrValue)):
+        return str(value)
     raise no_overload("string", value)
-
-
-def _timestamp_text(moment: datetime) -> str:
-    text = as_utc(moment).isoformat(timespec="seconds")[:19]
-    fraction = f".{moment.microsecond:06}".rstrip("0") if moment.microsecond else ""
-    return f"{text}{fraction}Z"
 
 
 def _timestamp(text: str) -> datetime:
@@ -262,6 +241,7 @@ METHODS: Mapping[str, Function] = {
         "getMilliseconds", lambda moment: moment.microsecond // 1000, lambda length: length.microseconds // 1000
     ),
     **string_functions.METHODS,
+    **formatting.METHODS,
     **list_functions.METHODS,
     "indexOf": lambda value, *args: _either("indexOf", value, *args),
     "lastIndexOf": lambda value, *args: _either("lastIndexOf", value, *args),

@@ -1,12 +1,13 @@
-"""Literals that can be seen to fail: patterns, times, lists of several types.
+"""Literals that can be seen to fail: patterns, times, templates, lists of several types.
 
-upstream: cel-go cel/validator.go
+upstream: cel-go cel/validator.go, ext/formatting.go
 """
 
 from collections.abc import Iterator, Mapping
 
+from kcm_cli.machinery.cel.formatting import template_problem
 from kcm_cli.machinery.cel.functions import FUNCTIONS
-from kcm_cli.machinery.cel.string_functions import pattern, template_problem
+from kcm_cli.machinery.cel.string_functions import pattern
 from kcm_cli.machinery.cel.syntax import Call, Constant, ListNode, MapNode, Node, children_of, nodes_of
 from kcm_cli.machinery.cel.types import Type, unwrapped
 from kcm_cli.machinery.cel.values import CelError
@@ -22,7 +23,7 @@ def bad_literals(node: Node, types: Mapping[int, Type]) -> Iterator[Problem]:
     for each in nodes_of(node):
         if isinstance(each, Call) and each.args:
             yield from _bad_argument(each)
-            yield from _bad_format(each)
+            yield from _bad_format(each, types)
     yield from _mixed(node, types)
 
 
@@ -39,13 +40,14 @@ def _bad_argument(call: Call) -> Iterator[Problem]:
         yield literal.offset, f"invalid {call.function} argument"
 
 
-def _bad_format(call: Call) -> Iterator[Problem]:
-    """A template that does not go with the list of its arguments."""
+def _bad_format(call: Call, types: Mapping[int, Type]) -> Iterator[Problem]:
+    """A template that does not go with the list of its arguments, or with their types."""
     template, args = call.target, call.args[0]
     if call.function != "format" or not isinstance(template, Constant) or not isinstance(args, ListNode):
         return
-    if isinstance(template.value, str) and (problem := template_problem(template.value, len(args.elements))):
-        yield call.offset, problem
+    if isinstance(template.value, str) and (problem := template_problem(template.value, args.elements, types)):
+        place, message = problem
+        yield call.offset if place is None else place, message
 
 
 def _mixed(node: Node, types: Mapping[int, Type]) -> Iterator[Problem]:

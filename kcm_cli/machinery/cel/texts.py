@@ -1,0 +1,60 @@
+"""Numbers, times and other simple values as text.
+
+upstream: cel-go common/types (ConvertToType)
+"""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from kcm_cli.machinery.cel.values import CelError, Value, as_utc
+
+_DIGITS = 6
+"""From this exponent on a float is written with one."""
+
+
+def simple_text(value: Value) -> str | None:
+    """The text of a value that the language itself can turn into one; None for others. Raises CelError."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value
+        case float():
+            return _shortest(value)
+        case int():
+            return str(int(value))
+        case bytes():
+            try:
+                return value.decode()
+            except UnicodeDecodeError:
+                raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
+        case datetime():
+            return _timestamp_text(value)
+        case timedelta():
+            return f"{_plain(value.total_seconds())}s"
+    return None
+
+
+def _shortest(value: float) -> str:
+    """A float in the fewest digits that say it, as Go's ``%g``."""
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "+Inf" if value > 0 else "-Inf"
+    decimal = Decimal(repr(value)).normalize()
+    exponent = decimal.adjusted()
+    if -4 <= exponent < _DIGITS:
+        return f"{decimal:f}"
+    return f"{decimal.scaleb(-exponent):f}e{'-' if exponent < 0 else '+'}{abs(exponent):02}"
+
+
+def _plain(value: float) -> str:
+    """A float without an exponent."""
+    text = f"{value:.9f}".rstrip("0")
+    return text.removesuffix(".")
+
+
+def _timestamp_text(moment: datetime) -> str:
+    text = as_utc(moment).isoformat(timespec="seconds")[:19]
+    fraction = f".{moment.microsecond:06}".rstrip("0") if moment.microsecond else ""
+    return f"{text}{fraction}Z"
