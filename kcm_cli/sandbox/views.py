@@ -32,16 +32,17 @@ class Sleep(View, frozen=True, gc=False):
     seconds: int = 0
 
 
+class ExecAction(View, frozen=True, gc=False):
+    command: tuple[str, ...] = ()
+
+
 class LifecycleHandler(View, frozen=True, gc=False):
     sleep: Sleep | None = None
+    exec: ExecAction | None = None
 
 
 class Lifecycle(View, frozen=True, gc=False):
     pre_stop: LifecycleHandler | None = None
-
-
-class ExecAction(View, frozen=True, gc=False):
-    command: tuple[str, ...] = ()
 
 
 class HTTPGet(View, frozen=True, gc=False):

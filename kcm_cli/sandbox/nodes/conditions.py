@@ -16,7 +16,19 @@ from kcm_cli.sandbox.views import SimulatedPod
 TRUE, FALSE = "True", "False"
 SANDBOX, INITIALIZED, READY = "PodReadyToStartContainers", "Initialized", "Ready"
 CONTAINERS_READY, SCHEDULED = "ContainersReady", "PodScheduled"
-OWNED = frozenset((SANDBOX, INITIALIZED, READY, CONTAINERS_READY, SCHEDULED, "PodResizePending", "PodResizeInProgress"))
+RESTARTING_ALL = "AllContainersRestarting"
+OWNED = frozenset(
+    (
+        SANDBOX,
+        INITIALIZED,
+        READY,
+        CONTAINERS_READY,
+        SCHEDULED,
+        "PodResizePending",
+        "PodResizeInProgress",
+        RESTARTING_ALL,
+    )
+)
 """Conditions that nobody but a kubelet keeps, once a pod has one."""
 _TERMINAL = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
 
@@ -32,7 +44,9 @@ class Reported(msgspec.Struct, frozen=True):
     last_transition_time: str | None = None
 
     def doc(self) -> Doc:
-        doc: Doc = {"type": self.type, "status": self.status, "observedGeneration": self.generation}
+        doc: Doc = {"type": self.type, "status": self.status}
+        if self.generation:
+            doc["observedGeneration"] = self.generation
         doc["lastProbeTime"] = None
         doc["lastTransitionTime"] = self.last_transition_time
         if self.reason:
@@ -73,6 +87,16 @@ def kubelet_conditions(
         since = known.last_transition_time if known is not None and known.status == status else None
         conditions.append(Reported(type_, status, reason, message, generation, since or time))
     return tuple(conditions)
+
+
+def restarting_condition(phase: str, *, resets: bool, old: Sequence[Condition | Reported], now: float) -> Reported:
+    """Of a pod with rules that may restart all its containers together; it has no observedGeneration."""
+    status = TRUE if resets else FALSE
+    known = next((each for each in old if each.type == RESTARTING_ALL and each.status == status), None)
+    since = known.last_transition_time if known is not None else None
+    reason = "RestartAllContainersStarted" if resets else _TERMINAL.get(phase, "")
+    message = "container exited with restart policy rule" if resets else ""
+    return Reported(RESTARTING_ALL, status, reason, message, 0, since or instant(now))
 
 
 def _containers_ready(reports: Sequence[Report], phase: str) -> _Verdict:

@@ -10,7 +10,16 @@ import msgspec
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
-from kcm_cli.sandbox.nodes.machine import KILLED, PULL, ContainerState, Exit, Hold
+from kcm_cli.sandbox.nodes.machine import (
+    KILLED,
+    PULL,
+    RESET_S,
+    RESTARTING_ALL,
+    RESTARTING_ALL_MESSAGE,
+    ContainerState,
+    Exit,
+    Hold,
+)
 from kcm_cli.sandbox.nodes.script import ContainerScript, Role
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
 
@@ -56,13 +65,13 @@ def report(
         "image": spec.image,
         "imageID": "",
         "ready": ready,
-        "restartCount": max(0, current.starts - 1),
+        "restartCount": current.starts if current.fresh else current.starts - 1,
         "state": _state(pod, spec, current, now, lost=lost),
         "lastState": _last_state(pod, spec.name, current, now),
     }
     if script.role is not Role.DEBUG:
         doc["started"] = started
-    if current.starts:
+    if not current.fresh:
         image = full_image(spec.image)
         doc["image"] = image
         doc["imageID"] = image_id(image)
@@ -90,9 +99,11 @@ def _state(pod: SimulatedPod, spec: SimulatedContainer, current: ContainerState,
     if current.hold is not None and current.attempts and not lost:
         reason, message = waiting(spec.image, current.hold, current.attempts)
         return {"waiting": {"reason": reason, "message": message}}
-    if ended is None:
+    if ended is None or current.fresh:
         if lost:
             return {"terminated": {"exitCode": KILLED, "reason": _LOST, "message": _LOST_MESSAGE, **_NO_TIMES}}
+        if ended is not None and now < ended.finished + RESET_S:
+            return {"waiting": {"reason": RESTARTING_ALL, "message": RESTARTING_ALL_MESSAGE}}
         reason = "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
         return {"waiting": {"reason": reason}}
     if _backing_off(current, now):
@@ -114,13 +125,15 @@ def _backing_off(current: ContainerState, now: float) -> bool:
 
 def _last_state(pod: SimulatedPod, name: str, current: ContainerState, now: float) -> Doc:
     held = current.hold is not None and current.attempts > 0
-    over = current.started_at is None and (held or _backing_off(current, now))
+    over = current.started_at is None and (held or current.fresh or _backing_off(current, now))
     last = current.exit if over and current.exit is not None else current.previous
     return {"terminated": _terminated(pod, name, last)} if last is not None else {}
 
 
 def _terminated(pod: SimulatedPod, name: str, ended: Exit) -> Doc:
     message: Doc = {"message": ended.message} if ended.message else {}
+    if ended.reason == RESTARTING_ALL:  # nobody has seen how it ended
+        return {"exitCode": ended.code, "reason": ended.reason, **message, **_NO_TIMES}
     return {
         "exitCode": ended.code,
         "reason": ended.reason,

@@ -54,7 +54,7 @@ class ContainerState(msgspec.Struct, frozen=True):
     when the current run's time counts, where that was changed since it started. ``hold``: what keeps it from starting
     since ``free_from``; ``attempts``: how often that was found; with images every second one is the wait after a pull.
     ``told``: from when on it is ready or not, whatever was to be expected of its run. ``fails_at``: when the failing
-    liveness probe ends the run.
+    liveness probe ends the run. ``base``: its starts until all containers of the pod were restarted last.
     """
 
     starts: int = 0
@@ -71,6 +71,12 @@ class ContainerState(msgspec.Struct, frozen=True):
     free_from: float = 0.0
     told: tuple[float, bool] | None = None
     fails_at: float = math.inf
+    base: int = 0
+
+    @property
+    def fresh(self) -> bool:
+        """Whether it has not started since the pod's containers were restarted together last, or at all."""
+        return self.starts == self.base
 
 
 class Stop(msgspec.Struct, frozen=True):
@@ -84,7 +90,7 @@ class Stop(msgspec.Struct, frozen=True):
 
 class PodState(msgspec.Struct, frozen=True):
     """A pod as its kubelet knows it. ``sandbox_at``: when it got its address and containers could start.
-    ``changed_at``: when its script changed last."""
+    ``changed_at``: when its script changed last. ``reset_at``: when all its containers were restarted last."""
 
     accepted_at: float
     containers: tuple[ContainerState, ...]
@@ -94,8 +100,13 @@ class PodState(msgspec.Struct, frozen=True):
     hold: Hold | None = None
     attempts: int = 0
     attempted_at: float = 0.0
+    reset_at: float = -math.inf
 
 
+RESTARTING_ALL = "RestartingAllContainers"
+RESTARTING_ALL_MESSAGE = "The container is removed because RestartAllContainers in place"
+RESET_S = 1.0
+"""How long it takes to remove all containers of a pod."""
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 _DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
 
@@ -132,7 +143,7 @@ def kill(script: PodScript, state: PodState, index: int, now: float, code: int, 
     if current.started_at is None:
         return state
     ended = Exit(code, reason or _reason(code), current.started_at, now, current.starts)
-    _, killed = _exit(state, index, script.containers[index], ended)
+    _, killed = _exit(script, state, index, ended)
     return killed or state
 
 
@@ -197,6 +208,8 @@ def advance(script: PodScript, state: PodState, now: float) -> PodState:
 def due(script: PodScript, state: PodState, now: float) -> float:
     """The next instant after ``now`` at which something changes; infinite if nothing will. ``state`` is advanced."""
     at, _ = _next(script, state)
+    if now < state.reset_at + RESET_S < at:
+        at = state.reset_at + RESET_S
     for container, current in zip(script.containers, state.containers, strict=True):
         if current.started_at is not None:
             for delay_s in (container.started_s, container.ready_s, *container.turns_s):
@@ -250,13 +263,13 @@ def _changes(script: PodScript, state: PodState) -> Iterator[_Change]:
     stopping = stop_at
     if stopping is None and over_at is not None:
         stopping = Stop(over_at, over_at + script.grace_s)
-    free_at = 0.0 if state.sandbox_at is None else state.sandbox_at
+    free_at = 0.0 if state.sandbox_at is None else max(state.sandbox_at, state.reset_at + RESET_S)
     for index, container in enumerate(script.containers):
         current = state.containers[index]
         if current.started_at is not None:
-            yield _exit(state, index, container, _end(script, state, index, stopping))
+            yield _exit(script, state, index, _end(script, state, index, stopping))
         elif stopping is None and state.sandbox_at is not None:
-            if current.starts == 0:
+            if current.fresh:
                 added = container.role is Role.DEBUG
                 yield _start(state, index, max(state.sandbox_at, current.restart_at) if added else free_at)
             elif current.restart_at < math.inf:
@@ -293,7 +306,8 @@ def _over(script: PodScript, state: PodState) -> float | None:
         if container.role in (Role.SIDECAR, Role.DEBUG):
             continue
         ended = current.exit
-        for_good = ended is not None and current.started_at is None and current.restart_at == math.inf
+        over = not current.fresh and current.started_at is None and current.restart_at == math.inf
+        for_good = ended is not None and over
         if container.role is Role.INIT:
             if for_good and ended is not None and ended.code != 0:
                 return ended.finished
@@ -316,11 +330,11 @@ def _start(state: PodState, index: int, at: float) -> _Change:
         at = _attempt_at(old.hold, old.attempts, old.attempted_at, at)
         return at, _with(state, index, replace(old, attempts=old.attempts + 1, attempted_at=at))
     backoff_s, backoff_at = old.backoff_s, old.backoff_at
-    if old.starts:
+    if not old.fresh:
         expired = backoff_s == 0.0 or old.exit is None or old.exit.finished - backoff_at > 2 * BACKOFF_MAX_S
         backoff_s = BACKOFF_S if expired else min(BACKOFF_MAX_S, backoff_s * 2)
         backoff_at = at
-    new = ContainerState(old.starts + 1, at, None, old.exit, math.inf, backoff_s, backoff_at)
+    new = ContainerState(old.starts + 1, at, None, old.exit, math.inf, backoff_s, backoff_at, base=old.base)
     return at, _with(state, index, new)
 
 
@@ -374,9 +388,12 @@ def _asked_to_stop_at(script: PodScript, state: PodState, index: int, stopping: 
     return at
 
 
-def _exit(state: PodState, index: int, container: ContainerScript, ended: Exit | None) -> _Change:
+def _exit(script: PodScript, state: PodState, index: int, ended: Exit | None) -> _Change:
     if ended is None:
         return _NOTHING
+    container = script.containers[index]
+    if state.stop is None and container.role is not Role.DEBUG and container.restarts_all_after(ended.code):
+        return ended.finished, _restart_all(script, state, ended.finished)
     old = state.containers[index]
     restart_at = math.inf
     if container.restarts_after(ended.code) and not (container.role is Role.INIT and ended.code == 0):
@@ -384,6 +401,20 @@ def _exit(state: PodState, index: int, container: ContainerScript, ended: Exit |
         restart_at = ended.finished + (old.backoff_s if waits else 0.0)
     new = replace(old, started_at=None, exit=ended, restart_at=restart_at, run_from=0.0, told=None)
     return ended.finished, _with(state, index, new)
+
+
+def _restart_all(script: PodScript, state: PodState, at: float) -> PodState:
+    """All containers but ephemeral ones are killed and removed, and start anew in their order."""
+    containers: list[ContainerState] = []
+    for container, old in zip(script.containers, state.containers, strict=True):
+        if container.role is Role.DEBUG or old.fresh:
+            containers.append(old)
+            continue
+        removed = Exit(KILLED, RESTARTING_ALL, at, at, old.starts, RESTARTING_ALL_MESSAGE)
+        containers.append(
+            ContainerState(old.starts, exit=removed, hold=old.hold, free_from=old.free_from, base=old.starts)
+        )
+    return replace(state, containers=tuple(containers), reset_at=at)
 
 
 def _with(state: PodState, index: int, new: ContainerState) -> PodState:

@@ -46,6 +46,8 @@ def _of_container(
         yield from _of_image(pod, container, images)
         yield _notice(pod, container, NORMAL, "Created", "Container created")
         yield _notice(pod, container, NORMAL, "Started", "Container started")
+    if new.base > old.base and old.started_at is not None:
+        yield _notice(pod, container, NORMAL, "Killing", "killing")
     if new.hold is not None and new.attempts and new.attempted_at != old.attempted_at:
         yield from _of_hold(pod, container, new, new.hold, images)
     ended = new.exit

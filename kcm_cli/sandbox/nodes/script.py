@@ -31,6 +31,7 @@ EXIT_CODE, EXIT_REASON, RESTARTS = "exit-code", "exit-reason", "restarts"
 PULL_ERROR = "pull-error"
 FAILING_PROBES = "failing-probes"
 NEVER = "never"
+RESTART_ALL = "RestartAllContainers"
 PAUSE = "pause"
 _LARGEST = 2**31 - 1
 _MOST_CHARACTERS = 2 << 20
@@ -86,10 +87,15 @@ class ContainerScript(msgspec.Struct, frozen=True):
         """The run with this number, counted from 1."""
         return self.run if number <= self.failing_runs else self.last_run
 
+    def restarts_all_after(self, code: int) -> bool:
+        """Whether all containers of the pod start anew after a run that ended with this code."""
+        rule = next((rule for rule in self.rules if _covers(rule, code)), None)
+        return rule is not None and rule.action == RESTART_ALL
+
     def restarts_after(self, code: int) -> bool:
         """Whether another run follows one that ended with this code."""
         for rule in self.rules:
-            if rule.exit_codes is not None and _covers(rule, code):
+            if _covers(rule, code):
                 return True
         if self.restart == "OnFailure":
             return code != 0
@@ -232,7 +238,7 @@ class _Reader:
             last,
             started_s,
             ready_s,
-            _pre_stop_s(container) + wishes.seconds(STOP_TIME, scope, 0.0),
+            self._pre_stop_s(container) + wishes.seconds(STOP_TIME, scope, 0.0),
             wishes.text(PULL_ERROR, scope),
             turns or (),
         )
@@ -245,6 +251,19 @@ class _Reader:
         env = program_of(container, self._pod, self._objects).env
         first, again = (probed(container, env, each, own_folders(container)) for each in stages)
         return first, again
+
+    def _pre_stop_s(self, container: SimulatedContainer) -> float:
+        """How long the hook lasts, as far as its command is known."""
+        hook = container.lifecycle.pre_stop if container.lifecycle is not None else None
+        if hook is None:
+            return 0.0
+        if hook.sleep is not None:
+            return float(hook.sleep.seconds)
+        if hook.exec is None or not hook.exec.command or not self._commands:
+            return 0.0
+        program = program_of(container, self._pod, self._objects, hook.exec.command)
+        known = program.outcome(program.scratch, {})
+        return 0.0 if known is None else known.lasts_s
 
     def _programmed(
         self, container: SimulatedContainer, role: Role, scope: str, reason: str
@@ -393,11 +412,6 @@ def _probe_s(probe: Probe | None) -> float:
     if probe is None:
         return 0.0
     return float(probe.initial_delay_seconds + (max(probe.success_threshold, 1) - 1) * probe.period_seconds)
-
-
-def _pre_stop_s(container: SimulatedContainer) -> float:
-    hook = container.lifecycle.pre_stop if container.lifecycle is not None else None
-    return float(hook.sleep.seconds) if hook is not None and hook.sleep is not None else 0.0
 
 
 def _covers(rule: RestartRule, code: int) -> bool:

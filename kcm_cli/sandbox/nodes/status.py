@@ -14,11 +14,11 @@ from kcm_cli.api.core import Condition
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.nodes import resources
 from kcm_cli.sandbox.nodes.admission import Rejection
-from kcm_cli.sandbox.nodes.conditions import OWNED, Reported, kubelet_conditions
+from kcm_cli.sandbox.nodes.conditions import OWNED, Reported, kubelet_conditions, restarting_condition
 from kcm_cli.sandbox.nodes.containers import Report, instant, report
-from kcm_cli.sandbox.nodes.machine import PodState, finished, initialized
+from kcm_cli.sandbox.nodes.machine import RESET_S, PodState, finished, initialized
 from kcm_cli.sandbox.nodes.resizing import PENDING, Pending
-from kcm_cli.sandbox.nodes.script import PodScript, Role
+from kcm_cli.sandbox.nodes.script import RESTART_ALL, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
 
 
@@ -54,9 +54,13 @@ def render(
         for container, current in zip(script.containers, state.containers, strict=True)
     ]
     phase = _phase(script, state, now, done=done)
+    failing = state.stop is not None and bool(state.stop.reason)
     conditions = kubelet_conditions(
-        pod, reports, phase, sandbox=_has_sandbox(state, done), old=known.conditions, now=now
+        pod, reports, "Failed" if failing else phase, sandbox=_has_sandbox(state, done), old=known.conditions, now=now
     )
+    if any(rule.action == RESTART_ALL for container in script.containers for rule in container.rules):
+        resets = not done and now < state.reset_at + RESET_S
+        conditions = (*conditions, restarting_condition(phase, resets=resets, old=known.conditions, now=now))
     inits, regular = len(spec.init_containers), len(spec.init_containers) + len(spec.containers)
     doc: Doc = {
         "observedGeneration": pod.metadata.generation,
@@ -122,7 +126,12 @@ def _phase(script: PodScript, state: PodState, now: float, *, done: bool) -> str
         for container, current in zip(script.containers, state.containers, strict=True)
         if container.role is Role.MAIN
     )
-    return "Running" if started and initialized(script, state, now) else "Pending"
+    init = any(
+        current.started_at is not None
+        for container, current in zip(script.containers, state.containers, strict=True)
+        if container.role is Role.INIT
+    )
+    return "Running" if started and not init and initialized(script, state, now) else "Pending"
 
 
 def _succeeded(script: PodScript, state: PodState) -> bool:

@@ -1223,3 +1223,77 @@ def test_a_program_that_has_ended_is_not_stopped(play):
         assert codes == {"false": 1, "sleeps": 0}
 
     play(run)
+
+
+def test_a_rule_restarts_all_containers_of_a_pod(play):
+    async def run(world: World) -> None:
+        exits = {"operator": "In", "values": [42]}
+        rule = {"action": "RestartAllContainers", "exitCodes": exits}
+        script = "if [ -f /mnt/done ]; then sleep 10000; else touch /mnt/done; sleep 10; exit 42; fi"
+        source = {"name": "source", "image": "x", "command": ["sh", "-c", script], "restartPolicyRules": [rule]}
+        source |= {"restartPolicy": "Never", "volumeMounts": [{"name": "w", "mountPath": "/mnt"}]}
+        spec = {
+            "restartPolicy": "Never",
+            "volumes": [{"name": "w", "emptyDir": {}}],
+            "initContainers": [
+                {"name": "init", "image": "x", "command": ["sleep", "5"]},
+                {"name": "sidecar", "image": "x", "restartPolicy": "Always"},
+            ],
+            "containers": [source, {"name": "other", "image": "x", "command": ["sleep", "9999"]}],
+        }
+        await world.pod("a", spec)
+        await world.wait(10)
+        assert (await world.condition("a", "AllContainersRestarting"))["status"] == "False"
+        await world.wait(5.5)
+        status = await world.status("a")
+        condition = await world.condition("a", "AllContainersRestarting")
+        assert (condition["status"], condition["reason"]) == ("True", "RestartAllContainersStarted")
+        assert "observedGeneration" not in condition
+        every = [*status["initContainerStatuses"], *status["containerStatuses"]]
+        removed = {"exitCode": 137, "reason": "RestartingAllContainers", "startedAt": None, "finishedAt": None}
+        for each in every:
+            assert each["state"]["waiting"]["reason"] == "RestartingAllContainers"
+            last = each["lastState"]["terminated"]
+            assert {key: last[key] for key in removed} == removed and "containerID" not in last
+            assert each["restartCount"] == 1 and "containerID" not in each
+        assert status["phase"] == "Running"
+        await world.wait(2)
+        status = await world.status("a")
+        assert status["phase"] == "Pending"
+        assert "running" in status["initContainerStatuses"][0]["state"]
+        assert (await world.condition("a", "AllContainersRestarting"))["status"] == "False"
+        await world.wait(60)
+        status = await world.status("a")
+        every = [*status["initContainerStatuses"], *status["containerStatuses"]]
+        assert status["phase"] == "Running"
+        assert [each["restartCount"] for each in every] == [1] * 4
+        assert {each["lastState"]["terminated"]["reason"] for each in every} == {"RestartingAllContainers"}
+        assert all(each["ready"] for each in every)
+
+    play(run)
+
+
+def test_hooks_that_are_commands_delay_the_end(play):
+    async def run(world: World) -> None:
+        hook = {"preStop": {"exec": {"command": ["sh", "-c", "sleep 10"]}}}
+        await world.pod("a", {"containers": [{"name": "c", "image": "x", "lifecycle": hook}]})
+        await world.wait()
+        await world.delete(PODS, "a")
+        await world.wait(9)
+        assert (await world.status("a"))["phase"] == "Running"
+        await world.wait(2)
+        assert await world.gone("a")
+
+    play(run)
+
+
+def test_a_pod_past_its_deadline_is_not_ready_while_it_stops(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"activeDeadlineSeconds": 5}, stop_time="10s")
+        await world.wait(7)
+        assert (await world.status("a"))["phase"] == "Running"
+        assert (await world.condition("a", "Ready"))["reason"] == "PodFailed"
+        await world.wait(10)
+        assert (await world.status("a"))["reason"] == "DeadlineExceeded"
+
+    play(run)
