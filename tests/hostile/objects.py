@@ -98,9 +98,10 @@ class OddObjects:
         elif collection.endswith("ipaddresses"):
             name = f"10.99.{self._count // 250 % 250}.{self._count % 250 + 1}"
         elif collection.endswith("customresourcedefinitions"):
-            names = {**(made.get("spec") or {}).get("names", {}), "plural": name, "kind": f"Odd{self._count}"}
+            spec = _map_of(made.get("spec"))
+            names = {**_map_of(spec.get("names")), "plural": name, "kind": f"Odd{self._count}"}
             names |= {"singular": f"{name}s", "listKind": f"Odd{self._count}List", "shortNames": None}
-            made["spec"] = {**(made.get("spec") or {}), "names": names}
+            made["spec"] = {**spec, "names": names}
             name = f"{name}.example.com"
         made["metadata"] = {"name": name, "labels": {LABEL: "yes"}}
         if collection.endswith("/events"):
@@ -118,6 +119,10 @@ class OddObjects:
         if not spots:
             return doc
         return Variation(self.rng.choice(spots), None).applied(copy.deepcopy(doc))
+
+
+def _map_of(value: Any) -> Tree:
+    return value if isinstance(value, dict) else {}
 
 
 def collections() -> list[str]:

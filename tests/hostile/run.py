@@ -36,6 +36,7 @@ from tests.servers import TOKEN, real_server, sandbox_server
 ALONE, BESIDE, FAULTS, SETTLING, AFTER = "alone", "odd objects", "faults", "settling", "after"
 LIMIT_S = 40.0
 """Generous: the machine may be busy. The usual time is a second or two."""
+LEADS_S = 240.0
 SETTLE_S = 75.0
 """A watch that failed again and again is opened again within a minute, as client-go's reflectors do."""
 ROUND_S = 15.0
@@ -109,9 +110,12 @@ class Manager:
         return self._process.poll() is None
 
     def ended(self) -> str:
-        """How it ended, and the last lines of its log."""
-        said = self._log.read_text(errors="replace").splitlines()[-LAST_LINES:]
-        return "\n  ".join([f"kcm has ended, exit code {self._process.returncode}:", *said])
+        """How it ended."""
+        return f"kcm has ended, exit code {self._process.returncode}:{self.last_words()}"
+
+    def last_words(self) -> str:
+        """The last lines of its log."""
+        return "".join(f"\n  {line}" for line in self._log.read_text(errors="replace").splitlines()[-LAST_LINES:])
 
     def rss_mib(self) -> float:
         return float(psutil.Process(self._process.pid).memory_info().rss / 2**20) if self.alive() else 0.0
@@ -232,7 +236,7 @@ async def hostile(url: str, folder: Path, options: Options) -> Report:
     report = Report({}, [])
     async with proxy.running(), direct:
         with _manager(proxy.url, folder) as manager:
-            await asyncio.to_thread(until, manager.leads, 60.0)
+            await asyncio.to_thread(until, manager.leads, LEADS_S, why=manager.last_words)
             await Run(
                 options, proxy, manager, direct, report, Rounds(direct, options.works, report.times, report.failed)
             ).all()
