@@ -46,6 +46,8 @@ LAST_LINES = 5
 BOUND = {"pods": "100", "persistentvolumeclaims": "150", "count/jobs.batch": "400"}
 """Of each hostile namespace: what absurd numbers of replicas may come to, as a cluster's owner would limit them."""
 RSS_MIB, RSS_KIB_AN_OBJECT = 150, 60
+PATIENT = ("--leader-elect-lease-duration=90s", "--leader-elect-renew-deadline=60s")
+"""Where requests wait for more than ten seconds in vain, since the machine is busy, a manager ends as it has to."""
 KUBECONFIG = """
 apiVersion: v1
 kind: Config
@@ -251,7 +253,7 @@ def _manager(url: str, folder: Path) -> Iterator[Manager]:
     names += ("cluster-signing-cert-file=ca.crt", "cluster-signing-key-file=ca.key")
     flags = [f"--{flag}={folder}/{name}" for flag, name in (pair.split("=") for pair in names)]
     flags += [f"--kubeconfig={config}", f"--secure-port={port}", f"--cert-dir={folder}"]
-    flags += ["--authorization-always-allow-paths=/healthz,/metrics"]
+    flags += [*PATIENT, "--authorization-always-allow-paths=/healthz,/metrics"]
     flags += ["--horizontal-pod-autoscaler-sync-period=2s"]
     flags += ["--node-monitor-grace-period=1h", "--node-startup-grace-period=1h"]  # there are no kubelets
     with Processes() as processes:
