@@ -77,7 +77,8 @@ class SandboxManager:
     async def _run(self, stop: asyncio.Event, ready: Callable[[], object], *, real_time: bool) -> int:
         loop = asyncio.get_running_loop()
         host = Host(simulated_nodes=True)
-        place = Place(self._dial, real_time=real_time, host=host, listener=self._listener)
+        inside = self._own_kubeconfig
+        place = Place(self._dial, in_process=inside, real_time=real_time, host=host, listener=self._listener)
 
         def abandon(why: str) -> None:
             sys.stderr.write(f"Error: leaderelection lost: {why}\n")

@@ -56,8 +56,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """What running controllers takes.
 
     ``chosen``: the descriptors to run, already filtered by --controllers and gates. ``clients`` makes each
-    controller's client, ``root_clients`` those of the manager's own identity. ``interceptor``: stands between all their
-    writes and the server.
+    controller's client, ``root_clients`` those of the manager's own identity. ``in_process``: the server is in this
+    process, too. ``interceptor``: stands between all their writes and the server.
     """
 
     chosen: tuple[Descriptor, ...]
@@ -66,6 +66,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     common: Common
     start_interval_s: float = 0.0
     resync_s: float = 0.0
+    in_process: bool = False
     observer: Observer | None = None
     debug: dict[str, dict[str, DebugHandler]] = msgspec.field(default_factory=dict)
     interceptor: Interceptor | None = None
@@ -104,7 +105,14 @@ class _Start:
         self._waiting: set[str] = set()
         self._count = count_writes(common.metrics)
         errors = ObjectErrors(common.metrics, self._writer(INFORMERS_CLIENT, client).recorder(MANAGER).emit)
-        self._informers = Informers(client, common.clock, common.rng, resync_s=run.resync_s, object_errors=errors)
+        self._informers = Informers(
+            client,
+            common.clock,
+            common.rng,
+            resync_s=run.resync_s,
+            object_errors=errors,
+            in_process=run.in_process,
+        )
         if run.observer is not None:
             run.observer.caches(partial(_states, self._informers))
             run.observer.warn(errors.warnings)

@@ -65,11 +65,12 @@ class ShutdownTimeout(RunError):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a manager runs. ``dial``: how its controllers reach the API server. ``real_time``: that a loop which turns
-    late stands still, and does not only have its time moved. ``listener``: the secure port, where it listens already;
-    it is closed with the server."""
+    """Where a manager runs. ``dial``: how its controllers reach the API server. ``in_process``: that it is in the same
+    process. ``real_time``: that a loop which turns late stands still, and does not only have its time moved.
+    ``listener``: the secure port, where it listens already; it is closed with the server."""
 
     dial: Dial = Session
+    in_process: bool = False
     real_time: bool = True
     host: Host = Host()
     listener: socket.socket | None = None
@@ -302,6 +303,7 @@ class Manager:
             ),
             start_interval_s=generic.controller_start_interval_s,
             resync_s=generic.min_resync_period_s,
+            in_process=self._place.in_process,
             observer=self._show.running,
             debug=self._show.debug,
         )

@@ -152,7 +152,7 @@ class Informer(Generic[T]):
         self._rng = rng
         self._listeners: tuple[Listener[T], ...] = ()
         self._calls: _Calls[T] = _Calls()
-        self._watch_list = True
+        self._watch_list = not options.in_process  # such a watch goes on with its bookmarks
         self._object_errors = options.object_errors
         self._in_process = options.in_process
         self._spoilt = 0

@@ -123,3 +123,4 @@ def test_controllers_ask_in_process_unless_they_are_given_another_kubeconfig(
     sandbox.api = None  # type: ignore[assignment]  # it is asked nothing
     assert transports(*own, sandbox) == {InProcessTransport}
     assert transports(*given, sandbox) == {Session}
+    assert (own[1].in_process, given[1].in_process) == (True, False)

@@ -134,13 +134,14 @@ def follow(
     errors: ObjectErrors | None = None,
     fails_for: str = "",
     before: Callable[[Informer[Pod]], None] = lambda informer: None,
+    in_process: bool = False,
 ) -> Seen:
     """What an informer does in so many seconds; ``fails_for``: a first listener raises for this object."""
 
     async def main() -> Seen:
         clock = LoopClock()
         client = Client(server, limiter=Unlimited(), user_agent="test", clock=clock)
-        options = InformerOptions(errors or ObjectErrors())
+        options = InformerOptions(errors or ObjectErrors(), in_process)
         informer = Informer(PODS, client, clock, random.Random(1), None, options)
         told: list[str] = []
 
@@ -180,6 +181,16 @@ def test_the_initial_set_comes_by_watch_and_is_told_at_once() -> None:
     assert seen.handled == 3
     (asked,) = server.asked
     assert (asked["sendInitialEvents"], asked["resourceVersionMatch"]) == ("true", "NotOlderThan")
+
+
+def test_in_process_no_bookmarks_are_asked_for() -> None:
+    """They are most of what happens in a quiet cluster."""
+    server = Server([[modified("a", 6), HOLD]], pages=[page(5, pod("a", 1))])
+    seen = follow(server, in_process=True)
+    assert seen.told == ["+ a@1", "~ a@6"]
+    assert [asked["verb"] for asked in server.asked] == ["list", "watch"]
+    assert all("allowWatchBookmarks" not in asked for asked in server.asked)
+    assert int(server.asked[1]["timeoutSeconds"]) > 3600
 
 
 def test_nothing_is_told_before_the_initial_set_is_whole() -> None:
