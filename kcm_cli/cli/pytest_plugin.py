@@ -4,6 +4,7 @@ pytest loads this module in every project that has kcm installed, so it imports 
 """
 
 import importlib
+import itertools
 import logging
 import os
 import secrets
@@ -27,10 +28,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         const="",
         metavar="KINDS",
         help="run tests with the fixture kcm_operator again and again, with one thing gone wrong each time: "
-        "crash,lost,conflict,stale,older,terminating,missed (by default all)",
+        "crash,lost,refused,conflict,stale,older,terminating,missed (by default all)",
     )
     group.addoption("--kcm-perturb-max", type=int, default=100, metavar="N", help="at N points of each test at most")
     group.addoption("--kcm-replay", action="append", default=[], metavar="ID", help="at this point only")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(args: list[str]) -> None:
+    """``pytest --kcm-perturb tests/``: what names a file is no list of kinds."""
+    for index, (option, value) in enumerate(itertools.pairwise(args)):
+        if option == "--kcm-perturb" and os.path.exists(value.partition("::")[0]):
+            args[index] = "--kcm-perturb="
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,8 +1,8 @@
 """What was in a cluster at a moment, and the way back, through the store: no finalizer, webhook or policy is asked.
 
-Everything that follows the cluster (controllers, nodes, operators) sees ordinary events. Leases and what nodes say of
-themselves go on as they are; time does not go back. What was being deleted at that moment, and all in a namespace that
-was, goes on its way: brought back, it would be deleted again.
+Everything that follows the cluster (controllers, nodes, operators) sees ordinary events. Leases of nodes and of the
+control plane, and what nodes say of themselves, go on as they are; time does not go back. What was being deleted at
+that moment, and all in a namespace that was, goes on its way: brought back, it would be deleted again.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,6 +18,8 @@ from kcm_cli.sandbox.nodes.empty_dirs import Left
 
 LEASES, NODES = GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "nodes")
 NAMESPACES = GVR("", "v1", "namespaces")
+_SYSTEM = frozenset({"kube-node-lease", "kube-system"})
+"""Namespaces whose Leases are renewed all the time; one elsewhere is an operator's."""
 _FIRST = {DEFINITIONS: 0, NAMESPACES: 1}
 """Made before all others, and deleted after them."""
 _CONDITIONS = "node.kubernetes.io/"
@@ -35,7 +37,9 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     def covers(self, gvr: GVR, stored: Stored) -> bool:
         """Whether an object, as it was or as it is now, is brought back or taken away."""
-        return gvr != LEASES and stored.namespace not in self.ending and not _is_ending(self._was(gvr, stored))
+        if gvr == LEASES and stored.namespace in _SYSTEM:
+            return False
+        return stored.namespace not in self.ending and not _is_ending(self._was(gvr, stored))
 
     def _was(self, gvr: GVR, stored: Stored) -> Stored | None:
         return self.objects.get(gvr, {}).get(stored.key)
@@ -71,7 +75,7 @@ def restore(store: Store, snapshot: Snapshot) -> int:
 
 def differences(store: Store, snapshot: Snapshot) -> Iterator[str]:
     """What ``restore`` would change, as ``resource namespace/name``."""
-    for gvr in {*store.sizes(), *snapshot.objects} - {LEASES}:
+    for gvr in {*store.sizes(), *snapshot.objects}:
         now, then = {one.key: one for one in store.list(gvr)}, snapshot.objects.get(gvr, {})
         for key in {*now, *then}:
             if not snapshot.covers(gvr, now.get(key) or then[key]):

@@ -1,7 +1,10 @@
 """Small operators written with kubernetes-asyncio, each with a bug that can be left out."""
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
@@ -90,7 +93,65 @@ async def cleans_up(core: Any, widget: Tree, buggy: bool) -> None:
         await unless(409, core.create_namespaced_config_map(SPACE, config_map(name, k="v")))
 
 
+def stamp() -> str:
+    """The present time of the loop, as a Lease has it."""
+    return f"{datetime.fromtimestamp(asyncio.get_running_loop().time(), UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+def leads(buggy: bool) -> Any:
+    """Works while it holds a Lease. The one of another that has died is taken over when it has not been renewed."""
+
+    async def main(kubeconfig: str) -> None:
+        me, leading = f"{random.SystemRandom().random()}", asyncio.Event()
+        configuration = kubernetes_asyncio.client.Configuration()
+        await kubernetes_asyncio.config.load_kube_config(kubeconfig, client_configuration=configuration)
+        async with kubernetes_asyncio.client.ApiClient(configuration) as api:
+            leases, seen, since = kubernetes_asyncio.client.CoordinationV1Api(api), None, 0.0
+            work = asyncio.create_task(_when(leading, program(writes)(False)(kubeconfig)))
+            try:
+                while not work.done():
+                    with suppress(*FAILED):
+                        await unless(409, leases.create_namespaced_lease(SPACE, {"metadata": {"name": "leader"}}))
+                        lease = await leases.read_namespaced_lease("leader", SPACE)
+                        spec, now = lease.spec or kubernetes_asyncio.client.V1LeaseSpec(), time()
+                        if (spec.holder_identity, spec.renew_time) != seen:
+                            seen, since = (spec.holder_identity, spec.renew_time), now
+                        if spec.holder_identity in (None, me) or (now - since > 15 and not buggy):
+                            held = {"holderIdentity": me, "leaseDurationSeconds": 15, "renewTime": stamp()}
+                            version = lease.metadata.resource_version
+                            body = {"metadata": {"name": "leader", "resourceVersion": version}, "spec": held}
+                            await leases.replace_namespaced_lease("leader", SPACE, body)
+                            leading.set()
+                    await asyncio.sleep(5)
+            finally:
+                work.cancel()
+
+    def time() -> float:
+        return asyncio.get_running_loop().time()
+
+    return main
+
+
+async def _when(event: asyncio.Event, work: Awaitable[None]) -> None:
+    await event.wait()
+    await work
+
+
+async def writes(core: Any, widget: Tree, buggy: bool) -> None:
+    """What does not pass is tried again, or else it is only done for the next change."""
+    name, text = widget["metadata"]["name"], widget["spec"]["text"]
+    for part in ("one", "two"):
+        try:
+            await unless(409, core.create_namespaced_config_map(SPACE, config_map(f"{name}-{part}", text=text)))
+            await core.patch_namespaced_config_map(f"{name}-{part}", SPACE, {"data": {"text": text}})
+        except ApiException:
+            if not buggy:
+                raise
+
+
 CASES = (
+    Case("leads-for-ever", "kubernetes-asyncio", "a dead one leads for ever", leads, (starts, changes)),
+    Case("ignores-refusals", "kubernetes-asyncio", "what is refused is forgotten", program(writes), (starts,)),
     Case("keeps-its-lock", "kubernetes-asyncio", "a crash leaves a lock for ever", locks, (starts, changes)),
     Case(
         "cleans-up-by-name",

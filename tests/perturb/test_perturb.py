@@ -15,6 +15,7 @@ import pytest
 import urllib3
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.cli.pytest_plugin import pytest_load_initial_conftests
 from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb.campaign import perturb
 from kcm_cli.testing.perturb.points import Point, Spot, kinds_of, point_of, points_of
@@ -60,6 +61,14 @@ def test_one_that_starts_anew_is_shown_as_terminating_what_has_been_made_again(s
     assert "widgets.example.com default/web, which is gone, is shown to it" in found.story
     assert "configmaps default/web was made 3 times, and 2 without" in found.story
     assert perturb(sandbox, CASES["cleans-up-by-name"].scenario(False), only=only) == []
+
+
+def test_a_write_that_is_refused_once_is_tried_again(sandbox: Sandbox) -> None:
+    only = [point_of("refused@create:configmaps:default/web-two#1")]
+    (found,) = perturb(sandbox, CASES["ignores-refusals"].scenario(True), only=only)
+    assert found.story.startswith("the operator was refused create of configmaps default/web-two with an error")
+    assert "create of configmaps default/web-two: 500, PERTURBED (refused)" in found.story
+    assert perturb(sandbox, CASES["ignores-refusals"].scenario(False), only=only) == []
 
 
 PROCESS = """
@@ -193,7 +202,7 @@ def test_points_are_read_as_they_are_written() -> None:
     for wrong in ("", "crash", "crash@a:b#1", "burn@a:b:c#1", "crash@a:b:c#x"):
         with pytest.raises(ValueError, match="is no point"):
             point_of(wrong)
-    assert kinds_of("") == ("crash", "lost", "conflict", "stale", "older", "terminating", "missed")
+    assert kinds_of("") == ("crash", "lost", "refused", "conflict", "stale", "older", "terminating", "missed")
     assert kinds_of("lost,crash") == ("lost", "crash")
     with pytest.raises(ValueError, match="choose from crash"):
         kinds_of("lost,found")
@@ -202,7 +211,7 @@ def test_points_are_read_as_they_are_written() -> None:
 def test_of_many_points_those_are_taken_that_lie_evenly_among_them() -> None:
     spots = [Spot("create", "pods", str(number), 1) for number in range(10)]
     assert [one.spot.name for one in points_of(spots, [], [], [], ("crash",), 5)] == ["0", "2", "4", "6", "8"]
-    assert len(points_of(spots, spots[:1], spots[:3], spots[:2], kinds_of(""), 0)) == 10 + 10 + 1 + 12 + 10 + 3 + 2
+    assert len(points_of(spots, spots[:1], spots[:3], spots[:2], kinds_of(""), 0)) == 10 + 10 + 10 + 1 + 12 + 10 + 3 + 2
 
 
 def test_what_differs_in_the_references_stands_for_anything() -> None:
@@ -315,6 +324,18 @@ def test_words_are_those_of_texts_and_of_secrets(sandbox: Sandbox) -> None:
     assert words["configmaps a data.k"] == []
     assert words["secrets a metadata.uid"] == [secret.doc["metadata"]["uid"]]
     sandbox.reset(base)
+
+
+def test_what_follows_the_option_may_be_a_file(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").touch()
+    for words in (["lost"], ["-x"], ["crash,lost", str(tmp_path)]):
+        args = ["--kcm-perturb", *words]
+        pytest_load_initial_conftests(args)
+        assert args == ["--kcm-perturb", *words]
+    for words in ([str(tmp_path)], ["-q", f"{tmp_path}/test_it.py::test_copies"]):
+        args = [*words[:-1], "--kcm-perturb", words[-1]]
+        pytest_load_initial_conftests(args)
+        assert args == [*words[:-1], "--kcm-perturb=", words[-1]]
 
 
 OPERATOR = """

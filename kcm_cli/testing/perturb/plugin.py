@@ -41,6 +41,7 @@ class Perturbing:
         self._most: int = config.getoption("kcm_perturb_max")
         self._stood = 0
         self._found: list[str] = []
+        self._idle: list[str] = []
 
     @pytest.fixture(autouse=True)
     def _kcm_base(self, request: pytest.FixtureRequest) -> Iterator[None]:
@@ -63,7 +64,10 @@ class Perturbing:
             first, second = second, self._run(item, f"{item.name}[once more]", None, None)
         if first is not None and second is not None:
             reference = reference_of(first, second)
-            for point in self._only or reference.points(self._kinds, self._most):
+            points = self._only or reference.points(self._kinds, self._most)
+            if not reference.writes:
+                self._idle.append(item.nodeid)
+            for point in points:
                 self._run(item, f"{item.name}[{point}]", point, reference)
         item.session._setupstate.teardown_exact(nextitem)
         return True
@@ -112,8 +116,10 @@ class Perturbing:
         return report
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        line = f"kcm-perturb: {self._stood} points stood, {len(self._found)} not"
-        terminalreporter.write_line("\n".join([line, *(f"  --kcm-replay '{point}'" for point in self._found)]))
+        lines = [f"kcm-perturb: {self._stood} points stood, {len(self._found)} not"]
+        lines += [f"  --kcm-replay '{point}'" for point in self._found]
+        lines += [f"  {test}: no write of its operator came in both runs without faults" for test in self._idle]
+        terminalreporter.write_line("\n".join(lines))
 
 
 def _nodeid(item: pytest.Item) -> str:

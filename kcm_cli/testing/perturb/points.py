@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-KINDS = ("crash", "lost", "conflict", "stale", "older", "terminating", "missed")
+KINDS = ("crash", "lost", "refused", "conflict", "stale", "older", "terminating", "missed")
 _DESCRIPTIONS = {
     "crash": "crashed after {}",
     "lost": "lost the answer to {}",
+    "refused": "was refused {} with an error of the server",
     "conflict": "was refused {} with a conflict",
     "stale": "saw nothing from {} on for a while",
     "older": "crashed after {}, and was restarted on a server that had seen nothing since the step before",
@@ -82,7 +83,8 @@ def points_of(
     """
     sources = {"crash": list(writes), "conflict": list(conflicting), "stale": list(seen)}
     sources["terminating"] = list(afterwards)
-    sources |= {"lost": sources["crash"], "older": sources["crash"], "missed": sources["stale"]}
+    sources |= dict.fromkeys(("lost", "refused", "older"), sources["crash"])
+    sources["missed"] = sources["stale"]
     sources["stale"] = [*sources["stale"], *sources["crash"]]
     found = [Point(kind, spot) for kind in kinds for spot in sources[kind]]
     if most <= 0 or len(found) <= most:

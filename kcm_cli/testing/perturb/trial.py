@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.types import ApiError, Dropped
 from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.sandbox.operators import Operator, OperatorError, Program
-from kcm_cli.sandbox.snapshots import Snapshot
+from kcm_cli.sandbox.snapshots import LEASES, Snapshot
 from kcm_cli.testing.perturb.points import Point, Spot
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import UNCOMPARED, State, counts_above, differences, name_of, state_of
@@ -203,7 +203,12 @@ class Trial:
 
     @property
     def _limit_s(self) -> float:
-        return _LIMIT_S if self._virtual else _REAL_LIMIT_S
+        return _LIMIT_S if self._virtual else _REAL_LIMIT_S + self.sandbox.run(self._lease_s)
+
+    def _lease_s(self) -> float:
+        """For how long one that was killed may still be taken for the leader."""
+        leases: Any = [one.doc for one in self._store.list(LEASES) if self._base.covers(LEASES, one)]
+        return float(max((one["spec"].get("leaseDurationSeconds") or 0 for one in leases), default=0))
 
     def _passed(self, passed: float) -> str:
         return f"{passed:.0f} s of the cluster's time" if self._virtual else f"{passed:.0f} s"
@@ -323,10 +328,11 @@ class Trial:
         hit = self.point is not None and not self.fired and self.point.spot == spot
         kind = self.point.kind if self.point is not None and hit else ""
         self._activity += 1
-        if kind == "conflict":
+        if kind in ("conflict", "refused"):
             self.fired = True
-            self._story.append(f"{spot.describe()}: 409, PERTURBED")
-            raise api_errors.conflict(info.group, info.plural, info.name, _OUTDATED)
+            conflicts = kind == "conflict"
+            self._story.append(f"{spot.describe()}: {409 if conflicts else 500}, PERTURBED ({kind})")
+            raise api_errors.conflict(info.group, info.plural, info.name, _OUTDATED) if conflicts else _refusal()
         before = self._store.revision
         self._writing += 1
         try:
@@ -485,6 +491,10 @@ class Trial:
         thread = threading.Thread(target=restart, name="restart of the operator", daemon=True)
         thread.start()
         self._restart = thread  # whoever joins it may do so now
+
+
+def _refusal() -> ApiError:
+    return api_errors.internal("etcdserver: request timed out")
 
 
 _OUTDATED = "the object has been modified; please apply your changes to the latest version and try again"

@@ -128,3 +128,20 @@ def test_what_was_being_deleted_at_the_snapshot_is_not_brought_back(kcm_sandbox,
     kcm_sandbox.reset(before)
     assert "ending" not in {one.metadata.name for one in core.list_namespace().items}
     assert core.list_namespaced_pod(kcm_namespace).items == []
+
+
+def test_a_reset_takes_the_lease_of_an_operator_and_leaves_those_of_the_system(kcm_sandbox, kcm_namespace, core):
+    """An operator that is started again would wait for one that has gone."""
+    leases = kubernetes.client.CoordinationV1Api(core.api_client)
+    node = kcm_sandbox.add_node()
+    before = kcm_sandbox.snapshot()
+    leases.create_namespaced_lease(kcm_namespace, {"metadata": {"name": "operator"}, "spec": {"holderIdentity": "a"}})
+    leases.create_namespaced_lease("kube-system", {"metadata": {"name": "scheduler"}, "spec": {"holderIdentity": "a"}})
+    kcm_sandbox.advance(30)
+    renewed = leases.read_namespaced_lease(node, "kube-node-lease").spec.renew_time
+    kcm_sandbox.reset(before)
+    assert leases.list_namespaced_lease(kcm_namespace).items == []
+    assert leases.read_namespaced_lease("scheduler", "kube-system")
+    assert leases.read_namespaced_lease(node, "kube-node-lease").spec.renew_time >= renewed
+    leases.delete_namespaced_lease("scheduler", "kube-system")
+    kcm_sandbox.remove_node(node)
