@@ -223,7 +223,8 @@ class HostedSandbox:
     def add_user(self, name: str, groups: Iterable[str] = (), *, namespace: str = "") -> str:
         """The path of a new kubeconfig of a user in these groups; RBAC says what they may.
 
-        ``groups=["system:masters"]`` may do everything. namespace: the default one of its context.
+        ``groups=["system:masters"]`` may do everything. namespace: the default one of its context. Raises TypeError for
+        groups that are one string.
         """
         self._check()
         identity = self.new_identity(name, groups, namespace=namespace)
@@ -242,6 +243,8 @@ class HostedSandbox:
     def new_identity(self, name: str, groups: Iterable[str], *, namespace: str = "") -> Identity:
         """A user whose token can be taken away and renewed; see ``add_user``."""
         self._check()
+        if isinstance(groups, str):
+            raise TypeError(f"groups is a list of names, as [{groups!r}]")
         user = User(name, groups=tuple(groups))
 
         def write() -> tuple[str, str]:
@@ -262,7 +265,7 @@ class HostedSandbox:
         program: ``async def main(kubeconfig)``, which lives in the cluster's time; ``def main(kubeconfig, stop)``, or a
         command, which live in real time (``sandbox.operators``). groups: of its user.
         """
-        return Operator(self, program, user=user, groups=tuple(groups))
+        return Operator(self, program, user=user, groups=groups)
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """A loop for another thread on which time is the cluster's: ``asyncio.Runner(loop_factory=…)``."""

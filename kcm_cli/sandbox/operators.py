@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from kcm_cli.sandbox.following import FollowingLoop
@@ -55,9 +55,11 @@ class Operator:
         program: Program,
         *,
         user: str = "operator",
-        groups: Sequence[str] = ("system:masters",),
+        groups: Iterable[str] = ("system:masters",),
         namespace: str = "",
     ) -> None:
+        """Raises TypeError for a program that is none of the three."""
+        _check(program)
         self._sandbox = sandbox
         self._program = program
         self._identity = sandbox.new_identity(user, groups, namespace=namespace)
@@ -127,6 +129,21 @@ class Operator:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _check(program: object) -> None:
+    if not callable(program):
+        if not program or isinstance(program, str) or not isinstance(program, Sequence):
+            raise TypeError(f"a command is a list of words, as ['./operator', '--flag'], not {program!r}")
+        return
+    takes = ("kubeconfig",) if inspect.iscoroutinefunction(inspect.unwrap(program)) else ("kubeconfig", "stop")
+    try:
+        inspect.signature(program).bind(*takes)
+    except TypeError as error:
+        text = f"an operator is async def main(kubeconfig) or def main(kubeconfig, stop), not {program!r}: {error}"
+        raise TypeError(text) from None
+    except ValueError:  # it has no signature
+        return
 
 
 class Identity:

@@ -1,6 +1,7 @@
 """Perturbation finds bugs, and no others; the whole set is run by ``python -m tests.perturb.run``."""
 
 import asyncio
+import functools
 import gc
 import os
 import subprocess
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import kubernetes
 import pytest
@@ -110,6 +112,24 @@ def test_a_command_is_killed_and_started_anew(sandbox: Sandbox, tmp_path: Path) 
     assert str(found.point) == "crash@create:configmaps:default/copy-of-a*#1"
     assert "there are 2, not 1" in found.story
     assert perturb(sandbox, scenario(), only=[point_of("crash@create:configmaps:default/copy-of-a#1")]) == []
+
+
+async def takes_nothing() -> None: ...
+
+
+def test_what_is_no_operator_is_refused_at_once(sandbox: Sandbox) -> None:
+    wrong: list[Any] = [None, "", "./operator --flag", [], 3, takes_nothing, lambda kubeconfig: None]
+    for program in wrong:
+        with pytest.raises(TypeError, match="a command is a list of words|an operator is async def main"):
+            sandbox.operator(program)
+    for right in (["./operator"], lambda kubeconfig, stop: None, functools.partial(print, sep=""), print):
+        sandbox.operator(right)
+    with pytest.raises(TypeError, match="groups is a list of names"):
+        sandbox.operator(print, groups="system:masters")
+    with pytest.raises(TypeError, match="groups is a list of names"):
+        sandbox.add_user("jane", "readers")
+    with pytest.raises(ValueError, match="choose from crash"):
+        perturb(sandbox, lambda trial: None, kinds="crash")
 
 
 def test_what_was_killed_does_not_find_the_credentials_of_the_next_start(sandbox: Sandbox) -> None:

@@ -33,7 +33,8 @@ def perturb(
 ) -> list[Finding]:
     """Run a scenario at all of its points (``only``: at these); what was found, ``enough`` of it at most.
 
-    Between the runs the cluster is reset to what it was at first. Raises what the references raise.
+    Between the runs the cluster is reset to what it was at first. Raises ValueError for kinds that there are not, and
+    what the references raise.
     """
     found: list[Finding] = []
     for finding in each(sandbox, scenario, kinds=kinds, most=most, only=only):
@@ -54,6 +55,8 @@ def each(
     seed: int | None = None,
 ) -> Iterator[Finding | Point]:
     """The same, run by run: a point that was stood, or a finding. ``seed``: of the order of the points."""
+    if wrong := [kind for kind in kinds if kind not in KINDS]:
+        raise ValueError(f"{', '.join(wrong)}: choose from {', '.join(KINDS)}")
     base = sandbox.snapshot()
 
     def run(point: Point | None, reference: Record | None) -> Record:
