@@ -228,6 +228,25 @@ def test_points_are_read_as_they_are_written() -> None:
         kinds_of("lost,found")
 
 
+def test_a_long_story_is_told_around_what_went_wrong(sandbox: Sandbox) -> None:
+    writes = [f"create {number} of pods a: 201" for number in range(100)]
+    point = point_of("crash@create:pods:a#60")
+    trial = Trial(sandbox, sandbox.snapshot(), point=point)
+    trial.stop()
+    for at, told in ((60, range(40, 80)), (3, range(40)), (99, range(60, 100))):
+        trial._story[:] = [line + ", PERTURBED (crash)" if at == number else line for number, line in enumerate(writes)]
+        lines = trial.story(["it is wrong"]).splitlines()
+        shown = [f"  {line}" for line in (trial._story[number] for number in told)]
+        assert [line for line in lines if "create" in line and "pods a: 201" in line] == shown
+        assert ("  … 40 before" in lines, "  … and 20 more" in lines) == (at == 60, at == 60)
+        assert ("  … 60 before" in lines, "  … and 60 more" in lines) == (at == 99, at == 3)
+        assert lines[-2] == f"to mend it: {point.advice()}"
+
+
+def test_each_kind_has_its_advice() -> None:
+    assert len({Point(kind, Spot("create", "pods", "a", 1)).advice() for kind in kinds_of("")}) == len(kinds_of("")) - 1
+
+
 def test_of_many_points_those_are_taken_that_lie_evenly_among_them() -> None:
     spots = [Spot("create", "pods", str(number), 1) for number in range(10)]
     assert [one.spot.name for one in points_of(spots, [], [], [], ("crash",), 5)] == ["0", "2", "4", "6", "8"]

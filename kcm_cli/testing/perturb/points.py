@@ -18,6 +18,17 @@ _DESCRIPTIONS = {
 _OLD = "crashed after {}, and was restarted on a server that had not seen that yet"
 
 
+_ADVICE = {
+    "crash": "after a restart it has to find out, by what is in the cluster, which of its writes are missing",
+    "lost": "a write may have passed though no answer came: look before it is repeated, or give it a name of its own",
+    "refused": "a write that is refused has to be tried again, and what comes after it must wait",
+    "conflict": "after a 409 read the object again, and apply the change to what is there now",
+    "stale": "a cache may be behind: ask the server before what cannot be undone, or name the uid and resourceVersion",
+    "terminating": "another object may have the name now: compare uids, and ask the server before it deletes anything",
+    "missed": "events may be missed: after 410 list anew, and compare what there is with what there should be",
+}
+
+
 class Spot(msgspec.Struct, frozen=True):
     """The n-th time that something is done to an object. ``verb``: of a write, or ADDED, MODIFIED, DELETED."""
 
@@ -48,6 +59,10 @@ class Point(msgspec.Struct, frozen=True):
         """For people: ``crashed after update of widgets/status web``."""
         text = _OLD if self.kind == "stale" and self.spot.verb.islower() else _DESCRIPTIONS[self.kind]
         return text.format(self.spot.describe())
+
+    def advice(self) -> str:
+        """What an operator does that stands this."""
+        return _ADVICE["stale" if self.kind == "older" else self.kind]
 
 
 def point_of(text: str) -> Point:

@@ -145,6 +145,7 @@ class Trial:
                 raise Perturbed(self.story([f"it was not as it should be after {self._passed(passed)}:", *wrong]))
             passed += self._step(passed)
         self._checkpoint()
+        self._story.append("(all was as it should be)")
 
     def _checkpoint(self) -> None:
         self.record.checkpoints.append(self._state())
@@ -187,11 +188,9 @@ class Trial:
         if point is not None and not self.fired:
             lines.append("  (the point did not come up in this run)")
         lines.append("what the operator did:")
-        hidden = len(self._story) - _TOLD
-        lines += [f"  {line}" for line in self._story[:_TOLD]]
-        if hidden > 0:
-            lines.append(f"  … and {hidden} more")
+        lines += [f"  {line}" for line in _around(self._story)]
         if point is not None:
+            lines.append(f"to mend it: {point.advice()}")
             lines.append(f"again: pytest --kcm-perturb --kcm-replay '{point}'")
         return "\n".join(lines)
 
@@ -491,6 +490,15 @@ class Trial:
         thread = threading.Thread(target=restart, name="restart of the operator", daemon=True)
         thread.start()
         self._restart = thread  # whoever joins it may do so now
+
+
+def _around(story: Sequence[str]) -> list[str]:
+    """So much of a long story as is told: what came before the perturbation, and what came after it."""
+    at = next((index for index, line in enumerate(story) if "PERTURBED" in line), 0)
+    first = max(0, min(at - _TOLD // 2, len(story) - _TOLD))
+    told = list(story[first : first + _TOLD])
+    left = len(story) - first - len(told)
+    return [*([f"… {first} before"] if first else []), *told, *([f"… and {left} more"] if left else [])]
 
 
 def _refusal() -> ApiError:
