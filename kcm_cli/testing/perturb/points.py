@@ -20,7 +20,7 @@ _OLD = "crashed after {}, and was restarted on a server that had not seen that y
 
 _ADVICE = {
     "crash": "after a restart it has to find out, by what is in the cluster, which of its writes are missing",
-    "lost": "a write may have passed though no answer came: look before it is repeated, or give it a name of its own",
+    "lost": "a write may have passed though no answer came: look first, or create under a name that stays the same",
     "refused": "a write that is refused has to be tried again, and what comes after it must wait",
     "conflict": "after a 409 read the object again, and apply the change to what is there now",
     "stale": "a cache may be behind: ask the server before what cannot be undone, or name the uid and resourceVersion",
