@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         const="",
         metavar="KINDS",
         help="run tests with the fixture kcm_operator again and again, with one thing gone wrong each time: "
-        "crash,lost,refused,conflict,stale,older,terminating,missed (by default all)",
+        "crash,lost,conflict,stale,older,terminating,missed (by default these), refused",
     )
     group.addoption("--kcm-perturb-max", type=int, default=100, metavar="N", help="at N points of each test at most")
     group.addoption("--kcm-replay", action="append", default=[], metavar="ID", help="at this point only")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb.campaign import Finding, each, perturb
+from kcm_cli.testing.perturb.points import ALL_KINDS
 from tests.perturb import asyncio_operators, kopf_operators, lightkube_operators, plain_operators
 from tests.perturb.kit import OPTIONS, Case
 
@@ -32,7 +33,7 @@ def bugs(sandbox: Sandbox, chosen: Sequence[str], *, stories: bool) -> int:
     found = 0
     for name in chosen:
         case, began = CASES[name], time.monotonic()
-        findings = perturb(sandbox, case.scenario(True), enough=1)
+        findings = perturb(sandbox, case.scenario(True), kinds=ALL_KINDS, enough=1)
         found += bool(findings)
         what = str(findings[0].point) if findings else "NOT FOUND"
         print(f"{name:22} {case.client:18} {time.monotonic() - began:4.0f} s  {what}", flush=True)

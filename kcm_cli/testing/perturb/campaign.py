@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from kcm_cli.sandbox.hosted import HostedSandbox
-from kcm_cli.testing.perturb.points import KINDS, Point
+from kcm_cli.testing.perturb.points import ALL_KINDS, KINDS, Point
 from kcm_cli.testing.perturb.record import Record, references
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
 
@@ -55,8 +55,8 @@ def each(
     seed: int | None = None,
 ) -> Iterator[Finding | Point]:
     """The same, run by run: a point that was stood, or a finding. ``seed``: of the order of the points."""
-    if wrong := [kind for kind in kinds if kind not in KINDS]:
-        raise ValueError(f"{', '.join(wrong)}: choose from {', '.join(KINDS)}")
+    if wrong := [kind for kind in kinds if kind not in ALL_KINDS]:
+        raise ValueError(f"{', '.join(wrong)}: choose from {', '.join(ALL_KINDS)}")
     base = sandbox.snapshot()
 
     def run(point: Point | None, reference: Record | None) -> Record:

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-KINDS = ("crash", "lost", "refused", "conflict", "stale", "older", "terminating", "missed")
+KINDS = ("crash", "lost", "conflict", "stale", "older", "terminating", "missed")
+ALL_KINDS = (*KINDS, "refused")
+"""With those that have to be asked for: many small operators leave to the next change what was refused."""
 _DESCRIPTIONS = {
     "crash": "crashed after {}",
     "lost": "lost the answer to {}",
@@ -70,7 +72,7 @@ def point_of(text: str) -> Point:
     kind, at, spot = text.partition("@")
     parts, hashed, nth = spot.rpartition("#")
     words = parts.split(":")
-    if kind not in KINDS or not at or not hashed or len(words) != 3 or not nth.isdigit():
+    if kind not in ALL_KINDS or not at or not hashed or len(words) != 3 or not nth.isdigit():
         raise ValueError(f"{text!r} is no point: write it as a report has it, like crash@update:widgets:web#1")
     return Point(kind, Spot(words[0], words[1], words[2], int(nth)))
 
@@ -78,8 +80,8 @@ def point_of(text: str) -> Point:
 def kinds_of(text: str) -> tuple[str, ...]:
     """Read a list of kinds. Raises ValueError."""
     chosen = tuple(word for word in text.split(",") if word)
-    if wrong := [word for word in chosen if word not in KINDS]:
-        raise ValueError(f"{', '.join(wrong)}: choose from {', '.join(KINDS)}")
+    if wrong := [word for word in chosen if word not in ALL_KINDS]:
+        raise ValueError(f"{', '.join(wrong)}: choose from {', '.join(ALL_KINDS)}")
     return chosen or KINDS
 
 
