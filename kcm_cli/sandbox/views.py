@@ -85,8 +85,9 @@ class Sysctl(View, frozen=True, gc=False):
 
 
 class SecurityContext(View, frozen=True, gc=False):
-    """Of a pod, or of a container, which has the first three only."""
+    """Of a pod, or of a container, which has the first four only."""
 
+    run_as_non_root: bool | None = None
     run_as_user: int | None = None
     run_as_group: int | None = None
     read_only_root_filesystem: bool | None = None

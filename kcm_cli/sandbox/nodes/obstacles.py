@@ -122,7 +122,9 @@ class Obstacles:
         return Hold(PULL, error or _not_found(name)) if error is not None else None
 
     def _config(self, pod: SimulatedPod, container: SimulatedContainer) -> Hold | None:
-        for message in chain(self._env_problems(pod, container), self._mount_problems(pod, container)):
+        for message in chain(
+            self._env_problems(pod, container), self._mount_problems(pod, container), _root_problems(pod, container)
+        ):
             return Hold(CONFIG_ERROR, message)
         return None
 
@@ -178,6 +180,16 @@ class Obstacles:
                 yield f'secret "{name}" not found'
             elif missing := _missing(secret, found):
                 yield f"references non-existent secret key: {missing}"
+
+
+def _root_problems(pod: SimulatedPod, container: SimulatedContainer) -> Iterator[str]:
+    """The container may not run as root and is told to; as whom an image would run is not known."""
+    contexts = [each for each in (container.security_context, pod.spec.security_context) if each is not None]
+    non_root = next((each.run_as_non_root for each in contexts if each.run_as_non_root is not None), False)
+    user = next((each.run_as_user for each in contexts if each.run_as_user is not None), None)
+    if non_root and user == 0:
+        where = f'pod: "{pod.name}_{pod.namespace}({pod.uid})", container: {container.name}'
+        yield f"container's runAsUser breaks non-root policy ({where})"
 
 
 def _missing(source: ConfigMapSource, found: Keyed) -> str:

@@ -1297,3 +1297,21 @@ def test_a_pod_past_its_deadline_is_not_ready_while_it_stops(play):
         assert (await world.status("a"))["reason"] == "DeadlineExceeded"
 
     play(run)
+
+
+def test_a_container_that_may_not_run_as_root_and_is_told_to_waits(play):
+    async def run(world: World) -> None:
+        root = {"name": "c", "image": "x", "securityContext": {"runAsUser": 0}}
+        other = {"name": "d", "image": "x", "securityContext": {"runAsUser": 0, "runAsNonRoot": False}}
+        await world.pod(
+            "a", {"securityContext": {"runAsNonRoot": True, "runAsUser": 1000}, "containers": [root, other]}
+        )
+        await world.wait()
+        pod = await world.get(PODS, "a")
+        waits, runs = pod["status"]["containerStatuses"]
+        where = f'pod: "a_default({pod["metadata"]["uid"]})", container: c'
+        message = f"container's runAsUser breaks non-root policy ({where})"
+        assert waits["state"] == {"waiting": {"reason": "CreateContainerConfigError", "message": message}}
+        assert "running" in runs["state"]
+
+    play(run)
