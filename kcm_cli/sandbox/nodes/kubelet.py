@@ -399,7 +399,6 @@ class Kubelets:
     async def _accept(self, key: str, pod: SimulatedPod, agent: Agent) -> Life | None:
         """A pod that this kubelet sees for the first time; None if it rejects the pod."""
         files = frozenset(agent.files)
-        played = self.behaviour.script(pod, files)
         now = self._clock.now().timestamp()
         node = self._nodes.store.get(agent.name)
         if pod.status.start_time is None and node is not None:
@@ -407,8 +406,10 @@ class Kubelets:
             if rejection is not None:
                 await self._reject(pod, agent, rejection)
                 return None
-        state = restore(pod, played, now)
         place = Place(self._address(pod, agent), pod.status.host_ip or agent.host_ip)
+        status = replace(pod.status, host_ip=place.host_ip, pod_ip=place.pod_ip)
+        played = self.behaviour.script(replace(pod, status=status), files)
+        state = restore(pod, played, now)
         granted = resizing.granted_before(pod)
         life = Life(pod.uid, agent, pod, played, state, place, pod.status.conditions, granted, files=files)
         self._lives[key] = life

@@ -25,12 +25,12 @@ _MOST_STAGES = 32
 _SHELLS = frozenset(("sh", "bash", "ash", "dash"))
 _FOLDERS = frozenset(("", "/bin", "/usr/bin", "/usr/local/bin"))
 _SILENT = frozenset((":", "true", "export", "umask", "trap", "sync", "set"))
-_OUTPUT_UNKNOWN = frozenset(("date", "id", "whoami", "pwd", "uname"))
+_OUTPUT_UNKNOWN = frozenset(("date", "whoami", "pwd", "uname"))
 """They succeed; their output is unknown."""
 _BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set"))
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
+_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::\?[\w ]*)?\}|(\w+))", re.ASCII)
 _DEFAULT = re.compile(r"\$\{(\w+)(:?)-([\w./:@,+-]*)\}", re.ASCII)
 _NAMED = re.compile(r"\$(?:\{(\w+)(?:(:?)-([\w./:@,+-]*))?\}|(\w+))", re.ASCII)
 _SETTING, _LONGEST_VALUE = re.compile(r"[A-Za-z_]\w*="), 1024
@@ -39,6 +39,7 @@ _PLAIN = re.compile(r"[\w./:-]{0,256}", re.ASCII)
 _ARITHMETIC = re.compile(r"\$(?:\(\(\s*|\(expr\s+)(-?\d{1,9})\s*([-+*/%])\s*(-?\d{1,9})\s*\)\)?", re.ASCII)
 _CONTENT = re.compile(r"\$\(\s*(?:cat|<)\s+(/[\w./-]+)\s*\)|`\s*cat\s+(/[\w./-]+)\s*`", re.ASCII)
 _HOSTNAME = re.compile(r"\$\(\s*hostname(?:\s+(-[fs]))?\s*\)|`\s*hostname(?:\s+(-[fs]))?\s*`")
+_ID = re.compile(r"\$\(\s*id\s+-([ug])\s*\)|`\s*id\s+-([ug])\s*`")
 _HELD = re.compile("\x06(\\d+)\x06")
 """Stands for a text that is put in once the words are known."""
 _MARKS = re.compile("[\x01-\x06]")
@@ -98,6 +99,14 @@ class Volumes(Protocol):
     @property
     def fqdn(self) -> str:
         """The name of the host, with its domain."""
+
+    @property
+    def user(self) -> int | None:
+        """As whom the command runs; None: as the image says."""
+
+    @property
+    def group(self) -> int | None:
+        """As ``user``."""
 
     def read(self, path: str) -> bytes:
         """Raises OSError where there is no such file, LookupError if that is unknown."""
@@ -250,6 +259,18 @@ class _Shell(msgspec.Struct):
                 raise Unknown
             self._say(f"{self.env[name]}\n")
         return 0
+
+    def id(self, words: Sequence[str]) -> int:
+        known = self._identity(words[1][1:]) if len(words) == 2 and words[1] in ("-u", "-g") else None
+        if known is None:
+            return self.output_unknown(words)
+        self._say(f"{known}\n")
+        return 0
+
+    def _identity(self, option: str) -> str | None:
+        """None: it is the image's."""
+        known = None if self.volumes is None else self.volumes.user if option == "u" else self.volumes.group
+        return None if known is None else str(known)
 
     def hostname(self, words: Sequence[str]) -> int:
         name = self._hostname(words[1] if len(words) == 2 else "") if len(words) <= 2 else None
@@ -544,6 +565,8 @@ class _Shell(msgspec.Struct):
         def value(match: re.Match[str]) -> str:
             name = match[1] or match[2]
             known = None if name in self.own else self.env.get(name)
+            if not known and "?" in match[0]:
+                return match[0]  # the shell ends
             return match[0] if known is None else self._hold(known, match)
 
         def default(match: re.Match[str]) -> str:
@@ -563,6 +586,11 @@ class _Shell(msgspec.Struct):
             known = self._hostname(match[1] or match[2] or "")
             return match[0] if known is None else self._hold(known, match)
 
+        def identity(match: re.Match[str]) -> str:
+            known = self._identity(match[1] or match[2])
+            return match[0] if known is None else known
+
+        script = _ID.sub(identity, script)
         named = _HOSTNAME.sub(host, _DEFAULT.sub(default, _VARIABLE.sub(value, script)))
         return _ARITHMETIC.sub(_computed, _CONTENT.sub(content, named))
 
@@ -855,6 +883,7 @@ _PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {
     **dict.fromkeys(_SHELLS, _Shell.run_shell),
     **dict.fromkeys(("env", "printenv"), _Shell.environment),
     "hostname": _Shell.hostname,
+    "id": _Shell.id,
     "cd": _Shell.cd,
     "touch": _Shell.touch,
     "mkdir": _Shell.mkdir,

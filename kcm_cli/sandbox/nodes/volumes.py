@@ -16,6 +16,7 @@ from kcm_cli.sandbox.views import (
     ConfigMapSource,
     DownwardFile,
     DownwardSource,
+    SecurityContext,
     SimulatedContainer,
     SimulatedPod,
     SimulatedVolume,
@@ -118,6 +119,20 @@ class Volumes:
     def working_dir(self) -> str:
         """Of the container; empty where that is its image's."""
         return self._container.working_dir if self._container.working_dir.startswith("/") else ""
+
+    @property
+    def user(self) -> int | None:
+        """As whom the container runs; None: as its image says."""
+        return next((each.run_as_user for each in self._contexts() if each.run_as_user is not None), None)
+
+    @property
+    def group(self) -> int | None:
+        """As ``user``."""
+        return next((each.run_as_group for each in self._contexts() if each.run_as_group is not None), None)
+
+    def _contexts(self) -> Iterator[SecurityContext]:
+        contexts = self._container.security_context, self._pod.spec.security_context
+        return (each for each in contexts if each is not None)
 
     @property
     def fqdn(self) -> str:

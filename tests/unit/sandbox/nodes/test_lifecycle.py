@@ -1315,3 +1315,20 @@ def test_a_container_that_may_not_run_as_root_and_is_told_to_waits(play):
         assert "running" in runs["state"]
 
     play(run)
+
+
+def test_programs_know_their_addresses_and_as_whom_they_run(play):
+    async def run(world: World) -> None:
+        fields = {"HOST": "status.hostIP", "POD": "status.podIP"}
+        env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
+        same = '[[ "${HOST:?}" == "${POD:?none}" ]] || exit 3'
+        for name, script, code in (("near", same, 3), ("host", same, 0), ("user", "test $(id -u) -eq 65534", 0)):
+            container = {"name": "c", "image": "x", "command": ["sh", "-c", script], "env": env}
+            container["securityContext"] = {"runAsUser": 65534}
+            spec = {"restartPolicy": "Never", "hostNetwork": name == "host", "containers": [container]}
+            await world.pod(name, spec)
+            await world.wait(3)
+            (found,) = (await world.status(name))["containerStatuses"]
+            assert found["state"]["terminated"]["exitCode"] == code, name
+
+    play(run)
