@@ -328,7 +328,7 @@ class _Shell(msgspec.Struct):
         ((shown, source),) = self._paths(names[:1])
         ((shown_to, target),) = self._paths(names[1:])
         if names[1].endswith("/") or self._is_folder(target) or target == "/tmp":
-            target = normpath(f"{target}/{source.rpartition('/')[2]}")
+            target = self._place(f"{target}/{source.rpartition('/')[2]}")
             shown_to = f"{shown_to.rstrip('/')}/{source.rpartition('/')[2]}"
         if self._is_folder(source):
             raise Unknown

@@ -174,6 +174,9 @@ def test_files_are_moved() -> None:
     unknown = outcome(("sh", "-c", "mv /etc/x /tmp/; cat /etc/x"), {})
     assert unknown is not None
     assert (unknown.code, unknown.gone) == (1, {"/etc/x"})
+    back = outcome(("sh", "-c", "mv /index.html /tmp/; mv /tmp/index.html /"), {})
+    assert back is not None
+    assert (set(back.files), back.gone) == ({"/index.html"}, {"/tmp/index.html"})
     made = outcome(("dd", "if=/dev/zero", "of=/data/go", "bs=1", "count=1", "conv=fsync"), {})
     assert made is not None
     assert made.files == {"/data/go": None}
