@@ -84,6 +84,9 @@ class CronJobController:
             known = frozenset(entry.uid for entry in current.status.active)
         deleted = set()
         for entry in missing(snapshot):
+            if not (entry.namespace and entry.name):
+                deleted.add(entry.uid)
+                continue
             try:
                 await self._client.get(JOBS, entry.namespace, entry.name)
             except NotFound:

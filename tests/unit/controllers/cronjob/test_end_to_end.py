@@ -197,6 +197,23 @@ def test_a_job_that_vanishes_is_forgotten(play):
     play(life)
 
 
+def test_an_entry_that_names_no_job_does_not_stop_it(play):
+    """Whoever may write the status can write such a one."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        await story.make()
+        doc = world.server.store.get(CRON_JOBS.gvr, "default", "c").copy()
+        doc["status"] = {"active": [{"kind": "Job", "namespace": "default", "name": "ghost", "uid": "u"}, {}]}
+        world.server.store.update(CRON_JOBS.gvr, "default", "c", doc)
+        async with story.running():
+            await world.wait(15 * MINUTE)
+            assert await story.jobs() == {"00:10": "Complete"}
+            assert not (await story.status()).get("active")
+
+    play(life)
+
+
 def test_a_job_that_cannot_be_made_is_told_and_tried_again(play):
     async def life(world: World) -> None:
         story = Story(world)
