@@ -93,17 +93,20 @@ class Place:
         await self.until(check)
 
     async def run_pods(self, app: str, count: int, phase: str = "Running") -> None:
-        """Wait for pods and be their kubelet until so many have the phase."""
+        """Wait for pods and be their kubelet until so many have the phase: they may be deleted right after that."""
 
         async def check() -> object:
-            pods = await self.items(self.path("v1", "pods"), f"app%3D{app}")
-            alive = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
-            for pod in alive:
+            pods, having = await self.items(self.path("v1", "pods"), f"app%3D{app}"), 0
+            for pod in pods:
+                if "deletionTimestamp" in pod["metadata"]:
+                    continue
                 if (pod.get("status") or {}).get("phase") != phase:
-                    status = _pod_status(phase)
                     item = f"{self.path('v1', 'pods', pod['metadata']['name'])}/status"
-                    await self.server.ask("PUT", item, {**pod, "status": status})
-            return sum((pod.get("status") or {}).get("phase") == phase for pod in alive) >= count
+                    answer = await self.server.ask("PUT", item, {**pod, "status": _pod_status(phase)})
+                    having += answer.status == 200
+                else:
+                    having += 1
+            return having >= count
 
         await self.until(check)
 
