@@ -11,7 +11,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.structural import Structural
 from kcm_cli.sandbox.apiserver.schema import strict
-from kcm_cli.sandbox.apiserver.schema.decode import Irregular, Normalizers
+from kcm_cli.sandbox.apiserver.schema.decode import Irregular, Normalizers, forgets_managers
 from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.types import FieldError
 from kcm_cli.sandbox.apiserver.validation import errors
@@ -36,6 +36,13 @@ class MetaReader:
         meta = doc.get("metadata")
         if meta is None:
             return []
+        resets = not path and forgets_managers(meta)
+        unknown = self._read(doc, meta, path)
+        if resets:
+            cast("Doc", doc["metadata"])["managedFields"] = []
+        return unknown
+
+    def _read(self, doc: Doc, meta: object, path: str) -> list[str]:
         try:
             doc["metadata"] = self._normalizers.run(self.node, meta)
             return []

@@ -60,6 +60,7 @@ class Creator:
             options.dry_run, options.document("CreateOptions"), call.warnings,
         )  # fmt: skip
         await core.admission.mutate(attrs)
+        core.schemas.forget_empty(call.hub.info, doc)
         if call.info.verb != "create":
             stated_version(meta)
             meta.pop("resourceVersion", None)

@@ -166,6 +166,7 @@ class Updater:
             change.options.dry_run, change.options.document("UpdateOptions"), call.warnings,
         )  # fmt: skip
         await core.admission.mutate(attrs)
+        core.schemas.forget_empty(call.hub.info, doc)
         objects.drop_repeated_owners(meta, call.warnings, mutated=True)
         self._check_version(call, doc, current)
         if not is_service(call) or change.subresource:

@@ -51,11 +51,17 @@ class Normalizers:
     def run(self, node: Node, doc: object) -> object:
         """Normalise in place; returns the document. Raises Irregular, and may have changed the document by
         then.
+
+        An object's own empty list of managers stays, for it forgets them all; that of a template means nothing.
         """
+        resets = doc.__class__ is dict and forgets_managers(doc.get("metadata"))
         try:
-            return self.of(node)(doc)
+            made = self.of(node)(doc)
         except (TypeError, FormatError):
             raise Irregular from None
+        if resets:
+            made["metadata"]["managedFields"] = []  # type: ignore[index]
+        return made
 
     def run_on(self, node: Node, doc: Doc, touched: Collection[str] | None) -> Doc:
         """The same for some fields of a document (None: all) whose others have been normalised before."""
@@ -205,6 +211,11 @@ class Normalizers:
     def zero(self, node: Node) -> object:
         """What a null stands for where it cannot be left out: in a list or as the value of a map."""
         return self.of(node)({}) if node.kind == "struct" else ZEROS.get(node.kind)
+
+
+def forgets_managers(meta: object) -> bool:
+    """Whether an object's metadata states that nobody owns anything."""
+    return meta.__class__ is dict and meta.get("managedFields") == []
 
 
 def _identity(value: object) -> object:

@@ -144,6 +144,8 @@ class BuiltIn:
             else:
                 field.keeps_zero = wire.keeps_empty(type_, name)
         field.absent = _absent(type_, name, node, required)
+        if node.kind in ("list", "map") and field.absent is None and not field.keeps_zero:
+            field.keeps_zero = field.transient = True
         field.go = self._go_names.fields.get(type_, {}).get(name, "")
         embedded = self._go_names.embedded.get(type_, {}).get(name)
         field.embedded = tuple(embedded.split(".")) if embedded else ()

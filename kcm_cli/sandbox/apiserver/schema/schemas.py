@@ -8,13 +8,16 @@ from kcm_cli.sandbox.apiserver.schema.bodies import WARN, Bodies, CustomTypes, T
 from kcm_cli.sandbox.apiserver.schema.decode import Normalizers
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
 from kcm_cli.sandbox.apiserver.schema.model import Node
+from kcm_cli.sandbox.apiserver.schema.transient import Transient
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree
+
+_STORED_AS_JSON = "apiextensions.k8s.io"
 
 
 @cache
-def _shared() -> tuple[BuiltIn, Normalizers]:
-    """The built-in types and their normalisers, which fill as they are used: one for all servers of a process."""
-    return BuiltIn(), Normalizers()
+def _shared() -> tuple[BuiltIn, Normalizers, Transient]:
+    """The built-in types and what is made for them, which fill as they are used: one for all servers of a process."""
+    return BuiltIn(), Normalizers(), Transient()
 
 
 class Schemas:
@@ -24,7 +27,7 @@ class Schemas:
     """
 
     def __init__(self) -> None:
-        self.builtin, self.normalizers = _shared()
+        self.builtin, self.normalizers, self._transient = _shared()
         self.bodies = Bodies(self.builtin, self.normalizers)
         self.changes = 0
 
@@ -64,6 +67,14 @@ class Schemas:
             return self.custom.node(target)
         definition = self.builtin.definition(target.group, target.version, target.kind)
         return None if definition is None else self.builtin.node(definition)
+
+    def forget_empty(self, resource: ResourceInfo, doc: Doc) -> None:
+        """Take away, in place, the empty lists of a document of a kind that storing forgets."""
+        if not resource.custom and resource.gvr.group != _STORED_AS_JSON:
+            target = target_of(resource)
+            definition = self.builtin.definition(target.group, target.version, target.kind)
+            if definition is not None:
+                self._transient.forget(self.builtin.node(definition), doc)
 
     def finish_patched(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
         """Normalise the result of a JSON or merge patch, in place; the unknown fields that were dropped.

@@ -136,14 +136,11 @@ NEVER = _table(
 
 
 KEEPS_EMPTY = _table(
-    """ ObjectMeta.managedFields
-    HPAScalingRules.policies PodFailurePolicyOnExitCodesRequirement.values PersistentVolumeSpec.capacity
+    """ HPAScalingRules.policies PodFailurePolicyOnExitCodesRequirement.values PersistentVolumeSpec.capacity
     CustomResourceDefinitionSpec.versions
     """
 )
-"""Empty lists and maps that are told from absent ones: an empty list of managers forgets them all, the others are
-wrong.
-"""
+"""Empty lists and maps that validation tells from absent ones: they are wrong."""
 
 
 def _names(type_: str, field: str) -> tuple[str, str, str]:
