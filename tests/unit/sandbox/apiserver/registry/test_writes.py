@@ -387,3 +387,36 @@ def test_admission_sees_who_owns_what_is_not_kept(
         assert owned is None or entry["fieldsV1"] == {"f:spec": owned}
 
     served(test)
+
+
+SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+
+
+def test_whoever_writes_an_empty_list_owns_it_and_it_is_stored_as_none(served: Any) -> None:
+    async def test(api: Api) -> None:
+        doc = {"metadata": {"name": "s"}, "addressType": "IPv4", "endpoints": [], "ports": None}
+        made = await api.json("POST", SLICES, doc, status=201)
+        assert (made["endpoints"], made["ports"]) == (None, None)
+        (owner,) = made["metadata"]["managedFields"]
+        assert owner["fieldsV1"] == {"f:addressType": {}, "f:endpoints": {}}
+        again = await api.json("PUT", f"{SLICES}/s", doc)
+        assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"], "nothing has changed"
+        assert again["metadata"]["generation"] == 1
+
+    served(test)
+
+
+def test_a_template_forgets_no_managers(served: Any) -> None:
+    async def test(api: Api) -> None:
+        path = "/apis/apps/v1/namespaces/default/deployments"
+        template: Any = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        doc: Any = {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}}
+        await api.json("POST", path, doc, status=201)
+        template["metadata"]["managedFields"] = []
+        changed = await api.json("PUT", f"{path}/d", doc)
+        assert changed["metadata"]["generation"] == 1
+        assert "managedFields" not in changed["spec"]["template"]["metadata"]
+        doc["metadata"]["managedFields"] = []
+        assert "managedFields" not in (await api.json("PUT", f"{path}/d", doc))["metadata"], "an object's own does"
+
+    served(test)
