@@ -86,14 +86,17 @@ class _Invocation(msgspec.Struct, frozen=True):
         return (self.policy.name, self.binding.name, metadata.get("namespace") or "", metadata.get("name") or "")
 
     def objection(self, why: str, reason: str) -> "_Objection":
-        return _Objection(
-            f"policy '{self.policy.name}' with binding '{self.binding.name}' denied request: {why}", reason
-        )
+        return _objection(self.policy, self.binding, why, reason)
 
 
 class _Objection(msgspec.Struct, frozen=True):
     message: str
     reason: str
+
+
+def _objection(policy: Policy[_Body], binding: Binding | None, why: str, reason: str) -> _Objection:
+    by = quote(policy.name) if binding is None else f"'{policy.name}' with binding '{binding.name}'"
+    return _Objection(f"policy {by} denied request: {why}", reason)
 
 
 class MutatingPolicies:
@@ -127,14 +130,14 @@ class MutatingPolicies:
             raise _refusal(attrs, objections)
 
     def _invocations(self, attrs: Attributes, objections: list[_Objection]) -> Iterator[_Invocation]:
-        for policy, binding, view in self._policies.bound(attrs):
+        for policy, binding, view in self._policies.bound(attrs, self._params):
             try:
-                params = self._params.collect(policy.spec, binding.spec, attrs.namespace)
+                params = self._params.collect(policy.spec, binding, attrs.namespace)
             except ConfigurationError as error:
                 if not policy.ignores_failures:
-                    alone = _Invocation(policy, binding, view, None)
-                    objections.append(alone.objection(f"failed to configure {error.what}: {error}", "Forbidden"))
+                    objections.append(_objection(policy, binding, str(error), "Forbidden"))
                 continue
+            assert binding is not None
             for param in params:
                 yield _Invocation(policy, binding, view, param)
 
@@ -186,7 +189,7 @@ class MutatingPolicies:
         if not isinstance(value, cel.MadeObject) or value.cel_type != "Object":
             raise MutationError("unsupported return type from ApplyConfiguration expression")
         if wrong := _misnamed(value, "Object"):
-            raise MutationError(f"type mismatch: {wrong}")
+            raise MutationError("type mismatch: " + "\n".join(wrong))
         configuration = _plain(value)
         assert isinstance(configuration, dict)
         try:
@@ -222,17 +225,17 @@ def _plain(value: cel.Value) -> cel.Value:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def _misnamed(value: cel.Value, path: str) -> str:
-    """An object's type must be named by the fields that lead to it."""
-    if isinstance(value, cel.MadeObject) and value.cel_type != path:
-        return f"unexpected type name {quote(value.cel_type)}, expected {quote(path)}, which matches field name path"
+def _misnamed(value: cel.Value, path: str) -> list[str]:
+    """An object's type must be named by the fields that lead to it; what is said of those that are not."""
+    found: list[str] = []
     if isinstance(value, cel.MadeObject):
-        return next((why for key, item in value.items() if (why := _misnamed(item, f"{path}.{key}"))), "")
+        if value.cel_type != path:
+            why = "which matches field name path from root Object type"
+            found.append(f"unexpected type name {quote(value.cel_type)}, expected {quote(path)}, {why}")
+        return found + [why for key, item in value.items() for why in _misnamed(item, f"{path}.{key}")]
     if isinstance(value, Mapping):
-        return next((why for item in value.values() if (why := _misnamed(item, path))), "")
-    if isinstance(value, list):
-        return next((why for item in value if (why := _misnamed(item, path))), "")
-    return ""
+        return [why for item in value.values() for why in _misnamed(item, path)]
+    return [why for item in value for why in _misnamed(item, path)] if isinstance(value, list) else []
 
 
 def _refusal(attrs: Attributes, objections: list[_Objection]) -> ApiError:

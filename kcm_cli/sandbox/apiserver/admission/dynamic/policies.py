@@ -22,15 +22,10 @@ T = TypeVar("T")
 
 
 class ConfigurationError(Exception):
-    """A binding asks for what cannot be had."""
+    """A binding, or without one a policy, asks for what cannot be had."""
 
-    what = "binding"
-
-
-class PolicyError(ConfigurationError):
-    """A policy does."""
-
-    what = "policy"
+    def __init__(self, binding: "Binding | None", why: str) -> None:
+        super().__init__(f"failed to configure {'policy' if binding is None else 'binding'}: {why}")
 
 
 class Binding(msgspec.Struct, frozen=True):
@@ -77,16 +72,21 @@ class Policies(Generic[T]):
         """Whether a write of this kind may concern any."""
         return bool(self._of_kind(attrs))
 
-    def bound(self, attrs: Attributes) -> Iterator[tuple[Policy[T], Binding, View]]:
-        """The policies that are about this write, by name, with each of their bindings. Raises ApiError."""
+    def bound(self, attrs: Attributes, params: "Params") -> Iterator[tuple[Policy[T], Binding | None, View]]:
+        """The policies that are about this write, by name, with each of their bindings; None in place of the bindings
+        of a policy whose kind of parameters is not there. Raises ApiError.
+        """
         versions = self._versions.of(attrs)
         for policy, served in self._of_kind(attrs):
             if not policy.match.matches(attrs, versions, served, self._store):
                 continue
             view = View(attrs, served, versions[0])
-            for binding in policy.bindings:
+            known = params.known(policy.spec)
+            for binding in policy.bindings if known else ():
                 if self._binds(binding, attrs, versions):
                     yield policy, binding, view
+            if not known:
+                yield policy, None, view
 
     def _binds(self, binding: Binding, attrs: Attributes, versions: Sequence[Served]) -> bool:
         match = binding.match
@@ -153,17 +153,24 @@ class Params:
         self._store = store
         self._catalog = catalog
 
-    def collect(self, policy: Tree, binding: Tree, namespace: str) -> list[Tree | None]:
+    def known(self, policy: Tree) -> bool:
+        """Whether the kind of a policy's parameters is there, or needed."""
+        kind: Tree | None = policy.get("paramKind")
+        return kind is None or self._catalog.by_kind(kind.get("apiVersion", ""), kind.get("kind", "")) is not None
+
+    def collect(self, policy: Tree, binding: Binding | None, namespace: str) -> list[Tree | None]:
         """One entry per run of the policy; None: without parameters. Raises ConfigurationError."""
         kind: Tree | None = policy.get("paramKind")
-        ref: Tree | None = binding.get("paramRef")
         if kind is None:
             return [None]
         version, name = kind.get("apiVersion", ""), kind.get("kind", "")
         served = self._catalog.by_kind(version, name)
-        if served is None:
+        if served is None or binding is None:
             group = version if "/" in version else f"/{version}"
-            raise PolicyError(f"failed to find resource referenced by paramKind: '{group}, Kind={name}'")
+            raise ConfigurationError(
+                binding, f"failed to find resource referenced by paramKind: '{group}, Kind={name}'"
+            )
+        ref: Tree | None = binding.spec.get("paramRef")
         if ref is None:
             return [None]
         where = ""
@@ -171,21 +178,23 @@ class Params:
             where = ref.get("namespace") or namespace
             if not where:
                 raise ConfigurationError(
-                    "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+                    binding, "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
                 )
         elif ref.get("namespace"):
-            raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
-        found = self._find(served.storage, where, ref)
+            raise ConfigurationError(
+                binding, "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
+            )
+        found = self._find(served.storage, where, ref, binding)
         if not found and ref.get("parameterNotFoundAction") == "Deny":
-            raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
+            raise ConfigurationError(binding, "no params found for policy binding with `Deny` parameterNotFoundAction")
         return [{"apiVersion": kind["apiVersion"], "kind": kind["kind"], **doc} for doc in found]
 
-    def _find(self, gvr: GVR, namespace: str, ref: Tree) -> list[Tree]:
+    def _find(self, gvr: GVR, namespace: str, ref: Tree, binding: Binding) -> list[Tree]:
         if name := ref.get("name"):
             stored = self._store.get(gvr, namespace, name)
             return [] if stored is None else [stored.doc]
         selector = compile_selector(ref.get("selector"))
         if selector is None:
-            raise ConfigurationError("invalid label selector")
+            raise ConfigurationError(binding, "invalid label selector")
         found: list[Tree] = [stored.doc for stored in self._store.list(gvr, namespace)]
         return [doc for doc in found if selector.matches(doc["metadata"].get("labels") or {})]

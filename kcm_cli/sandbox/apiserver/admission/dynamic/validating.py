@@ -18,7 +18,6 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.policies import (
     Params,
     Policies,
     Policy,
-    PolicyError,
 )
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import (
     Budget,
@@ -102,7 +101,7 @@ class ValidatingPolicies:
             return
         scopes: dict[Kind, Scope] = {}
         refusals: list[_Refusal] = []
-        for policy, binding, view in self._policies.bound(attrs):
+        for policy, binding, view in self._policies.bound(attrs, self._params):
             scope = scopes.get(view.kind)
             if scope is None:
                 scope = scopes[view.kind] = request_scope(view, self._store, self._authorizer)
@@ -110,15 +109,17 @@ class ValidatingPolicies:
         if refusals:
             raise refusals[0].error(attrs)
 
-    def _judge(self, attrs: Attributes, policy: Policy[_Body], binding: Binding, scope: Scope) -> Iterator[_Refusal]:
+    def _judge(
+        self, attrs: Attributes, policy: Policy[_Body], binding: Binding | None, scope: Scope
+    ) -> Iterator[_Refusal]:
         """What a policy has against a write, by one of its bindings. Warns where the binding says so."""
         try:
-            params = self._params.collect(policy.spec, binding.spec, attrs.namespace)
+            params = self._params.collect(policy.spec, binding, attrs.namespace)
         except ConfigurationError as error:
             if not policy.ignores_failures:
-                named = "" if isinstance(error, PolicyError) else binding.name
-                yield _Refusal(policy.name, named, f"failed to configure {error.what}: {error}", "")
+                yield _Refusal(policy.name, "" if binding is None else binding.name, str(error), "")
             return
+        assert binding is not None
         actions = binding.spec.get("validationActions") or ()
         for param in params:
             for message, reason in _objections(policy, {**scope, "params": param}):

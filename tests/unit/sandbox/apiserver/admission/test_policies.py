@@ -374,6 +374,24 @@ def test_a_kind_of_parameters_that_is_not_there_is_the_fault_of_the_policy(api: 
     )
 
 
+def test_a_policy_without_its_parameters_asks_no_binding(api: Api) -> None:
+    kind = {"apiVersion": "nope.test/v1", "kind": "Nope"}
+    elsewhere = {"matchResources": {"namespaceSelector": {"matchLabels": {"no": "where"}}}}
+    validating(api, {"expression": "true"}, paramKind=kind, binding=elsewhere)
+    assert "'p' denied request: failed to configure policy" in create(api).message
+    mutating(api, "Object{}", paramKind=kind, binding=elsewhere, name="q")
+    why = "failed to find resource referenced by paramKind: 'nope.test/v1, Kind=Nope'"
+    assert create(api).message == f'policy "q" denied request: failed to configure policy: {why}'
+
+
+def test_all_types_of_an_object_are_named_by_their_paths(api: Api) -> None:
+    mutating(api, "Object{metadata: Object.meta{labels: Object.metadata.labels{a: 'b'}}, data: Object.x{}}")
+    why = "which matches field name path from root Object type"
+    wrong = (("Object.meta", "Object.metadata"), ("Object.x", "Object.data"))
+    told = "\n".join(f'unexpected type name "{name}", expected "{path}", {why}' for name, path in wrong)
+    assert create(api).message == f"policy 'p' with binding 'b' denied request: type mismatch: {told}"
+
+
 def test_deletions_of_a_collection_are_judged_without_a_name(api: Api) -> None:
     path = f"/api/v1/namespaces/{api.namespace()}/configmaps"
     api.make(path, {"metadata": {"name": "c"}})
