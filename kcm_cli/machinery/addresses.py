@@ -5,9 +5,9 @@ upstream: k8s.io/utils/net#ParseIPSloppy, ParseCIDRSloppy
 
 import ipaddress
 import re
-from functools import lru_cache
 
 from kcm_cli.machinery.integers import parse_int64
+from kcm_cli.machinery.remembered import remembered
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -15,22 +15,15 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _LEADING_ZEROS = re.compile(r"(^|\.)0+(?=\d)")
 
 
+@remembered(1024)
 def parse_ip(value: str) -> Address | None:
     """An address as old code parses it: leading zeros are skipped."""
-    return _parse_known(value) if len(value) <= _LONGEST else _parse(value)
-
-
-def _parse(value: str) -> Address | None:
     if "%" in value or "/" in value:
         return None
     try:
         return ipaddress.ip_address(_LEADING_ZEROS.sub(r"\1", value) if ":" not in value else value)
     except ValueError:
         return None
-
-
-_LONGEST = 45
-_parse_known = lru_cache(1024)(_parse)
 
 
 def parse_cidr(value: str) -> tuple[Address, Network] | None:

@@ -10,7 +10,6 @@ days, in names and steps, and at changes of the clock.
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import lru_cache
 
 import msgspec
 
@@ -18,6 +17,7 @@ from kcm_cli.machinery.durations import parse_nanoseconds
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.remembered import remembered
 from kcm_cli.machinery.times import shifted
 from kcm_cli.machinery.zones import instant, load_zone
 
@@ -186,7 +186,7 @@ class _Search:
         self._local = (self._local.astimezone(UTC) + step).astimezone(self._zone)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def parse(text: str) -> Schedule:
     """The schedule. Raises FormatError with the texts that Kubernetes shows."""
     if not text:

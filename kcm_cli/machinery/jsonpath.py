@@ -8,9 +8,9 @@ Source: client-go util/jsonpath.
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.remembered import remembered
 
 Step = Callable[[object], Iterator[object]]
 
@@ -35,7 +35,7 @@ class Path:
         return found
 
 
-@lru_cache(maxsize=512)
+@remembered(512)
 def parse(text: str) -> Path:
     """A path. Raises FormatError."""
     steps: list[Step] = []

@@ -8,7 +8,6 @@ Source: apimachinery pkg/labels/selector.go, pkg/apis/meta/v1/helpers.go.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import msgspec
 
@@ -17,6 +16,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import View
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.remembered import remembered_all
 
 IN, NOT_IN, EXISTS, NOT_EXISTS = "in", "notin", "exists", "!"
 EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER, LESS = "=", "==", "!=", "gt", "lt"
@@ -153,7 +153,7 @@ def format_set(labels: Mapping[str, str]) -> str:
     return ",".join(f"{key}={labels[key]}" for key in sorted(labels))
 
 
-@lru_cache(maxsize=4096)
+@remembered_all(4096)
 def requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
     """A checked requirement. Raises FormatError with all that is wrong."""
     problems = [_invalid("key", quote(key), errors) for errors in [names.qualified_name(key)] if errors]

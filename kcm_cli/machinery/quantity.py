@@ -11,10 +11,11 @@ Source: apimachinery pkg/api/resource/quantity.go, amount.go, suffix.go.
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache, total_ordering
+from functools import total_ordering
 from typing import NamedTuple
 
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.remembered import remembered
 
 _PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 _quantity = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)").fullmatch
@@ -124,7 +125,7 @@ def make(amount: int, scale: int = 0, format_: Format = Format.DECIMAL_SI) -> Qu
     return Quantity(amount, scale, format_)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def parse(text: str) -> Quantity:
     """Parse a quantity. Raises FormatError with upstream's texts."""
     held = parse_held(text)

@@ -9,10 +9,11 @@ Source: regexp/syntax of Go.
 """
 
 import re
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Protocol
 
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.remembered import remembered
 
 _GO_WORDS = {
     "invalid repetition size": "invalid repeat count",
@@ -68,7 +69,7 @@ class Regexp:
         return found
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024, longest=16384)
 def compile_go(text: str) -> Regexp:
     """The expression. Raises FormatError with Go's words."""
     import re2  # when an expression is needed: most processes never do

@@ -4,13 +4,13 @@ Source: Go's time.LoadLocation and time.Date, whose texts of errors and choices 
 """
 
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.remembered import remembered
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def load_zone(name: str) -> tzinfo:
     """The zone of this name; "" and "UTC" are UTC. Raises FormatError."""
     if name in ("", "UTC"):

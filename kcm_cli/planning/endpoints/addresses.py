@@ -5,10 +5,10 @@ upstream: staging/src/k8s.io/endpointslice/utils.go#getEndpointAddresses, k8s.io
 
 import ipaddress
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
 from kcm_cli.api.discovery import IPV4, IPV6
+from kcm_cli.machinery.remembered import remembered
 
 _LEADING_ZEROS = re.compile(r"(^|\.)0+(?=\d)")
 _PLAIN_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d{1,2})\.){3}(?:25[0-5]|2[0-4]\d|1?\d{1,2})").fullmatch
@@ -21,7 +21,7 @@ class Address(NamedTuple):
     type: str
 
 
-@lru_cache(maxsize=65536)
+@remembered(65536)
 def parse(text: str) -> Address | None:
     """The address; None for what is none."""
     if "%" in text or "/" in text:

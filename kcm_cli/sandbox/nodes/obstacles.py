@@ -7,10 +7,10 @@ pkg/volume/{configmap,secret,projected}
 import re
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from itertools import chain
 
 from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.remembered import remembered
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.nodes.claims import Claims
@@ -44,7 +44,7 @@ _IMAGE = re.compile(
 )
 
 
-@lru_cache(4096)
+@remembered(4096)
 def is_image(name: str) -> bool:
     """Whether a kubelet would take it for the name of an image."""
     return len(name) <= 4096 and _IMAGE.fullmatch(name) is not None

@@ -8,11 +8,11 @@ namespace, then those for all; of several rules, by name. Rules that the sandbox
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from kcm_cli.machinery import labels
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector
+from kcm_cli.machinery.remembered import remembered
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.sandbox.nodes.script import PREFIX, number_of, seconds_of
 from kcm_cli.sandbox.views import Keyed, SimulatedPod
@@ -148,7 +148,7 @@ class Rules:
         self._changed("" if namespace == EVERYWHERE else namespace)
 
 
-@lru_cache(1024)
+@remembered(1024)
 def _selector(text: str) -> Selector | None:
     """None for one that cannot be read: it chooses nothing."""
     try:

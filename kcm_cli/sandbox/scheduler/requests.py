@@ -4,10 +4,10 @@ upstream: staging/src/k8s.io/component-helpers/resource/helpers.go#PodRequests
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.remembered import remembered_all
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
 
 CPU, MEMORY, STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
@@ -123,7 +123,7 @@ def _raise(total: Amounts, at_least: Mapping[str, int]) -> None:
             total[name] = amount
 
 
-@lru_cache(maxsize=4096)
+@remembered_all(4096)
 def _number(name: str, text: str) -> int:
     try:
         parsed = quantity.parse(text)

@@ -4,10 +4,10 @@ upstream: sigs.k8s.io/structured-merge-diff fieldpath/{element,serialize-pe}.go
 """
 
 import json
-from functools import lru_cache
 
 from kcm_cli.machinery import go_json
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.remembered import remembered, remembered_all
 from kcm_cli.sandbox.apiserver.apply.gofmt import go_float
 from kcm_cli.sandbox.apiserver.schema.model import Node
 
@@ -46,7 +46,7 @@ def item_element(node: Node, item: object) -> str:
     return "k:" + go_json.encode(found).decode()
 
 
-@lru_cache(maxsize=8192)
+@remembered_all(8192)
 def _string_key(name: str, value: str) -> str:
     return "k:" + go_json.encode({name: value}).decode()
 
@@ -63,7 +63,7 @@ def _value_element(item: object) -> str:
     return "v:" + go_json.encode(item).decode()
 
 
-@lru_cache(maxsize=8192)
+@remembered(8192)
 def _string_value(value: str) -> str:
     return "v:" + go_json.encode(value).decode()
 

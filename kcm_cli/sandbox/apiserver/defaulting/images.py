@@ -4,7 +4,8 @@ Source: pkg/util/parsers/parsers.go; distribution/reference normalize.go, regexp
 """
 
 import re
-from functools import lru_cache
+
+from kcm_cli.machinery.remembered import remembered
 
 _DOMAIN = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _HOST = rf"(?:{_DOMAIN}(?:\.{_DOMAIN})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
@@ -16,7 +17,7 @@ _identifier = re.compile("[a-f0-9]{64}").fullmatch
 _NAME_MAX = 255
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def pull_policy(image: str) -> str:
     """``Always`` for the tag ``latest``, named or implied; ``IfNotPresent`` for others and for what is no
     reference at all."""

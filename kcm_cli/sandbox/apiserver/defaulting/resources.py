@@ -3,19 +3,18 @@
 Source: pkg/apis/core/v1/defaults.go#SetDefaults_ResourceList; apimachinery pkg/api/resource.
 """
 
-from functools import lru_cache
-
 from kcm_cli.machinery import quantity
+from kcm_cli.machinery.remembered import remembered_all
 from kcm_cli.sandbox.apiserver.types import Tree
 
 
-@lru_cache(maxsize=4096)
+@remembered_all(4096)
 def milli(value: str | int | float) -> str:
     """The canonical text of a quantity, rounded up to thousandths."""
     return str(quantity.from_json(value).rounded(-3))
 
 
-@lru_cache(maxsize=4096)
+@remembered_all(4096)
 def canonical(value: str | int | float | None) -> str:
     """The canonical text of a quantity; absent is zero."""
     return str(quantity.from_json(value))

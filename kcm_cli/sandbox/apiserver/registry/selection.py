@@ -1,7 +1,6 @@
 """Which objects of a collection a list or watch is about."""
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 
 import msgspec
 
@@ -9,14 +8,13 @@ from kcm_cli.machinery import codec, fields, labels
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.fields import FieldRequirement, FieldSelector
 from kcm_cli.machinery.labels import Selector
+from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.selectable import Selectable, Values
 from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
-_LONGEST = 1024
-"""Label selectors of so many characters at most are kept."""
-_kept_labels = lru_cache(maxsize=1024)(labels.parse)
+_parse_labels = remembered(1024, longest=1024)(labels.parse)
 
 
 class _Meta(msgspec.Struct, gc=False):
@@ -63,8 +61,7 @@ def check_syntax(label_text: str, field_text: str) -> None:
 
 def _parsed(label_text: str, field_text: str) -> tuple[Selector, FieldSelector]:
     try:
-        parse = _kept_labels if len(label_text) <= _LONGEST else labels.parse
-        return parse(label_text), fields.parse(field_text)
+        return _parse_labels(label_text), fields.parse(field_text)
     except FormatError as error:
         raise ApiError(400, "BadRequest", str(error)) from error
 

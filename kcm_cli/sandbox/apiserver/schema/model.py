@@ -45,11 +45,11 @@ class Field(msgspec.Struct, eq=False):
     """One field of a struct.
 
     ``keeps_zero``: an explicit zero is kept apart from absence. ``absent``: what the server writes where the
-    client wrote nothing (``NOTHING``: leaves it out); a struct here is filled in turn. ``transient``: an empty list or map is kept apart
-    from absence until it is stored. ``strategy``: the
-    words of the strategic merge patch strategy (merge, replace, retainKeys), ``merge_key`` its key.
-    ``default`` is what the schema states. For error texts: ``go`` is the name of the field's type where it has one
-    of its own, ``embedded`` the embedded structs that it is in.
+    client wrote nothing (``NOTHING``: leaves it out); a struct here is filled in turn. ``transient``: an empty
+    list or map is kept apart from absence until it is stored. ``strategy``: the words of the strategic merge patch
+    strategy (merge, replace, retainKeys), ``merge_key`` its key. ``default`` is what the schema states. For error
+    texts: ``go`` is the name of the field's type where it has one of its own, ``embedded`` the embedded structs that
+    it is in.
     """
 
     name: str

@@ -7,10 +7,10 @@ JSON type that means nothing, and ``TypeError`` for another JSON type.
 import base64
 import binascii
 from datetime import datetime
-from functools import lru_cache
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quantity import parse
+from kcm_cli.machinery.remembered import remembered
 from kcm_cli.machinery.times import format_micro_time, format_time, parse_micro_time, parse_time
 
 _ZERO_TIME = datetime(1, 1, 1)
@@ -38,7 +38,7 @@ def int_or_string(value: object) -> object:
     return value if value.__class__ is str else int32(value)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _time(text: str) -> str | None:
     moment = parse_time(text)
     return None if moment.replace(tzinfo=None) == _ZERO_TIME else format_time(moment)
@@ -51,7 +51,7 @@ def time(value: object) -> object:
     return _time(value)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _micro_time(text: str) -> str | None:
     moment = parse_micro_time(text)
     return None if moment.replace(tzinfo=None) == _ZERO_TIME else format_micro_time(moment)
@@ -64,7 +64,7 @@ def micro_time(value: object) -> object:
     return _micro_time(value)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _quantity(text: str) -> str:
     return str(parse(text))
 

@@ -4,10 +4,10 @@ Source: pkg/apis/core/validation/validation.go#ValidateEnv, #ValidateEnvFrom, #v
 """
 
 import re
-from functools import lru_cache
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import from_json
+from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, file_paths, metadata, rules
 
@@ -40,7 +40,7 @@ _SIZES = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei"
 _BYTE_DIVISORS = frozenset(_SIZES.split(", "))
 _SOURCES = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
 _subscript = re.compile(r"(.+?)\['(.*)'\]", re.DOTALL).fullmatch
-_VARIABLE = rules.form(lru_cache(maxsize=4096)(names.relaxed_env_var_name))
+_VARIABLE = rules.form(remembered(4096)(names.relaxed_env_var_name))
 
 
 def _source(variable: Tree, path: str) -> Errors:

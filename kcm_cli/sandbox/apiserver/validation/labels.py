@@ -7,11 +7,12 @@ Source: apimachinery pkg/apis/meta/v1/validation, pkg/api/validation/objectmeta.
 
 import re
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache
 
 from kcm_cli.machinery import labels as machinery_labels
 from kcm_cli.machinery import names
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 
@@ -26,13 +27,13 @@ _OPERATORS = {
 }
 
 
-@lru_cache(maxsize=8192)
+@remembered(8192)
 def key_messages(key: str) -> tuple[str, ...]:
     """What is wrong with a label key."""
     return tuple(names.qualified_name(key))
 
 
-@lru_cache(maxsize=8192)
+@remembered(8192)
 def value_messages(value: str) -> tuple[str, ...]:
     """What is wrong with the value of a label."""
     return tuple(names.label_value(value))

@@ -5,11 +5,11 @@ pkg/apis/core/helper/helpers.go.
 """
 
 from collections.abc import Callable, Collection
-from functools import lru_cache
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quantity import ZERO, Quantity, from_json
+from kcm_cli.machinery.remembered import remembered, remembered_all
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
@@ -40,7 +40,7 @@ def is_huge_quota(name: str) -> bool:
     return name.startswith((HUGE, f"requests.{HUGE}"))
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def is_extended(name: str) -> bool:
     """Whether a name is one of a third party's resources."""
     if names.is_native_resource(name) or name.startswith("requests."):
@@ -61,7 +61,7 @@ def _standard(name: str) -> bool:
     return name in STANDARD or is_huge_quota(name)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def any_name(name: str) -> tuple[str, ...]:
     """What is wrong with the name of a resource."""
     if messages := names.qualified_name(name):
@@ -71,7 +71,7 @@ def any_name(name: str) -> tuple[str, ...]:
     return ()
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def container_name(name: str) -> tuple[str, ...]:
     """The same for a container's."""
     found = any_name(name)
@@ -123,7 +123,7 @@ def validate_pod_level(resources: Tree, path: str) -> Errors:
     return _requirements(resources, _pod_name, (), path)
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _pod_name(name: str) -> tuple[str, ...]:
     found = any_name(name)
     if found or name in COMPUTE or is_huge(name):
@@ -138,13 +138,13 @@ def _named(name: str, rule: NameRule, path: str) -> Errors:
     return errors.invalid_each(path, name, messages)
 
 
-@lru_cache(maxsize=4096)
+@remembered_all(4096)
 def _fine(name: str, value: str, rule: NameRule) -> bool:
     """Whether a name and its amount are good, whatever else there is: the same few come again and again."""
     return not (rule(name) or amount(name, value, "") or is_huge(name))
 
 
-@lru_cache(maxsize=4096)
+@remembered_all(4096)
 def _covered(name: str, request: str, limit: str | None) -> bool:
     return not _within(name, request, limit, "")
 

@@ -12,13 +12,13 @@ enumerations are those of the OpenAPI data where none are given. Texts are upstr
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from importlib import resources
 from typing import Any
 
 import msgspec
 
 from kcm_cli.machinery import codec, names
+from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
@@ -271,8 +271,8 @@ def forbidden(name: str, detail: str, *, zero: bool = True, at: str = "") -> Fie
     return Field(name, lambda value, path: (errors.forbidden(path, detail),), zero=zero, at=at)
 
 
-LABEL = form(lru_cache(maxsize=8192)(names.dns1123_label))
-SUBDOMAIN = form(lru_cache(maxsize=8192)(names.dns1123_subdomain))
+LABEL = form(remembered(8192)(names.dns1123_label))
+SUBDOMAIN = form(remembered(8192)(names.dns1123_subdomain))
 SEGMENT = form(names.path_segment)
 COUNT = at_least(0)
 

@@ -4,17 +4,17 @@ upstream: staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go
 """
 
 from collections import defaultdict
-from functools import lru_cache
 
 from kcm_cli.machinery import cel, quantity
 from kcm_cli.machinery.cel.kubernetes import QuantityValue, version
+from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.scheduler.devices.views import Attribute, Device
 
 Domains = defaultdict[str, dict[str, cel.Value]]
 """Attributes or capacities by domain; a domain of which there are none is empty, not missing."""
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024, longest=16384)
 def compiled(expression: str) -> cel.Program:
     """Raises CelSyntaxError."""
     return cel.Program(expression)

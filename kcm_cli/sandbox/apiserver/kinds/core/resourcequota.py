@@ -6,9 +6,9 @@ pkg/registry/core/resourcequota/strategy.go, pkg/printers/internalversion/printe
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import lru_cache
 
 from kcm_cli.machinery.quantity import from_json
+from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.apiserver.defaulting import resources
 from kcm_cli.sandbox.apiserver.kinds.core.common import needs_version
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
@@ -122,7 +122,7 @@ def _operator(operator: str, values: list[str], path: str) -> Errors:
 QUOTA = COMPUTE_QUOTA | COUNTED | SERVICES | {"requests.storage"}
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def quota_name(name: str) -> tuple[str, ...]:
     """The same for a quota's."""
     found = any_name(name)

@@ -4,14 +4,14 @@ Source: pkg/api/{persistentvolume,persistentvolumeclaim,storage}/util.go.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.apiserver.types import Tree
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _is_whole(value: str) -> bool:
     return not from_json(value).milli_value() % 1000
 
