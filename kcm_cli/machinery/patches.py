@@ -11,6 +11,7 @@ Source: json-patch v4.13 as used by apiserver pkg/endpoints/handlers/patch.go.
 import re
 from collections.abc import Iterable
 
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import PatchError
 from kcm_cli.machinery.quoting import quote
@@ -18,6 +19,8 @@ from kcm_cli.machinery.same import same
 
 _index = re.compile(r"[+-]?[0-9]+").fullmatch
 _MISSING = "missing value"
+MAX_COPIED = 3 * 1024 * 1024
+"""Bytes of JSON that the copies of one JSON patch may add together (apiserver's JSONPatchMaxCopyBytes)."""
 
 
 # --- merge patches ---------------------------------------------------------------------------------------
@@ -67,6 +70,7 @@ def _without_nulls(value: object) -> object:
 def json_patch(document: object, operations: Iterable[Doc]) -> object:
     """The document after all operations. Raises PatchError with upstream's text at the first that fails."""
     root = copy(document)
+    copied = 0
     for operation in operations:
         kind = operation.get("op")
         match kind:
@@ -81,7 +85,7 @@ def json_patch(document: object, operations: Iterable[Doc]) -> object:
             case "test":
                 _test(root, operation)
             case "copy":
-                _copy(root, operation)
+                copied = _copy(root, operation, copied)
             case _:
                 raise PatchError(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
     return root
@@ -149,7 +153,8 @@ def _move(root: object, operation: Doc) -> None:
     _insert(*target, value, f"error in move for path: '{path}'")
 
 
-def _copy(root: object, operation: Doc) -> None:
+def _copy(root: object, operation: Doc, copied: int) -> int:
+    """Returns how many bytes the copies of the patch have added with this one, ``copied`` before."""
     source = _pointer(operation, "from", "copy operation failed to decode from")
     found = _find(root, source)
     if found is None:
@@ -159,7 +164,12 @@ def _copy(root: object, operation: Doc) -> None:
     target = _find(root, path)
     if target is None:
         raise PatchError(f"copy operation does not apply: doc is missing destination path: {path}: {_MISSING}")
+    copied += len(codec.encode(value))
+    if copied > MAX_COPIED:
+        why = f"the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
+        raise PatchError(f"Unable to complete the copy, {why}")
     _insert(*target, copy(value), "error while adding value during copy")
+    return copied
 
 
 def _test(root: object, operation: Doc) -> None:

@@ -140,6 +140,15 @@ _values = st.recursive(
 _documents = st.dictionaries(st.sampled_from("abc"), _values)
 
 
+def test_the_copies_of_a_patch_have_a_limit():
+    document = {"a": "x" * (patches.MAX_COPIED - 102), "b": "y" * 98}
+    small, large = ({"op": "copy", "from": f"/{name}", "path": f"/{name}2"} for name in "ba")
+    assert patches.json_patch(document, [small, large])["a2"] == document["a"]
+    why = "Unable to complete the copy, the accumulated size increase of copy is 3145828, exceeding the limit 3145728"
+    with pytest.raises(PatchError, match=why):
+        patches.json_patch(document, [small, small, large])
+
+
 @given(_documents, _documents)
 def test_the_difference_leads_from_old_to_new(old, new):
     patch = patches.merge_diff(old, new)
