@@ -56,6 +56,18 @@ EXPLAINED = (
         "go with it",
     ),
     Explanation(
+        r"failing-job/old@job-controller:create:pods:.*",
+        r"pods (bad|held|parts-\d)-\*: there are \d, not \d|jobs\.batch (bad|held): status\.(failed|succeeded) .*",
+        "a pod has a generated name, and one that a predecessor made is found in the cache, with upstream as well: "
+        "behind a stale one it is made again, and both have ended by the time both are seen",
+    ),
+    Explanation(
+        r"failing-job/older@job-controller:create:pods:held-\*#1",
+        r"jobs\.batch held: status\.conditions\.2\.\w+ is .*",
+        "the condition Suspended is taken back by a sync that manages pods, with upstream as well: here the first one "
+        "that sees the Job resumed sees it complete, too",
+    ),
+    Explanation(
         "migration/conflict@storage-version-migrator-controller:patch:secrets:.*",
         r"secrets s\d was never deleted, or should not be there",
         "the Secret was there before and is changed by whoever causes the conflict; its migration changes nothing",
