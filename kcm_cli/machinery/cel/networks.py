@@ -128,8 +128,11 @@ class CidrValue(msgspec.Struct, frozen=True):
         return f"{self.address}/{self.prefix}"
 
     def holds_ip(self, other: "IpValue | str") -> bool:
-        ip = _ip(other) if isinstance(other, str) else other
-        return ip.address in self.network
+        if isinstance(other, str):
+            if not _is_ip(other):
+                raise CelError("no such overload")  # as upstream, which does not tell why
+            other = _ip(other)
+        return other.address in self.network
 
     def holds_cidr(self, other: "CidrValue | str") -> bool:
         cidr = _cidr(other) if isinstance(other, str) else other
@@ -159,7 +162,8 @@ def _cidr(text: str) -> CidrValue:
         return CidrValue(ipaddress.ip_address(address), interface.network.prefixlen)
     except ValueError:
         why = f"netip.ParsePrefix({quote(text)}): no '/'" if "/" not in text else f"invalid CIDR {quote(text)}"
-        raise CelError(f"network address parse error during conversion from string: {why}") from None
+        said = "network address parse error during conversion from string: "  # upstream says it twice
+        raise CelError(f"{said}{said}{why}") from None
 
 
 def _is_cidr(text: str) -> bool:

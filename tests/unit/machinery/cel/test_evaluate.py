@@ -133,6 +133,9 @@ FAILS = {
     "9223372036854775807 + 1": "integer overflow",
     "0u - 1u": "unsigned integer overflow",
     "1 + 'a'": "no such overload",
+    "cidr('10.0.0.0/8').containsIP('a')": "no such overload",
+    "cidr('a')": "network address parse error during conversion from string: network address parse error during "
+    "conversion from string: netip.ParsePrefix(\"a\"): no '/'",
     "'a' < 1": "no such overload",
     "null + 1": "no such overload: _+_(null_type, int)",
     "{} < 1": "no such overload: _<_(map, int)",
