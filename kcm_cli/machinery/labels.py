@@ -88,9 +88,10 @@ class Selector:
     _other: tuple[Requirement, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        exact = [r for r in self.requirements if r.operator in (EQUALS, DOUBLE_EQUALS)]
-        object.__setattr__(self, "_exact", tuple((r.key, r.values[0]) for r in exact))
-        object.__setattr__(self, "_other", tuple(r for r in self.requirements if r not in exact))
+        equals = (EQUALS, DOUBLE_EQUALS)
+        exact = ((r.key, r.values[0]) for r in self.requirements if r.operator in equals)
+        object.__setattr__(self, "_exact", tuple(exact))
+        object.__setattr__(self, "_other", tuple(r for r in self.requirements if r.operator not in equals))
 
     @property
     def empty(self) -> bool:
