@@ -176,8 +176,10 @@ class HostedSandbox:
     def advance_until(self, condition: Callable[[], object], limit: float, step: float = 1.0) -> float:
         """Let ``step`` seconds pass again and again until the answer is true; how many seconds passed.
 
-        Raises TimeoutError where it is not true after ``limit`` seconds.
+        Raises TimeoutError where it is not true after ``limit`` seconds, ValueError for a step that is none.
         """
+        if not step > 0:
+            raise ValueError(f"a step is a number of seconds above 0, not {step}")
         passed = 0.0
         while not (answer := condition()):
             if passed >= limit:

@@ -96,6 +96,8 @@ class AsyncSandbox:
         return await self.sandbox.wait_async(condition, timeout, ignoring)
 
     async def advance_until(self, condition: Callable[[], Awaitable[object]], limit: float, step: float = 1.0) -> float:
+        if not step > 0:
+            raise ValueError(f"a step is a number of seconds above 0, not {step}")
         passed = 0.0
         while not (answer := await condition()):
             if passed >= limit:

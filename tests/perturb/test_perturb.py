@@ -18,7 +18,7 @@ import urllib3
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.cli.pytest_plugin import pytest_load_initial_conftests
-from kcm_cli.testing import Sandbox
+from kcm_cli.testing import Fault, Sandbox
 from kcm_cli.testing.perturb.campaign import perturb
 from kcm_cli.testing.perturb.points import ALL_KINDS, Point, Spot, kinds_of, point_of, points_of
 from kcm_cli.testing.perturb.states import State, differences, masked, plain
@@ -128,6 +128,10 @@ def test_what_is_no_operator_is_refused_at_once(sandbox: Sandbox) -> None:
         sandbox.operator(print, groups="system:masters")
     with pytest.raises(TypeError, match="groups is a list of names"):
         sandbox.add_user("jane", "readers")
+    with pytest.raises(ValueError, match="verbs and resources are tuples"):
+        sandbox.inject(Fault("lose", resources="pods"))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a step is a number of seconds above 0"):
+        sandbox.advance_until(lambda: False, 10, step=0)
     with pytest.raises(ValueError, match="choose from crash"):
         perturb(sandbox, lambda trial: None, kinds="crash")
 

@@ -86,6 +86,8 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=_NAM
             raise ValueError(f"{self.kind}: {problem}")
 
     def _problem(self) -> str:
+        if isinstance(self.verbs, str) or isinstance(self.resources, str):
+            return "verbs and resources are tuples of words"
         possible = VERBS.get(self.kind)
         wrong = [verb for verb in self.verbs if possible is not None and verb not in possible]
         if wrong and possible:
