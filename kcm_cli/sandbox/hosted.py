@@ -126,7 +126,9 @@ class HostedSandbox:
 
     def start(self) -> None:
         """Returns when clients are served and the controllers run. Raises SandboxError, with nothing left of the
-        attempt."""
+        attempt, and for one that was started before."""
+        if self._thread.ident is not None:
+            raise SandboxError("a sandbox is started once: make another one")
         self._folder = Path(tempfile.mkdtemp(prefix="kcm-test-"))
         self._loop = WarpLoop()
         self._thread.start()

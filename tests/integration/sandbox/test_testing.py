@@ -4,7 +4,7 @@ import kubernetes
 import pytest
 
 from kcm_cli.sandbox.hosted import HostedSandbox
-from kcm_cli.testing import Fault, HostOptions, Sandbox
+from kcm_cli.testing import Fault, HostOptions, Sandbox, SandboxError
 
 WIDGETS = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -97,6 +97,12 @@ def test_faults_break_connections_and_watches_over_tls(kcm_sandbox, kcm_namespac
             kcm_sandbox.wait(lambda: cut.happened)
             with pytest.raises(Exception, match="broken|incomplete|IncompleteRead|reset|prematurely"):
                 list(events)
+
+
+def test_one_that_runs_is_not_started_again(kcm_sandbox, kcm_namespace):
+    with pytest.raises(SandboxError, match="is started once"):
+        kcm_sandbox.start()
+    kcm_sandbox.advance(1)  # it goes on
 
 
 def test_flags_without_controllers_are_an_error():
