@@ -48,7 +48,7 @@ def after(container: SimulatedContainer, env: Mapping[str, str], before: There, 
 def _verdict(probe: Probe | None, env: Mapping[str, str], before: There, now: There) -> tuple[bool, float] | None:
     if probe is None:
         return None
-    was, good = (succeeds(probe, env, each.files, each.gone, each.scratch) for each in (before, now))
+    was, good = (succeeds(probe, env, each) for each in (before, now))
     if was == good or (good is None and probe.exec is not None):
         return None
     times = probe.failure_threshold if good is False else probe.success_threshold
@@ -82,19 +82,17 @@ def probed(
     return Probed(started_s, turns, min(fails, default=None))
 
 
-def succeeds(
-    probe: Probe, env: Mapping[str, str], files: Files, gone: frozenset[str], scratch: tuple[str, ...] = ()
-) -> bool | None:
+def succeeds(probe: Probe, env: Mapping[str, str], there: There, most_work: float = programs.MOST_WORK) -> bool | None:
     """Whether a probe finds what it asks for among these files; None where that is unknown.
 
     A file that was taken away is not served any more, either.
     """
     if probe.exec is None:
         asked = probe.http_get.path.partition("?")[0].strip("/") if probe.http_get is not None else ""
-        lost = [each for each in gone if each.endswith(f"/{asked}") and not each.startswith("/tmp/")]
+        lost = [each for each in there.gone if each.endswith(f"/{asked}") and not each.startswith("/tmp/")]
         return False if asked and lost else None
     words = [expand(word, env) for word in probe.exec.command]
-    known = programs.outcome_among(There(files, scratch, gone), [word or "" for word in words], env)
+    known = programs.outcome_among(there, [word or "" for word in words], env, most_work=most_work)
     return None if known is None else known.code == 0 and known.lasts_s <= max(probe.timeout_seconds, 1)
 
 
@@ -104,7 +102,7 @@ class _Looks(msgspec.Struct, frozen=True):
     scratch: tuple[str, ...]
 
     def answers(self, probe: Probe) -> _Answers | None:
-        """None: unknown."""
+        """None: unknown. All looks of a probe together may cost what one program may."""
         if probe.exec is None or not probe.exec.command:
             return None
         stages = self.stages
@@ -114,7 +112,8 @@ class _Looks(msgspec.Struct, frozen=True):
             stages = ((0.0, {}, frozenset()),)
         found: list[tuple[float, bool]] = []
         for at_s, files, gone in stages:
-            good = succeeds(probe, self.env, files, gone, self.scratch)
+            there = There(files, self.scratch, gone)
+            good = succeeds(probe, self.env, there, programs.MOST_WORK / len(stages))
             if good is None:
                 return None
             if not found or found[-1][1] != good:

@@ -18,8 +18,10 @@ from kcm_cli.sandbox.nodes import shell
 from kcm_cli.sandbox.nodes.shell import Unknown
 
 MOST_CHARACTERS, MOST_STEPS, MOST_OUTPUT = shell.MOST_CHARACTERS, 2000, 4 << 20
-_MOST_WORK, _PER_CHARACTER, _PER_SCRIPT = 1 << 20, 1 / 16, 16.0
-"""How many files a program may look at; so many of them are a character that is moved, and one of a script."""
+MOST_WORK, _PER_CHARACTER, _PER_SCRIPT, _PER_COMMAND, _PER_WORD = 1 << 20, 1 / 16, 16.0, 64, 8
+"""How many files a program may look at; so many of them are a character that is moved, one of a script, a command, and
+one of its words."""
+_LONGEST_PATH = 4096
 _LONG_S = 1e9
 _MOST_STAGES = 32
 _SHELLS = frozenset(("sh", "bash", "ash", "dash"))
@@ -151,12 +153,14 @@ def outcome_among(
     env: Mapping[str, str],
     volumes: Volumes | None = None,
     until_s: float = math.inf,
+    most_work: float = MOST_WORK,
 ) -> Outcome | None:
-    """As ``outcome``, among these files."""
+    """As ``outcome``, among these files. most_work: what costs more is unknown, too."""
     if not words or _name(words[0]) not in _PROGRAMS or _name(words[0]) in _BUILT_IN:
         return None
     folder = "" if volumes is None else volumes.working_dir
-    machine = _Shell(env, there.scratch, dict(there.files), volumes, until_s, folder, gone=set(there.gone))
+    files, gone = dict(there.files), set(there.gone)
+    machine = _Shell(env, there.scratch, files, volumes, until_s, folder, gone=gone, most_work=most_work)
     try:
         code = machine.program(words)
     except _Ended:
@@ -188,6 +192,7 @@ class _Shell(msgspec.Struct):
     """The name of the shell, as it was called."""
     steps: int = 0
     work: float = 0.0
+    most_work: float = MOST_WORK
     depth: int = 0
     output: list[Written] = msgspec.field(default_factory=list)
     written: int = 0
@@ -206,7 +211,7 @@ class _Shell(msgspec.Struct):
     def stage(self) -> None:
         """Time passes: the files are as they are until later."""
         last = self.stages[-1] if self.stages else None
-        self._spend(len(self.files))
+        self._spend(len(self.files) + len(self.gone))
         if self.staged and (last is None or last[1] != self.files or last[2] != self.gone):
             if last is not None and last[0] >= self.elapsed_s:
                 self.stages.pop()
@@ -215,6 +220,7 @@ class _Shell(msgspec.Struct):
 
     def program(self, words: Sequence[str]) -> int:
         """Run one program; its exit code."""
+        self._spend(len(words) * _PER_WORD)
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise Unknown
@@ -229,7 +235,7 @@ class _Shell(msgspec.Struct):
 
     def _spend(self, work: float) -> None:
         self.work += work
-        if self.work > _MOST_WORK:
+        if self.work > self.most_work:
             raise Unknown
 
     def silent(self, _: Sequence[str]) -> int:
@@ -330,10 +336,12 @@ class _Shell(msgspec.Struct):
         if names[1].endswith("/") or self._is_folder(target) or target == "/tmp":
             target = self._place(f"{target}/{source.rpartition('/')[2]}")
             shown_to = f"{shown_to.rstrip('/')}/{source.rpartition('/')[2]}"
-        if self._is_folder(source):
+        if self._is_folder(source) or source == "/":
             raise Unknown
         try:
             text: str | None = self._content(source)
+        except IsADirectoryError:
+            raise Unknown from None
         except FileNotFoundError:
             self._say(
                 f"{words[0]}: can't {'rename' if moves else 'stat'} '{shown}': No such file or directory\n", error=True
@@ -341,6 +349,10 @@ class _Shell(msgspec.Struct):
             return 1
         except Unknown:
             text = None
+        if target == source:
+            if not moves:
+                self._say(f"cp: '{shown}' and '{shown_to}' are the same file\n", error=True)
+            return 0 if moves else 1
         self._make(self._writable(target, shown_to), text)
         if moves:
             self._writable(source, shown)
@@ -400,8 +412,11 @@ class _Shell(msgspec.Struct):
         return code
 
     def _place(self, path: str) -> str:
-        """The absolute path; as it is given if the working directory is unknown."""
+        """The absolute path; as it is given if the working directory is unknown. Raises Unknown where that is
+        too long for a file."""
         path = path if path.startswith("/") or not self.folder else f"{self.folder}/{path}"
+        if len(path) > _LONGEST_PATH:
+            raise Unknown
         return normpath(f"/{path.lstrip('/')}") if path.startswith("/") else path
 
     def _writable(self, path: str, shown: str, *, parents: bool = False) -> str:
@@ -726,6 +741,7 @@ class _Shell(msgspec.Struct):
             return match[0]
         known = self.variables[name] if name in self.variables else self.env.get(name)
         if known or (known is not None and match[2] != ":"):
+            self._spend(len(known) * _PER_CHARACTER)
             return known
         unset = known is not None or name not in self.variables
         return match[3] if unset and match[3] is not None else match[0]
@@ -757,6 +773,7 @@ class _Shell(msgspec.Struct):
         return path
 
     def _ordinary(self, words: Sequence[str]) -> None:
+        self._spend(_PER_COMMAND + len(words) * _PER_WORD)
         first = next((at for at, word in enumerate(words) if not _SETTING.match(word)), len(words))
         if first == len(words):
             for word in words:

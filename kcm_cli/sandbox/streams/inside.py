@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import chain
 from math import inf
 from typing import TypeVar, cast
 
@@ -49,7 +50,8 @@ _GVR = GVR("", "v1", "pods")
 _STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _MOST_PODS, _MOST_COMMANDS, _MOST_CHARACTERS = 64, 64, 1 << 14
 _MOST_OF_POD = 1 << 20
-"""Characters that commands may leave in the folders of a pod; of more only the names of files are known."""
+"""Characters that commands may leave in the folders of a pod, names of files and what is in them; of more only the
+names are known, and what a command does that leaves more names is unknown."""
 _CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
 _SHELL = (("sh",), ("/bin/sh",), ("bash",), ("/bin/bash",))
 _WHY = "nothing runs in the containers of a sandbox"
@@ -258,6 +260,8 @@ class Inside:
             gone = known.gone - there.gone
             if _characters((*written, (folders, new, gone))) > _MOST_OF_POD:
                 new = dict.fromkeys(new)
+                if _characters((*written, (folders, new, gone))) > _MOST_OF_POD:
+                    return None
             self._written[pod.view.uid] = (*written, (folders, new, gone))[-_MOST_COMMANDS:]
             self._written.move_to_end(pod.view.uid)
             if len(self._written) > _MOST_PODS:
@@ -440,7 +444,8 @@ def _folders(program: Program, container: SimulatedContainer, run: _Run | None) 
 
 
 def _characters(left: Left) -> int:
-    return sum(len(path) + len(text or "") for _, files, _ in left for path, text in files.items())
+    made = sum(len(path) + len(text or "") for _, files, _ in left for path, text in files.items())
+    return made + sum(map(len, chain.from_iterable(gone for _, _, gone in left)))
 
 
 def _own(pod: SimulatedPod) -> Mapping[str, str]:

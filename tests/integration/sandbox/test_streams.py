@@ -273,6 +273,9 @@ def test_what_commands_leave_is_forgotten_with_deleted_pods_first(kcm_sandbox, k
     assert (ran("a", "[ -f /v/f ]"), ran("c", "[ -f /v/f ]")) == (0, 0)
     assert ran("a", f"echo {'y' * 80} > /v/g; cat /v/f") == 0
     assert ran("a", "[ -f /v/g ]") == 0
+    with pytest.raises(kubernetes.client.ApiException, match="nothing runs in the containers of a sandbox"):
+        ran("a", f"touch /v/{'z' * 100}")
+    assert ran("a", f"[ -f /v/{'z' * 100} ]") == 1
     with pytest.raises(kubernetes.client.ApiException, match="nothing runs"):
         ran("a", "cat /v/g")
 

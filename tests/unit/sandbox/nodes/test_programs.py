@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -182,10 +183,31 @@ def test_files_are_moved() -> None:
     assert made.files == {"/data/go": None}
 
 
+def test_a_file_that_is_moved_or_copied_to_itself_stays() -> None:
+    known = outcome(("sh", "-c", "touch a; mv a a && mv a .; cp a ./a"), {}, ("/d",), {}, Folders("/d"))
+    assert known is not None
+    assert (known.code, known.files, known.gone) == (1, {"/d/a": ""}, frozenset())
+    assert [each.text for each in known.output] == ["cp: 'a' and './a' are the same file\n"]
+
+
+def test_folders_of_others_are_not_moved() -> None:
+    for script in ("cp /config /tmp/", "mv /config /x", "cp / /tmp"):
+        assert outcome(("sh", "-c", script), {}, ("/tmp",), {}, Folders("/d")) is None, script
+
+
 def test_what_grows_without_end_is_unknown() -> None:
     env = {"A": "x" * 100_000}
-    for script in ("echo " + "$A" * 2000, 'echo "' + "$A" * 1000 + '"'):
+    for script in ("echo " + "$A" * 2000, 'echo "' + "$A" * 1000 + '"', "echo " + "$A" * 2000 + "; A=1"):
         assert outcome(["sh", "-c", script], env) is None
+    folders = f"X={'x' * 1000}; cd /tmp; for i in {'1 ' * 600}; do mkdir -p $X; cd $X; done"
+    assert outcome(["sh", "-c", folders], {}, ("/tmp",)) is None
+
+
+@pytest.mark.parametrize("body", ["a=1;" * 400, "[[ a = a ]];" * 150, f"echo {'a ' * 900} > /dev/null;"])
+def test_what_does_too_much_is_unknown(body: str) -> None:
+    started = time.process_time()
+    assert outcome(["sh", "-c", f"for i in {'1 ' * 950}; do {body} done"], {}) is None
+    assert time.process_time() - started < 0.5
 
 
 def test_defaults_of_what_a_loop_may_set_are_looked_for_once() -> None:
@@ -195,10 +217,31 @@ def test_defaults_of_what_a_loop_may_set_are_looked_for_once() -> None:
     assert time.process_time() - started < 0.5
 
 
+class Folders:
+    """A working directory, and a folder ``/config``."""
+
+    fqdn, user, group = "", None, None
+
+    def __init__(self, working_dir: str) -> None:
+        self.working_dir = working_dir
+
+    def read(self, path: str) -> bytes:
+        raise IsADirectoryError if path == "/config" else LookupError
+
+    def names(self, path: str) -> Sequence[str]:
+        raise LookupError
+
+    def read_only(self, path: str) -> bool:
+        return False
+
+    def mount_point(self, path: str) -> str:
+        return ""
+
+
 TEXT = (
     "sleep exit true false echo if then else fi while do done for in { } ! && || ; 5 $X touch [ ] -f /tmp/a sh -c"
     " test -d cat ls mkdir rm -rf ${A:-b} > >> /d/f /d 2>&1 >&2 2>/dev/null $(cat /d/f) `cat /v` /d/* env printenv"
-    " tail hostname \" '"
+    " tail hostname mv cp dd X=a $X id -u export \" '"
 )
 words = st.sampled_from([*TEXT.split(), "\n"])
 
