@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from kcm_cli.machinery.cel.overloads import LIST, Function, overloaded
 from kcm_cli.machinery.cel.syntax import ListNode, MapNode, Node
-from kcm_cli.machinery.cel.texts import simple_text
+from kcm_cli.machinery.cel.texts import checked_length, fitting, simple_text
 from kcm_cli.machinery.cel.types import Type
 from kcm_cli.machinery.cel.values import CelError, TypeValue, Value, type_name
 from kcm_cli.machinery.quoting import quote
@@ -92,7 +92,7 @@ def _filled(template: str, count: int, fill: Callable[[str, int | None, int], st
 
     fill: called with the letter, the precision and the index of the argument.
     """
-    parts, at, used = [], 0, 0
+    parts, at, used, length = [], 0, 0, len(template)
     while (found := template.find("%", at)) >= 0:
         parts.append(template[at:found])
         at = found + 1
@@ -106,6 +106,8 @@ def _filled(template: str, count: int, fill: Callable[[str, int | None, int], st
             raise CelError(f"index {used} out of range")
         verb, precision, at = _clause(template, at)
         parts.append(fill(verb, precision, used))
+        length += len(parts[-1])
+        checked_length(length)
         used += 1
     return "".join((*parts, template[at:])), used
 
@@ -126,11 +128,12 @@ def _clause(template: str, at: int) -> tuple[str, int | None, int]:
 
 
 def _precision(digits: str) -> int:
-    wrong = "invalid syntax" if not digits else "value out of range" if len(digits.lstrip("0")) > 18 else ""
+    significant = digits.lstrip("0")
+    wrong = "invalid syntax" if not digits else "value out of range" if len(significant) > 18 else ""
     if wrong:
         atoi = f'strconv.Atoi: parsing "{digits}": {wrong}'
         raise _unparsed(f"error while parsing precision: error while converting precision to integer: {atoi}")
-    return int(digits)
+    return int(significant or "0")
 
 
 def _unparsed(why: str) -> CelError:
@@ -151,10 +154,10 @@ def _string(value: Value, verb: str, precision: int | None) -> str:
         case TypeValue():
             return value.name
         case list() | tuple():
-            return "[" + ", ".join(map(_literal, value)) + "]"
+            return "[" + ", ".join(fitting(map(_literal, value))) + "]"
         case Mapping():
-            pairs = sorted((_literal(key), _literal(item)) for key, item in value.items())
-            return "{" + ", ".join(f"{key}:{item}" for key, item in pairs) + "}"
+            texts = fitting(_literal(each) for pair in value.items() for each in pair)
+            return "{" + ", ".join(f"{key}:{item}" for key, item in sorted(zip(texts, texts, strict=True))) + "}"
     text = simple_text(value)
     if text is None:
         raise _refused(verb, type_name(value))

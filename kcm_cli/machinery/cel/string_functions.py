@@ -6,6 +6,7 @@ upstream: cel-go ext/strings.go (version 2), apiserver pkg/cel/library/regex.go
 from collections.abc import Mapping
 
 from kcm_cli.machinery.cel.overloads import LIST, Function, overloaded
+from kcm_cli.machinery.cel.texts import checked_length
 from kcm_cli.machinery.cel.values import CelError, Value
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
@@ -54,6 +55,8 @@ def _last_index_of(text: str, part: str, offset: int | None = None) -> int:
 
 
 def _replace(text: str, old: str, new: str, count: int = -1) -> str:
+    times = text.count(old) if count < 0 else min(text.count(old), count)
+    checked_length(len(text) + times * (len(new) - len(old)))
     return text.replace(old, new, max(count, -1))
 
 

@@ -1,8 +1,9 @@
-"""Numbers, times and other simple values as text.
+"""Numbers, times and other simple values as text, and the longest text that there may be.
 
 upstream: cel-go common/types (ConvertToType)
 """
 
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -10,6 +11,24 @@ from kcm_cli.machinery.cel.values import CelError, Value, as_utc
 
 _DIGITS = 6
 """From this exponent on a float is written with one."""
+LONGEST = 1 << 22
+"""Characters of a text that a function may make. Its cost follows from what it is given (as upstream), and says nothing
+of what it makes, which a few calls in a row would let grow beyond any memory."""
+
+
+def checked_length(length: int) -> None:
+    """Raises CelError for a text that is too long."""
+    if length > LONGEST:
+        raise CelError(f"text of more than {LONGEST} characters")
+
+
+def fitting(parts: Iterable[str]) -> Iterator[str]:
+    """The texts, which are asked for as long as they are not too long together. Raises CelError."""
+    length = 0
+    for part in parts:
+        length += len(part)
+        checked_length(length)
+        yield part
 
 
 def simple_text(value: Value) -> str | None:

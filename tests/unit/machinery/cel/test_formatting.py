@@ -4,6 +4,7 @@ import pytest
 
 from kcm_cli.machinery import cel
 from kcm_cli.machinery.cel.parser import parse
+from kcm_cli.machinery.cel.texts import LONGEST
 from kcm_cli.machinery.cel.types import INT, STRING
 
 GIVES = {
@@ -132,3 +133,24 @@ def test_what_may_be_anything_is_left_to_the_evaluation() -> None:
     for clause in "sdfebxXo":
         text = f"'%{clause}'.format([dyn('a')])"
         assert cel.check(text, parse(text), cel.Environment()).result == STRING
+
+
+def test_a_precision_may_begin_with_any_number_of_zeros() -> None:
+    assert cel.Program("a.format([1.25])").evaluate({"a": f"%.{'0' * 5000}1f"}) == "1.2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'%s%s'.format([x, x])",
+        "'%s'.format([[x, x]])",
+        "'%s'.format([{'a': x, 'b': x}])",
+        "'aa'.replace('a', x)",
+        "'aa'.replace('', x, 2)",
+    ],
+)
+def test_texts_do_not_grow_without_end(text: str) -> None:
+    program = cel.Program(text)
+    assert "yy" in str(program.evaluate({"x": "y" * (LONGEST // 2 - 10)}))
+    with pytest.raises(cel.CelError, match=f"text of more than {LONGEST} characters"):
+        program.evaluate({"x": "y" * (LONGEST // 2 + 1)})
