@@ -160,16 +160,22 @@ class Connection(asyncio.Protocol):
         whole answer has to be there.
         """
         incoming = self._send(data, whole=True, bodiless=bodiless)
-        if until is not None:
-            self._expire(until)
-        await incoming.head
-        return Response(incoming.status, incoming.headers, b"".join(incoming.chunks))
+        try:
+            if until is not None:
+                self._expire(until)
+            await incoming.head
+            return Response(incoming.status, incoming.headers, b"".join(incoming.chunks))
+        finally:
+            del incoming  # it holds the failure, and that one this frame
 
     async def open(self, data: bytes) -> Incoming:
         """The same for an answer that is read as it comes."""
         incoming = self._send(data, whole=False)
-        await incoming.head
-        return incoming
+        try:
+            await incoming.head
+            return incoming
+        finally:
+            del incoming  # as above
 
     def close(self) -> None:
         """Give up the connection, and what is under way on it."""
@@ -263,6 +269,7 @@ class Connection(asyncio.Protocol):
             self._finish()
         elif incoming is not None:
             self._finish(Lost(answered=incoming.status > 0, why=exc))
+        del self._parser  # it holds the methods of this object
 
     # httptools' callbacks
 

@@ -1,6 +1,8 @@
 """A connection whose transport has ended and has not said so yet; the time of its requests."""
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 
@@ -86,3 +88,29 @@ def test_what_is_given_no_time_does_not_end_by_that_of_the_request_before() -> N
         assert (await opened).status == 200
 
     asyncio.run(main())
+
+
+def test_one_that_is_lost_leaves_no_garbage() -> None:
+    """Full looks for garbage are seldom, and a manager may lose many connections between two."""
+
+    async def lose(whole: bool) -> tuple["weakref.ref[object]", ...]:
+        connection, transport = connected()
+        transport.answers = False
+        asked = asyncio.ensure_future((connection.ask if whole else connection.open)(b""))
+        await asyncio.sleep(0)
+        left = tuple(map(weakref.ref, (connection, connection._incoming.head)))  # type: ignore[union-attr]
+        transport.abort()
+        await asyncio.wait([asked])
+        assert isinstance(asked.exception(), Lost)
+        return left
+
+    async def main() -> None:
+        for whole in (True, False):
+            left = await lose(whole)
+            assert [one() for one in left] == [None, None]
+
+    gc.disable()
+    try:
+        asyncio.run(main())
+    finally:
+        gc.enable()
