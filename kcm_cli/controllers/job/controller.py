@@ -77,7 +77,7 @@ class JobController:
         self._expectations = context.expectations
         self._executor = context.executor()
         self._backoffs: dict[str, Backoff] = {}
-        _, orphan_queue = context.queues
+        self._queue, orphan_queue = context.queues
         self._jobs = context.cache(JOBS)
         self._pods = context.cache(PODS)
         self._pod_groups = PodGroups(context) if enabled("WorkloadWithJob") else None
@@ -120,6 +120,8 @@ class JobController:
             if planned.creations:
                 created = sum(isinstance(done.action, Create) for done in outcome.done)
                 self._metrics.created(planned.state, created, len(outcome.failed))
+            if outcome.failed and planned.again_s is not None:
+                self._queue.add_after(job.key, planned.again_s)  # the next try may come later
             await self._record(planned, status(planned, outcome, now), now)
             _raise_first(outcome)
             failed = False

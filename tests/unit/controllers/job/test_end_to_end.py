@@ -12,6 +12,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 JOBS = resource("jobs", "batch")
@@ -342,5 +343,21 @@ def test_a_job_ends_as_its_command_says(play, policy: str, script: str, end: str
             await story.make(backoffLimit=2, template={"spec": pod})
             await world.wait(120)
             assert await story.ended() == end
+
+    play(life)
+
+
+def test_a_deadline_comes_in_time_though_no_pod_can_be_made(play):
+    """As upstream, and not when the next pod is tried, up to a minute later."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        await story.make(activeDeadlineSeconds=40)
+        pods = Refusing(world.server.transport(), lambda sent: sent.method == "POST" and sent.path.endswith("/pods"))
+        async with story.running(pods):
+            await world.wait(38)
+            assert (await story.ended(), pods.refused > 2) == ("", True)
+            await world.wait(5)
+            assert await story.ended() == "Failed"
 
     play(life)
