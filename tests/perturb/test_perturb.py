@@ -247,6 +247,19 @@ def test_a_long_story_is_told_around_what_went_wrong(sandbox: Sandbox) -> None:
         assert lines[-2] == f"to mend it: {point.advice()}"
 
 
+def test_what_is_waited_for_a_dead_leader_has_a_limit(sandbox: Sandbox) -> None:
+    base = sandbox.snapshot()
+    trial = Trial(sandbox, base)
+    trial.stop()
+    waited = []
+    for name, spec in (("a", None), ("b", {"leaseDurationSeconds": 15}), ("c", {"leaseDurationSeconds": 2**31 - 1})):
+        meta = {"name": name, "namespace": "default"}
+        sandbox.apply({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec})
+        waited.append(sandbox.run(trial._lease_s))
+    sandbox.reset(base)
+    assert waited == [0.0, 15.0, 180.0]
+
+
 def test_each_kind_has_its_advice() -> None:
     advice = {Point(kind, Spot("create", "pods", "a", 1)).advice() for kind in ALL_KINDS}
     assert len(advice) == len(ALL_KINDS) - 1  # stale and older have the same

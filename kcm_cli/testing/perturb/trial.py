@@ -32,6 +32,8 @@ _IDLE_S, _LIMIT_S = 70.0, 1800.0
 """In the cluster's time: a reference has settled after so long without a change; nothing settles after so long."""
 _REAL_IDLE_S, _REAL_LIMIT_S, _REAL_STEP_S = 1.5, 15.0, 0.05
 """The same of operators that live in real time."""
+_LONGEST_LEASE_S = 180.0
+"""In real time: for a leader that was killed one waits no longer than this, whatever its Lease says."""
 _REAL_CALM_S = 0.5
 """In real time: one that was perturbed and has done its work is quiet after so long without a change."""
 _REAL_LOOKING_S = 4.0
@@ -207,7 +209,8 @@ class Trial:
     def _lease_s(self) -> float:
         """For how long one that was killed may still be taken for the leader."""
         leases: Any = [one.doc for one in self._store.list(LEASES) if self._base.covers(LEASES, one)]
-        return float(max((one["spec"].get("leaseDurationSeconds") or 0 for one in leases), default=0))
+        longest = max((one["spec"].get("leaseDurationSeconds") or 0 for one in leases), default=0)
+        return min(float(longest), _LONGEST_LEASE_S)
 
     def _passed(self, passed: float) -> str:
         return f"{passed:.0f} s of the cluster's time" if self._virtual else f"{passed:.0f} s"
