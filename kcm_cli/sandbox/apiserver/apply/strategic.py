@@ -10,7 +10,10 @@ are both changed: pass copies (or fresh parses).
 upstream: apimachinery pkg/util/strategicpatch/patch.go
 """
 
-from collections.abc import Callable
+import json
+import math
+from collections.abc import Callable, Hashable
+from operator import itemgetter
 from typing import cast
 
 from kcm_cli.machinery.codec import Doc
@@ -146,10 +149,11 @@ def _retain_keys(current: Doc, patch: Doc) -> None:
     names = patch.pop(RETAIN_KEYS)
     if not isinstance(names, list):
         raise StrategicError(BAD_RETAIN_KEYS, 400)
+    kept = {name for name in names if isinstance(name, str)}
     for key, value in patch.items():
-        if value is not None and not key.startswith((DELETE_FROM, ELEMENT_ORDER)) and key not in names:
+        if value is not None and not key.startswith((DELETE_FROM, ELEMENT_ORDER)) and key not in kept:
             raise StrategicError(BAD_RETAIN_KEYS, 400)
-    for key in [key for key in current if key not in names]:
+    for key in [key for key in current if key not in kept]:
         del current[key]
 
 
@@ -246,7 +250,8 @@ def _merge_list(field: Field, current: Items, patch: Items, *, deleting: bool) -
         return current
     if _element_type(current, patch) is not dict:
         if deleting:
-            return [item for item in current if not any(same(item, deleted) for deleted in patch)]
+            deleted = {_identity(item) for item in patch}
+            return [item for item in current if _identity(item) not in deleted]
         merged = _distinct(current + patch)
         ours, others = _partition(merged, patch, "")
         return _in_order(ours, others, patch, current, None)
@@ -279,16 +284,16 @@ def _element_type(*lists: Items) -> type:
 
 
 def _distinct(items: Items) -> Items:
-    out: Items = []
+    found: dict[Hashable, object] = {}
     for item in items:
-        if not any(same(item, other) for other in out):
-            out.append(item)
-    return out
+        found.setdefault(_identity(item), item)
+    return list(found.values())
 
 
 def _apply_item_directives(current: Items, patch: Items, key: str) -> tuple[Items, Items]:
     """Carry out what items of the patch say with ``$patch``; what remains of both lists."""
     plain: Items = []
+    deleted = set()
     replace = False
     for item in patch:
         doc = cast("Doc", item)
@@ -297,27 +302,35 @@ def _apply_item_directives(current: Items, patch: Items, key: str) -> tuple[Item
             continue
         directive = doc[DIRECTIVE]
         if directive == "delete":
-            deleted = _key_of(doc, key)
-            current = [item for item in current if not same(cast("Doc", item).get(key), deleted)]
+            deleted.add(_identity(_key_of(doc, key)))
         elif directive == "replace":
             replace = True
         elif directive == "merge":
             raise StrategicError("merging lists cannot yet be specified in the patch")
         else:
             raise StrategicError(f"unknown patch type: {_plain(directive)} in map: {go_value(doc)}")
-    return (plain, []) if replace else (current, plain)
+    if replace:
+        return plain, []
+    return [item for item in current if _identity(cast("Doc", item).get(key)) not in deleted], plain
 
 
 def _merge_items(node: Node, current: Items, patch: Items, key: str) -> Items:
     merged = list(current)
+    places: dict[Hashable, int] = {}
+    for index, item in enumerate(current):
+        places.setdefault(_identity(cast("Doc", item).get(key)), index)
     for item in patch:
-        wanted = _key_of(item, key)
-        at = next((i for i, old in enumerate(merged) if same(cast("Doc", old).get(key), wanted)), None)
-        if at is None:
+        at = places.setdefault(_identity(_key_of(item, key)), len(merged))
+        if at == len(merged):
             merged.append(item)
         else:
             merged[at] = _merge_map(node, cast("Doc", merged[at]), cast("Doc", item))
     return merged
+
+
+def _identity(value: object) -> Hashable:
+    """Equal for values that are the same, as `same` says; lists of any length are compared by it in time."""
+    return type(value), json.dumps(value, sort_keys=True) if isinstance(value, (dict, list)) else value
 
 
 def _partition(items: Items, named: Items, key: str) -> tuple[Items, Items]:
@@ -332,28 +345,24 @@ def _partition(items: Items, named: Items, key: str) -> tuple[Items, Items]:
 
 def _places(order: Items, key: str | None) -> Callable[[object], int]:
     """Where an item stands in a list, by its merge key, or as it is; -1 where it does not."""
-    if key is None:
-        return lambda item: next((i for i, other in enumerate(order) if same(item, other)), -1)
-    places: dict[str, int] = {}
-    if all(isinstance(other, dict) for other in order):
-        for index, other in enumerate(order):
-            if isinstance(value := cast("Doc", other).get(key), str):
-                places.setdefault(value, index)
+    places: dict[Hashable, int] = {}
+    unread = -1
+    for index, other in enumerate(order):
+        if key is None:
+            places.setdefault(_identity(other), index)
+        elif isinstance(other, dict):
+            places.setdefault(_identity(other.get(key)), index)
+        else:
+            unread = index
+            break
 
     def place(item: object) -> int:
-        wanted = _key_of(item, key)
-        return places[wanted] if isinstance(wanted, str) and wanted in places else _position(wanted, order, key)
+        found = places.get(_identity(item if key is None else _key_of(item, key)), -1)
+        if found < 0 <= unread:
+            raise StrategicError(f"value for key {unread} is not a map")
+        return found
 
     return place
-
-
-def _position(wanted: object, order: Items, key: str) -> int:
-    for index, other in enumerate(order):
-        if not isinstance(other, dict):
-            raise StrategicError(f"value for key {index} is not a map")
-        if same(other.get(key), wanted):
-            return index
-    return -1
 
 
 def _in_order(ours: Items, others: Items, order: Items, live: Items, key: str | None) -> Items:
@@ -379,17 +388,20 @@ def _in_order(ours: Items, others: Items, order: Items, live: Items, key: str | 
 
 
 def _sorted(items: Items, order: Items, key: str | None) -> Items:
-    """By the place in ``order``; an item that is not there moves to the front, items to delete to the end."""
+    """By the place in ``order``; items to delete move to the end, and one that is not there to the front of those
+    before it: those after it pass it only where they precede all of these."""
     deleted: Items = []
     if key is not None:
         deleted = [item for item in items if cast("Doc", item).get(DIRECTIVE) == "delete"]
         items = [item for item in items if cast("Doc", item).get(DIRECTIVE) != "delete"]
-    out: list[tuple[int, object]] = []
+    out: list[tuple[float, int, object]] = []
+    lowest = math.inf
     place_of = _places(order, key)
-    for item in items:
+    for number, item in enumerate(items):
         place = place_of(item)
-        at = len(out)
-        while at and (place < 0 or out[at - 1][0] < 0 or place < out[at - 1][0]):
-            at -= 1
-        out.insert(at, (place, item))
-    return [item for _, item in out] + deleted
+        if place < 0:
+            out.append((lowest, -number - 1, item))
+        else:
+            lowest = min(lowest, place)
+            out.append((place, number, item))
+    return [item for _, _, item in sorted(out, key=itemgetter(0, 1))] + deleted

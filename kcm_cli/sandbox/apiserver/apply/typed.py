@@ -6,6 +6,8 @@ All functions leave their arguments alone; results may share parts with them.
 upstream: sigs.k8s.io/structured-merge-diff typed/{validate,merge,tofieldset,remove}.go
 """
 
+from collections import Counter
+from collections.abc import Collection
 from typing import cast
 
 from kcm_cli.machinery.codec import Doc
@@ -114,11 +116,16 @@ def _fields(node: Node, value: object) -> Fields:
             out[f"f:{key}"] = _entry(atoms.entry(node, key), item, member=empty or not atoms.declared(node, key))
     elif isinstance(value, list):
         elements = [item_element(node, item) for item in value]
-        kind = atoms.item(node)
+        kind, repeated = atoms.item(node), _repeated(elements)
         for element, item in zip(elements, value, strict=True):
-            repeated = elements.count(element) > 1
-            out[element] = LEAF if repeated else _entry(kind, item, member=True)
+            out[element] = LEAF if element in repeated else _entry(kind, item, member=True)
     return {key: entry for key, entry in out.items() if entry is not _NOTHING}
+
+
+def _repeated(elements: list[str]) -> Collection[str]:
+    if len(set(elements)) == len(elements):
+        return ()
+    return {element for element, times in Counter(elements).items() if times > 1}
 
 
 _NOTHING: Fields = {"": {}}

@@ -3,6 +3,7 @@
 upstream: apiserver pkg/registry/rest/{meta,create}.go, pkg/endpoints/handlers/rest.go (v1.36)
 """
 
+import json
 import random
 import uuid
 from collections.abc import Sequence
@@ -80,17 +81,17 @@ def drop_repeated_owners(meta: Tree, warnings: list[str], *, mutated: bool) -> N
     owners: Sequence[Tree] | None = meta.get("ownerReferences")
     if not owners or len(owners) < 2:
         return
-    kept: list[Tree] = []
+    kept: dict[str, Tree] = {}
     repeated: list[str] = []
     for owner in owners:
-        if owner in kept:
+        if (same := json.dumps(owner, sort_keys=True)) in kept:
             repeated.append(owner.get("uid", ""))
         else:
-            kept.append(owner)
+            kept[same] = owner
     if repeated:
         when = " after mutating admission happens" if mutated else ""
         warnings.append(_DUPLICATES.format(when=when, uids=", ".join(repeated)))
-        meta["ownerReferences"] = kept
+        meta["ownerReferences"] = list(kept.values())
 
 
 def emptied(new: Tree, old: Tree, info: ResourceInfo) -> bool:

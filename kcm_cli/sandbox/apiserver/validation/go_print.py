@@ -37,6 +37,10 @@ _META_ORDER = (
     "managedFields",
 )
 _CONTEXT_LINES = 3
+_MOST_LINES = 2_000
+"""Of both values together: comparing takes their square in time, 100 s for a pod of 10,000 variables."""
+Change = tuple[str, int, int, int, int]
+"""What became of which lines: the word, from and to before, from and to after (as in difflib)."""
 _HTML = {"&": "\\u0026", "<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -118,8 +122,25 @@ def diff(type_: str, old: object, new: object) -> str:
 def unified(old: object, new: object) -> str:
     """The same for values that are in shape already."""
     before, after = _lines(old), _lines(new)
+    if len(before) + len(after) > _MOST_LINES:
+        return "".join(_hunks(_whole(before, after), before, after))
     matcher = difflib.SequenceMatcher(None, before, after)
     return "".join(_hunks(matcher.get_grouped_opcodes(_CONTEXT_LINES), before, after))
+
+
+def _whole(before: list[str], after: list[str]) -> Iterable[list[Change]]:
+    """One change: what is between the lines that both begin with and those that both end with."""
+    most = min(len(before), len(after))
+    head = next((at for at in range(most) if before[at] != after[at]), most)
+    tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
+    high, new_high = len(before) - tail, len(after) - tail
+    if head < max(high, new_high):
+        above, below = min(head, _CONTEXT_LINES), min(tail, _CONTEXT_LINES)
+        yield [
+            ("equal", head - above, head, head - above, head),
+            ("replace", head, high, head, new_high),
+            ("equal", high, high + below, new_high, new_high + below),
+        ]
 
 
 def _lines(value: object) -> list[str]:
@@ -129,9 +150,7 @@ def _lines(value: object) -> list[str]:
     return [f"{line}\n" for line in text.split("\n")]
 
 
-def _hunks(
-    groups: Iterable[list[tuple[str, int, int, int, int]]], before: list[str], after: list[str]
-) -> Iterable[str]:
+def _hunks(groups: Iterable[list[Change]], before: list[str], after: list[str]) -> Iterable[str]:
     for group in groups:
         first, last = group[0], group[-1]
         yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"

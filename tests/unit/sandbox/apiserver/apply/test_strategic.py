@@ -1,6 +1,7 @@
 """Strategic merge patches: directives, order of lists, refusals, and the laws of merging."""
 
 import copy
+import sys
 
 import pytest
 from hypothesis import given
@@ -236,3 +237,61 @@ def test_applying_a_patch_again_changes_nothing(old, new):
 @given(objects)
 def test_an_empty_patch_changes_nothing(old):
     assert merge(DEPLOYMENT, copy.deepcopy(old), {}) == old
+
+
+def _env(numbers, **more):
+    return [{"name": f"e{number}", "value": "1", **more} for number in numbers]
+
+
+def _finalizers(numbers):
+    return [f"example.com/f{number}" for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (lambda n: pod({"containers": _env(range(n))}), lambda n: pod({"containers": _env(reversed(range(n)))})),
+        (lambda n: pod({"containers": _env(range(n))}), lambda n: pod({"containers": _env(range(n, 2 * n))})),
+        (
+            lambda n: pod({"containers": _env(range(n))}),
+            lambda n: pod({"containers": _env(range(0, 2 * n, 2), **{"$patch": "delete"})}),
+        ),
+        (
+            lambda n: pod({"containers": _env(range(n))}),
+            lambda n: pod({"$setElementOrder/containers": [{"name": f"e{each}"} for each in reversed(range(2 * n))]}),
+        ),
+        (
+            lambda n: {"metadata": {"finalizers": _finalizers(range(n))}},
+            lambda n: {"metadata": {"finalizers": _finalizers(range(n // 2, 2 * n))}},
+        ),
+        (
+            lambda n: {"metadata": {"finalizers": _finalizers(range(n))}},
+            lambda n: {"metadata": {"$deleteFromPrimitiveList/finalizers": _finalizers(range(0, 2 * n, 2))}},
+        ),
+    ],
+    ids=["reversed", "new", "deleted", "ordered", "set", "taken-from-set"],
+)
+def test_a_list_twice_as_long_takes_twice_the_work(old, new):
+    def work(count):
+        calls = 0
+
+        def profile(frame, event, argument):
+            nonlocal calls
+            calls += event == "call"
+
+        left, right = old(count), new(count)
+        sys.setprofile(profile)
+        try:
+            merge(DEPLOYMENT, left, right)
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    assert work(400) < 2.2 * work(200)
+
+
+def test_an_empty_order_leaves_what_is_new_where_it_meets_the_live_items():
+    live, given = ([{"name": name} for name in text] for text in ("ab", "bxya"))
+    patch = pod({"$setElementOrder/containers": [], "containers": given})
+    containers = merge(DEPLOYMENT, pod({"containers": live}), patch)["spec"]["template"]["spec"]["containers"]
+    assert names(containers) == ["a", "y", "x", "b"]
