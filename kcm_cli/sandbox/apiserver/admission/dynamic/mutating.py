@@ -3,12 +3,16 @@
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/mutating
 """
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 
 import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import cel, codec, patches
+from kcm_cli.machinery.cel.texts import simple_text
+from kcm_cli.machinery.cel.values import type_name
 from kcm_cli.machinery.errors import PatchError
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.admission.denial import denied
@@ -43,6 +47,9 @@ from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
 POLICIES = GVR(REGISTRATION, "v1", "mutatingadmissionpolicies")
 BINDINGS = GVR(REGISTRATION, "v1", "mutatingadmissionpolicybindings")
 _TEST_FAILED = "test failed"
+_NO_JSON = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
+_MOST_PRECISE, _FIRST_EXPONENT = 2**53 - 1, 1e21
+"""Larger whole numbers are texts in JSON, as protobuf has it; floats from the second on have an exponent."""
 
 
 class MutationError(Exception):
@@ -190,7 +197,7 @@ class MutatingPolicies:
             raise MutationError("unsupported return type from ApplyConfiguration expression")
         if wrong := _misnamed(value, "Object"):
             raise MutationError("type mismatch: " + "\n".join(wrong))
-        configuration = _plain(value)
+        configuration = _json(value)
         assert isinstance(configuration, dict)
         try:
             return self._merger.merge(Target(*view.kind), current, configuration)
@@ -205,7 +212,10 @@ def _patched(current: Tree, value: cel.Value) -> Tree:
     for item in value:
         if not isinstance(item, cel.MadeObject) or item.cel_type != "JSONPatch":
             raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch")
-        operation = _plain(item)
+        given = item.get("value")
+        if isinstance(given, cel.MadeObject) and (wrong := _misnamed(given, given.cel_type)):
+            raise MutationError("type mismatch: " + "\n".join(wrong))
+        operation = _json(item)
         assert isinstance(operation, dict)
         operations.append(operation)
     try:
@@ -218,11 +228,39 @@ def _patched(current: Tree, value: cel.Value) -> Tree:
     return changed
 
 
-def _plain(value: cel.Value) -> cel.Value:
-    """Without the names of types."""
+def _json(value: cel.Value) -> cel.Value:
+    """As JSON, without the names of types. Raises MutationError for what has no JSON."""
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+        if wrong := [key for key in value if not isinstance(key, str)]:
+            raise MutationError(f"{_NO_JSON}: unsupported type conversion from '{type_name(wrong[0])}' to string")
+        return {key: _json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json(item) for item in value]
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, int):
+        return int(value) if abs(value) <= _MOST_PRECISE else str(int(value))
+    if isinstance(value, float) and value - value == 0:
+        return int(value) if value.is_integer() and abs(value) < _FIRST_EXPONENT else value
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, (datetime, timedelta)):
+        return simple_text(value)
+    if isinstance(value, cel.Optional) and value.present:
+        return _json(value.value)
+    raise MutationError(f"{_NO_JSON}: {_why_no_json(value)}")
+
+
+def _why_no_json(value: cel.Value) -> str:
+    if isinstance(value, float):
+        number = f"google.protobuf.Value.number_value: invalid {simple_text(value)} value"
+        return f"json: error calling MarshalJSON for type *structpb.Value: proto: {number}"
+    if isinstance(value, cel.Optional):
+        return "optional.none() dereference"
+    kind = type_name(value)
+    if kind == "type":
+        return "type conversion not supported for 'type'"
+    return f"type conversion error from '{kind}' to '*structpb.Value'"
 
 
 def _misnamed(value: cel.Value, path: str) -> list[str]:

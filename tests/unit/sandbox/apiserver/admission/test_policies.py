@@ -289,6 +289,21 @@ def test_the_policies_themselves_are_exempt(api: Api) -> None:
             {"a": "b", "k": "b!"},
             id="variables and escapes",
         ),
+        pytest.param(
+            "[JSONPatch{op: 'replace', path: '/data', value: {'b': dyn(b'hi'), 'd': dyn(duration('90s')), "
+            "'i': dyn(9007199254740993), 'o': dyn(optional.of('x')), 't': dyn(timestamp('2020-01-01T00:00:00Z'))}}]",
+            {"a": "b"},
+            {"b": "aGk=", "d": "90s", "i": "9007199254740993", "o": "x", "t": "2020-01-01T00:00:00Z"},
+            id="values of other types",
+        ),
+        pytest.param(
+            "[JSONPatch{op: 'add', path: '/metadata/generation', value: 3u},"
+            " JSONPatch{op: 'copy', from: '/metadata/generation', path: '/metadata/deletionGracePeriodSeconds'},"
+            " JSONPatch{op: 'replace', path: '/metadata/deletionGracePeriodSeconds', value: 5.0}]",
+            {"a": "b"},
+            {"a": "b"},
+            id="numbers",
+        ),
     ],
 )
 def test_a_mutation(api: Api, mutation: str, data: Tree, expected: Tree) -> None:
@@ -349,6 +364,29 @@ def test_a_policy_that_is_asked_again_sees_its_own_change(api: Api) -> None:
             "[JSONPatch{op: 'remove', path: '/data/nope'}]",
             "JSON Patch: error in remove for path: '/data/nope': Unable to remove nonexistent key: nope: missing value",
             id="patch",
+        ),
+        *(
+            pytest.param(
+                f"[JSONPatch{{op: 'add', path: '/data/x', value: {value}}}]",
+                f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}",
+                id=value,
+            )
+            for value, why in (
+                ("{1: 'a'}", "unsupported type conversion from 'int' to string"),
+                ("type(1)", "type conversion not supported for 'type'"),
+                ("quantity('1')", "type conversion error from 'kubernetes.Quantity' to '*structpb.Value'"),
+                (
+                    "1.0 / 0.0",
+                    "json: error calling MarshalJSON for type *structpb.Value: proto: "
+                    "google.protobuf.Value.number_value: invalid +Inf value",
+                ),
+            )
+        ),
+        pytest.param(
+            "[JSONPatch{op: 'add', path: '/data', value: Object.data{a: Object.data.b{}}}]",
+            'type mismatch: unexpected type name "Object.data.b", expected "Object.data.a", which matches field name '
+            "path from root Object type",
+            id="an object of another type",
         ),
     ],
 )
