@@ -21,8 +21,10 @@ def in_real_time() -> AbstractContextManager[None]:
 def suspended_s() -> float:
     """For how long the machine has been suspended since it started, which ``monotonic`` leaves out (to within 0.1 ms);
     0 where the system does not tell. A virtual machine that its host pauses does not see it."""
-    boot = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.clock_gettime(boot) - time.monotonic() if boot is not None else 0.0
+    try:
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
+    except (AttributeError, OSError):  # Python, or the system, has no such clock
+        return 0.0
 
 
 class Clock(Protocol):

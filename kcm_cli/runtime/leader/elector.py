@@ -92,7 +92,8 @@ class Elector:
         return self._safe_until
 
     def safe(self) -> bool:
-        """Whether ``safe_until`` has not come, nor would have, had the machine not been suspended. Any thread."""
+        """Whether no other candidate can have acquired the lease: the time for which the machine was suspended counts,
+        unlike in ``safe_until``. Any thread."""
         return self._clock.monotonic() + suspended_s() - self._suspended_s < self._safe_until
 
     def check(self, now: float) -> str | None:
