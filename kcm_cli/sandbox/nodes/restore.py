@@ -1,11 +1,21 @@
 """The state of a pod that ran before its kubelet started, read back from its status."""
 
 from collections.abc import Sequence
+from math import inf
 
 from kcm_cli.api.core import ContainerStatus, Terminated
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time
-from kcm_cli.sandbox.nodes.machine import BACKOFF_MAX_S, BACKOFF_S, ContainerState, Exit, PodState, accept
+from kcm_cli.sandbox.nodes.machine import (
+    BACKOFF_MAX_S,
+    BACKOFF_S,
+    RESET_S,
+    RESTARTING_ALL,
+    ContainerState,
+    Exit,
+    PodState,
+    accept,
+)
 from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod
 
@@ -20,7 +30,13 @@ def restore(pod: SimulatedPod, script: PodScript, now: float) -> PodState:
     statuses = {status.name: status for status in every}
     containers = tuple(_container(container, statuses.get(container.name), now) for container in script.containers)
     has_sandbox = any(container.starts for container in containers)
-    return PodState(started, containers, _first_start(containers, started) if has_sandbox else None)
+    removed = any(container.fresh and container.starts for container in containers)
+    return PodState(
+        started,
+        containers,
+        _first_start(containers, started) if has_sandbox else None,
+        reset_at=now - RESET_S if removed else -inf,  # none of them has started before now
+    )
 
 
 def _container(script: ContainerScript, status: ContainerStatus | None, now: float) -> ContainerState:
@@ -36,6 +52,9 @@ def _container(script: ContainerScript, status: ContainerStatus | None, now: flo
         return ContainerState(starts, at, None, previous, backoff_s=backoff_s, backoff_at=at or 0.0)
     if state.terminated is not None:
         ended = _exit(state.terminated, starts)
+    elif last is not None and last.reason == RESTARTING_ALL:  # it was removed with the others, and waits for its turn
+        removed = _exit(last, status.restart_count)
+        return ContainerState(status.restart_count, exit=removed, base=status.restart_count)
     elif last is not None:
         ended, previous = _exit(last, starts), None
     else:

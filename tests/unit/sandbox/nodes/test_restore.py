@@ -1,5 +1,6 @@
 """A kubelet that starts anew takes its pods up where they were."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,3 +61,34 @@ def test_a_new_pod_starts_anew() -> None:
     pod = PODS.decode(codec.encode(pod_doc("Always")))
     played = script.read(pod)
     assert restore(pod, played, EPOCH) == machine.accept(played, EPOCH)
+
+
+@pytest.mark.parametrize("age_s", [10, 15, 15.5, 17, 20, 30])
+def test_containers_that_are_restarted_together_all_start_again(age_s: float) -> None:
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+    again = "if [ -f /mnt/x ]; then sleep 10000; else touch /mnt/x; sleep 10; exit 42; fi"
+    source = {"name": "c", "image": "x", "command": ["sh", "-c", again], "restartPolicyRules": [rule]}
+    doc = pod_doc("Never")
+    doc["spec"] = {
+        "restartPolicy": "Never",
+        "volumes": [{"name": "w", "emptyDir": {}}],
+        "initContainers": [{"name": "i", "image": "x", "command": ["sleep", "5"]}],
+        "containers": [
+            source | {"restartPolicy": "Never", "volumeMounts": [{"name": "w", "mountPath": "/mnt"}]},
+            {"name": "d", "image": "x", "command": ["sleep", "9999"]},
+        ],
+    }
+    pod = PODS.decode(codec.encode(doc))
+    played = script.read(pod)
+    state = machine.advance(played, machine.accept(played, EPOCH), EPOCH + age_s)
+    status, _ = render(pod, played, state, PLACE, EPOCH + age_s, Known())
+    pod = PODS.decode(codec.encode({**doc, "status": status}))
+    restored = machine.advance(played, restore(pod, played, EPOCH + age_s), EPOCH + age_s + 2)
+    if age_s > 15:
+        status, _ = render(pod, played, restored, PLACE, EPOCH + age_s + 2, Known())
+        assert [each["restartCount"] for each in status["containerStatuses"]] == [1, 1]
+        assert status["initContainerStatuses"][0]["restartCount"] == 1
+        assert status["phase"] == ("Pending" if age_s < 20 else "Running")
+    status, _ = render(pod, played, machine.advance(played, restored, EPOCH + 60), PLACE, EPOCH + 60, Known())
+    assert status["phase"] == "Running"
+    assert all("running" in each["state"] and each["restartCount"] == 1 for each in status["containerStatuses"])
