@@ -1,4 +1,4 @@
-"""What the containers of a pod leave for each other in its emptyDirs.
+"""What the containers of a pod leave in its emptyDirs for each other, and in folders of their own.
 
 upstream: pkg/volume/emptydir/empty_dir.go
 """
@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from kcm_cli.sandbox.nodes.programs import Files
 
 Mounted = Mapping[str, tuple[str, str]]
-"""Folders of a container, each with its emptyDir and the path there, which begins with ``/`` or is empty."""
+"""Folders of a container, each with its emptyDir (or a name that no volume has, for what only this run of it sees) and
+the path there, which begins with ``/`` or is empty."""
 
 
 Left = tuple[tuple[Mounted, Files, frozenset[str]], ...]
