@@ -16,8 +16,9 @@ AT_REST = 0.25
 """The share of a core that the process takes at most when it is at rest."""
 _THRESHOLDS = (5_000, 1_000_000, 1_000_000)
 """The last two: never by themselves."""
-_DUE, _OVERDUE = 200, 2000
-"""How many times 5,000 more objects: one million is worth a look at rest, ten at any time."""
+_LEAST, _MOST, _EACH_S = 20, 200, 1000
+"""How many times 5,000 more objects are worth a look at rest: a thousand times for each second that the last look took,
+but from 100,000 to a million objects. Ten times as many are worth it at any time."""
 
 
 async def collect_at_rest(clock: Clock) -> None:
@@ -25,13 +26,15 @@ async def collect_at_rest(clock: Clock) -> None:
     before = gc.get_threshold()
     gc.set_threshold(*_THRESHOLDS)
     try:
-        used_s = time.process_time()
+        used_s, due = time.process_time(), _LEAST
         while True:
             await clock.sleep(PERIOD_S)
             last_s, used_s = used_s, time.process_time()
             grown = gc.get_count()[1]
-            if grown >= _OVERDUE or (grown >= _DUE and used_s - last_s < AT_REST * PERIOD_S):
+            if grown >= 10 * due or (grown >= due and used_s - last_s < AT_REST * PERIOD_S):
+                before_s = time.perf_counter()
                 gc.collect()
+                due = min(max(_LEAST, round(_EACH_S * (time.perf_counter() - before_s))), _MOST)
                 used_s = time.process_time()
     finally:
         gc.set_threshold(*before)

@@ -10,15 +10,20 @@ from kcm_cli.component.clock import LoopClock
 
 
 @pytest.mark.parametrize(
-    ("grown", "cpu_s", "times"),
+    ("grown", "cpu_s", "took_s", "times"),
     [
-        pytest.param(199, 0.0, 0, id="at rest, nothing to do"),
-        pytest.param(200, 1.2, 3, id="at rest, due"),
-        pytest.param(1999, 1.3, 0, id="busy, due"),
-        pytest.param(2000, 5.0, 3, id="busy, overdue"),
+        pytest.param(19, 0.0, 0.0, 0, id="at rest, nothing to do"),
+        pytest.param(20, 1.2, 0.01, 3, id="at rest, due"),
+        pytest.param(49, 1.2, 0.05, 1, id="at rest, due before a look that took longer"),
+        pytest.param(50, 1.2, 0.05, 3, id="at rest, due after a look that took longer, too"),
+        pytest.param(200, 1.2, 9.0, 3, id="at rest, due after a look of seconds"),
+        pytest.param(199, 1.3, 0.01, 0, id="busy, due"),
+        pytest.param(200, 5.0, 0.01, 3, id="busy, overdue"),
     ],
 )
-def test_when_all_objects_are_looked_at(monkeypatch: pytest.MonkeyPatch, grown: int, cpu_s: float, times: int) -> None:
+def test_when_all_objects_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch, grown: int, cpu_s: float, took_s: float, times: int
+) -> None:
     collected: list[float] = []
     before = gc.get_threshold()
 
@@ -27,12 +32,13 @@ def test_when_all_objects_are_looked_at(monkeypatch: pytest.MonkeyPatch, grown: 
         start = clock.monotonic()
         monkeypatch.setattr(garbage.gc, "get_count", lambda: (0, grown, 0))
         monkeypatch.setattr(garbage.gc, "collect", lambda: collected.append(clock.monotonic() - start))
+        monkeypatch.setattr(garbage.time, "perf_counter", lambda: len(collected) * took_s)
         monkeypatch.setattr(
             garbage.time, "process_time", lambda: (clock.monotonic() - start) / garbage.PERIOD_S * cpu_s
         )
         task = asyncio.create_task(garbage.collect_at_rest(clock))
         await clock.sleep(3.5 * garbage.PERIOD_S)
-        assert gc.get_threshold()[1] > garbage._OVERDUE  # then there are no full ones either
+        assert gc.get_threshold()[1] > 10 * garbage._MOST  # then there are no full ones either
         task.cancel()
         await asyncio.wait([task])
 
