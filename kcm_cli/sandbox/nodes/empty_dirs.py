@@ -5,7 +5,7 @@ upstream: pkg/volume/emptydir/empty_dir.go
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kcm_cli.sandbox.nodes.programs import Files
+from kcm_cli.sandbox.nodes.filesystem import Files
 
 Mounted = Mapping[str, tuple[str, str]]
 """Folders of a container, each with its emptyDir (or a name that no volume has, for what only this run of it sees) and

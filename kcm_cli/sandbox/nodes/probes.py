@@ -10,7 +10,7 @@ import msgspec
 
 from kcm_cli.sandbox.nodes import programs
 from kcm_cli.sandbox.nodes.expansion import expand
-from kcm_cli.sandbox.nodes.programs import Files, There
+from kcm_cli.sandbox.nodes.filesystem import Files, There
 from kcm_cli.sandbox.views import Probe, SimulatedContainer
 
 Stages = Sequence[tuple[float, Files, frozenset[str]]]

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from posixpath import normpath
 from types import MappingProxyType
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
 from kcm_cli.sandbox.nodes import shell
+from kcm_cli.sandbox.nodes.filesystem import Files, FileSystem, Refused, There, Volumes, Work
 from kcm_cli.sandbox.nodes.shell import Unknown
 
 MOST_CHARACTERS, MOST_STEPS, MOST_OUTPUT = shell.MOST_CHARACTERS, 2000, 4 << 20
@@ -53,7 +54,6 @@ _WILD = re.compile(r"[*?\[]")
 
 
 _NONE: Mapping[str, str | None] = MappingProxyType({})
-T = TypeVar("T")
 
 
 class Written(NamedTuple):
@@ -62,19 +62,6 @@ class Written(NamedTuple):
     at_s: float
     text: str
     error: bool = False
-
-
-Files = Mapping[str, str | None]
-"""Texts of files by their absolute paths; None: its content is unknown. A path that ends in ``/`` is a folder."""
-
-
-class There(msgspec.Struct, frozen=True):
-    """What a program finds. scratch: folders in which there is nothing but ``files``. gone: files that were taken
-    away."""
-
-    files: Files = msgspec.field(default_factory=dict)
-    scratch: tuple[str, ...] = ()
-    gone: frozenset[str] = frozenset()
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -91,44 +78,8 @@ class Outcome(msgspec.Struct, frozen=True):
     unknown."""
 
 
-class Volumes(Protocol):
-    """The files that others have put where the command runs. Paths are absolute."""
-
-    @property
-    def working_dir(self) -> str:
-        """The folder in which the command runs; empty if it is unknown."""
-
-    @property
-    def fqdn(self) -> str:
-        """The name of the host, with its domain."""
-
-    @property
-    def user(self) -> int | None:
-        """As whom the command runs; None: as the image says."""
-
-    @property
-    def group(self) -> int | None:
-        """As ``user``."""
-
-    def read(self, path: str) -> bytes:
-        """Raises OSError where there is no such file, LookupError if that is unknown."""
-
-    def names(self, path: str) -> Sequence[str]:
-        """What is in a folder, sorted. Raises as ``read``."""
-
-    def read_only(self, path: str) -> bool:
-        """Whether nothing can be written there."""
-
-    def mount_point(self, path: str) -> str:
-        """The folder that others have put there, in which a path is; empty where there is none."""
-
-
 class _Ended(Exception):
     """The shell has exited, or stays where it is for ever."""
-
-
-class _Refused(Exception):
-    """A file cannot be written."""
 
 
 def outcome(
@@ -159,8 +110,8 @@ def outcome_among(
     if not words or _name(words[0]) not in _PROGRAMS or _name(words[0]) in _BUILT_IN:
         return None
     folder = "" if volumes is None else volumes.working_dir
-    files, gone = dict(there.files), set(there.gone)
-    machine = _Shell(env, there.scratch, files, volumes, until_s, folder, gone=gone, most_work=most_work)
+    files = FileSystem(dict(there.files), there.scratch, set(there.gone), volumes, Work(most_work))
+    machine = _Shell(env, files, until_s, folder)
     try:
         code = machine.program(words)
     except _Ended:
@@ -169,7 +120,7 @@ def outcome_among(
         return None
     machine.stage()
     stages = tuple(machine.stages) if machine.staged else ()
-    return Outcome(machine.elapsed_s, code, machine.files, tuple(machine.output), frozenset(machine.gone), stages)
+    return Outcome(machine.elapsed_s, code, files.texts, tuple(machine.output), frozenset(files.gone), stages)
 
 
 def _name(word: str) -> str:
@@ -179,9 +130,7 @@ def _name(word: str) -> str:
 
 class _Shell(msgspec.Struct):
     env: Mapping[str, str]
-    scratch: tuple[str, ...]
-    files: dict[str, str | None]
-    volumes: Volumes | None
+    fs: FileSystem
     until_s: float
     folder: str
     """Where relative paths begin; empty if that is unknown."""
@@ -191,15 +140,12 @@ class _Shell(msgspec.Struct):
     called: str = "sh"
     """The name of the shell, as it was called."""
     steps: int = 0
-    work: float = 0.0
-    most_work: float = MOST_WORK
     depth: int = 0
     output: list[Written] = msgspec.field(default_factory=list)
     written: int = 0
     sinks: tuple[str, str] = (_OUTPUT, _ERRORS)
     """Where output and errors go: to the container's, away, or into a file."""
     held: list[str] = msgspec.field(default_factory=list)
-    gone: set[str] = msgspec.field(default_factory=set)
     variables: dict[str, str | None] = msgspec.field(default_factory=dict)
     """Those that the script has set; None: to what is unknown."""
     own: frozenset[str] = frozenset()
@@ -211,16 +157,16 @@ class _Shell(msgspec.Struct):
     def stage(self) -> None:
         """Time passes: the files are as they are until later."""
         last = self.stages[-1] if self.stages else None
-        self._spend(len(self.files) + len(self.gone))
-        if self.staged and (last is None or last[1] != self.files or last[2] != self.gone):
+        files, gone = self.fs.now()
+        if self.staged and (last is None or last[1:] != (files, gone)):
             if last is not None and last[0] >= self.elapsed_s:
                 self.stages.pop()
-            self.stages.append((self.elapsed_s, dict(self.files), frozenset(self.gone)))
+            self.stages.append((self.elapsed_s, files, gone))
             self.staged = len(self.stages) <= _MOST_STAGES
 
     def program(self, words: Sequence[str]) -> int:
         """Run one program; its exit code."""
-        self._spend(len(words) * _PER_WORD)
+        self.fs.work.spend(len(words) * _PER_WORD)
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise Unknown
@@ -229,14 +175,9 @@ class _Shell(msgspec.Struct):
             raise Unknown
         try:
             return run(self, words)
-        except _Refused as refused:
+        except Refused as refused:
             self._say(f"{_name(words[0])}: {refused}\n", error=True)
             return 1
-
-    def _spend(self, work: float) -> None:
-        self.work += work
-        if self.work > self.most_work:
-            raise Unknown
 
     def silent(self, _: Sequence[str]) -> int:
         return 0
@@ -247,8 +188,8 @@ class _Shell(msgspec.Struct):
     def output_unknown(self, words: Sequence[str]) -> int:
         if _name(words[0]) == "date" and any(not word.startswith(("-", "+")) for word in words[1:]):
             raise Unknown
-        if self.sinks[0] in self.files:
-            self.files[self.sinks[0]] = None
+        if self.sinks[0] in self.fs.texts:
+            self.fs.texts[self.sinks[0]] = None
         return 0
 
     def environment(self, words: Sequence[str]) -> int:
@@ -275,7 +216,7 @@ class _Shell(msgspec.Struct):
 
     def _identity(self, option: str) -> str | None:
         """None: it is the image's."""
-        known = None if self.volumes is None else self.volumes.user if option == "u" else self.volumes.group
+        known = None if self.fs.volumes is None else self.fs.volumes.user if option == "u" else self.fs.volumes.group
         return None if known is None else str(known)
 
     def hostname(self, words: Sequence[str]) -> int:
@@ -288,7 +229,7 @@ class _Shell(msgspec.Struct):
     def _hostname(self, option: str) -> str | None:
         """None: unknown."""
         if option in ("-f", "--fqdn", "--long"):
-            return None if self.volumes is None else self.volumes.fqdn
+            return None if self.fs.volumes is None else self.fs.volumes.fqdn
         name = self.env.get("HOSTNAME")
         if option in ("-s", "--short"):
             return None if name is None else name.partition(".")[0]
@@ -306,18 +247,9 @@ class _Shell(msgspec.Struct):
         for word in words[1:]:
             if not word.startswith("-"):
                 path = self._place(word)
-                if not self._is_folder(path):
-                    self._make(self._writable(path, word), self.files.get(path, ""))
+                if not self.fs.is_folder(path):
+                    self.fs.make(self.fs.writable(path, word), self.fs.texts.get(path, ""))
         return 0
-
-    def _make(self, path: str, text: str | None) -> None:
-        self.files[path] = text
-        self.gone.discard(path)
-
-    def _take_away(self, path: str) -> None:
-        self.files.pop(path, None)
-        if not path.endswith("/"):
-            self.gone.add(path)
 
     def mv(self, words: Sequence[str]) -> int:
         """Files, each to a place; those that are unknown are taken to exist."""
@@ -333,13 +265,13 @@ class _Shell(msgspec.Struct):
             raise Unknown
         ((shown, source),) = self._paths(names[:1])
         ((shown_to, target),) = self._paths(names[1:])
-        if names[1].endswith("/") or self._is_folder(target) or target == "/tmp":
+        if names[1].endswith("/") or self.fs.is_folder(target) or target == "/tmp":
             target = self._place(f"{target}/{source.rpartition('/')[2]}")
             shown_to = f"{shown_to.rstrip('/')}/{source.rpartition('/')[2]}"
-        if self._is_folder(source) or source == "/":
+        if self.fs.is_folder(source) or source == "/":
             raise Unknown
         try:
-            text: str | None = self._content(source)
+            text: str | None = self.fs.content(source)
         except IsADirectoryError:
             raise Unknown from None
         except FileNotFoundError:
@@ -353,10 +285,10 @@ class _Shell(msgspec.Struct):
             if not moves:
                 self._say(f"cp: '{shown}' and '{shown_to}' are the same file\n", error=True)
             return 0 if moves else 1
-        self._make(self._writable(target, shown_to), text)
+        self.fs.make(self.fs.writable(target, shown_to), text)
         if moves:
-            self._writable(source, shown)
-            self._take_away(source)
+            self.fs.writable(source, shown)
+            self.fs.take_away(source)
         if "v" in options:
             self._say(f"{'renamed ' if moves else ''}'{shown}' -> '{shown_to}'\n")
         return 0
@@ -367,7 +299,7 @@ class _Shell(msgspec.Struct):
         if values.keys() - {"if", "of", "bs", "count", "conv"} or values.get("if") != "/dev/zero" or "of" not in values:
             raise Unknown
         ((shown, path),) = self._paths([values["of"]])
-        self._make(self._writable(path, shown), None)
+        self.fs.make(self.fs.writable(path, shown), None)
         return 0
 
     def mkdir(self, words: Sequence[str]) -> int:
@@ -380,9 +312,9 @@ class _Shell(msgspec.Struct):
         for word in words[1:]:
             path = self._place(word)
             if word not in options and path.startswith("/"):
-                if not parents and (path in self.files or self._is_folder(path)):
-                    raise _Refused(f"{word}: File exists")
-                self.files.setdefault(f"{self._writable(path, word, parents=parents)}/", "")
+                if not parents and (path in self.fs.texts or self.fs.is_folder(path)):
+                    raise Refused(f"{word}: File exists")
+                self.fs.texts.setdefault(f"{self.fs.writable(path, word, parents=parents)}/", "")
         return 0
 
     def rm(self, words: Sequence[str]) -> int:
@@ -392,22 +324,22 @@ class _Shell(msgspec.Struct):
             raise Unknown
         code = 0
         for word, path in self._paths([word for word in words[1:] if not word.startswith("-")]):
-            inside = [each for each in self.files if each.startswith(f"{path}/")]
-            self._spend(len(self.files))
-            if path in self.files or f"{path}/" in inside or (inside and path not in self.scratch):
-                self._writable(path, word)
-                if path not in self.files and not {"r", "R"} & set(options):
+            inside = [each for each in self.fs.texts if each.startswith(f"{path}/")]
+            self.fs.work.spend(len(self.fs.texts))
+            if path in self.fs.texts or f"{path}/" in inside or (inside and path not in self.fs.scratch):
+                self.fs.writable(path, word)
+                if path not in self.fs.texts and not {"r", "R"} & set(options):
                     self._say(f"rm: {word}: is a directory\n", error=True)
                     code = 1
                     continue
                 for each in (path, *inside):
-                    self._take_away(each)
+                    self.fs.take_away(each)
             elif "f" not in options:
-                if not self._in_scratch(path) and path not in self.gone:
+                if not self.fs.in_scratch(path) and path not in self.fs.gone:
                     raise Unknown
                 self._say(f"rm: can't remove '{word}': No such file or directory\n", error=True)
                 code = 1
-            elif path in self.scratch or (self.volumes is not None and self.volumes.read_only(path)):
+            elif path in self.fs.scratch or (self.fs.volumes is not None and self.fs.volumes.read_only(path)):
                 raise Unknown
         return code
 
@@ -418,14 +350,6 @@ class _Shell(msgspec.Struct):
         if len(path) > _LONGEST_PATH:
             raise Unknown
         return normpath(f"/{path.lstrip('/')}") if path.startswith("/") else path
-
-    def _writable(self, path: str, shown: str, *, parents: bool = False) -> str:
-        """The path. Raises _Refused where no file can be made."""
-        if self.volumes is not None and path.startswith("/") and self.volumes.read_only(path):
-            raise _Refused(f"{shown}: Read-only file system")
-        if not parents and self._in_scratch(path) and not self._is_folder(path.rpartition("/")[0]):
-            raise _Refused(f"{shown}: No such file or directory")
-        return path
 
     def tail(self, words: Sequence[str]) -> int:
         """Only what is done to stay: ``tail -f /dev/null``."""
@@ -438,7 +362,7 @@ class _Shell(msgspec.Struct):
         code = 0
         for word, path in self._paths(words[1:]):
             try:
-                self._say(self._content(path))
+                self._say(self.fs.content(path))
             except IsADirectoryError:
                 self._say(f"cat: {word}: Is a directory\n", error=True)
                 code = 1
@@ -452,7 +376,7 @@ class _Shell(msgspec.Struct):
         paths = list(self._paths([word for word in words[1:] if word != "-1"]))
         for word, path in paths:
             try:
-                names = [name for name in self._names(path) if not name.startswith(".")]
+                names = [name for name in self.fs.names(path) if not name.startswith(".")]
             except NotADirectoryError:
                 names = [word]
             except FileNotFoundError:
@@ -479,60 +403,11 @@ class _Shell(msgspec.Struct):
             if _WILD.search(folder):
                 raise Unknown
             try:
-                found = [name for name in self._names(self._place(f"{folder}{slash}")) if _fits(name, pattern)]
+                found = [name for name in self.fs.names(self._place(f"{folder}{slash}")) if _fits(name, pattern)]
             except OSError:
                 found = []
             for shown in [f"{folder}{slash}{name}" for name in found] or [word]:
                 yield shown, self._place(shown)
-
-    def _content(self, path: str) -> str:
-        """Raises OSError, Unknown."""
-        if path in self.files:
-            text = self.files[path]
-            if text is None:
-                raise Unknown
-            return text
-        if self._is_folder(path):
-            raise IsADirectoryError
-        if self._in_scratch(path) or path in self.gone:
-            raise FileNotFoundError
-        return self._of_volumes(lambda volumes: volumes.read(path)).decode("utf-8", "surrogateescape")
-
-    def _names(self, folder: str) -> Sequence[str]:
-        """Raises OSError, Unknown."""
-        if folder in self.files:
-            raise NotADirectoryError
-        folder = folder.rstrip("/")
-        if self._is_folder(folder):
-            self._spend(len(self.files))
-            found = {path[len(folder) + 1 :].partition("/")[0] for path in self.files if path.startswith(f"{folder}/")}
-            return sorted(found - {""})
-        if self._in_scratch(folder):
-            raise FileNotFoundError
-        names = self._of_volumes(lambda volumes: volumes.names(folder))
-        self._spend(len(names))
-        return names
-
-    def _is_folder(self, path: str) -> bool:
-        """Whether it is one of which all files are known."""
-        path = path.rstrip("/")
-        if path in self.scratch:
-            return True
-        self._spend(len(self.files))
-        return self._in_scratch(path) and any(file.startswith(f"{path}/") for file in self.files)
-
-    def _in_scratch(self, path: str) -> bool:
-        if not path.startswith(tuple(f"{folder}/" for folder in self.scratch)):
-            return False
-        return self.volumes is None or self.volumes.mount_point(path) in ("", *self.scratch)
-
-    def _of_volumes(self, look: Callable[[Volumes], T]) -> T:
-        if self.volumes is None:
-            raise Unknown
-        try:
-            return look(self.volumes)
-        except LookupError:
-            raise Unknown from None
 
     def _say(self, text: str, *, error: bool = False) -> None:
         sink = self.sinks[1 if error else 0]
@@ -542,9 +417,9 @@ class _Shell(msgspec.Struct):
         if sink in (_OUTPUT, _ERRORS):
             self.output.append(Written(self.elapsed_s, text, sink == _ERRORS))
         elif sink != _AWAY:
-            before = self.files[sink]
-            self._spend(len(before or "") * _PER_CHARACTER)
-            self.files[sink] = None if before is None else before + text
+            before = self.fs.texts[sink]
+            self.fs.work.spend(len(before or "") * _PER_CHARACTER)
+            self.fs.texts[sink] = None if before is None else before + text
 
     def run_shell(self, words: Sequence[str]) -> int:
         outer_called, self.called, words = self.called, words[0], words[1:]
@@ -569,7 +444,7 @@ class _Shell(msgspec.Struct):
 
     def _substituted(self, script: str) -> str:
         """Variables, contents of files that others have made, and sums are what they are from the beginning."""
-        self._spend(len(script) * _PER_SCRIPT)
+        self.fs.work.spend(len(script) * _PER_SCRIPT)
         if len(script) > MOST_CHARACTERS or _MARKS.search(script):
             raise Unknown
         assigned, taken = _assigned(script)
@@ -592,7 +467,7 @@ class _Shell(msgspec.Struct):
 
         def content(match: re.Match[str]) -> str:
             try:
-                found = self._of_volumes(lambda volumes: volumes.read(match[1] or match[2]))
+                found = self.fs.of_volumes(lambda volumes: volumes.read(match[1] or match[2]))
             except (OSError, Unknown):
                 return match[0]
             return self._hold(found.decode("utf-8", "surrogateescape").rstrip("\n"), match)
@@ -612,7 +487,7 @@ class _Shell(msgspec.Struct):
     def _hold(self, text: str, match: re.Match[str]) -> str:
         """The text, or what stands for it where a shell would read something into it. Without quotation marks spaces
         and lines become one space."""
-        self._spend(len(text) * _PER_CHARACTER * 4)  # each is looked at
+        self.fs.work.spend(len(text) * _PER_CHARACTER * 4)  # each is looked at
         if match.string.count('"', 0, match.start()) % 2 == 0:
             text = " ".join(text.split())
         if _PLAIN.fullmatch(text):
@@ -694,8 +569,8 @@ class _Shell(msgspec.Struct):
         self.code = 0
         done = 0
         while done < loop.times:
-            self._spend(len(self.files))
-            before, stages, variables = dict(self.files), len(self.stages), dict(self.variables)
+            self.fs.work.spend(len(self.fs.texts))
+            before, stages, variables = dict(self.fs.texts), len(self.stages), dict(self.variables)
             if loop.condition is not None:
                 self.list(loop.condition, tested=True)
                 if (self.code == 0) != loop.wanted:
@@ -703,10 +578,10 @@ class _Shell(msgspec.Struct):
                     return
             self.list(loop.body, tested=tested)
             done += 1
-            same = before.keys() == self.files.keys() and variables == self.variables
+            same = before.keys() == self.fs.texts.keys() and variables == self.variables
             if loop.condition is not None and same:
-                for path in [path for path, text in self.files.items() if text != before[path]]:
-                    self.files[path] = None  # more and more
+                for path in [path for path, text in self.fs.texts.items() if text != before[path]]:
+                    self.fs.texts[path] = None  # more and more
                 self.staged = self.staged and len(self.stages) <= stages + 1
                 self._pass(math.inf)  # the next round finds what this one found
             self.steps += 1
@@ -717,7 +592,7 @@ class _Shell(msgspec.Struct):
         outer = self.sinks
         try:
             self._ordinary([self._filled(word) for word in words if not self._redirects(word)])
-        except _Refused as refused:
+        except Refused as refused:
             self._say(f"{self.called}: can't create {refused}\n", error=True)
             self.code = 1
         finally:
@@ -727,11 +602,11 @@ class _Shell(msgspec.Struct):
         word = word.replace("$?", str(self.code))
         if self.own and "$" in word:
             word = _NAMED.sub(self._set_here, word)
-            self._spend(len(word) * _PER_CHARACTER)
+            self.fs.work.spend(len(word) * _PER_CHARACTER)
         if not self.held or "\x06" not in word:
             return word
         word = _HELD.sub(lambda match: self.held[int(match[1])], word)
-        self._spend(len(word) * _PER_CHARACTER)
+        self.fs.work.spend(len(word) * _PER_CHARACTER)
         return word
 
     def _set_here(self, match: re.Match[str]) -> str:
@@ -741,7 +616,7 @@ class _Shell(msgspec.Struct):
             return match[0]
         known = self.variables[name] if name in self.variables else self.env.get(name)
         if known or (known is not None and match[2] != ":"):
-            self._spend(len(known) * _PER_CHARACTER)
+            self.fs.work.spend(len(known) * _PER_CHARACTER)
             return known
         unset = known is not None or name not in self.variables
         return match[3] if unset and match[3] is not None else match[0]
@@ -767,13 +642,13 @@ class _Shell(msgspec.Struct):
         shown, path = path, self._place(path)
         if not path.startswith("/") or _DEVICE.fullmatch(path):
             return _AWAY
-        if self._is_folder(path):
-            raise _Refused(f"{shown}: Is a directory")
-        self._make(self._writable(path, shown), "" if new else self.files.get(path, ""))
+        if self.fs.is_folder(path):
+            raise Refused(f"{shown}: Is a directory")
+        self.fs.make(self.fs.writable(path, shown), "" if new else self.fs.texts.get(path, ""))
         return path
 
     def _ordinary(self, words: Sequence[str]) -> None:
-        self._spend(_PER_COMMAND + len(words) * _PER_WORD)
+        self.fs.work.spend(_PER_COMMAND + len(words) * _PER_WORD)
         first = next((at for at, word in enumerate(words) if not _SETTING.match(word)), len(words))
         if first == len(words):
             for word in words:
@@ -832,7 +707,7 @@ class _Shell(msgspec.Struct):
             raise Unknown
         match rest:
             case ["-e" | "-f" | "-r" | "-s" | "-d" as option, path]:
-                holds = self._is_there(option, path)
+                holds = self.fs.is_there(option, self._place(path))
             case ["-n", text]:
                 holds = bool(text)
             case ["-z", text]:
@@ -846,22 +721,6 @@ class _Shell(msgspec.Struct):
             case _:
                 raise Unknown
         return holds != negated
-
-    def _is_there(self, option: str, path: str) -> bool:
-        path = self._place(path)
-        if path in self.files:
-            return option != "-d" and (option != "-s" or self.files[path] != "")
-        if self._is_folder(path):
-            return option != "-f"
-        if self._in_scratch(path) or path in self.gone or (option != "-d" and path.startswith("/tmp/")):
-            return False
-        try:
-            found = self._of_volumes(lambda volumes: volumes.read(path))
-        except IsADirectoryError:
-            return option != "-f"
-        except FileNotFoundError:
-            return False
-        return option != "-d" and (option != "-s" or bool(found))
 
 
 def _fits(name: str, pattern: str) -> bool:

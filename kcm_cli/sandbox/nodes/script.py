@@ -19,9 +19,10 @@ from kcm_cli.sandbox.nodes import programs
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Mounted
 from kcm_cli.sandbox.nodes.environment import known_env
 from kcm_cli.sandbox.nodes.expansion import expand
+from kcm_cli.sandbox.nodes.filesystem import Files, There
 from kcm_cli.sandbox.nodes.hostnames import hostname_of
 from kcm_cli.sandbox.nodes.probes import Probed, Stages, probed
-from kcm_cli.sandbox.nodes.programs import Files, Outcome, There
+from kcm_cli.sandbox.nodes.programs import Outcome
 from kcm_cli.sandbox.nodes.volumes import Objects, ReadOnce, Volumes, sub_path_of
 from kcm_cli.sandbox.views import Probe, RestartRule, SimulatedContainer, SimulatedPod
 

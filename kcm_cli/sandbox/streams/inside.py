@@ -35,8 +35,9 @@ from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.made_up import MadeUp
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
+from kcm_cli.sandbox.nodes.filesystem import There
 from kcm_cli.sandbox.nodes.probes import Verdicts, after
-from kcm_cli.sandbox.nodes.programs import Outcome, There, Written
+from kcm_cli.sandbox.nodes.programs import Outcome, Written
 from kcm_cli.sandbox.nodes.script import PREFIX, Program, number_of, own_folders, program_of
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
 from kcm_cli.sandbox.streams.log_lines import TRUE, LogOptions, whole_lines
