@@ -32,9 +32,9 @@ async def collect_at_rest(clock: Clock) -> None:
             last_s, used_s = used_s, time.process_time()
             grown = gc.get_count()[1]
             if grown >= 10 * due or (grown >= due and used_s - last_s < AT_REST * PERIOD_S):
-                before_s = time.perf_counter()
+                began_s = time.perf_counter()
                 gc.collect()
-                due = min(max(_LEAST, round(_EACH_S * (time.perf_counter() - before_s))), _MOST)
+                due = min(max(_LEAST, round(_EACH_S * (time.perf_counter() - began_s))), _MOST)
                 used_s = time.process_time()
     finally:
         gc.set_threshold(*before)

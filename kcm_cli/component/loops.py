@@ -29,10 +29,10 @@ def run_process(main: Coroutine[object, object, T]) -> T:
     """
     gc.freeze()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(_tidied(main))
+        return runner.run(_while_collecting(main))
 
 
-async def _tidied(main: Coroutine[object, object, T]) -> T:
+async def _while_collecting(main: Coroutine[object, object, T]) -> T:
     garbage = asyncio.create_task(collect_at_rest(LoopClock()))
     try:
         return await main

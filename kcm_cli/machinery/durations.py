@@ -20,7 +20,7 @@ _NS = {
 }
 _LIMIT = 2**63
 _LONGEST = 4000
-"""Of what numbers of more digits say Python makes none."""
+"""Characters of one number with its unit: Python converts no number of more than 4,300 digits."""
 _part = re.compile(r"([0-9]*)(\.[0-9]*)?([^0-9.]*)")
 
 

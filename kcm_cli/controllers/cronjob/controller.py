@@ -85,7 +85,7 @@ class CronJobController:
         deleted = set()
         for entry in missing(snapshot):
             if not (entry.namespace and entry.name):
-                deleted.add(entry.uid)
+                deleted.add(entry.uid)  # upstream stops at it for good
                 continue
             try:
                 await self._client.get(JOBS, entry.namespace, entry.name)

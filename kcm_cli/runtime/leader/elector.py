@@ -62,7 +62,6 @@ class Elector:
         self._seen_holder: str | None = None
         self._failing = _READING
         self._safe_until = float("-inf")
-        self._suspended_s = 0.0
         self._sent: asyncio.Future[None] | None = None
         self._unsure = False
         self._status = metrics.gauge(
@@ -86,15 +85,13 @@ class Elector:
         known = self._known
         return known.record.holder if known is not None else ""
 
-    @property
-    def safe_until(self) -> float:
-        """Until when (monotonic seconds) no other candidate can have acquired the lease that this process holds."""
-        return self._safe_until
-
     def safe(self) -> bool:
-        """Whether no other candidate can have acquired the lease: the time for which the machine was suspended counts,
-        unlike in ``safe_until``. Any thread."""
-        return self._clock.monotonic() + suspended_s() - self._suspended_s < self._safe_until
+        """Whether no other candidate can have acquired the lease that this process holds. Any thread."""
+        return self._now() < self._safe_until
+
+    def _now(self) -> float:
+        """Monotonic seconds, those for which the machine was suspended among them."""
+        return self._clock.monotonic() + suspended_s()
 
     def check(self, now: float) -> str | None:
         """The health check: a leader that has not renewed long after its lease ran out should be dead."""
@@ -181,7 +178,7 @@ class Elector:
 
     async def _attempt(self, limit_s: float = float("inf")) -> bool:
         """Try to get or keep the lease; whether that worked."""
-        started, suspended = self._clock.monotonic(), suspended_s()
+        started = self._now()
         try:
             async with asyncio.timeout(min(limit_s, self._config.request_timeout_s * 3)):
                 worked = await self._keep_fast() or await self._read_and_claim()
@@ -189,7 +186,7 @@ class Elector:
             log.error(self._failing, extra=self._fields(err=_text(error)))
             worked = False
         if worked:
-            self._safe_until, self._suspended_s = started + self._config.duration_s, suspended
+            self._safe_until = started + self._config.duration_s
         self._report_holder()
         return worked
 

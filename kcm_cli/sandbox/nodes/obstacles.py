@@ -183,7 +183,7 @@ class Obstacles:
 
 
 def _root_problems(pod: SimulatedPod, container: SimulatedContainer) -> Iterator[str]:
-    """The container may not run as root and is told to; as whom an image would run is not known."""
+    """``runAsNonRoot`` with ``runAsUser: 0``. The user of an image is unknown, and never refused."""
     contexts = [each for each in (container.security_context, pod.spec.security_context) if each is not None]
     non_root = next((each.run_as_non_root for each in contexts if each.run_as_non_root is not None), False)
     user = next((each.run_as_user for each in contexts if each.run_as_user is not None), None)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from posixpath import normpath
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -553,7 +553,7 @@ class _Shell(msgspec.Struct):
             case shell.Loop():
                 self._loop(command, tested=tested)
             case _:
-                self.list(command, tested=tested)  # type: ignore[arg-type]
+                self.list(cast("shell.List", command), tested=tested)
 
     def _choose(self, choice: shell.Choice, *, tested: bool) -> None:
         for condition, body in choice.branches:

@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver import errors as api_errors
 from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.store import Event
-from kcm_cli.sandbox.apiserver.types import ApiError, Dropped
+from kcm_cli.sandbox.apiserver.types import ApiError, Dropped, RequestInfo
 from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.sandbox.operators import Operator, OperatorError, Program
 from kcm_cli.sandbox.snapshots import LEASES, Snapshot
@@ -332,9 +332,9 @@ class Trial:
         self._activity += 1
         if kind in ("conflict", "refused"):
             self.fired = True
-            conflicts = kind == "conflict"
-            self._story.append(f"{spot.describe()}: {409 if conflicts else 500}, PERTURBED ({kind})")
-            raise api_errors.conflict(info.group, info.plural, info.name, _OUTDATED) if conflicts else _refusal()
+            error = _refusal(kind, info)
+            self._story.append(f"{spot.describe()}: {error.code}, PERTURBED ({kind})")
+            raise error
         before = self._store.revision
         self._writing += 1
         try:
@@ -496,7 +496,7 @@ class Trial:
 
 
 def _around(story: Sequence[str]) -> list[str]:
-    """So much of a long story as is told: what came before the perturbation, and what came after it."""
+    """At most ``_TOLD`` lines of the story: those around the perturbation, and how many were left out."""
     at = next((index for index, line in enumerate(story) if "PERTURBED" in line), 0)
     first = max(0, min(at - _TOLD // 2, len(story) - _TOLD))
     told = list(story[first : first + _TOLD])
@@ -504,7 +504,9 @@ def _around(story: Sequence[str]) -> list[str]:
     return [*([f"… {first} before"] if first else []), *told, *([f"… and {left} more"] if left else [])]
 
 
-def _refusal() -> ApiError:
+def _refusal(kind: str, info: RequestInfo) -> ApiError:
+    if kind == "conflict":
+        return api_errors.conflict(info.group, info.plural, info.name, _OUTDATED)
     return api_errors.internal("etcdserver: request timed out")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -172,6 +173,14 @@ def test_only_what_is_under_tmp_is_deleted(play, path):
     play(life)
 
 
+@contextmanager
+def in_storage(world, resource):
+    """The stored document of ``x``, to be changed as no API server would."""
+    doc = world.server.store.get(resource.gvr, "default", "x").copy()
+    yield doc
+    world.server.store.update(resource.gvr, "default", "x", doc)
+
+
 @pytest.mark.parametrize("labels", [None, {"app": "b"}], ids=["no labels", "others"])
 @pytest.mark.parametrize(
     ("resource", "name", "config", "makes"),
@@ -188,10 +197,8 @@ def test_an_owner_whose_selector_leaves_its_own_template_out_makes_nothing(play,
     async def life(world: World) -> None:
         spec = SELECTED if resource is not REPLICATION_CONTROLLERS else {**SELECTED, "selector": {"app": "a"}}
         await world.create(resource, {"metadata": {"name": "x"}, "spec": spec})
-        stored = world.server.store.get(resource.gvr, "default", "x")
-        doc = stored.copy()
-        doc["spec"]["template"]["metadata"]["labels"] = labels
-        world.server.store.update(resource.gvr, "default", "x", doc)
+        with in_storage(world, resource) as doc:
+            doc["spec"]["template"]["metadata"]["labels"] = labels
         async with controllers(world, config, names=[name]):
             await world.wait(120)
             assert await world.items(makes) == []
@@ -223,9 +230,8 @@ def test_a_template_without_labels_is_taken_by_a_selector_that_asks_for_none(pla
 def test_a_deployment_whose_template_is_not_selected_says_why_it_makes_nothing(play):
     async def life(world: World) -> None:
         await world.create(DEPLOYMENTS, {"metadata": {"name": "x"}, "spec": SELECTED})
-        doc = world.server.store.get(DEPLOYMENTS.gvr, "default", "x").copy()
-        doc["spec"]["template"]["metadata"]["labels"] = {"app": "b"}
-        world.server.store.update(DEPLOYMENTS.gvr, "default", "x", doc)
+        with in_storage(world, DEPLOYMENTS) as doc:
+            doc["spec"]["template"]["metadata"]["labels"] = {"app": "b"}
         async with controllers(world, DeploymentConfig(), names=["deployment-controller"]):
             await world.wait(30)
             (condition,) = (await world.get(DEPLOYMENTS, "x"))["status"]["conditions"]
@@ -246,9 +252,8 @@ def test_a_job_whose_selector_leaves_its_own_template_out_makes_no_pods(play, mo
         template = {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
         spec = {"template": template, "completionMode": mode, "completions": 1}
         await world.create(JOBS, {"metadata": {"name": "x"}, "spec": spec})
-        doc = world.server.store.get(JOBS.gvr, "default", "x").copy()
-        doc["spec"].update(change)
-        world.server.store.update(JOBS.gvr, "default", "x", doc)
+        with in_storage(world, JOBS) as doc:
+            doc["spec"].update(change)
         async with controllers(world, JobConfig(), names=["job-controller"]):
             await world.wait(30)
             assert await world.items(PODS) == []
@@ -265,9 +270,8 @@ def test_a_job_whose_selector_cannot_be_read_keeps_its_pods(play):
         async with controllers(world, JobConfig(), names=["job-controller"]):
             await world.wait(5)
             (pod,) = await world.items(PODS)
-            doc = world.server.store.get(JOBS.gvr, "default", "x").copy()
-            doc["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "Odd"}]}
-            world.server.store.update(JOBS.gvr, "default", "x", doc)
+            with in_storage(world, JOBS) as doc:
+                doc["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "Odd"}]}
             await world.wait(30)
             (same,) = await world.items(PODS)
             assert same["metadata"]["ownerReferences"] == pod["metadata"]["ownerReferences"]
@@ -278,9 +282,8 @@ def test_a_job_whose_selector_cannot_be_read_keeps_its_pods(play):
 def test_a_daemonset_whose_template_is_not_selected_has_a_status(play):
     async def life(world: World) -> None:
         await world.create(DAEMON_SETS, {"metadata": {"name": "x"}, "spec": SELECTED})
-        doc = world.server.store.get(DAEMON_SETS.gvr, "default", "x").copy()
-        doc["spec"]["template"]["metadata"]["labels"] = {"app": "b"}
-        world.server.store.update(DAEMON_SETS.gvr, "default", "x", doc)
+        with in_storage(world, DAEMON_SETS) as doc:
+            doc["spec"]["template"]["metadata"]["labels"] = {"app": "b"}
         async with controllers(world, DaemonSetConfig(), names=["daemonset-controller"]):
             await world.wait(30)
             stored = await world.get(DAEMON_SETS, "x")
@@ -296,9 +299,8 @@ def test_a_deployment_without_a_selector_keeps_its_replica_sets(play):
         async with controllers(world, DeploymentConfig(), names=["deployment-controller"]):
             await world.wait(5)
             before = await world.items(REPLICA_SETS)
-            doc = world.server.store.get(DEPLOYMENTS.gvr, "default", "x").copy()
-            doc["spec"]["selector"] = None
-            world.server.store.update(DEPLOYMENTS.gvr, "default", "x", doc)
+            with in_storage(world, DEPLOYMENTS) as doc:
+                doc["spec"]["selector"] = None
             await world.wait(30)
             assert await world.items(REPLICA_SETS) == before != []
 

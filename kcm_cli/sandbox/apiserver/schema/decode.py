@@ -60,7 +60,7 @@ class Normalizers:
         except (TypeError, FormatError):
             raise Irregular from None
         if resets:
-            made["metadata"]["managedFields"] = []  # type: ignore[index]
+            cast("Doc", cast("Doc", made)["metadata"])["managedFields"] = []
         return made
 
     def run_on(self, node: Node, doc: Doc, touched: Collection[str] | None) -> Doc:
