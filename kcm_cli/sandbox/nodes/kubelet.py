@@ -1,7 +1,7 @@
 """The pods' side of the simulated kubelets: one informer, one queue and a few workers for all nodes.
 
 Guarantees: a status is written only if it differs from the last one; changes that come due while a write waits go
-out together; a pod is deleted (grace 0, uid as precondition) only after its last status was written.
+out together; a pod is deleted (grace 0, uid as precondition) only a moment after its last status was written.
 
 upstream: pkg/kubelet/kubelet.go, pkg/kubelet/pod_workers.go, pkg/kubelet/status/status_manager.go
 """
@@ -49,6 +49,8 @@ from kcm_cli.sandbox.views import (
 from kcm_cli.sandbox.work import work_on
 
 WORKERS = 16
+UNMOUNT_S = 0.3
+"""How long a pod is still there after its last status, while its volumes are unmounted."""
 
 
 class Life(msgspec.Struct):
@@ -144,6 +146,8 @@ class Kubelets:
         self._resting: dict[str, Agent] = {}
         self._waiting: set[str] = set()
         """The pods of which something cannot start."""
+        self._unmounting: dict[str, tuple[str, float]] = {}
+        """Until when pods that have ended and are being deleted stay: uid and instant of the monotonic clock."""
         self._queue = WorkQueue("pods", clock)
         self.agents: Alive
         self.obstacles: Obstructions | None = None
@@ -223,7 +227,7 @@ class Kubelets:
             self._queue.add(pod.key)
 
     def _deleted(self, pod: SimulatedPod) -> None:
-        if pod.key in self._lives or pod.key in self._resting:
+        if any(pod.key in known for known in (self._lives, self._resting, self._unmounting)):
             self._queue.add(pod.key)
 
     async def _sync(self, key: str) -> None:
@@ -232,15 +236,24 @@ class Kubelets:
             self._forget(key, life)
             life = None
         self._wake(key)
+        uid, unmounted_at = self._unmounting.get(key, ("", 0.0))
+        if uid and (pod is None or uid != pod.uid):
+            del self._unmounting[key]
+            uid = ""
         if pod is None:
             return
         agent = self.agents.alive(pod.spec.node_name)
         if agent is None:
             return
-        if is_terminal(pod):
+        if uid or is_terminal(pod):
             if life is not None:
                 self._forget(key, life)  # another client has reported that it ended
+            rest_s = unmounted_at - self._clock.monotonic() if uid else 0.0
+            if rest_s > 0:
+                self._queue.add_after(key, rest_s)
+                return
             await self._bury(pod)
+            self._unmounting.pop(key, None)
             return
         if life is None and not pod.deleting:
             rest_s = self.behaviour.rests_s(pod, self._clock.now().timestamp())
@@ -294,7 +307,9 @@ class Kubelets:
         await self._report(pod, life, now)
         if machine.finished(life.script, state):
             self._forget(key, life)
-            await self._bury(pod)
+            if pod.deleting:
+                self._unmounting[key] = pod.uid, self._clock.monotonic() + UNMOUNT_S
+                self._queue.add(key)
             return
         due_s = machine.due(life.script, state, now) - now
         if life.pending is not None:

@@ -154,6 +154,45 @@ def test_deletion_waits_for_the_containers_and_tells_their_end(play):
     play(run)
 
 
+def test_a_deleted_pod_shows_its_end_for_a_moment_before_it_is_gone(play):
+    async def run(world: World) -> None:
+        await world.pod("a")
+        await world.pod(
+            "b", {"containers": [{"name": "c", "image": "x", "command": ["false"]}], "restartPolicy": "Never"}
+        )
+        await world.wait(2)
+        await world.delete(PODS, "a")
+        await world.wait(0.2)
+        status = await world.status("a")
+        assert status["phase"] == "Succeeded"
+        assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
+        await world.wait(0.2)
+        assert await world.gone("a")
+        await world.delete(PODS, "b")  # it had ended before
+        assert await world.gone("b")
+
+    play(run)
+
+
+def test_a_new_pod_of_the_name_of_one_that_has_ended_runs(play):
+    async def run(world: World) -> None:
+        await world.pod("a")
+        await world.wait(2)
+        await world.delete(PODS, "a")
+        await world.wait(0.1)
+        await world.delete(PODS, "a", grace_s=0)
+        await world.pod("a")
+        await world.wait(1)
+        assert (await world.status("a"))["phase"] == "Running"
+        await world.delete(PODS, "a")
+        await world.wait(0.2)
+        assert not await world.gone("a")
+        await world.wait(0.2)
+        assert await world.gone("a")
+
+    play(run)
+
+
 def test_what_does_not_stop_is_killed_after_its_grace(play):
     async def run(world: World) -> None:
         await world.pod("a", {"terminationGracePeriodSeconds": 20}, stop_time="never")
