@@ -22,6 +22,7 @@ from kcm_cli.controllers.statefulset.plan.decide import (
     Step,
     UpdatePod,
 )
+from kcm_cli.controllers.statefulset.plan.identity import ordinal_of, pod_name
 from kcm_cli.controllers.statefulset.plan.pod import repaired
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
@@ -124,24 +125,25 @@ class PodControl:
             raise failure
 
     async def _update(self, set_: StatefulSet, step: UpdatePod) -> None:
-        name = step.pod.name
+        """What follows from its ordinal is written to the pod of that name: ``db-1`` for ``db-01``, whoever has it."""
+        name = pod_name(set_, ordinal_of(step.pod))
         try:
             await self._create_claims(set_, name, step.claims)
             await self._own(set_, step.claims.ownership)
             if step.pod_differs:
-                await self._update_pod(set_, step.pod)
+                await self._update_pod(set_, name, step.pod.uid)
         except STEP_ERRORS as error:
             self._emit_pod(set_, "Update", name, error)
             raise
         self._emit_pod(set_, "Update", name, None)
 
-    async def _update_pod(self, set_: StatefulSet, pod: Pod) -> None:
+    async def _update_pod(self, set_: StatefulSet, name: str, uid: str) -> None:
         for attempt in range(UPDATE_ATTEMPTS):
-            doc = await self._client.get_doc(PODS, pod.namespace, pod.name)
-            if _uid(doc) != pod.uid:
+            doc = await self._client.get_doc(PODS, set_.namespace, name)
+            if _uid(doc) != uid:
                 return
             try:
-                await self._client.update(PODS, pod.namespace, pod.name, repaired(set_, doc))
+                await self._client.update(PODS, set_.namespace, name, repaired(set_, doc))
                 return
             except Conflict:
                 if attempt == UPDATE_ATTEMPTS - 1:

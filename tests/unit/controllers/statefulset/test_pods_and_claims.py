@@ -240,3 +240,20 @@ def test_claims_under_lost_requests(play, seed):
             assert set(await story.pods()) == {"db-0", "db-1", "db-2"}
 
     play(life)
+
+
+def test_a_pod_that_only_reads_like_one_of_its_ordinal_is_not_given_the_others_identity(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await world.pod("db-01", {"labels": {"app": "db"}})
+        async with story.running():
+            await story.make(replicas=2, podManagementPolicy="Parallel")
+            await world.wait(30)
+            assert POD_NAME not in (await world.get(PODS, "db-01"))["metadata"]["labels"]
+            text = 'Update Pod db-1 in StatefulSet db failed error: pods "db-1" not found'
+            assert text in await told(world, "FailedUpdate")
+            await world.delete(PODS, "db-01", grace_s=0)
+            await world.wait(120)
+            assert set(await story.pods()) == {"db-0", "db-1"}
+
+    play(life)
