@@ -24,7 +24,6 @@ from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents, matching_owners
 from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, OwnWrites, count_unseen
 from kcm_cli.engine.resync import Loop, Together
-from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.engine.worker import Worker, until_synced
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
@@ -379,7 +378,7 @@ class _Running(msgspec.Struct, frozen=True):
             sync=partial(declared.sync, declared.part(self.made)),
             clock=self.context.clock,
             count=count,
-            retry=RetryPolicy(declared.retries),
+            retries=declared.retries,
             own=own,
         )
 

@@ -66,12 +66,7 @@ class Executor:
         expect = stage.expect
         if expect is not None:
             note = self._expectations.expect_more if expect.more else self._expectations.expect
-            note(
-                expect.key,
-                self._clock.monotonic(),
-                creations=expect.creations,
-                deletions=expect.deletions,
-            )
+            note(expect.key, self._clock.monotonic(), creations=expect.creations, deletions=expect.deletions)
         if stage.mode is Mode.SEQUENTIAL:
             return await self._sequential(stage, expect)
         if stage.mode is Mode.SLOW_START:
@@ -141,18 +136,11 @@ class Executor:
         if isinstance(action, Create):
             self._expectations.creation_observed(expect.key)
         elif isinstance(action, Delete):
-            deleted = f"{action.namespace}/{action.name}"
-            self._expectations.deletion_observed(expect.key, deleted)
+            self._expectations.deletion_observed(expect.key, f"{action.namespace}/{action.name}")
 
     def _skip(self, actions: tuple[Action, ...], expect: Expect | None) -> tuple[Action, ...]:
-        if expect is not None:
-            creations = sum(isinstance(action, Create) for action in actions)
-            if creations:
-                self._expectations.lower(expect.key, creations)
-            for action in actions:
-                if isinstance(action, Delete):
-                    deleted = f"{action.namespace}/{action.name}"
-                    self._expectations.deletion_observed(expect.key, deleted)
+        for action in actions:
+            self._unexpect(action, expect)
         return actions
 
     def _emit(self, notice: Notice, error: str, result: Object | None) -> None:

@@ -1,18 +1,17 @@
 """Takes keys from a queue, syncs them, and turns the outcome into a retry.
 
-``sync`` raises; this is the only place that catches everything, logs it, and asks ``retry.classify``.
+``sync`` raises; this is the only place that catches everything and logs it.
 """
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import assert_never
 
 import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.logs import V2, V5
 from kcm_cli.engine.own_writes import OwnWrites
-from kcm_cli.engine.retry import Drop, Pending, Retry, RetryPolicy, classify
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.tasks import Tasks
@@ -26,6 +25,10 @@ Sync = Callable[[str], Awaitable[float | None]]
 """Brings one key to its desired state. Returns seconds after which to look again, or None."""
 
 
+class Pending(SyncError):
+    """What a sync waits for is not there yet: the key is retried as after an error, logged at verbosity 5 only."""
+
+
 async def until_synced(informers: Iterable[AnyInformer]) -> None:
     """Wait until all of these caches have been filled for the first time."""
     for informer in informers:
@@ -35,7 +38,8 @@ async def until_synced(informers: Iterable[AnyInformer]) -> None:
 class Worker(msgspec.Struct, frozen=True, kw_only=True):
     """``count`` loops that sync the keys of one queue once the caches are full.
 
-    ``own``: a key is left alone until the caches show what was written for it, and then queued again.
+    ``retries``: how often a key is retried before it is dropped until its next change, whatever the error; None for
+    ever. ``own``: a key is left alone until the caches show what was written for it, and then queued again.
     """
 
     controller: str
@@ -44,7 +48,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     count: int = 1
     waits_for: Sequence[AnyInformer] = ()
-    retry: RetryPolicy = RetryPolicy()
+    retries: int | None = None
     own: OwnWrites | None = None
 
     async def run(self) -> None:
@@ -93,12 +97,12 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
 
     def _failed(self, key: str, error: Exception) -> None:
         attempts = self.queue.num_requeues(key)
-        decision = classify(attempts, self.retry)
+        dropped = self.retries is not None and attempts >= self.retries
         fields = {"controller": self.controller, "key": key, "attempts": attempts + 1, "err": str(error)}
         reason = getattr(error, "reason", None)
         unexpected = reason is None and not isinstance(error, OSError | TransportError)
-        text = "Giving the key up until it changes" if isinstance(decision, Drop) else "Sync failed, will retry"
-        if unexpected or isinstance(decision, Drop):
+        text = "Giving the key up until it changes" if dropped else "Sync failed, will retry"
+        if unexpected or dropped:
             level = logging.ERROR
         elif isinstance(error, Pending):
             level = V5
@@ -107,13 +111,10 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
         else:
             level = logging.INFO
         log.log(level, text, extra={"fields": fields}, exc_info=error if unexpected else None)
-        match decision:
-            case Retry():
-                self.queue.add_rate_limited(key)
-            case Drop():
-                self.queue.forget(key)
-            case _:
-                assert_never(decision)
+        if dropped:
+            self.queue.forget(key)
+        else:
+            self.queue.add_rate_limited(key)
 
     def _crashed(self, name: str, error: BaseException) -> None:
         log.error("Worker ended", extra={"fields": {"task": name, "err": str(error)}}, exc_info=error)

@@ -41,39 +41,25 @@ def edited(obj: Object, changes: Mapping[Path, Value]) -> codec.Doc:
     return changed(codec.decode_doc(obj.raw), changes)
 
 
-class StatusRetry(msgspec.Struct, frozen=True):
-    """How often a status is sent at most, and after which errors it is sent again."""
+class Retries(msgspec.Struct, frozen=True):
+    """How often an update is sent at most, and after which errors it is sent again."""
 
-    attempts: int
-    after: tuple[type[Exception], ...]
+    attempts: int = 5
+    after: tuple[type[Exception], ...] = (Conflict,)
 
 
-ONCE_MORE = StatusRetry(2, (ApiError, TransportError))
-"""As ReplicaSets and DaemonSets do: whatever the error."""
-
-ON_CONFLICT = StatusRetry(5, (Conflict,))
+ON_CONFLICT = Retries()
 """As client-go's RetryOnConflict with its default."""
+
+ONCE_MORE = Retries(2, (ApiError, TransportError))
+"""As ReplicaSets and DaemonSets do: whatever the error."""
 
 
 async def put_status(
-    client: Door, resource: Resource[T], obj: T, changes: Mapping[Path, Value], retry: StatusRetry = ONCE_MORE
-) -> T | None:
-    """Write fields of an object's status; after an error they are written to the object as it is then.
-
-    None if there is another object of this name by then. Raises the last error, or that of the reading.
-    """
-    current = obj
-    for left in reversed(range(retry.attempts)):
-        try:
-            doc = edited(current, changes)
-            return await client.update(resource, obj.namespace, obj.name, doc, subresource="status")
-        except retry.after:
-            if not left:
-                raise
-        current = await client.get(resource, obj.namespace, obj.name)
-        if current.uid != obj.uid:
-            return None
-    raise AssertionError("unreachable: the last attempt returns or raises")
+    client: Door, resource: Resource[T], obj: T, changes: Mapping[Path, Value], retries: Retries = ONCE_MORE
+) -> T:
+    """Write fields of an object's status; after an error they are written to the object as it is then."""
+    return await retry_on_conflict(client, resource, obj, lambda _: changes, subresource="status", retries=retries)
 
 
 async def patch(client: Door, action: Patch, query: tuple[tuple[str, str], ...] = ()) -> Object:
@@ -112,21 +98,21 @@ async def retry_on_conflict(
     changes_for: Callable[[T], Mapping[Path, Value]],
     *,
     subresource: str = "",
-    attempts: int = 5,
+    retries: Retries = ON_CONFLICT,
 ) -> T:
     """Update, and on a conflict read the object afresh and decide again; an empty decision writes nothing.
 
-    Raises Conflict after the last attempt, NotFound if the object (this uid) was deleted.
+    Raises the error of the last attempt, NotFound if the object (this uid) was deleted.
     """
-    for attempt in range(attempts):
+    for left in reversed(range(retries.attempts)):
         changes = changes_for(obj)
         if not changes:
             return obj
         try:
             doc = edited(obj, changes)
             return await client.update(resource, obj.namespace, obj.name, doc, subresource=subresource)
-        except Conflict:
-            if attempt == attempts - 1:
+        except retries.after:
+            if not left:
                 raise
         fresh = await client.get(resource, obj.namespace, obj.name)
         if fresh.uid != obj.uid:

@@ -13,6 +13,7 @@ from kcm_cli.api.core import Condition, Pod
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.times import parse_time
+from kcm_cli.planning.conditions import find
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
@@ -53,10 +54,7 @@ def is_stopped(pod: Pod) -> bool:
 
 
 def ready_condition(pod: Pod) -> Condition | None:
-    for condition in pod.status.conditions:
-        if condition.type == "Ready":
-            return condition
-    return None
+    return find(pod.status.conditions, "Ready")
 
 
 def is_ready(pod: Pod) -> bool:

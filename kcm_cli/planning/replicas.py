@@ -19,6 +19,7 @@ from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.actions import Delete, EventRef, Expect, Mode, Stage, ref_to
+from kcm_cli.planning.conditions import find, removed
 from kcm_cli.planning.pod_control import create_pod, delete_pod
 from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected, labels_of, pod_from_template
 
@@ -138,18 +139,16 @@ def status(
 
 def _conditions(owner: ReplicaOwner, active: int, error: Exception | None, now: datetime) -> tuple[Condition, ...]:
     current = owner.status.conditions
-    failing = any(condition.type == REPLICA_FAILURE for condition in current)
-    if error is not None and not failing:
-        reason, message = "", str(error)
-        if active < owner.replicas:
-            reason = "FailedCreate"
-        elif active > owner.replicas:
-            reason, message = "FailedDelete", f"unable to delete pods: {error}"
-        time = format_time(now)
-        return (*current, Condition(REPLICA_FAILURE, "True", reason, message, last_transition_time=time))
-    if error is None and failing:
-        return tuple(condition for condition in current if condition.type != REPLICA_FAILURE)
-    return current
+    if error is None:
+        return removed(current, REPLICA_FAILURE)
+    if find(current, REPLICA_FAILURE) is not None:
+        return current
+    reason, message = "", str(error)
+    if active < owner.replicas:
+        reason = "FailedCreate"
+    elif active > owner.replicas:
+        reason, message = "FailedDelete", f"unable to delete pods: {error}"
+    return (*current, Condition(REPLICA_FAILURE, "True", reason, message, last_transition_time=format_time(now)))
 
 
 def next_check_s(owner: ReplicaOwner, status: Status, active: Sequence[Pod], now: datetime) -> float | None:

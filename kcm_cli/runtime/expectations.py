@@ -43,20 +43,16 @@ class Expectations:
         expected.deletions.update(deletions)
 
     def creation_observed(self, key: str) -> None:
+        """One creation is shown, or is not waited for: it failed, or was skipped."""
         expected = self._expected.get(key)
         if expected is not None:
             expected.creations -= 1
 
     def deletion_observed(self, key: str, deleted: str) -> None:
+        """The like of a deletion."""
         expected = self._expected.get(key)
         if expected is not None:
             expected.deletions.discard(deleted)
-
-    def lower(self, key: str, creations: int) -> None:
-        """Some creations failed or were skipped: do not wait for them."""
-        expected = self._expected.get(key)
-        if expected is not None:
-            expected.creations -= creations
 
     def forget(self, key: str) -> None:
         """The controller's object was deleted."""

@@ -45,7 +45,7 @@ from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remo
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue
 from kcm_cli.engine.resync import Loop
-from kcm_cli.engine.retry import Pending
+from kcm_cli.engine.worker import Pending
 from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference, PartialObject
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice

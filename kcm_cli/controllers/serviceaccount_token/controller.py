@@ -135,7 +135,7 @@ class TokenController:
 
         try:
             account = await self._client.get(SERVICE_ACCOUNTS, namespace, name)
-            await writes.retry_on_conflict(self._client, SERVICE_ACCOUNTS, account, without, attempts=10)
+            await writes.retry_on_conflict(self._client, SERVICE_ACCOUNTS, account, without, retries=writes.Retries(10))
         except NotFound:
             return
 

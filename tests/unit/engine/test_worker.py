@@ -9,8 +9,7 @@ import pytest
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.logs import V2, V5
-from kcm_cli.engine.retry import Drop, Pending, Retry, RetryPolicy, classify
-from kcm_cli.engine.worker import Worker
+from kcm_cli.engine.worker import Pending, Worker
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound, TooManyRequests
 from kcm_cli.rest.mapper import NoMatch
@@ -25,7 +24,7 @@ class Known(Exception):
     reason = "Known"
 
 
-def times(outcomes: Iterator[object], seconds: float, retry: RetryPolicy | None = None) -> list[float]:
+def times(outcomes: Iterator[object], seconds: float, retries: int | None = None) -> list[float]:
     """When (virtual seconds) a key is synced, while its syncs end like this: a number, None or an error."""
 
     async def main() -> list[float]:
@@ -40,7 +39,7 @@ def times(outcomes: Iterator[object], seconds: float, retry: RetryPolicy | None 
                 raise outcome
             return outcome  # type: ignore[return-value]
 
-        worker = Worker(controller="c", queue=queue, sync=sync, clock=clock, retry=retry or RetryPolicy())
+        worker = Worker(controller="c", queue=queue, sync=sync, clock=clock, retries=retries)
         task = asyncio.create_task(worker.run())
         queue.add("key")
         await asyncio.sleep(seconds)
@@ -57,20 +56,24 @@ BUSY = TooManyRequests(429, "", "", retry_after_s=3.0)
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "retry", "expected"),
+    ("outcomes", "retries", "expected"),
     [
         pytest.param([None], None, [0], id="done"),
         pytest.param([5.0, None], None, [0, 5], id="looked at again"),
         pytest.param([LOST, LOST, None], None, [0, 0.005, 0.015], id="tried again, later each time"),
         pytest.param([WRONG, None], None, [0, 0.005], id="whatever the error"),
         pytest.param([LOST, 5.0, LOST, None], None, [0, 0.005, 5.005, 5.01], id="success forgets the failures"),
-        pytest.param([LOST] * 3, RetryPolicy(2), [0, 0.005, 0.015], id="given up"),
+        pytest.param(
+            [LOST] * 9 + [None], None, [0, *(round(0.005 * (2**n - 1), 3) for n in range(1, 10))], id="for ever"
+        ),
+        pytest.param([LOST], 0, [0], id="given up at once"),
+        pytest.param([LOST] * 3, 2, [0, 0.005, 0.015], id="given up"),
         pytest.param([BUSY, BUSY, None], None, [0, 0.005, 0.015], id="also if the server says when"),
-        pytest.param([BUSY] * 3, RetryPolicy(2), [0, 0.005, 0.015], id="given up, though the server says when"),
+        pytest.param([BUSY] * 3, 2, [0, 0.005, 0.015], id="given up, though the server says when"),
     ],
 )
-def test_when_a_key_comes_back(outcomes: list[object], retry: RetryPolicy | None, expected: list[float]) -> None:
-    assert times(iter(outcomes), 30, retry) == expected
+def test_when_a_key_comes_back(outcomes: list[object], retries: int | None, expected: list[float]) -> None:
+    assert times(iter(outcomes), 30, retries) == expected
 
 
 @pytest.mark.parametrize(
@@ -96,19 +99,6 @@ def test_what_is_logged(caplog: pytest.LogCaptureFixture, error: Exception, leve
 
 
 def test_what_is_given_up_is_always_told(caplog: pytest.LogCaptureFixture) -> None:
-    times(iter([LOST]), 1, RetryPolicy(0))
+    times(iter([LOST]), 1, 0)
     (record,) = [record for record in caplog.records if "Giving the key up" in record.message]
     assert record.levelno == logging.ERROR
-
-
-@pytest.mark.parametrize(
-    ("attempts", "limit", "expected"),
-    [
-        pytest.param(0, None, Retry(), id="for ever"),
-        pytest.param(10**6, None, Retry(), id="really"),
-        pytest.param(2, 3, Retry(), id="once more"),
-        pytest.param(3, 3, Drop(), id="no more"),
-    ],
-)
-def test_classify(attempts: int, limit: int | None, expected: object) -> None:
-    assert classify(attempts, RetryPolicy(limit)) == expected

@@ -70,11 +70,11 @@ class Scripted:
         return Response(code, {}, json.dumps(sent if code == 200 else status).encode())
 
 
-def put(server: Scripted, retry: writes.StatusRetry = writes.ONCE_MORE) -> object:
+def put(server: Scripted, retries: writes.Retries = writes.ONCE_MORE) -> object:
     async def work() -> object:
         client = Client(server, limiter=Unlimited(), user_agent="t", clock=LoopClock(EPOCH))  # type: ignore[arg-type]
         first: Namespace = NAMESPACES.decode(document("first"))
-        return await writes.put_status(client, NAMESPACES, first, {("status", "phase"): "Terminating"}, retry)
+        return await writes.put_status(client, NAMESPACES, first, {("status", "phase"): "Terminating"}, retries)
 
     return asyncio.run(work())
 
@@ -108,5 +108,6 @@ def test_conflicts_alone_are_retried_four_times_where_that_is_asked_for():
 
 def test_the_status_of_another_object_of_the_name_is_left_alone():
     server = Scripted("second", 409)
-    assert put(server) is None
+    with pytest.raises(NotFound, match="uid first"):
+        put(server)
     assert server.versions == ["1"]

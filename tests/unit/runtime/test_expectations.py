@@ -27,13 +27,6 @@ def test_a_deletion_is_counted_once_however_often_it_is_seen() -> None:
     assert expectations.satisfied("a", 1.0)
 
 
-def test_failed_creations_are_not_waited_for() -> None:
-    expectations = Expectations()
-    expectations.expect("a", 0.0, creations=5)
-    expectations.lower("a", 5)
-    assert expectations.satisfied("a", 0.0)
-
-
 def test_expectations_that_nobody_fulfils_expire() -> None:
     expectations = Expectations()
     expectations.expect("a", 10.0, creations=1)
@@ -62,6 +55,5 @@ def test_what_nobody_expects_may_be_observed() -> None:
     expectations = Expectations()
     expectations.creation_observed("a")
     expectations.deletion_observed("a", "u")
-    expectations.lower("a", 1)
     expectations.expect("a", 0.0, creations=1)
     assert not expectations.satisfied("a", 1.0)

@@ -16,6 +16,7 @@ from kcm_cli.api.discovery import EndpointSlice
 from kcm_cli.controllers.endpointslice.plan.desired import ZONE
 from kcm_cli.controllers.endpointslice.plan.distribution import for_zone, touch, zones_of
 from kcm_cli.machinery.quantity import Quantity, is_quantity, make, parse
+from kcm_cli.planning.conditions import is_true
 from kcm_cli.planning.endpoints.slices import Changes, Draft
 
 OVERLOAD = 0.2
@@ -55,10 +56,7 @@ def wants_hints(annotations: Mapping[str, str]) -> bool:
 
 
 def node_ready(node: Node) -> bool:
-    for condition in node.status.conditions:
-        if condition.type == "Ready":
-            return condition.status == "True"
-    return False
+    return is_true(node.status.conditions, "Ready")
 
 
 def zone_ratios(nodes: Iterable[Node]) -> Ratios | None:
