@@ -8,13 +8,12 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_objects import create
-from kcm_cli.sandbox.apiserver.security.bootstrap_services import api_service
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.types import Tree
 
 API_SERVICES = GVR("apiregistration.k8s.io", "v1", "apiservices")
 DEFINITIONS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-_PRIORITIES = (1000, 100)
+_PRIORITIES: Tree = {"groupPriorityMinimum": 1000, "versionPriority": 100}
 _LABEL, _ALWAYS = "kube-aggregator.kubernetes.io/automanaged", "true"
 
 
@@ -54,9 +53,18 @@ class CustomApiServices:
             spec: Tree = stored.doc["spec"]  # type: ignore[assignment]
             for version in spec["versions"]:
                 if version.get("served"):
-                    doc: Tree = dict(api_service(spec["group"], version["name"], _PRIORITIES, _ALWAYS))
+                    doc = _api_service(spec["group"], version["name"])
                     found[doc["metadata"]["name"]] = doc
         return found
+
+
+def _api_service(group: str, version: str) -> Tree:
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": f"{version}.{group}", "labels": {_LABEL: _ALWAYS}},
+        "spec": {"group": group, "version": version, **_PRIORITIES},
+    }
 
 
 def _is_ours(doc: Tree) -> bool:

@@ -6,27 +6,24 @@ upstream: pkg/controlplane, pkg/registry/{rbac,scheduling,flowcontrol}/rest
 """
 
 from collections.abc import Sequence
+from functools import cache
+from importlib import resources
 from ipaddress import ip_network
 
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.security.bootstrap_flows import flow_objects
 from kcm_cli.sandbox.apiserver.security.bootstrap_roles import rbac_objects
-from kcm_cli.sandbox.apiserver.security.bootstrap_services import api_service_objects
 from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 
-NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
-_PRIORITIES = (
-    (
-        "system-node-critical",
-        2000001000,
-        "Used for system critical pods that must not be moved from their current node.",
-    ),
-    (
-        "system-cluster-critical",
-        2000000000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
-    ),
-)
+
+@cache
+def fixed_objects() -> Sequence[Doc]:
+    """Those of ``bootstrap.json``, which every cluster has: namespaces, classes of priority, the mandatory and the
+    suggested flows (facts only: the sandbox throttles nobody), an APIService for each built-in version. Shared: not to
+    be changed.
+    """
+    data = resources.files("kcm_cli.sandbox.apiserver.security").joinpath("bootstrap.json").read_bytes()
+    return codec.decode(data, list[dict[str, object]])
 
 
 def bootstrap_objects(
@@ -43,33 +40,13 @@ def bootstrap_objects(
     address there are no endpoints. service_ranges: as in ``Settings``. today: the date from which uses of old tokens
     are recorded.
     """
-    docs = [_namespace(name) for name in NAMESPACES]
-    docs += rbac_objects()
-    docs += [_priority_class(*each) for each in _PRIORITIES]
-    docs += flow_objects()
-    docs.append(service_cidr(service_ranges))
-    docs += api_service_objects()
-    docs.append(_authentication(client_ca))
+    docs = [*fixed_objects(), *rbac_objects(), service_cidr(service_ranges), _authentication(client_ca)]
     if today:
         docs.append(_token_tracking(today))
     docs.append(_service(str(ip_network(service_ranges[0])[1]), port))
     if address:
         docs += [_endpoints(address, port), _endpoint_slice(address, port)]
     return docs
-
-
-def _namespace(name: str) -> Doc:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-
-
-def _priority_class(name: str, value: int, description: str) -> Doc:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-        "description": description,
-    }
 
 
 def service_cidr(ranges: Sequence[str]) -> Doc:

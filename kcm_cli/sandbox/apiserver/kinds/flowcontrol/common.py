@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
-from kcm_cli.sandbox.apiserver.security.bootstrap_flows import flow_objects
+from kcm_cli.sandbox.apiserver.security.bootstrap import fixed_objects
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, rules
@@ -27,7 +27,7 @@ def validate_fixed(name: str, kind: str, spec: Tree) -> Errors:
 
 @cache
 def _mandatory() -> Mapping[tuple[str, str], Tree]:
-    objects: list[Tree] = list(flow_objects())
+    objects: list[Tree] = list(fixed_objects())
     names = ("exempt", "catch-all")
     return {(o["kind"], o["metadata"]["name"]): o["spec"] for o in objects if o["metadata"]["name"] in names}
 
