@@ -6,7 +6,6 @@ upstream: apiextensions-apiserver pkg/apiserver/schema/objectmeta
 import re
 from typing import cast
 
-from kcm_cli.machinery import names
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.structural import Structural
@@ -14,7 +13,7 @@ from kcm_cli.sandbox.apiserver.schema import strict
 from kcm_cli.sandbox.apiserver.schema.decode import Irregular, Normalizers, forgets_managers
 from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.types import FieldError
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation import errors, rules
 from kcm_cli.sandbox.apiserver.validation.metadata import path_segment, validate_plain_meta
 
 _UNKNOWN = re.compile(r'unknown field "(.*)"')
@@ -116,9 +115,8 @@ def validate_object(value: Doc, path: str) -> list[FieldError]:
     version, kind = value.get("apiVersion"), value.get("kind")
     if isinstance(version, str) and version.count("/") > 1:
         found.append(invalid(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}"))
-    if isinstance(kind, str) and kind and (wrong := names.dns1035_label(kind.lower())):
-        text = "may have mixed case, but should otherwise match: " + ",".join(wrong)
-        found.append(invalid(f"{path}.kind", kind, text))
+    if isinstance(kind, str) and kind:
+        found += rules.KIND(kind, f"{path}.kind")
     meta = cast("Doc | None", value.get("metadata"))
     if meta is not None:
         meta = {**meta, "name": meta.get("name") or "fakename"}

@@ -190,14 +190,18 @@ def enum(*values: str) -> Rule:
     return check
 
 
-def form(messages: Callable[[str], Sequence[str]]) -> Rule:
-    """A text of which ``messages`` says nothing."""
+def form(messages: Callable[[Any], Sequence[str]], *, start: str = "", separator: str | None = None) -> Rule:
+    """A value of which ``messages`` says nothing. With a separator all that it says is one error, after ``start``."""
 
-    def check(value: str, path: str) -> Errors:
+    def check(value: Any, path: str) -> Errors:
         found = messages(value)
         return [errors.invalid(path, value, message) for message in found] if found else _NONE
 
-    return check
+    def check_once(value: Any, path: str) -> Errors:
+        found = messages(value)
+        return (errors.invalid(path, value, start + str(separator).join(found)),) if found else _NONE
+
+    return check if separator is None else check_once
 
 
 def between(low: int, high: int, detail: str = "") -> Rule:
@@ -274,6 +278,12 @@ def forbidden(name: str, detail: str, *, zero: bool = True, at: str = "") -> Fie
 LABEL = form(remembered(8192)(names.dns1123_label))
 SUBDOMAIN = form(remembered(8192)(names.dns1123_subdomain))
 SEGMENT = form(names.path_segment)
+KIND = form(
+    lambda name: names.dns1035_label(name.lower()),
+    start="may have mixed case, but should otherwise match: ",
+    separator=",",
+)
+"""The name of a kind."""
 COUNT = at_least(0)
 
 

@@ -8,18 +8,19 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.machinery import names
 from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.crd.approval import approval, is_protected
 from kcm_cli.sandbox.apiserver.crd.checks.defaults import unpruned
 from kcm_cli.sandbox.apiserver.crd.checks.names import (
+    LABEL,
     MOST_SELECTABLE,
+    check_all_names,
     check_column,
     check_conversion,
+    check_group_and_scope,
     check_names,
     check_selectable,
     check_subresources,
-    known_reviews,
 )
 from kcm_cli.sandbox.apiserver.crd.checks.schema import (
     TYPES,
@@ -34,10 +35,9 @@ from kcm_cli.sandbox.apiserver.crd.definition import APPROVED, holds
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.structural import structural
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation import errors, webhook_clients
 from kcm_cli.sandbox.apiserver.validation.metadata import subdomain, validate_plain_meta, validate_plain_meta_update
 
-_SCOPES = ["Cluster", "Namespaced"]
 _NO_PRESERVING = (
     "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
 )
@@ -160,18 +160,14 @@ def _rules_of(new: Tree, old: Tree, before: Spec) -> _Rules:
         if len(fields) > MOST_SELECTABLE and same(fields, version.get("selectableFields")):
             crowded.add(name)
     complete = before.schema is not None or all(version.schema is not None for version in before.versions)
-    reviews = known_reviews(old["spec"].get("conversion"))
-    return _Rules(strict, complete, reviews, frozenset(crowded))
+    reviews = ((old["spec"].get("conversion") or {}).get("webhook") or {}).get("conversionReviewVersions")
+    known_review = not reviews or not any(webhook_clients.known_review(reviews, ""))
+    return _Rules(strict, complete, known_review, frozenset(crowded))
 
 
 def _check_spec(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
     doc = spec.doc
-    yield from _group(doc.get("group") or "")
-    scope = doc.get("scope") or ""
-    if not scope:
-        yield errors.required("spec.scope")
-    elif scope not in _SCOPES:
-        yield errors.not_supported("spec.scope", scope, _SCOPES)
+    yield from check_group_and_scope(doc, "spec")
     rules = replace(rules, strict=replace(rules.strict, structural=True)) if _must_be_structural(spec) else rules
     if spec.schema is None:
         for index, version in enumerate(spec.versions):
@@ -181,20 +177,12 @@ def _check_spec(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
     if doc.get("preserveUnknownFields") and _has_defaults(spec):
         yield invalid("spec.preserveUnknownFields", True, "must be false in order to use defaults in the schema")
     yield from _versions(spec, rules)
-    yield from _names(doc["names"])
+    yield from check_all_names(doc["names"], "spec.names")
     yield from _shared(spec, rules)
     if spec.selectable and spec.schema is None:
         yield invalid("spec.selectableFields", "", "may only be set when validations.schema is included")
-    yield from check_conversion(doc.get("conversion"), "spec.conversion", known_review=rules.known_review)
-
-
-def _group(group: str) -> Iterator[FieldError]:
-    if not group:
-        yield errors.required("spec.group")
-    elif wrong := names.dns1123_subdomain(group):
-        yield invalid("spec.group", group, ",".join(wrong))
-    elif "." not in group:
-        yield invalid("spec.group", group, "should be a domain with at least one dot")
+    if (conversion := doc.get("conversion")) is not None:
+        yield from check_conversion(conversion, "spec.conversion", known_review=rules.known_review)
 
 
 def _must_be_structural(spec: Spec) -> bool:
@@ -214,15 +202,14 @@ def _versions(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
     known = [version.name for version in spec.versions]
     for index, version in enumerate(spec.versions):
         path = f"spec.versions[{index}]"
-        if wrong := names.dns1035_label(version.name):
-            yield invalid(f"{path}.name", version.name, ",".join(wrong))
+        yield from LABEL(version.name, f"{path}.name")
         yield from _version(spec, version, path, rules)
     if len(set(known)) != len(known):
         yield _shown(spec, "must contain unique version names")
     if sum(1 for version in spec.versions if version.own.get("storage")) != 1:
         yield _shown(spec, "must have exactly one version marked as storage version")
-    if spec.versions and known[0] and (wrong := names.dns1035_label(known[0])):
-        yield invalid("spec.version", known[0], ",".join(wrong))
+    if spec.versions and known[0]:
+        yield from LABEL(known[0], "spec.version")
 
 
 def _shown(spec: Spec, detail: str) -> FieldError:
@@ -237,7 +224,7 @@ def _version(spec: Spec, version: Version, path: str, rules: _Rules) -> Iterator
     if version.schema is not None:
         where = f"{path}.schema.openAPIV3Schema"
         yield from check_validation(version.schema, where, rules.strict, status=_has_status(parts_))
-    yield from check_subresources(version.subresources, f"{path}.subresources")
+    yield from check_subresources(version.subresources or {}, f"{path}.subresources")
     for index, column in enumerate(version.columns):
         yield from check_column(column, f"{path}.additionalPrinterColumns[{index}]")
     if not version.selectable:
@@ -268,19 +255,12 @@ def _warning_problems(version: Tree) -> Iterator[str]:
             break
 
 
-def _names(given: Tree) -> Iterator[FieldError]:
-    for key in ("plural", "singular", "kind", "listKind"):
-        if not given.get(key):
-            yield errors.required(f"spec.names.{key}")
-    yield from check_names(given, "spec.names")
-
-
 def _shared(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
     """What all versions have in common."""
     if spec.schema is not None:
         status = _has_status(spec.subresources) or any(_has_status(one.subresources) for one in spec.versions)
         yield from check_validation(spec.schema, "spec.validation.openAPIV3Schema", rules.strict, status=status)
-    yield from check_subresources(spec.subresources, "spec.subresources")
+    yield from check_subresources(spec.subresources or {}, "spec.subresources")
     for index, column in enumerate(spec.columns):
         yield from check_column(column, f"spec.additionalPrinterColumns[{index}]")
     if spec.selectable and spec.schema is not None:

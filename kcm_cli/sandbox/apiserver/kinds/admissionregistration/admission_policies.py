@@ -45,17 +45,11 @@ def _version(text: str, path: str) -> Errors:
         yield errors.invalid(path, version, ",".join(messages))
 
 
-def _kind(name: str, path: str) -> Errors:
-    if messages := names.dns1035_label(name.lower()):
-        detail = f"may have mixed case, but should otherwise match: {','.join(messages)}"
-        yield errors.invalid(path, name, detail)
-
-
 _POLICY = rules.fields(
     "admissionregistration.v1.ValidatingAdmissionPolicySpec",
     rules.present("failurePolicy", rules.enum(*admission_rules.FAILURE_POLICIES)),
     rules.optional(
-        "paramKind", rules.fields("", rules.required("apiVersion", _version), rules.required("kind", _kind))
+        "paramKind", rules.fields("", rules.required("apiVersion", _version), rules.required("kind", rules.KIND))
     ),
     rules.present(
         "matchConstraints", admission_rules.validate_match, rules.fields("", rules.required("resourceRules"))

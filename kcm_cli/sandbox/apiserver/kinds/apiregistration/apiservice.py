@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules, webhook_clients
 
 
 def _check(doc: Tree, old: Tree | None) -> Errors:
@@ -52,12 +52,7 @@ _SPEC = rules.fields(
 )
 
 
-def _port(port: int, path: str) -> Errors:
-    if messages := names.port_number(port):
-        yield errors.invalid(path, port, f"port is not valid: {', '.join(messages)}")
-
-
-_SERVICE = rules.fields("", rules.required("namespace"), rules.required("name"), rules.always("port", _port, default=0))
+_SERVICE = rules.fields("", rules.required("namespace"), rules.required("name"), webhook_clients.PORT)
 
 
 def _remote(spec: Tree) -> Errors:

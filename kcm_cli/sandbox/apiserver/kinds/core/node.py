@@ -67,15 +67,10 @@ def _taints(taints: list[Tree], path: str) -> Errors:
         seen.add(key)
 
 
-def _taint_value(value: str, path: str) -> Errors:
-    if messages := labels.value_messages(value):
-        yield errors.invalid(path, value, ";".join(messages))
-
-
 _TAINT = rules.fields(
     "",
     rules.always("key", labels.validate_key),
-    rules.optional("value", _taint_value),
+    rules.optional("value", rules.form(labels.value_messages, separator=";")),
     rules.required("effect", scheduling.TAINT_EFFECT),
 )
 

@@ -1,0 +1,88 @@
+"""How webhooks are reached, and which versions of reviews they understand.
+
+Source: apiserver pkg/util/webhook/validation.go; pkg/apis/admissionregistration/validation and
+apiextensions-apiserver pkg/apis/apiextensions/validation, which say the same of review versions.
+"""
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, rules
+
+REVIEWS = ("v1", "v1beta1")
+_FORM = "; desired format: https://host[/path]"
+
+
+def client(config: Tree, path: str) -> Errors:
+    """A ``clientConfig``: a URL or a service."""
+    url, service = config.get("url"), config.get("service")
+    if url is not None and service is None:
+        return _url(url, f"{path}.url")
+    if service is not None and url is None:
+        return _SERVICE(service, f"{path}.service")
+    return [errors.required(path, "exactly one of url or service is required")]
+
+
+def _url(url: str, path: str) -> Errors:
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        yield errors.required(path, f'url must be a valid URL: parse "{url}": {error}{_FORM}')
+        return
+    user, at, host = parts.netloc.rpartition("@")
+    if parts.scheme != "https":
+        yield errors.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{_FORM}")
+    if not host:
+        yield errors.invalid(path, "", f"host must be specified{_FORM}")
+    if at:
+        yield errors.invalid(path, user, "user information is not permitted in the URL")
+    if parts.fragment:
+        yield errors.invalid(path, parts.fragment, "fragments are not permitted in the URL")
+    if parts.query:
+        yield errors.invalid(path, parts.query, "query parameters are not permitted in the URL")
+
+
+def _path(target: str, path: str) -> Errors:
+    if target in ("/", ""):
+        return
+    if target == "//":
+        yield errors.invalid(path, target, "segment[0] may not be empty")
+        return
+    if not target.startswith("/"):
+        yield errors.invalid(path, target, "must start with a '/'")
+    for index, step in enumerate(target[1:].removesuffix("/").split("/")):
+        if step:
+            messages = [f"segment[{index}]: {message}" for message in names.dns1123_subdomain(step)]
+        else:
+            messages = [f"segment[{index}] may not be empty"]
+        yield from errors.invalid_each(path, target, messages)
+
+
+PORT = rules.always("port", rules.form(names.port_number, start="port is not valid: ", separator=", "), default=443)
+"""The port of a service that is called."""
+
+_SERVICE = rules.fields(
+    "",
+    # upstream's callers hand name and namespace over in the wrong order, and so the other one is named
+    rules.required("namespace", at="name"),
+    rules.required("name", at="namespace"),
+    PORT,
+    rules.optional("path", _path),
+)
+
+
+def reviews(versions: Sequence[str], path: str) -> Errors:
+    """Versions of reviews: names, each of them once."""
+    for index, version in enumerate(versions):
+        if version in versions[:index]:
+            yield errors.invalid(f"{path}[{index}]", version, "duplicate version")
+        else:
+            yield from errors.invalid_each(f"{path}[{index}]", version, names.dns1035_label(version))
+
+
+def known_review(versions: Sequence[str], path: str) -> Errors:
+    """One of them at least is a version that the server sends."""
+    if not any(version in REVIEWS for version in versions):
+        yield errors.invalid(path, versions, f"must include at least one of {', '.join(REVIEWS)}")
