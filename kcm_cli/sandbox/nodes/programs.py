@@ -8,15 +8,18 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from posixpath import normpath
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.sandbox.nodes import shell
 from kcm_cli.sandbox.nodes.filesystem import Files, FileSystem, Refused, There, Volumes, Work
 from kcm_cli.sandbox.nodes.shell import Unknown
+from kcm_cli.sandbox.nodes.signals import Reaction, Signals
 
 MOST_CHARACTERS, MOST_STEPS, MOST_OUTPUT = shell.MOST_CHARACTERS, 2000, 4 << 20
 MOST_WORK, _PER_CHARACTER, _PER_SCRIPT, _PER_COMMAND, _PER_WORD = 1 << 20, 1 / 16, 16.0, 64, 8
@@ -27,10 +30,10 @@ _LONG_S = 1e9
 _MOST_STAGES = 32
 _SHELLS = frozenset(("sh", "bash", "ash", "dash"))
 _FOLDERS = frozenset(("", "/bin", "/usr/bin", "/usr/local/bin"))
-_SILENT = frozenset((":", "true", "export", "umask", "trap", "sync", "set"))
+_SILENT = frozenset((":", "true", "export", "umask", "sync", "set"))
 _OUTPUT_UNKNOWN = frozenset(("date", "whoami", "pwd", "uname"))
 """They succeed; their output is unknown."""
-_BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set"))
+_BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set", "wait"))
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::\?[\w ]*)?\}|(\w+))", re.ASCII)
@@ -45,12 +48,17 @@ _HOSTNAME = re.compile(r"\$\(\s*hostname(?:\s+(-[fs]))?\s*\)|`\s*hostname(?:\s+(
 _ID = re.compile(r"\$\(\s*id\s+-([ug])\s*\)|`\s*id\s+-([ug])\s*`")
 _HELD = re.compile("\x06(\\d+)\x06")
 """Stands for a text that is put in once the words are known."""
-_MARKS = re.compile("[\x01-\x06]")
+_MARKS = re.compile("[\x01-\x07\x0e]")
 """Characters with a meaning of their own here, which no script has."""
 _ESCAPED, _ESCAPES = re.compile(r"\\([nt\\])"), {"n": "\n", "t": "\t", "\\": "\\"}
 _OUTPUT, _ERRORS, _AWAY = "output", "errors", ""
 _DEVICE = re.compile(r"/dev/(null|zero|full|tty|random|urandom|stdin|stdout|stderr|fd/.*)")
 _WILD = re.compile(r"[*?\[]")
+_SUM = re.compile("\x0e(\\w+)([-+*/%])(\\w+)\x0e")
+_STOP, _LEAVE = "TERM", "EXIT"
+_INTERRUPTED = 143
+"""The exit code of a command that a signal has ended (SIGTERM)."""
+_MOST_RESTS = 16
 
 
 _NONE: Mapping[str, str | None] = MappingProxyType({})
@@ -107,20 +115,45 @@ def outcome_among(
     most_work: float = MOST_WORK,
 ) -> Outcome | None:
     """As ``outcome``, among these files. most_work: what costs more is unknown, too."""
-    if not words or _name(words[0]) not in _PROGRAMS or _name(words[0]) in _BUILT_IN:
-        return None
-    folder = "" if volumes is None else volumes.working_dir
-    files = FileSystem(dict(there.files), there.scratch, set(there.gone), volumes, Work(most_work))
-    machine = _Shell(env, files, until_s, folder)
-    try:
-        code = machine.program(words)
-    except _Ended:
-        code = machine.code
-    except Unknown:
+    machine = _shell(there, env, volumes, Work(most_work))
+    machine.until_s = until_s
+    if not machine.runs(words):
         return None
     machine.stage()
     stages = tuple(machine.stages) if machine.staged else ()
-    return Outcome(machine.elapsed_s, code, files.texts, tuple(machine.output), frozenset(files.gone), stages)
+    fs = machine.fs
+    return Outcome(machine.elapsed_s, machine.code, fs.texts, tuple(machine.output), frozenset(fs.gone), stages)
+
+
+def signals_among(
+    there: There, words: Sequence[str], env: Mapping[str, str], volumes: Volumes | None = None
+) -> Signals | None:
+    """What the program answers when it is asked to stop, among these files; None if it sets no trap for that."""
+    if not any("trap" in word for word in words):
+        return None
+    work = Work(MOST_WORK)
+    machine = _shell(there, env, volumes, work)
+    if not machine.runs(words) or not machine.rests or len(machine.rests) > _MOST_RESTS:
+        return None
+    reactions: list[Reaction] = []
+    for from_s, until_s, at_once in machine.rests:
+        asked = _shell(there, env, volumes, work)
+        asked.asked_s = from_s + min(0.5, (until_s - from_s) / 2)
+        since_s = asked.asked_s if at_once else until_s
+        if not asked.runs(words):
+            return None
+        after_s = math.inf if math.isinf(asked.elapsed_s) else asked.elapsed_s - since_s
+        reactions.append(Reaction(from_s, until_s, at_once, after_s, asked.code))
+    return Signals(tuple(reactions), *machine.again)
+
+
+def _shell(there: There, env: Mapping[str, str], volumes: Volumes | None, work: Work) -> "_Shell":
+    files = FileSystem(dict(there.files), there.scratch, set(there.gone), volumes, work)
+    return _Shell(env, files, "" if volumes is None else volumes.working_dir)
+
+
+def _when(written: Written) -> float:
+    return written.at_s
 
 
 def _name(word: str) -> str:
@@ -131,9 +164,9 @@ def _name(word: str) -> str:
 class _Shell(msgspec.Struct):
     env: Mapping[str, str]
     fs: FileSystem
-    until_s: float
     folder: str
     """Where relative paths begin; empty if that is unknown."""
+    until_s: float = math.inf
     elapsed_s: float = 0.0
     code: int = 0
     strict: bool = False
@@ -153,6 +186,23 @@ class _Shell(msgspec.Struct):
     stages: list[tuple[float, Files, frozenset[str]]] = msgspec.field(default_factory=list)
     staged: bool = True
     """Whether the stages tell all."""
+    functions: dict[str, shell.List] = msgspec.field(default_factory=dict)
+    calls: int = 0
+    """How deep they are called."""
+    traps: dict[str, str] = msgspec.field(default_factory=dict)
+    """What the first shell does at a signal, by its name; empty: nothing."""
+    asked_s: float = math.inf
+    """When it is asked to stop."""
+    rests: list[tuple[float, float, bool]] = msgspec.field(default_factory=list)
+    """When it could be: from, until, and whether it answers at once."""
+    again: tuple[float, float] = (math.inf, 0.0)
+    """From when on rounds of a loop without end are alike, and how long they take."""
+    beside: bool = False
+    """Whether something has run beside it."""
+    jobs: list[tuple[float, int]] = msgspec.field(default_factory=list)
+    """What runs beside it and was not waited for: when it ends, and how."""
+    input: str | None = None
+    """What a command reads."""
 
     def stage(self) -> None:
         """Time passes: the files are as they are until later."""
@@ -163,6 +213,20 @@ class _Shell(msgspec.Struct):
                 self.stages.pop()
             self.stages.append((self.elapsed_s, files, gone))
             self.staged = len(self.stages) <= _MOST_STAGES
+
+    def runs(self, words: Sequence[str]) -> bool:
+        """Run the program of a container to its end; whether it is known."""
+        if not words or _name(words[0]) not in _PROGRAMS or _name(words[0]) in _BUILT_IN:
+            return False
+        try:
+            self.code = self.program(words)
+        except _Ended:
+            pass
+        except Unknown:
+            return False
+        if self.beside:  # that ends with it
+            self.output = sorted((each for each in self.output if each.at_s <= self.elapsed_s), key=_when)
+        return True
 
     def program(self, words: Sequence[str]) -> int:
         """Run one program; its exit code."""
@@ -360,6 +424,9 @@ class _Shell(msgspec.Struct):
 
     def cat(self, words: Sequence[str]) -> int:
         code = 0
+        if not words[1:] and self.input is not None:
+            self._say(self.input)
+            return code
         for word, path in self._paths(words[1:]):
             try:
                 self._say(self.fs.content(path))
@@ -434,13 +501,68 @@ class _Shell(msgspec.Struct):
             raise Unknown
         outer, self.strict = self.strict, "e" in options
         try:
-            self.list(shell.parse(self._substituted(words[0])))
+            self._script(shell.parse(self._substituted(words[0])))
         except _Ended:
             if self.depth == 1 or self.elapsed_s == math.inf:
                 raise
         self.strict, self.called = outer, outer_called
         self.depth -= 1
         return self.code
+
+    def _script(self, commands: shell.List) -> None:
+        """All of it, and what was to be done at the end."""
+        ended: _Ended | None = None
+        try:
+            self.list(commands)
+        except _Ended as end:
+            ended = end
+        last = self.traps.pop(_LEAVE, "") if self.depth == 1 and self.elapsed_s < math.inf else ""
+        if last:
+            code = self.code
+            self.list(shell.parse(last))  # it may exit, too
+            self.code = code
+        if ended is not None:
+            raise ended
+
+    def trap(self, words: Sequence[str]) -> int:
+        """Of the first shell only, which gets the signals."""
+        if len(words) < 3 or words[1].startswith("-") or self.depth != 1:
+            for name in map(_signal, words[2:] if self.depth == 1 and words[1:2] == ["-"] else ()):
+                self.traps.pop(name, None)
+            return 0
+        if "$" in words[1]:
+            raise Unknown
+        for name in map(_signal, words[2:]):
+            self.traps[name] = words[1]
+        return 0
+
+    def wait(self, words: Sequence[str]) -> int:
+        """For all that runs beside it, or for the one that does."""
+        if any(word.startswith("-") for word in words) or (words[1:] and len(self.jobs) > 1):
+            raise Unknown
+        end_s = max((end_s for end_s, _ in self.jobs), default=self.elapsed_s)
+        code = self.jobs[0][1] if words[1:] and self.jobs else 0
+        if self._pass(max(0.0, end_s - self.elapsed_s), waits=True):
+            return _INTERRUPTED
+        self.jobs.clear()
+        return code
+
+    def _start(self, commands: shell.List) -> None:
+        """Let commands run beside those that follow. They may take time or make files, not both."""
+        before, spent = self.fs.now(), self.steps
+        job = replace(
+            self, output=[], variables=dict(self.variables), stages=[], traps={}, rests=[], jobs=[], asked_s=math.inf
+        )
+        try:
+            job.list(commands)
+        except _Ended:
+            pass
+        if job.elapsed_s > self.elapsed_s and (job.fs.now() != before or job.jobs):
+            raise Unknown
+        self.steps, self.written = max(job.steps, spent), job.written
+        self.output += job.output
+        self.jobs.append((job.elapsed_s, job.code))
+        self.beside, self.code = True, 0
 
     def _substituted(self, script: str) -> str:
         """Variables, contents of files that others have made, and sums are what they are from the beginning."""
@@ -512,12 +634,25 @@ class _Shell(msgspec.Struct):
         self._pass(total)
         return 0
 
-    def _pass(self, seconds: float) -> None:
+    def _pass(self, seconds: float, *, waits: bool = False) -> bool:
+        """Whether a signal was answered meanwhile. waits: by which it is interrupted."""
         self.stage()
-        self.elapsed_s += seconds
+        end_s = self.elapsed_s + seconds
+        handler = self.traps.get(_STOP)
+        asked = handler is not None and self.elapsed_s <= self.asked_s < end_s
+        if handler is not None and seconds > 0:
+            self.rests.append((self.elapsed_s, end_s, waits))
+        self.elapsed_s = self.asked_s if asked and waits and handler else end_s
         if self.elapsed_s > min(_LONG_S, self.until_s):
             self.elapsed_s = math.inf
             raise _Ended
+        if asked:
+            self.asked_s = math.inf
+        if not asked or not handler:
+            return False
+        self.code = _INTERRUPTED if waits else 0
+        self.list(shell.parse(handler))
+        return True
 
     def echo(self, words: Sequence[str]) -> int:
         words, end = words[1:], "\n"
@@ -552,6 +687,11 @@ class _Shell(msgspec.Struct):
                 self._choose(command, tested=tested)
             case shell.Loop():
                 self._loop(command, tested=tested)
+            case shell.Background(commands):
+                self._start(commands)
+            case shell.Function(name, body):
+                self.functions[name] = body
+                self.code = 0
             case _:
                 self.list(cast("shell.List", command), tested=tested)
 
@@ -568,9 +708,12 @@ class _Shell(msgspec.Struct):
     def _loop(self, loop: shell.Loop, *, tested: bool) -> None:
         self.code = 0
         done = 0
-        while done < loop.times:
+        while loop.condition is not None or done < len(loop.values):
             self.fs.work.spend(len(self.fs.texts))
+            if loop.condition is None:
+                self._assign(f"{loop.variable}={loop.values[done]}")
             before, stages, variables = dict(self.fs.texts), len(self.stages), dict(self.variables)
+            began_s = self.elapsed_s
             if loop.condition is not None:
                 self.list(loop.condition, tested=True)
                 if (self.code == 0) != loop.wanted:
@@ -579,10 +722,12 @@ class _Shell(msgspec.Struct):
             self.list(loop.body, tested=tested)
             done += 1
             same = before.keys() == self.fs.texts.keys() and variables == self.variables
-            if loop.condition is not None and same:
+            if loop.condition is not None and same and self.asked_s == math.inf:
                 for path in [path for path, text in self.fs.texts.items() if text != before[path]]:
                     self.fs.texts[path] = None  # more and more
                 self.staged = self.staged and len(self.stages) <= stages + 1
+                self.again = began_s, self.elapsed_s - began_s
+                self.traps.clear()
                 self._pass(math.inf)  # the next round finds what this one found
             self.steps += 1
             if self.steps > MOST_STEPS:
@@ -596,25 +741,36 @@ class _Shell(msgspec.Struct):
             self._say(f"{self.called}: can't create {refused}\n", error=True)
             self.code = 1
         finally:
-            self.sinks = outer
+            self.sinks, self.input = outer, None
 
     def _filled(self, word: str) -> str:
         word = word.replace("$?", str(self.code))
         if self.own and "$" in word:
             word = _NAMED.sub(self._set_here, word)
             self.fs.work.spend(len(word) * _PER_CHARACTER)
+        if shell.COMPUTED in word:
+            word = _SUM.sub(self._sum, word)
         if not self.held or "\x06" not in word:
             return word
         word = _HELD.sub(lambda match: self.held[int(match[1])], word)
         self.fs.work.spend(len(word) * _PER_CHARACTER)
         return word
 
+    def _sum(self, match: re.Match[str]) -> str:
+        """The sum of what variables are then, or what stands for the unknown."""
+        numbers = [text if text.isdigit() else self._variable(text) or "" for text in (match[1], match[3])]
+        return _result(numbers[0], match[2], numbers[1]) or "$_"
+
+    def _variable(self, name: str) -> str | None:
+        """None: unknown, or not set."""
+        return self.variables[name] if name in self.variables else self.env.get(name)
+
     def _set_here(self, match: re.Match[str]) -> str:
         """A variable that the script has set, or what stands in its place."""
         name = match[1] or match[4]
         if name not in self.own:
             return match[0]
-        known = self.variables[name] if name in self.variables else self.env.get(name)
+        known = self._variable(name)
         if known or (known is not None and match[2] != ":"):
             self.fs.work.spend(len(known) * _PER_CHARACTER)
             return known
@@ -633,6 +789,10 @@ class _Shell(msgspec.Struct):
                 errors = output
             case shell.ERRORS_AWAY:
                 errors = _AWAY
+            case shell.INPUT:
+                self.input = self._filled(word[1:])
+                if "$" in self.input:
+                    raise Unknown
             case _:
                 return False
         self.sinks = output, errors
@@ -656,6 +816,7 @@ class _Shell(msgspec.Struct):
         words = words[first:]
         if words and words[0] == "exec":
             if len(words) > 1:
+                self.traps.clear()
                 self.code = self.program(words[1:])
                 raise _Ended
             raise Unknown
@@ -665,6 +826,8 @@ class _Shell(msgspec.Struct):
             self._exit(words[1:])
         elif words[0] == "[[":
             self.code = self.test(words)
+        elif words[0] in self.functions:
+            self._call(words)
         else:
             if words[0] == "set":
                 self._set(words[1:])
@@ -672,6 +835,16 @@ class _Shell(msgspec.Struct):
                 for word in filter(_SETTING.match, words[1:]):
                     self._assign(word)
             self.code = self.program(words)
+
+    def _call(self, words: Sequence[str]) -> None:
+        """A function of the script, which takes no arguments."""
+        self.steps += 1
+        self.calls += 1
+        if words[1:] or self.calls > shell.MOST_DEPTH:
+            raise Unknown
+        self.code = 0
+        self.list(self.functions[words[0]])
+        self.calls -= 1
 
     def _assign(self, word: str) -> None:
         """Values that are not known make the variable unknown."""
@@ -687,10 +860,11 @@ class _Shell(msgspec.Struct):
         raise _Ended
 
     def _set(self, words: Sequence[str]) -> None:
-        for word in words:
-            if word.startswith("-") and "e" in word:
+        for before, word in pairwise(("", *words)):
+            option = "-e" if word == "errexit" and before[-1:] == "o" else word
+            if option.startswith("-") and "e" in option:
                 self.strict = True
-            elif word.startswith("+") and "e" in word:
+            elif option.startswith("+") and "e" in option:
                 self.strict = False
 
     def test(self, words: Sequence[str]) -> int:
@@ -743,14 +917,26 @@ def _assigned(script: str) -> tuple[set[str], set[str]]:
     return taken | set(_ASSIGNMENT.findall(script)), taken
 
 
+def _signal(name: str) -> str:
+    name = name.upper().removeprefix("SIG")
+    return {"15": _STOP, "0": _LEAVE}.get(name, name)
+
+
 def _computed(match: re.Match[str]) -> str:
-    a, b = int(match[1]), int(match[3])
-    if match[2] in "/%":
+    return _result(match[1], match[2], match[3]) or match[0]
+
+
+def _result(left: str, operator: str, right: str) -> str:
+    """Empty where there is none."""
+    if not all(re.fullmatch(r"-?\d{1,9}", number, re.ASCII) for number in (left, right)):
+        return ""
+    a, b = int(left), int(right)
+    if operator in "/%":
         if b == 0:
-            return match[0]
+            return ""
         quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-        return str(quotient if match[2] == "/" else a - quotient * b)
-    return str({"+": a + b, "-": a - b, "*": a * b}[match[2]])
+        return str(quotient if operator == "/" else a - quotient * b)
+    return str({"+": a + b, "-": a - b, "*": a * b}[operator])
 
 
 _PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {
@@ -775,5 +961,7 @@ _PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {
     "test": _Shell.test,
     "[": _Shell.test,
     "sleep": _Shell.sleep,
+    "trap": _Shell.trap,
+    "wait": _Shell.wait,
     "false": _Shell.false,
 }

@@ -1,9 +1,9 @@
 """The language of shells, as far as simple commands need it: a script becomes lists of commands.
 
-``;``, ``&&``, ``||``, ``!``, groups, ``if``, ``for``, ``while``, and where output goes. Bounded in size and depth.
+``;``, ``&&``, ``||``, ``!``, ``&``, groups, functions, ``if``, ``for``, ``while``, here-documents, and where output
+goes. Bounded in size and depth.
 """
 
-import math
 import re
 import shlex
 from collections.abc import Iterable
@@ -13,9 +13,18 @@ import msgspec
 MOST_CHARACTERS, MOST_DEPTH = 4096, 16
 INTO_FILE, ONTO_FILE, TO_ERRORS, ERRORS_TO_OUTPUT, ERRORS_AWAY = "\x01", "\x02", "\x03", "\x04", "\x05"
 """Words that say where the output of a command goes. The first two are followed by the file."""
+INPUT, COMPUTED = "\x07", "\x0e"
+"""The first begins a word with what a command reads; between two of the second is an expression to be computed."""
 _REDIRECTION = re.compile(r"(\d?)(>>?|<)(&\d|\s*[\"']?[\w./-]+[\"']?)", re.ASCII)
 _ITSELF = {"1": ("&1", "/dev/stdout", "/proc/1/fd/1"), "2": ("&2", "/dev/stderr", "/proc/1/fd/2")}
 _SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
+_HERE = re.compile(r"<<(-?)[ \t]*([\w.]+|'[\w.]+'|\"[\w.]+\")([^\n]*)\n", re.ASCII)
+_VARIABLE = r"\$?\w+|\$\{\w+\}"
+_SUM = re.compile(
+    rf"\$(?:\(\(\s*({_VARIABLE})\s*([-+*/%])\s*({_VARIABLE})\s*\)\)"
+    rf"|\(expr\s+({_VARIABLE})\s+([-+/%])\s+({_VARIABLE})\s*\))",
+    re.ASCII,
+)
 _PUNCTUATION = ";&|()<>\n"
 _OPENING = frozenset(("if", "while", "until", "for", "{", "!"))
 _CLOSING = frozenset(("then", "elif", "else", "fi", "do", "done", "}"))
@@ -35,11 +44,13 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """``times``: how often at most; infinite for while and until. ``wanted``: whether it goes on while this holds."""
+    """``wanted``: whether it goes on while the condition is this. Without one: once for each of ``values`` of a
+    variable."""
 
     condition: "List | None"
     wanted: bool
-    times: float
+    variable: str
+    values: tuple[str, ...]
     body: "List"
 
 
@@ -47,7 +58,18 @@ class Negated(msgspec.Struct, frozen=True):
     command: "Command"
 
 
-Command = Simple | Choice | Loop | Negated | tuple[tuple[str, object], ...]
+class Background(msgspec.Struct, frozen=True):
+    """Commands that run beside those that follow."""
+
+    commands: "List"
+
+
+class Function(msgspec.Struct, frozen=True):
+    name: str
+    body: "List"
+
+
+Command = Simple | Choice | Loop | Negated | Background | Function | tuple[tuple[str, object], ...]
 List = tuple[tuple[str, Command], ...]
 """Commands, each with what stands before it: ``;``, ``&&`` or ``||``."""
 
@@ -60,14 +82,46 @@ def parse(script: str) -> List:
 def _tokens(script: str) -> list[str]:
     if len(script) > MOST_CHARACTERS:
         raise Unknown
+    script, documents = _without_documents(script)
     lines = (line for line in script.replace("\\\n", " ").split("\n") if not line.lstrip().startswith("#"))
-    text = _SUBSTITUTION.sub("$_", _REDIRECTION.sub(_redirected, "\n".join(lines)))
+    text = _SUBSTITUTION.sub("$_", _SUM.sub(_to_compute, _REDIRECTION.sub(_redirected, "\n".join(lines))))
     lexer = shlex.shlex(text, posix=True, punctuation_chars=_PUNCTUATION)
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
     try:
-        return [_operator(token) if token and not token.strip(_PUNCTUATION) else token for token in lexer]
+        tokens = [_operator(token) if token and not token.strip(_PUNCTUATION) else token for token in lexer]
+        return [f"{INPUT}{documents[int(token[1:])]}" if token[:1] == INPUT else token for token in tokens]
     except ValueError:  # a quotation that does not end
         raise Unknown from None
+
+
+def _without_documents(script: str) -> tuple[str, list[str]]:
+    """The script with a word in the place of each here-document, and the documents. Raises Unknown."""
+    documents: list[str] = []
+    while (match := _HERE.search(script)) is not None:
+        tabs, word, rest = match.groups()
+        lines: list[str] = []
+        end = match.end()
+        while True:
+            line, newline, _ = script[end:].partition("\n")
+            end += len(line) + len(newline)
+            line = line.lstrip("\t") if tabs else line
+            if line == word.strip("'\""):
+                break
+            if not newline:
+                raise Unknown
+            lines.append(f"{line}\n")
+        text = "".join(lines)
+        quoted = word[0] in "'\""
+        if "`" in text or "\\" in text or "$(" in text or "\x06" in text or (quoted and "$" in text):
+            raise Unknown
+        script = f"{script[: match.start()]} {INPUT}{len(documents)} {rest}\n{script[end:]}"
+        documents.append(text)
+    return script, documents
+
+
+def _to_compute(match: re.Match[str]) -> str:
+    left, operator, right = match.groups()[:3] if match[1] else match.groups()[3:]
+    return f"{COMPUTED}{left.strip('${}')}{operator}{right.strip('${}')}{COMPUTED}"
 
 
 def _redirected(match: re.Match[str]) -> str:
@@ -83,7 +137,7 @@ def _redirected(match: re.Match[str]) -> str:
 
 def _operator(token: str) -> str:
     bare = token.replace("\n", ";").strip(";")
-    if bare in ("&&", "||"):
+    if bare in ("&&", "||", "&", "()"):
         return bare
     if bare:
         raise Unknown
@@ -127,14 +181,19 @@ class _Parser:
                 continue
             found.append((before, self._command()))
             if self._at < len(self._tokens) and self._peek() not in _CLOSING:
-                before = self._take(";", "&&", "||")
+                before = self._take(";", "&&", "||", "&")
+            if before == "&":
+                first = max(index for index, (how, _) in enumerate(found) if how == ";")
+                found[first:] = [(";", Background(tuple(found[first:])))]
+                before = ";"
         self._depth -= 1
         return tuple(found)
 
     def _command(self) -> Command:
         word = self._peek()
         if word not in _OPENING:
-            return self._simple()
+            simple = self._simple()
+            return self._function(simple) if self._peek() == "()" else simple
         self._at += 1
         if word == "!":
             self._deeper()
@@ -150,15 +209,26 @@ class _Parser:
         if word == "for":
             return self._for()
         condition = self._list()
-        return Loop(condition, word == "while", math.inf, self._body())
+        return Loop(condition, word == "while", "", (), self._body())
 
     def _simple(self) -> Simple:
         words: list[str] = []
-        while self._at < len(self._tokens) and self._peek() not in (";", "&&", "||"):
+        while self._at < len(self._tokens) and self._peek() not in (";", "&&", "||", "&", "()"):
             words.append(self._take())
         if not words:
             raise Unknown
         return Simple(tuple(words))
+
+    def _function(self, named: Simple) -> Function:
+        self._take("()")
+        if self._peek() == ";":
+            self._take()
+        self._take("{")
+        body = self._list()
+        self._take("}")
+        if len(named.words) != 1:
+            raise Unknown
+        return Function(named.words[0], body)
 
     def _choice(self) -> Choice:
         branches: list[tuple[List, List]] = []
@@ -175,11 +245,11 @@ class _Parser:
                 return Choice(tuple(branches), otherwise)
 
     def _for(self) -> Loop:
-        self._take()
+        name = self._take()
         self._take("in")
         words = self._simple().words
         self._take(";")
-        return Loop(None, True, _count(words), self._body())
+        return Loop(None, True, name, _values(words), self._body())
 
     def _body(self) -> List:
         self._take("do")
@@ -188,11 +258,15 @@ class _Parser:
         return body
 
 
-def _count(words: Iterable[str]) -> int:
-    total = 0
+def _values(words: Iterable[str]) -> tuple[str, ...]:
+    values: list[str] = []
     for word in words:
         span = re.fullmatch(r"\{(\d{1,6})\.\.(\d{1,6})\}", word, re.ASCII)
-        if span is None and any(character in word for character in "$*?[{"):
+        if span is None and any(character in word for character in "$*?[{\x06\x0e"):
             raise Unknown
-        total += 1 if span is None else abs(int(span[2]) - int(span[1])) + 1
-    return total
+        first, last = (int(span[1]), int(span[2])) if span is not None else (0, 0)
+        if abs(last - first) > MOST_CHARACTERS:
+            raise Unknown
+        step = 1 if first <= last else -1
+        values += [word] if span is None else map(str, range(first, last + step, step))
+    return tuple(values)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.sandbox.nodes.programs import MOST_CHARACTERS, outcome
+from kcm_cli.sandbox.nodes.filesystem import There
+from kcm_cli.sandbox.nodes.programs import MOST_CHARACTERS, outcome, signals_among
 
 SCRIPTS = {
     "exit 3": (0, 3),
@@ -41,6 +42,26 @@ SCRIPTS = {
     "sleep": (0, 1),
     "sleep soon": (0, 1),
     "": (0, 0),
+    "sleep 5 &": (0, 0),
+    "sleep 10 & exit 1": (0, 1),
+    "sleep 10 & sleep 2; wait; exit 4": (10, 4),
+    "sleep 3 && exit 5 & wait $!": (3, 5),
+    "sleep 2 & sleep 1 & wait": (2, 0),
+    "sleep infinity & wait": (math.inf, 0),
+    "true & touch /data/x & test -f /data/x": (0, 0),
+    "main() {\n  sleep 2\n  exit 7\n}\nmain": (2, 7),
+    "ok(){ true; }; ok && exit 3": (0, 3),
+    "i=0; while [ $i -lt 3 ]; do i=$((i+1)); sleep 1; done; exit $i": (3, 3),
+    "i=3; until [ $i -eq 0 ]; do i=$(expr $i - 1); sleep 2; done": (6, 0),
+    "for i in {1..3}; do sleep $i; done; exit $i": (6, 3),
+    "exit $((CODE / 2))": (0, 21),
+    "set -o errexit; false; sleep 9": (0, 1),
+    "set -euo pipefail; false; sleep 9": (0, 1),
+    "trap 'exit 0' TERM; sleep 3; exit 5": (3, 5),
+    "trap 'echo bye; exit 7' EXIT; sleep 1": (1, 7),
+    "trap 'false' EXIT; exit 3": (0, 3),
+    "trap 'exit 7' EXIT; exec sleep 1": (1, 0),
+    "cat <<EOF > /data/f\ncode 5\nEOF\n[ -s /data/f ] && exit 5": (0, 5),
 }
 
 
@@ -105,7 +126,13 @@ def test_what_echo_writes(script: str, output: list[tuple[float, str]]) -> None:
             ["sh", "-c", script]
             for script in (
                 "run-me; exit 1",
-                "sleep 5 &",
+                "{ sleep 5; touch /tmp/x; } & sleep 9",
+                "sleep 1 & kill $!",
+                "f() { exit $1; }; f 3",
+                "f() { f; }; f",
+                "cat <<EOF\n$UNSET\nEOF",
+                "cat <<'EOF'\n$UNSET\nEOF",
+                "cat <<EOF\nno end",
                 "sleep 5 | true",
                 "(exit 1)",
                 "exit $UNSET",
@@ -129,6 +156,48 @@ def test_what_is_unknown(words: list[str]) -> None:
     assert outcome(words, {}) is None
 
 
+def test_here_documents() -> None:
+    script = (
+        "N=you\ncat <<-END && echo after\n\thello  $N,\n\tand ${NAME}\n\tEND\ncat <<'E' >/data/f\nplain\nE\ncat /data/f"
+    )
+    known = outcome(("sh", "-c", script), {"NAME": "me"}, ("/data",))
+    assert known is not None
+    assert "".join(each.text for each in known.output) == "hello  you,\nand me\nafter\nplain\n"
+
+
+def test_what_runs_beside_a_command_writes_in_between_and_ends_with_it() -> None:
+    script = "for i in 1 2 3; do echo $i; sleep 2; done & sleep 1; echo x; sleep 2"
+    known = outcome(("sh", "-c", script), {})
+    assert known is not None
+    assert [(each.at_s, each.text) for each in known.output] == [(0, "1\n"), (1, "x\n"), (2, "2\n")]
+
+
+TRAPS = {
+    "trap 'exit 0' TERM; while true; do sleep 1; done": {0.25: (1, 0), 7.5: (8, 0)},
+    "trap exit TERM; sleep infinity & wait": {5: (5, 143)},
+    "trap 'exit 3' SIGTERM INT; sleep 4; exit 5": {1: (4, 3), 4: None},
+    "_t(){ sleep 5; exit 143; }; trap _t 15; sleep 3; while :; do sleep 2; done": {1: (8, 143), 8: (14, 143)},
+    "trap 'sleep 30' TERM; while true; do sleep 1; done": {2.5: (math.inf, 0)},
+    "trap '' TERM; sleep 10": {3: (10, 0)},
+    "trap : TERM; sleep 5 & wait; exit 4": {2: (2, 4)},
+    "trap 'echo x' TERM; sleep 5 & wait $!; exit $?": {2: (2, 143)},
+    "stop=; trap 'stop=1' TERM; while [ -z \"$stop\" ]; do sleep 2; done; exit 6": {3: (4, 6)},
+    "sleep 2; trap 'exit 1' TERM; sleep 2": {1: None, 3: (4, 1)},
+    "trap 'exit 1' TERM; trap - TERM; sleep 2": {1: None},
+    "trap 'exit 1' TERM; exec sleep 9": {1: None},
+    "trap 'exit 9' EXIT; trap 'exit 1' TERM; sleep 2": {1: (2, 9)},
+    "trap nobody-knows TERM; sleep 2": {1: None},
+    "sleep 100": {1: None},
+}
+
+
+@pytest.mark.parametrize("script", TRAPS)
+def test_what_a_script_does_when_it_is_asked_to_stop(script: str) -> None:
+    signals = signals_among(There(), ("sh", "-c", script), {})
+    for asked_s, answer in TRAPS[script].items():
+        assert (signals and signals.answer(asked_s)) == answer, asked_s
+
+
 def test_files_are_found_by_the_next_run() -> None:
     script = ["sh", "-c", "if [ -f /data/x ]; then exit 0; fi; touch /data/x; exit 1"]
     first = outcome(script, {}, ("/data",))
@@ -148,13 +217,12 @@ def test_what_a_script_sets_itself() -> None:
         "export A=b; echo ${A:-c}": "b\n",
         "if false; then X=1; fi; echo ${X:-2}": "2\n",
         "X=$(date); echo ${X:-2}": "${X:-2}\n",
-        "for X in a b; do echo ${X:-2}; done": "${X:-2}\n${X:-2}\n",
+        "for X in a b; do echo ${X:-2}; done": "a\nb\n",
     }
     for script, text in cases.items():
         known = outcome(("sh", "-c", script), {"NAME": "me"})
         assert known is not None, script
         assert "".join(each.text for each in known.output) == text, script
-    assert outcome(("sh", "-c", "i=0; while [ $i -lt 3 ]; do i=$(expr $i + 1); sleep 1; done"), {}) is None
 
 
 def test_the_files_that_there_are_at_each_time() -> None:
@@ -241,7 +309,7 @@ class Folders:
 TEXT = (
     "sleep exit true false echo if then else fi while do done for in { } ! && || ; 5 $X touch [ ] -f /tmp/a sh -c"
     " test -d cat ls mkdir rm -rf ${A:-b} > >> /d/f /d 2>&1 >&2 2>/dev/null $(cat /d/f) `cat /v` /d/* env printenv"
-    " tail hostname mv cp dd X=a $X id -u export \" '"
+    " tail hostname mv cp dd X=a $X id -u export \" ' & wait trap TERM EXIT f() <<E E $((X+1)) $? exit"
 )
 words = st.sampled_from([*TEXT.split(), "\n"])
 
