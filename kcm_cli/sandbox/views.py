@@ -39,9 +39,11 @@ class ExecAction(View, frozen=True, gc=False):
 class LifecycleHandler(View, frozen=True, gc=False):
     sleep: Sleep | None = None
     exec: ExecAction | None = None
+    tcp_socket: Doc | None = None
 
 
 class Lifecycle(View, frozen=True, gc=False):
+    post_start: LifecycleHandler | None = None
     pre_stop: LifecycleHandler | None = None
 
 

@@ -42,6 +42,8 @@ class Hold(msgspec.Struct, frozen=True):
 PULL, MOUNT = "ErrImagePull", "FailedMount"
 ATTACH = "FailedAttachVolume"
 """Whoever attaches volumes says so, not the kubelet."""
+_LEAST_GRACE_S = 2.0
+"""How long a container has from SIGTERM on, however short the grace is, or what hooks have left of it."""
 _PULL_FAILS_S = 2.0
 """How long a status says that a pull has failed before it says that the next one waits."""
 _MOUNT_BACKOFF_S, _MOUNT_BACKOFF_MAX_S = 0.5, 122.0
@@ -212,7 +214,7 @@ def due(script: PodScript, state: PodState, now: float) -> float:
         at = state.reset_at + RESET_S
     for container, current in zip(script.containers, state.containers, strict=True):
         if current.started_at is not None:
-            for delay_s in (container.started_s, container.ready_s, *container.turns_s):
+            for delay_s in (container.post_start.lasts_s, container.started_s, container.ready_s, *container.turns_s):
                 instant = current.started_at + delay_s
                 if now < instant < at:
                     at = instant
@@ -226,6 +228,19 @@ def finished(script: PodScript, state: PodState) -> bool:
     if any(current.started_at is not None for current in state.containers):
         return False
     return state.stop is not None or _over(script, state) is not None
+
+
+def shown(script: PodScript, state: PodState, now: float) -> PodState:
+    """What a kubelet says of it: nothing of a run before its ``postStart`` hook is done."""
+    if not any(container.post_start.lasts_s for container in script.containers):
+        return state
+    containers = [
+        replace(current, starts=current.starts - 1, started_at=None, exit=current.previous, previous=None)
+        if current.started_at is not None and now < current.started_at + container.post_start.lasts_s
+        else current
+        for container, current in zip(script.containers, state.containers, strict=True)
+    ]
+    return replace(state, containers=tuple(containers))
 
 
 def initialized(script: PodScript, state: PodState, now: float) -> bool:
@@ -276,6 +291,9 @@ def _changes(script: PodScript, state: PodState) -> Iterator[_Change]:
                 yield _start(state, index, current.restart_at)
         if container.role in (Role.INIT, Role.SIDECAR):
             free_at = max(free_at, _passed_at(container, current))
+        elif container.post_start.lasts_s > 0 and current.hold is None and not (current.exit and not current.fresh):
+            begun = current.started_at
+            free_at = math.inf if begun is None else max(free_at, begun + container.post_start.lasts_s)
 
 
 def _setting_up(script: PodScript, state: PodState) -> Iterator[_Change]:
@@ -294,7 +312,8 @@ def _setting_up(script: PodScript, state: PodState) -> Iterator[_Change]:
 def _passed_at(container: ContainerScript, current: ContainerState) -> float:
     """When an init container let the next one start."""
     if container.role is Role.SIDECAR:
-        return math.inf if current.started_at is None else current.started_at + container.started_s
+        begun = current.started_at
+        return math.inf if begun is None else begun + max(container.started_s, container.post_start.lasts_s)
     ended = current.exit
     return ended.finished if ended is not None and ended.code == 0 else math.inf
 
@@ -360,16 +379,23 @@ def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) 
     message = run.message
     if current.fails_at < at and stopping is None:
         at, code, reason, message = current.fails_at, KILLED, "", ""
+    if container.post_start.fails and stopping is None and started + container.post_start.lasts_s < at:
+        at, code, reason, message = started + container.post_start.lasts_s, 0, "", ""
     if stopping is not None:
-        asked_at = _asked_to_stop_at(script, state, index, stopping)
-        done_at = started + run.done_s
-        stopped_at = max(started, asked_at + container.stop_s)
-        if stopped_at < at and done_at <= asked_at:
-            at = max(started, asked_at)
+        hook_s = min(container.pre_stop.lasts_s, stopping.deadline - stopping.at)
+        turn_at = min(_asked_to_stop_at(script, state, index, stopping), stopping.deadline)
+        asked_at = max(started, turn_at, stopping.at + hook_s)
+        answer = run.signals.answer(asked_at - started) if run.signals is not None else None
+        stopped_at, stop_code = asked_at + container.stop_s, 0
+        if answer is not None:
+            stopped_at, stop_code = started + answer[0], answer[1]
+        killed_at = max(stopping.deadline, asked_at + _LEAST_GRACE_S)
+        if stopped_at < at and started + run.done_s <= asked_at:
+            at = asked_at
         elif stopped_at < at:
-            at, code, reason, message = stopped_at, 0, "", ""
-        if asked_at < math.inf and stopping.deadline < at:
-            at, code, reason, message = max(stopping.deadline, asked_at), KILLED, "", ""
+            at, code, reason, message = stopped_at, stop_code, "", ""
+        if killed_at < at:
+            at, code, reason, message = killed_at, KILLED, "", ""
     if at == math.inf:
         return None
     return Exit(code, reason or _reason(code), started, at, current.starts, message)

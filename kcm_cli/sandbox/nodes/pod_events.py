@@ -33,9 +33,12 @@ def notices(
     for container, old, new in zip(script.containers, before.containers, after.containers, strict=True):
         if killed and old.started_at is not None:
             yield _notice(pod, container, NORMAL, "Killing", f"Stopping container {container.name}")
+            if container.pre_stop.fails:
+                yield _notice(pod, container, WARNING, "FailedPreStopHook", "PreStopHook failed")
         if new is not old:
             if after.stop is None:
                 yield from _of_probe(pod, container, old, new)
+                yield from _of_hook(pod, container, old, new)
             yield from _of_container(pod, container, old, new, images)
 
 
@@ -70,6 +73,18 @@ def _of_probe(
         yield _notice(pod, container, WARNING, "Unhealthy", text)
         text = f"Container {container.name} failed {probe} probe, will be restarted"
         yield _notice(pod, container, NORMAL, "Killing", text)
+
+
+def _of_hook(
+    pod: SimulatedPod, container: ContainerScript, old: ContainerState, new: ContainerState
+) -> Iterator[Notice]:
+    """A run that its ``postStart`` hook has ended since."""
+    ended = new.exit or new.previous
+    if not container.post_start.fails or ended is None or ended.run <= (old.exit.run if old.exit is not None else 0):
+        return
+    if ended.finished == ended.started + container.post_start.lasts_s:
+        yield _notice(pod, container, WARNING, "FailedPostStartHook", "PostStartHook failed")
+        yield _notice(pod, container, NORMAL, "Killing", "FailedPostStartHook")
 
 
 def _of_hold(

@@ -11,6 +11,7 @@ from enum import Enum
 from posixpath import normpath
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
@@ -23,8 +24,9 @@ from kcm_cli.sandbox.nodes.filesystem import Files, There
 from kcm_cli.sandbox.nodes.hostnames import hostname_of
 from kcm_cli.sandbox.nodes.probes import Probed, Stages, probed
 from kcm_cli.sandbox.nodes.programs import Outcome
+from kcm_cli.sandbox.nodes.signals import Signals
 from kcm_cli.sandbox.nodes.volumes import Objects, ReadOnce, Volumes, sub_path_of
-from kcm_cli.sandbox.views import Probe, RestartRule, SimulatedContainer, SimulatedPod
+from kcm_cli.sandbox.views import Lifecycle, LifecycleHandler, Probe, RestartRule, SimulatedContainer, SimulatedPod
 
 PREFIX = "sandbox.kcm.dev/"
 START_DELAY, READY_DELAY, RUN_TIME, STOP_TIME = "start-delay", "ready-delay", "run-time", "stop-time"
@@ -39,6 +41,7 @@ _MOST_CHARACTERS = 2 << 20
 """Of a command with its arguments."""
 _LONGEST_MESSAGE, _LAST_OF_LOG, _LAST_LINES = 4096, 2048, 80
 """Of a termination message in bytes, and of the end of a log that stands for one."""
+_NO_HOOKS = Lifecycle()
 SHORT_RUN_S = 1.0
 """How long a container runs that is meant to end and does not say when, and a program at least."""
 
@@ -65,10 +68,22 @@ class Run(msgspec.Struct, frozen=True):
     """What it says of its end."""
     done_s: float = math.inf
     """When its program has ended, however long the run lasts: whoever stops it later changes nothing."""
+    signals: Signals | None = None
+    """What the program answers when it is asked to stop, where that is known."""
+
+
+class Hook(msgspec.Struct, frozen=True):
+    """A lifecycle hook: how long it takes, and whether it fails."""
+
+    lasts_s: float = 0.0
+    fails: bool = False
+
+
+NO_HOOK = Hook()
 
 
 class ContainerScript(msgspec.Struct, frozen=True):
-    """A container's behaviour. Seconds from its start; ``stop_s`` from the request to stop to its end."""
+    """A container's behaviour. Seconds from its start; ``stop_s`` from SIGTERM to its end, unless its run answers."""
 
     name: str
     role: Role
@@ -83,6 +98,8 @@ class ContainerScript(msgspec.Struct, frozen=True):
     pull_error: str = ""
     turns_s: tuple[float, ...] = ()
     """When it is not ready, and ready again, in turn, after ``ready_s``."""
+    post_start: Hook = NO_HOOK
+    pre_stop: Hook = NO_HOOK
 
     def nth_run(self, number: int) -> Run:
         """The run with this number, counted from 1."""
@@ -213,7 +230,10 @@ class _Reader:
                 runs = self._programmed(container, role, scope, reason) or runs
         failing, first, last = runs
         known, again = self._probed(container)
+        hooks = container.lifecycle or _NO_HOOKS
+        post_start = self._hook(container, hooks.post_start)
         started_s = _probe_s(container.startup_probe) if known.started_s is None else known.started_s
+        started_s = max(started_s, post_start.lasts_s)
         ready_s, turns = max(started_s, _probe_s(container.readiness_probe)), known.turns
         if known.turns is not None:
             ready_s, turns = (known.turns[0], known.turns[1:]) if known.turns else (math.inf, ())
@@ -239,9 +259,11 @@ class _Reader:
             last,
             started_s,
             ready_s,
-            self._pre_stop_s(container) + wishes.seconds(STOP_TIME, scope, 0.0),
+            wishes.seconds(STOP_TIME, scope, 0.0),
             wishes.text(PULL_ERROR, scope),
             turns or (),
+            post_start,
+            self._hook(container, hooks.pre_stop),
         )
 
     def _probed(self, container: SimulatedContainer) -> tuple[Probed, Probed]:
@@ -253,18 +275,22 @@ class _Reader:
         first, again = (probed(container, env, each, own_folders(container)) for each in stages)
         return first, again
 
-    def _pre_stop_s(self, container: SimulatedContainer) -> float:
-        """How long the hook lasts, as far as its command is known."""
-        hook = container.lifecycle.pre_stop if container.lifecycle is not None else None
-        if hook is None:
-            return 0.0
-        if hook.sleep is not None:
-            return float(hook.sleep.seconds)
-        if hook.exec is None or not hook.exec.command or not self._commands:
-            return 0.0
-        program = program_of(container, self._pod, self._objects, hook.exec.command)
-        known = program.outcome(program.scratch, {})
-        return 0.0 if known is None else known.lasts_s
+    def _hook(self, container: SimulatedContainer, handler: LifecycleHandler | None) -> Hook:
+        """How a hook goes, as far as its command is known; no kubelet connects to a TCP socket."""
+        if handler is None:
+            return NO_HOOK
+        if handler.sleep is not None:
+            return Hook(float(handler.sleep.seconds))
+        known = self._hooked(container, handler)
+        if known is None:
+            return Hook(fails=handler.tcp_socket is not None)
+        return Hook(known.lasts_s, known.code != 0)
+
+    def _hooked(self, container: SimulatedContainer, handler: LifecycleHandler) -> Outcome | None:
+        if handler.exec is None or not handler.exec.command or not self._commands:
+            return None
+        program = program_of(container, self._pod, self._objects, handler.exec.command)
+        return program.outcome((*program.scratch, *own_folders(container)), {})
 
     def _programmed(
         self, container: SimulatedContainer, role: Role, scope: str, reason: str
@@ -278,6 +304,10 @@ class _Reader:
             f"{mount}{file[len(folder) :]}" for mount, folder in shared.items() for file in _below(folder, self._files)
         )
         there |= self._empty_dirs.seen_by(program.own)
+        post_start = container.lifecycle.post_start if container.lifecycle is not None else None
+        hooked = self._hooked(container, post_start) if post_start is not None else None
+        if hooked is not None and hooked.lasts_s == 0.0:
+            there |= hooked.files
         scratch = (*self._empty_dirs.known(program.own), *shared)
         first = program.outcome(scratch, there)
         if first is None:
@@ -292,7 +322,11 @@ class _Reader:
         self._stages = first.stages, (later or first).stages
         if role is Role.INIT:
             self._empty_dirs.put(program.own, (later or first).files, (later or first).gone)
-        runs = [self._run(each, container, role, scope, reason) for each in (first, later or first)]
+        signals = None if self._wishes.text(STOP_TIME, scope) else program.signals(There(there, scratch))
+        runs = [
+            replace(self._run(each, container, role, scope, reason), signals=signals)
+            for each in (first, later or first)
+        ]
         return (0, runs[0], runs[0]) if runs[0] == runs[1] else (1, runs[0], runs[1])
 
     def _run(self, known: Outcome, container: SimulatedContainer, role: Role, scope: str, reason: str) -> Run:
@@ -349,6 +383,10 @@ class Program(msgspec.Struct, frozen=True):
     def outcome(self, scratch: tuple[str, ...], files: Files, until_s: float = math.inf) -> Outcome | None:
         """As ``programs.outcome``."""
         return self.among(There(files, scratch), until_s)
+
+    def signals(self, there: There) -> Signals | None:
+        """As ``programs.signals_among``."""
+        return programs.signals_among(there, self.words, self.env, self.volumes)
 
     def among(self, there: There, until_s: float = math.inf) -> Outcome | None:
         """As ``programs.outcome_among``."""

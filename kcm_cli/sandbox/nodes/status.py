@@ -16,7 +16,7 @@ from kcm_cli.sandbox.nodes import resources
 from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.conditions import OWNED, Reported, kubelet_conditions, restarting_condition
 from kcm_cli.sandbox.nodes.containers import Report, instant, report
-from kcm_cli.sandbox.nodes.machine import RESET_S, PodState, finished, initialized
+from kcm_cli.sandbox.nodes.machine import RESET_S, PodState, finished, initialized, shown
 from kcm_cli.sandbox.nodes.resizing import PENDING, Pending
 from kcm_cli.sandbox.nodes.script import RESTART_ALL, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
@@ -46,6 +46,7 @@ def render(
 ) -> tuple[Doc, tuple[Reported, ...]]:
     """The status to report at ``now``, and its conditions."""
     done = finished(script, state)
+    state = shown(script, state, now)
     initial = initialized(script, state, now)
     spec = pod.spec
     names = {container.name: container for container in containers_of(pod)}

@@ -1,11 +1,12 @@
 """Pods on simulated nodes, as a client sees them, on virtual time."""
 
 import asyncio
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.sandbox.apiserver.store import Event
 from tests.unit.sandbox.nodes.world import EPOCH, NODES, PODS, World, resource
@@ -1322,6 +1323,93 @@ def test_hooks_that_are_commands_delay_the_end(play):
         assert (await world.status("a"))["phase"] == "Running"
         await world.wait(2)
         assert await world.gone("a")
+
+    play(run)
+
+
+def test_a_hook_that_outlasts_the_grace_is_left_and_the_container_asked_to_stop(play):
+    async def run(world: World) -> None:
+        hook = {"preStop": {"exec": {"command": ["sleep", "60"]}}}
+        spec = {"containers": [{"name": "c", "image": "x", "lifecycle": hook}], "terminationGracePeriodSeconds": 20}
+        await world.create(PODS, {"metadata": {"name": "a", "finalizers": ["x/y"]}, "spec": spec})
+        await world.wait()
+        await world.delete(PODS, "a")
+        await world.wait(19)
+        assert (await world.status("a"))["phase"] == "Running"
+        await world.wait(2)
+        assert (await world.status("a"))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
+
+    play(run)
+
+
+def test_a_container_is_told_to_run_once_its_hook_is_done(play):
+    async def run(world: World) -> None:
+        hook = {"postStart": {"exec": {"command": ["sh", "-c", "sleep 5"]}}}
+        spec = {"containers": [{"name": "c", "image": "x", "lifecycle": hook}, {"name": "d", "image": "x"}]}
+        await world.pod("a", spec)
+        await world.wait(4)
+        status = await world.status("a")
+        states = [each["state"] for each in status["containerStatuses"]]
+        assert (status["phase"], states) == ("Pending", [{"waiting": {"reason": "ContainerCreating"}}] * 2)
+        await world.wait(3)
+        status = await world.status("a")
+        first, second = (each["state"]["running"]["startedAt"] for each in status["containerStatuses"])
+        assert (status["phase"], parse_time(second) - parse_time(first)) == ("Running", timedelta(seconds=5))
+        assert (await world.condition("a", "Ready"))["status"] == "True"
+
+    play(run)
+
+
+@pytest.mark.parametrize("hook", [{"exec": {"command": ["sh", "-c", "exit 3"]}}, {"tcpSocket": {"port": 1}}])
+def test_hooks_that_fail(play, hook):
+    async def run(world: World) -> None:
+        await world.pod("a", {"containers": [{"name": "c", "image": "x", "lifecycle": {"postStart": hook}}]})
+        await world.pod("b", {"containers": [{"name": "c", "image": "x", "lifecycle": {"preStop": hook}}]})
+        await world.wait(3)
+        (container,) = (await world.status("a"))["containerStatuses"]
+        assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+        assert ("FailedPostStartHook", "PostStartHook failed") in await world.events("a")
+        await world.delete(PODS, "b")
+        await world.wait(1)
+        assert ("FailedPreStopHook", "PreStopHook failed") in await world.events("b")
+
+    play(run)
+
+
+def test_a_command_finds_what_its_hook_has_made(play):
+    async def run(world: World) -> None:
+        hook = {"postStart": {"exec": {"command": ["touch", "/tmp/go"]}}}
+        script = "until [ -f /tmp/go ]; do sleep 1; done; exit 3"
+        container = {"name": "c", "image": "x", "command": ["sh", "-c", script], "lifecycle": hook}
+        await world.pod("a", {"containers": [container], "restartPolicy": "Never"})
+        await world.wait(4)
+        assert (await world.status("a"))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+
+    play(run)
+
+
+@pytest.mark.parametrize(
+    ("script", "ends_s", "code"),
+    [
+        ("_term() {\n sleep 5\n exit 143\n}\ntrap _term TERM\nwhile true; do sleep 1; done", (5, 7), 143),
+        ("trap 'sleep 60' TERM; while true; do sleep 1; done", (10, 11), 137),
+        ("trap 'exit 3' TERM; sleep infinity & wait", (0, 1), 3),
+    ],
+)
+def test_a_trap_says_how_a_container_ends(play, script, ends_s, code):
+    async def run(world: World) -> None:
+        spec = {
+            "containers": [{"name": "c", "image": "x", "command": ["sh", "-c", script]}],
+            "terminationGracePeriodSeconds": 10,
+        }
+        await world.create(PODS, {"metadata": {"name": "a", "finalizers": ["x/y"]}, "spec": spec})
+        await world.wait(2.5)
+        await world.delete(PODS, "a")
+        await world.wait(ends_s[0])
+        assert (await world.status("a"))["phase"] == "Running" or ends_s[0] == 0
+        await world.wait(ends_s[1] - ends_s[0] + 0.1)
+        status = await world.status("a")
+        assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == code
 
     play(run)
 

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.sandbox.nodes import machine
-from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role, Run
+from kcm_cli.sandbox.nodes.script import NO_HOOK, ContainerScript, Hook, PodScript, Role, Run
 
 seconds = st.sampled_from([0.0, 0.5, 1.0, 3.0, 10.0, 60.0, math.inf])
 short = st.sampled_from([0.0, 0.5, 1.0, 5.0])
+hooks = st.just(NO_HOOK) | st.builds(Hook, seconds, st.booleans())
 runs = st.builds(Run, seconds, st.integers(0, 2))
 
 
@@ -29,6 +30,8 @@ def containers(draw: st.DrawFn, role: Role, index: int) -> ContainerScript:
         draw(short),
         draw(seconds),
         draw(seconds),
+        post_start=NO_HOOK if role is Role.INIT else draw(hooks),
+        pre_stop=NO_HOOK if role is Role.INIT else draw(hooks),
     )
 
 
@@ -42,6 +45,8 @@ def scripts(draw: st.DrawFn) -> PodScript:
     )
 
 
+LEAST_S = 2.0
+"""A container has so long to stop, whatever its grace is."""
 instants = st.lists(st.floats(0, 2000), min_size=1, max_size=6).map(sorted)
 
 
@@ -60,10 +65,11 @@ def test_a_stopped_pod_ends_within_its_grace_and_stays_so(
 ) -> None:
     state = machine.advance(script, machine.accept(script, 0.0), at)
     state = machine.stop(state, at, grace_s)
-    ended = machine.advance(script, state, at + grace_s)
+    end = at + grace_s + LEAST_S
+    ended = machine.advance(script, state, end)
     assert machine.finished(script, ended)
-    assert machine.advance(script, ended, at + grace_s + times[-1]) == ended
-    assert machine.due(script, ended, at + grace_s) == math.inf
+    assert machine.advance(script, ended, end + times[-1]) == ended
+    assert machine.due(script, ended, end) == math.inf
 
 
 @given(scripts(), st.floats(0, 1000))
@@ -122,6 +128,17 @@ def test_sidecars_stop_last_and_in_reverse() -> None:
     state = machine.advance(script, machine.accept(script, 0.0), 1.0)
     state = machine.advance(script, machine.stop(state, 10.0, 30.0), 60.0)
     assert [c.exit.finished for c in state.containers if c.exit] == [17.0, 15.0, 13.0]
+
+
+def test_hooks_take_of_the_grace_and_run_while_a_sidecar_waits_for_its_turn() -> None:
+    for_ever = Run(math.inf, 0)
+    sidecar = ContainerScript("s", Role.SIDECAR, "Always", (), for_ever, 0, for_ever, 0, 0, 0.0, pre_stop=Hook(5.0))
+    main = ContainerScript("c", Role.MAIN, "Always", (), for_ever, 0, for_ever, 0, 0, 1.0, pre_stop=Hook(7.0))
+    script = PodScript((sidecar, main), 0.0, math.inf, 30.0)
+    for grace_s, ends in ((30.0, [(8.0, 0), (8.0, 0)]), (6.0, [(6.0, 0), (7.0, 0)]), (0.0, [(0.0, 0), (1.0, 0)])):
+        state = machine.advance(script, machine.accept(script, -1.0), 0.0)
+        state = machine.advance(script, machine.stop(state, 0.0, grace_s), 60.0)
+        assert [(c.exit.finished, c.exit.code) for c in state.containers if c.exit] == ends, grace_s
 
 
 def test_a_second_request_can_only_shorten_the_grace() -> None:
