@@ -157,7 +157,11 @@ def format_set(labels: Mapping[str, str]) -> str:
 @remembered_all(4096)
 def requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
     """A checked requirement. Raises FormatError with all that is wrong."""
-    problems = [_invalid("key", quote(key), errors) for errors in [names.qualified_name(key)] if errors]
+    return _checked(key, operator, values, names.qualified_name(key))
+
+
+def _checked(key: str, operator: str, values: tuple[str, ...], key_errors: Sequence[str] = ()) -> Requirement:
+    problems = [_invalid("key", quote(key), key_errors)] if key_errors else []
     problems += _value_count(operator, values)
     for index, value in enumerate(values):
         if errors := names.label_value(value):
@@ -169,7 +173,6 @@ def requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement
 
 
 def _value_count(operator: str, values: Sequence[str]) -> list[str]:
-    shown = codec.encode(values or None).decode()
     if operator in (IN, NOT_IN):
         rule = "" if values else "for 'in', 'notin' operators, values set can't be empty"
     elif operator in (EQUALS, DOUBLE_EQUALS, NOT_EQUALS):
@@ -178,7 +181,7 @@ def _value_count(operator: str, values: Sequence[str]) -> list[str]:
         rule = "values set must be empty for exists and does not exist" if values else ""
     else:
         rule = "" if len(values) == 1 else "for 'Gt', 'Lt' operators, exactly one value is required"
-    problems = [_invalid("values", shown, [rule])] if rule else []
+    problems = [_invalid("values", codec.encode(values or None).decode(), [rule])] if rule else []
     if operator in (GREATER, LESS):
         for index, value in enumerate(values):
             if parse_int64(value) is None:
@@ -228,17 +231,14 @@ class _Tokens:
     """The tokens of a selector's text, one ahead; the empty token is its end."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._position = 0
+        self._rest = iter(_token.findall(text))
         self.next = ""
         self.take()
 
     def take(self) -> str:
         """The token that was next."""
         token = self.next
-        match = _token.match(self._text, self._position)
-        self.next = (match[1] or "") if match else ""
-        self._position = match.end() if match else self._position
+        self.next = next(self._rest, "")
         return token
 
     def identifier(self, expected: str) -> str:
@@ -257,17 +257,17 @@ def _parse_requirement(tokens: _Tokens) -> Requirement:
     if errors := names.qualified_name(key):
         raise FormatError(_invalid("<nil>", quote(key), errors))
     if negated:
-        return requirement(key, NOT_EXISTS, ())
+        return Requirement(key, NOT_EXISTS)
     if tokens.next in ("", ","):
-        return requirement(key, EXISTS, ())
+        return Requirement(key, EXISTS)
     sign = tokens.take()
     operator = _TEXT_OPERATORS.get(sign)
     if operator is None:
         raise FormatError(f"found '{sign}', expected: {', '.join(_BINARY)}")
     if operator in (IN, NOT_IN):
-        return requirement(key, operator, _parse_values(tokens))
+        return _checked(key, operator, _parse_values(tokens))
     value = "" if tokens.next in ("", ",") else tokens.identifier("identifier")
-    return requirement(key, operator, (value,))
+    return _checked(key, operator, (value,))
 
 
 def _parse_values(tokens: _Tokens) -> tuple[str, ...]:

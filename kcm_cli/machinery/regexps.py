@@ -28,6 +28,7 @@ _GO_WORDS = {
 _TOO_LARGE = b"pattern too large"
 _LARGE = 1 << 29
 _DEPTH_LIMIT = 1000
+_SIGNS = re.compile(r"[\\^$.|?*+()\[\]{}]")
 _ESCAPES = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?|[\]()]", re.DOTALL)
 
 
@@ -38,16 +39,17 @@ class _Compiled(Protocol):
 
     def search(self, text: str) -> Any: ...
 
-    def finditer(self, text: str) -> Any: ...
+    def finditer(self, text: bytes) -> Any: ...
 
 
 class Regexp:
     """A compiled expression."""
 
-    __slots__ = ("_compiled",)
+    __slots__ = ("_compiled", "_literal")
 
-    def __init__(self, compiled: _Compiled) -> None:
+    def __init__(self, compiled: _Compiled, source: str) -> None:
         self._compiled = compiled
+        self._literal = "" if _SIGNS.search(source) else source
 
     def matches(self, text: str) -> bool:
         """Whether it matches anywhere in the text."""
@@ -58,15 +60,26 @@ class Regexp:
         found = self._compiled.search(text)
         return "" if found is None else str(found[0])
 
-    def find_all(self, text: str) -> list[str]:
-        """All matches; no empty one right behind another."""
+    def find_all(self, text: str, limit: int = -1) -> list[str]:
+        """All matches, or the first ``limit`` of them; no empty one right behind another."""
+        if self._literal:
+            count = text.count(self._literal)
+            return [self._literal] * (count if limit < 0 else min(count, limit))
+        content = text.encode()  # counting characters would take as long again as matching
         found: list[str] = []
         end = -1
-        for match in self._compiled.finditer(text):
-            if match.end() > end:
-                found.append(match[0])
-            end = match.end()
+        for match in self._compiled.finditer(content):
+            if len(found) == limit:
+                break
+            start, after = match.span()
+            if after > end and (start < after or not _within_character(content, start)):
+                found.append(content[start:after].decode())
+            end = after
         return found
+
+
+def _within_character(content: bytes, position: int) -> bool:
+    return position < len(content) and content[position] & 0xC0 == 0x80
 
 
 @remembered(1024, longest=16384)
@@ -84,7 +97,7 @@ def compile_go(text: str) -> Regexp:
     for name in compiled.groupindex:
         if not name.isascii():
             raise _refusal("invalid named capture", f"(?P<{name}>")
-    return Regexp(compiled)
+    return Regexp(compiled, text)
 
 
 def _compile_large(text: str) -> Regexp:
@@ -92,7 +105,7 @@ def _compile_large(text: str) -> Regexp:
     import re2
 
     try:
-        return Regexp(re2.compile(text, _options(_LARGE)))
+        return Regexp(re2.compile(text, _options(_LARGE)), text)
     except re2.error:
         raise _refusal("expression too large", text) from None
 

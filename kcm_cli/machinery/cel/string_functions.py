@@ -94,8 +94,7 @@ def _find(text: str, expression: str) -> str:
 
 
 def _find_all(text: str, expression: str, limit: int = -1) -> list[str]:
-    found = _pattern_of_find(expression).find_all(text)
-    return found if limit < 0 else found[:limit]
+    return _pattern_of_find(expression).find_all(text, limit)
 
 
 def _pattern_of_find(expression: str) -> Regexp:

@@ -4,7 +4,7 @@ upstream: pkg/scheduler/framework/types.go#PodInfo
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from functools import lru_cache
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -101,10 +101,18 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
     )
 
 
-@lru_cache(maxsize=4096)
-def _key(*parts: Hashable) -> object:
-    """The same object for the same parts."""
-    return object()
+class _Key:
+    """Stands for equal parts; compared by identity."""
+
+    __slots__ = ("__weakref__",)
+
+
+_keys: WeakValueDictionary[tuple[Hashable, ...], _Key] = WeakValueDictionary()
+
+
+def _key(*parts: Hashable) -> _Key:
+    """The same object for the same parts, as long as a pod has it."""
+    return _keys.setdefault(parts, _Key())
 
 
 def claim_names(pod: SimulatedPod) -> list[str]:

@@ -72,3 +72,11 @@ def test_finds():
     assert compile_go("x").find("abbc") == ""
     assert compile_go("a*").find_all("baac") == ["", "aa", ""]
     assert compile_go("(?P<x>ä)b?").find_all("äbää") == ["äb", "ä", "ä"]
+    assert compile_go("x*").find_all("日本") == ["", "", ""], "no match within a character"
+    assert compile_go("日").find_all("日本日") == ["日", "日"]
+
+
+def test_finds_no_more_than_asked_for():
+    for expression in ("a", "[a]"):
+        assert compile_go(expression).find_all("aaa", 2) == ["a", "a"]
+        assert compile_go(expression).find_all("aaa", 0) == []

@@ -35,6 +35,8 @@ def union(left: Fields, right: Fields) -> Fields:
         return right
     if not right:
         return left
+    if len(left) < len(right):  # the longer one is copied, the shorter one walked through
+        left, right = right, left
     out = dict(left)
     for key, entry in right.items():
         old = out.get(key)
@@ -70,9 +72,9 @@ def intersection(left: Fields, right: Fields) -> Fields:
 def difference(left: Fields, right: Fields) -> Fields:
     """The paths of ``left`` that are not in ``right``; ``left`` itself where that changes nothing."""
     out: Fields | None = None
-    for key, other in right.items():
-        entry = left.get(key)
-        if entry is None or key == SELF:
+    for key in right if len(right) <= len(left) else left:
+        entry, other = left.get(key), right.get(key)
+        if entry is None or other is None or key == SELF:
             continue
         rest = _without(entry, other)
         if rest is entry:

@@ -7,14 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
-from kcm_cli.machinery import codec
+from kcm_cli.machinery import codec, fields, labels
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.fields import FieldSelector
+from kcm_cli.machinery.labels import Selector
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind, plain
 from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
-from kcm_cli.sandbox.apiserver.registry.selection import check_syntax
+from kcm_cli.sandbox.apiserver.registry.selection import parse_selectors
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target
 from kcm_cli.sandbox.apiserver.schema.bodies import kind_in, parse, unrecognized
 from kcm_cli.sandbox.apiserver.schema.scheme import not_registered
@@ -171,8 +174,8 @@ def _delete_query(request: Request, query: Mapping[str, str]) -> DeleteOptions:
 class ListOptions(msgspec.Struct, frozen=True):
     """Of list, watch and deletecollection."""
 
-    labels: str = ""
-    fields: str = ""
+    labels: Selector = labels.EVERYTHING
+    fields: FieldSelector = fields.EVERYTHING
     version: str = ""
     match: str = ""
     limit: int = 0
@@ -192,8 +195,6 @@ def list_options(query: Mapping[str, str], *, watch: bool = False) -> ListOption
         return _NO_OPTIONS
     initial = query.get("sendInitialEvents")
     options = ListOptions(
-        labels=query.get("labelSelector", ""),
-        fields=query.get("fieldSelector", ""),
         version=query.get("resourceVersion", ""),
         match=query.get("resourceVersionMatch", ""),
         limit=integer(query, "limit") or 0,
@@ -202,8 +203,10 @@ def list_options(query: Mapping[str, str], *, watch: bool = False) -> ListOption
         bookmarks=truthy(query.get("allowWatchBookmarks", "0")),
         initial=None if initial is None else truthy(initial),
     )
-    if options.labels or options.fields:
-        check_syntax(options.labels, options.fields)
+    label_text, field_text = query.get("labelSelector", ""), query.get("fieldSelector", "")
+    if label_text or field_text:
+        chosen, with_fields = parse_selectors(label_text, field_text)
+        options = replace(options, labels=chosen, fields=with_fields)
     if watch and options.more and not options.match and options.initial is None and options.version in ("", "0"):
         _refuse("ListOptions", [forbidden("resourceVersionMatch", _NO_CONTINUE)])
     if options.match or options.initial is not None:

@@ -71,7 +71,7 @@ def chosen_by(call: Call, options: ListOptions) -> Selection:
     """The selection of a list or watch. Raises ApiError 400."""
     chosen = selection(call.resource, options.labels, options.fields, call.served.selectable)
     if call.name and chosen.name != call.name:
-        if options.fields:
+        if not options.fields.empty:
             raise bad_request("fieldSelector metadata.name doesn't match requested name")
         return chosen.narrowed(call.name)
     return chosen

@@ -54,12 +54,8 @@ class Selection:
         return self._fields is None or self._fields.matches(self._values(stored))
 
 
-def check_syntax(label_text: str, field_text: str) -> None:
+def parse_selectors(label_text: str, field_text: str) -> tuple[Selector, FieldSelector]:
     """Raises ApiError 400 for selectors that cannot be read."""
-    _parsed(label_text, field_text)
-
-
-def _parsed(label_text: str, field_text: str) -> tuple[Selector, FieldSelector]:
     try:
         return _parse_labels(label_text), fields.parse(field_text)
     except FormatError as error:
@@ -67,12 +63,11 @@ def _parsed(label_text: str, field_text: str) -> tuple[Selector, FieldSelector]:
 
 
 def selection(
-    info: ResourceInfo, label_text: str, field_text: str, custom: Mapping[str, str] | None = None
+    info: ResourceInfo, chosen: Selector, field_selector: FieldSelector, custom: Mapping[str, str] | None = None
 ) -> Selection:
     """The selection that a request asks for. Raises ApiError 400."""
-    label_selector, field_selector = _parsed(label_text, field_text)
     field_selector, values = resolve(info, field_selector, custom)
-    return Selection(label_selector, field_selector, values)
+    return Selection(chosen, field_selector, values)
 
 
 def resolve(
