@@ -40,7 +40,7 @@ _NEVER = float("inf")
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """For one server. ``connections``: at most so many at once. ``sweep_s``: how often deadlines are looked at."""
+    """For one server. ``connections``: at most so many at once. ``sweep_s``: deadlines are looked at no oftener."""
 
     connections: int
     head_bytes: int = MAX_HEAD_BYTES
@@ -82,6 +82,7 @@ class Slot:
         self.refused = False
         self.since = limits.now()
         self.until = self.since + limits.settings.head_s
+        limits.expect(self.until)
         self.head_bytes = 0
         self.body_bytes = 0
         self.headers = 0
@@ -115,6 +116,7 @@ class Slot:
         if self._idle:
             self._idle = False
             self.until = self._limits.now() + self._limits.settings.head_s
+            self._limits.expect(self.until)
 
     def header(self) -> bool:
         """Count a header that arrived; False if there are too many."""
@@ -136,6 +138,7 @@ class Slot:
             for_s = settings.idle_s if self._idle else settings.head_s
         self.since = self._limits.now()
         self.until = self.since + for_s
+        self._limits.expect(self.until)
 
     def close(self) -> None:
         """Close the connection, without an answer."""
@@ -160,6 +163,7 @@ class ConnectionLimits:
         self._counts = Counter[str]()
         self._head_bytes = self._body_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._due = _NEVER
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -175,8 +179,6 @@ class ConnectionLimits:
         slot = Slot(self, address, close, close)
         self._slots[slot] = None
         self._counts[slot.address] += 1
-        if self._timer is None:
-            self._timer = self._clock.call_later(self.settings.sweep_s, self._sweep)
         return slot
 
     def leave(self, slot: Slot) -> None:
@@ -203,6 +205,7 @@ class ConnectionLimits:
         """Close all connections."""
         if self._timer is not None:
             self._timer.cancel()
+        self._due = -_NEVER
         for slot in list(self._slots):
             self.end(slot)
 
@@ -251,12 +254,21 @@ class ConnectionLimits:
             return []
         return [slot for slot in self._slots if slot.address == most]
 
+    def expect(self, until: float) -> None:
+        """Close, when this deadline is over, those that have let theirs pass."""
+        if until >= self._due:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = until
+        self._timer = self._clock.call_later(max(until - self.now(), self.settings.sweep_s), self._sweep)
+
     def _sweep(self) -> None:
-        """Close those whose time is over."""
         now = self.now()
         for slot in [slot for slot in self._slots if slot.until <= now]:
             self.end(slot)
-        self._timer = self._clock.call_later(self.settings.sweep_s, self._sweep) if self._slots else None
+        self._timer, self._due = None, _NEVER
+        self.expect(min((slot.until for slot in self._slots), default=_NEVER))
 
 
 def _network(address: str) -> str:

@@ -20,6 +20,7 @@ from kcm_cli.component.clock import RealClock
 
 _OUT_OF_QUEUE = 0x5411
 """SIOCOUTQ of Linux: how many bytes of a socket its peer's kernel has not taken yet."""
+_NO_BYTES = b"\0\0\0\0"
 _REAL = RealClock()
 _MOST_S = 0.2
 """So much real time at most is given to bytes that are not read."""
@@ -29,23 +30,18 @@ _REFUSED_S = 0.05
 
 def unsent(loop: asyncio.AbstractEventLoop) -> bool:
     """Whether bytes that a loop has written are still on their way to their reader."""
-    transports: Any = getattr(loop, "_transports", {})
-    for transport in list(transports.values()):
-        taken = transport.get_extra_info("socket")
-        if taken is not None and taken.fileno() >= 0 and _queued(taken.fileno()):
-            return True
-    return False
-
-
-def _queued(fd: int) -> int:
     if not sys.platform.startswith("linux"):
-        return 0
-    import fcntl  # imported here: there is none on Windows
+        return False
+    from fcntl import ioctl  # imported here: there is none on Windows
 
-    try:
-        return int.from_bytes(fcntl.ioctl(fd, _OUT_OF_QUEUE, b"\0\0\0\0"), sys.byteorder)
-    except OSError:
-        return 0
+    by_descriptor: Any = getattr(loop, "_transports", {})
+    for descriptor in list(by_descriptor):
+        try:
+            if ioctl(descriptor, _OUT_OF_QUEUE, _NO_BYTES) != _NO_BYTES:
+                return True
+        except OSError:  # closed meanwhile, or no socket
+            continue
+    return False
 
 
 class Time:

@@ -9,6 +9,7 @@ import errno
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -17,6 +18,7 @@ from kcm_cli.sandbox.apiserver.security.certificates import KeyPair
 
 CLUSTER = "kcm-sandbox"
 _LISTS = ("clusters", "users", "contexts")
+_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def document(name: str, url: str, ca: bytes, user: Doc) -> Doc:
@@ -83,7 +85,7 @@ def write(path: Path, config: Doc) -> None:
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # mode 0600
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            yaml.safe_dump(config, file, sort_keys=False)
+            yaml.dump(config, file, Dumper=_Dumper, sort_keys=False)
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)

@@ -11,6 +11,7 @@ from kcm_cli.testing import HostOptions, Program
 from kcm_cli.testing.perturb.trial import Trial
 
 Tree = dict[str, Any]
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 GROUP, PLURAL, SPACE = "example.com", "widgets", "default"
 DEFINITION: Tree = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -75,7 +76,8 @@ def core(kubeconfig: str) -> kubernetes.client.CoreV1Api:
     """A client without retries of its own."""
     configuration = kubernetes.client.Configuration()
     with open(kubeconfig, encoding="utf-8") as file:
-        kubernetes.config.load_kube_config_from_dict(yaml.safe_load(file), client_configuration=configuration)
+        content = yaml.load(file, _Loader)
+    kubernetes.config.load_kube_config_from_dict(content, client_configuration=configuration)
     configuration.retries = False
     return kubernetes.client.CoreV1Api(kubernetes.client.ApiClient(configuration))
 

@@ -32,6 +32,8 @@ _IDLE_S, _LIMIT_S = 70.0, 1800.0
 """In the cluster's time: a reference has settled after so long without a change; nothing settles after so long."""
 _REAL_IDLE_S, _REAL_LIMIT_S, _REAL_STEP_S = 1.5, 15.0, 0.05
 """The same of operators that live in real time."""
+_LEAP_S = 10.0
+"""In the cluster's time: how often one looks whether the operator has ended."""
 _LONGEST_LEASE_S = 180.0
 """In real time: for a leader that was killed one waits no longer than this, whatever its Lease says."""
 _REAL_CALM_S = 0.5
@@ -82,6 +84,8 @@ class Trial:
         self._unclaimed: set[int] = set()
         self._writing = 0
         self._activity = self._looks = 0
+        self._active_at = 0.0
+        self._judged: tuple[tuple[int, int], list[str]] | None = None
         self._quiet = False
         self._story: list[str] = []
         self._restart: threading.Thread | None = None
@@ -145,7 +149,7 @@ class Trial:
         while wrong := self._wrong(self._reference, len(self.record.checkpoints)):
             if passed >= self._limit_s:
                 raise Perturbed(self.story([f"it was not as it should be after {self._passed(passed)}:", *wrong]))
-            passed += self._step(passed)
+            passed += self._step(1.0 if passed < 10 else _LEAP_S if passed < 200 else 60.0)
         self._checkpoint()
         self._story.append("(all was as it should be)")
 
@@ -217,11 +221,14 @@ class Trial:
 
     def _rest(self) -> None:
         """Wait until nothing changes any more."""
+        if self._virtual:
+            self._await_idle(_IDLE_S)
+            return
         passed = still = unlooked = 0.0
-        idle = _IDLE_S if self._virtual else _REAL_IDLE_S
+        idle = _REAL_IDLE_S
         while (still < idle or unlooked < idle) and still < max(idle, _REAL_LOOKING_S) and passed < self._limit_s:
             before, looks = self._activity, self._looks
-            took = self._step(min(passed, 9.0))
+            took = self._step(0.0)
             passed += took
             still = still + took if before == self._activity else 0.0
             unlooked = unlooked + took if looks == self._looks else 0.0
@@ -229,16 +236,26 @@ class Trial:
     def _calm(self) -> None:
         """All may be as it should be before the operator knows of it: it sees again, and does what it then has to."""
         self.sandbox.advance(max(0.0, self._blind_until - self.sandbox.run(self.sandbox.clock.monotonic)))
-        idle = _IDLE_S if self._virtual else _REAL_CALM_S
+        self._await_idle(_IDLE_S if self._virtual else _REAL_CALM_S)
+
+    def _await_idle(self, idle: float) -> None:
+        """Wait until nothing has changed for so long, in the operators' time."""
         passed = still = 0.0
         while still < idle and passed < self._limit_s:
             before = self._activity
-            took = self._step(min(passed, 9.0))
+            took = self._step(min(_LEAP_S, idle - still))
             passed += took
-            still = still + took if before == self._activity else 0.0
+            still = still + took if before == self._activity else self._inactive_s()
 
-    def _step(self, passed: float) -> float:
-        """Let some time pass; how much, in the operators' time."""
+    def _inactive_s(self) -> float:
+        return self.sandbox.run(self.sandbox.clock.monotonic) - self._active_at if self._virtual else 0.0
+
+    def _acted(self) -> None:
+        self._activity += 1
+        self._active_at = self.sandbox.clock.monotonic()
+
+    def _step(self, seconds: float) -> float:
+        """Let some time pass, so much in the cluster's time; how much it was in the operators' time."""
         self._joined()
         self._revive()
         if not self._virtual:
@@ -246,7 +263,6 @@ class Trial:
             time.sleep(_REAL_STEP_S)
             self.sandbox.advance(1.0)
             return time.monotonic() - start
-        seconds = 1.0 if passed < 10 else 10.0 if passed < 200 else 60.0
         self.sandbox.advance(seconds)
         return seconds
 
@@ -277,10 +293,12 @@ class Trial:
 
     def _wrong(self, reference: Record, index: int) -> list[str]:
         """What is not as it was at a checkpoint of the reference, or at its last."""
-        index = min(index, len(reference.checkpoints) - 1)
-        return list(differences(reference.checkpoints[index], self._state())) or list(
-            untied(reference.ties[index], self._words())
-        )
+        index = min(index, len(reference.checkpoints) - 1) % len(reference.checkpoints)
+        now = index, self._activity
+        if self._judged is None or self._judged[0] != now:
+            wrong = list(differences(reference.checkpoints[index], self._state()))
+            self._judged = now, wrong or list(untied(reference.ties[index], self._words()))
+        return self._judged[1]
 
     def _faults(self, reference: Record) -> list[str]:
         wrong = self._wrong(reference, -1)
@@ -329,7 +347,7 @@ class Trial:
         spot = self._arrival(asked)
         hit = self.point is not None and not self.fired and self.point.spot == spot
         kind = self.point.kind if self.point is not None and hit else ""
-        self._activity += 1
+        self._acted()
         if kind in ("conflict", "refused"):
             self.fired = True
             error = _refusal(kind, info)
@@ -427,7 +445,7 @@ class Trial:
             self._unclaimed.add(event.revision)
         if gvr.plural in UNCOMPARED:
             return
-        self._activity += 1
+        self._acted()
         stored = event.stored
         resource = api_errors.qualified(gvr.group, gvr.plural)
         name = name_of(stored.doc, stored.namespace, self.namespace)

@@ -1,6 +1,7 @@
 """Who loses a connection, and when."""
 
 import asyncio
+from collections.abc import Callable
 
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
@@ -166,5 +167,40 @@ def test_what_is_closed_frees_its_place_and_its_bytes() -> None:
         peers.limits.close()
         assert peers.closed == ["two"]
         assert len(peers.limits) == 0
+
+    virtual.run(main())
+
+
+class CountingClock(LoopClock):
+    """A clock that counts its timers."""
+
+    timers = 0
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+        self.timers += 1
+        return super().call_later(delay_s, callback)
+
+
+def test_deadlines_are_looked_at_when_one_is_over() -> None:
+    """A watch that is open for a day costs nothing, and one who asks every second next to nothing."""
+
+    async def main() -> None:
+        clock = CountingClock()
+        limits = ConnectionLimits(Limits(10), clock)
+        slots = [limits.admit("a", lambda: None), limits.admit("a", lambda: None)]
+        for slot in slots:
+            assert slot is not None
+            slot.complete()
+        await asyncio.sleep(86_400)
+        assert clock.timers == 1  # for the heads
+        for _ in range(int(10 * HEAD_S)):
+            assert slots[0] is not None and slots[0].received(1)
+            slots[0].complete()
+            slots[0].idle()
+            await asyncio.sleep(1)
+        assert clock.timers < 30 and len(limits) == 2
+        await asyncio.sleep(IDLE_S)
+        assert len(limits) == 1
+        limits.close()
 
     virtual.run(main())
