@@ -15,6 +15,7 @@ from kcm_cli.component.version import BINARY, EffectiveVersion
 from kcm_cli.engine.worker import Worker
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.times import format_micro_time, parse_micro_time
 from kcm_cli.rest.client import Client
 from kcm_cli.runtime.informer import Informer, Scope
@@ -69,8 +70,7 @@ class Candidate:
             await self._client.create(LEASE_CANDIDATES, NAMESPACE, self._new())
             return RENEW_S
         doc = codec.decode_doc(known.raw)
-        spec = doc.get("spec")
-        doc["spec"] = {**(spec if isinstance(spec, dict) else {}), "renewTime": self._now()}
+        doc["spec"] = {**nested_map(doc, "spec"), "renewTime": self._now()}
         await self._client.update(LEASE_CANDIDATES, NAMESPACE, self._identity, doc)
         return RENEW_S
 

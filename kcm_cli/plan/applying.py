@@ -11,6 +11,7 @@ import msgspec
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import codec, labels
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object as ObjectView
 from kcm_cli.machinery.meta import PartialObject, controller_of
@@ -112,10 +113,7 @@ class Applying(msgspec.Struct):
             selector = labels.parse(word)
         except FormatError as error:
             raise PlanError(f"error: {error}") from None
-        nodes = (
-            (stored.name, _tree(_tree(stored.doc.get("metadata")).get("labels")))
-            for stored in self.twin.store.list(NODES)
-        )
+        nodes = ((stored.name, nested_map(stored.doc, "metadata", "labels")) for stored in self.twin.store.list(NODES))
         found = [name for name, own in nodes if selector.matches(own)]
         if not found:
             raise PlanError(f"error: no node has the label {word}")
@@ -218,8 +216,7 @@ class Applying(msgspec.Struct):
             doc = codec.decode_doc(codec.encode(doc))
             without_env(doc, self.twin.snapshot.salt)
         version, kind = str(doc.get("apiVersion") or ""), str(doc.get("kind") or "")
-        metadata = doc.get("metadata")
-        name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+        name, named = (nested_str(doc, "metadata", field) for field in ("name", "namespace"))
         if not kind or not name:
             raise PlanError(f"error: {change.where}: {'kind' if not kind else 'metadata.name'} is missing")
         group, _, bare = version.rpartition("/")
@@ -227,7 +224,6 @@ class Applying(msgspec.Struct):
         if served is None:
             text = f'no matches for kind "{kind}" in version "{version}"'
             raise PlanError(f"error: resource mapping not found for name: {name} from {change.where}: {text}")
-        named = str(metadata.get("namespace") or "") if isinstance(metadata, dict) else ""
         namespace = (named or self._namespace) if served.namespaced else ""
         about = Object(kind, namespace, name)
         path = served.gvr.path(namespace, name)
@@ -326,8 +322,8 @@ def resource_named(known: Discovery, word: str) -> ServedResource | None:
 
 def node_like(node: Doc, name: str, now: str) -> Doc:
     """A new Node as another one is."""
-    metadata, spec, status = (_tree(node.get(part)) for part in ("metadata", "spec", "status"))
-    labels = {**_tree(metadata.get("labels")), "kubernetes.io/hostname": name}
+    spec, status = nested_map(node, "spec"), nested_map(node, "status")
+    labels = {**nested_map(node, "metadata", "labels"), "kubernetes.io/hostname": name}
     keeps = ("capacity", "allocatable", "nodeInfo", "daemonEndpoints", "declaredFeatures", "features")
     conditions: list[object] = [
         {**one, "lastHeartbeatTime": now, "lastTransitionTime": now}
@@ -346,17 +342,13 @@ def node_like(node: Doc, name: str, now: str) -> Doc:
     }
 
 
-def _tree(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _named(key: str) -> Object:
     namespace, _, name = key.partition("/")
     return Object("Pod", namespace, name)
 
 
 def _has_empty_dir(stored: Any) -> bool:
-    volumes = _tree(stored.doc.get("spec")).get("volumes") if stored is not None else None
+    volumes = nested_map(stored.doc, "spec").get("volumes") if stored is not None else None
     return any(isinstance(volume, Mapping) and "emptyDir" in volume for volume in volumes or ())
 
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.meta import View
 from kcm_cli.plan.kinds import CONFIG_MAPS, CUSTOM, DEFINITIONS, EVENTS, KINDS, SECRETS, Kind
 from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
@@ -145,8 +146,7 @@ def _custom(definitions: Collection | None, gaps: list[Gap]) -> list[Kind]:
     """The kinds that definitions bring, in their storage version."""
     kinds: list[Kind] = []
     for item in definitions.items if definitions is not None else ():
-        spec = item.doc.get("spec")
-        kind = _defined(spec) if isinstance(spec, dict) else None
+        kind = _defined(nested_map(item.doc, "spec"))
         if kind is None:
             gaps.append(Gap(item.name, "its definition cannot be read"))
         else:

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.plan.collect import item_of
 from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
@@ -193,10 +194,7 @@ def _clean(item: Item, salt: str) -> bytes:
 
 def without_last_applied(doc: Doc) -> None:
     """Take the annotation out of an object."""
-    metadata = doc.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    if isinstance(annotations, dict):
-        annotations.pop(LAST_APPLIED, None)
+    nested_map(doc, "metadata", "annotations").pop(LAST_APPLIED, None)
 
 
 def without_env(doc: object, salt: str) -> None:
@@ -216,10 +214,9 @@ def without_env(doc: object, salt: str) -> None:
 
 
 def _container(container: object, salt: str) -> None:
-    env = container.get("env") if isinstance(container, dict) else None
-    for one in env if isinstance(env, list) else ():
-        if isinstance(one, dict) and isinstance(one.get("value"), str) and one["value"]:
-            one["value"] = digest(one["value"], salt)
+    for one in nested_list(container, "env"):
+        if value := nested_str(one, "value"):
+            one["value"] = digest(value, salt)
 
 
 def digest(value: str, salt: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from kcm_cli.machinery.documents import nested_str
 from kcm_cli.machinery.durations import format_duration
 from kcm_cli.plan.changes import (
     AddNode,
@@ -25,8 +26,7 @@ def describe_changes(changes: Sequence[Change]) -> tuple[str, ...]:
 def _describe(change: Change) -> str:
     match change:
         case Apply(doc=doc):
-            metadata = doc.get("metadata")
-            name, space = (metadata.get("name"), metadata.get("namespace")) if isinstance(metadata, dict) else ("", "")
+            name, space = (nested_str(doc, "metadata", field) for field in ("name", "namespace"))
             return f"apply {doc.get('kind')} {f'{space}/{name}' if space else name}"
         case Drain(node=node):
             return f"drain node {node}"

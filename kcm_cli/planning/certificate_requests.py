@@ -12,6 +12,7 @@ from cryptography.x509.oid import NameOID
 
 from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS, CertificateSigningRequest
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.documents import nested_list
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.planning.actions import Path, Update, Value
 
@@ -60,9 +61,8 @@ def with_condition(request: CertificateSigningRequest, condition: codec.Doc, sub
     """Add a condition to those that the request has, as they are. Raises ValueError for a view without its document."""
     if request.raw is None:
         raise ValueError(f"request {request.name} keeps no raw document")
-    status = codec.decode_doc(request.raw).get("status")
-    known = status.get("conditions") if isinstance(status, dict) else None
-    changes: dict[Path, Value] = {("status", "conditions"): [*(known if isinstance(known, list) else ()), condition]}
+    known = nested_list(codec.decode_doc(request.raw), "status", "conditions")
+    changes: dict[Path, Value] = {("status", "conditions"): [*known, condition]}
     return Update(CERTIFICATE_SIGNING_REQUESTS, request, changes, subresource)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
 
@@ -37,9 +38,7 @@ class UnselectedTemplate(Exception):
 
 def labels_of(template: Doc) -> Mapping[str, str]:
     """The labels of a template's pods."""
-    meta = template.get("metadata")
-    labels = meta.get("labels") if isinstance(meta, dict) else None
-    return labels if isinstance(labels, dict) else {}
+    return nested_map(template, "metadata", "labels")
 
 
 def check_selected(template: Doc, selector: Selector) -> None:
@@ -58,9 +57,8 @@ def pod_from_template(template: Doc, resource: Resource[Any], owner: Object) -> 
         "generateName": prefix if len(prefix) <= MAX_NAME else owner.name,
         "ownerReferences": [controller_ref(resource, owner)],
     }
-    source = template.get("metadata")
-    if isinstance(source, dict):
-        for field in ("labels", "annotations", "finalizers"):
-            if source.get(field):
-                metadata[field] = source[field]
+    source = nested_map(template, "metadata")
+    for field in ("labels", "annotations", "finalizers"):
+        if source.get(field):
+            metadata[field] = source[field]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}}

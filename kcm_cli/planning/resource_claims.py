@@ -14,6 +14,7 @@ from kcm_cli.api.core import PODS, Pod, PodResourceClaim, PodResourceClaimStatus
 from kcm_cli.api.devices import Consumer, DeviceToleration
 from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
 from kcm_cli.machinery.codec import Doc, decode_doc
+from kcm_cli.machinery.documents import nested_list
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 
 BY_GROUP = "pod group"
@@ -138,9 +139,8 @@ def consumer_of(pod: Pod, group: PodGroup | None = None, entry: PodResourceClaim
 
 def users_of(claim: Object) -> list[Doc]:
     """For whom a claim is reserved, as it came: with what this version does not know of."""
-    status = decode_doc(claim.raw or b"{}").get("status")
-    users = status.get("reservedFor") if isinstance(status, dict) else None
-    return [user for user in users if isinstance(user, dict)] if isinstance(users, list) else []
+    users = nested_list(decode_doc(claim.raw or b"{}"), "status", "reservedFor")
+    return [user for user in users if isinstance(user, dict)]
 
 
 def user_doc(user: Consumer) -> Doc:

@@ -14,6 +14,7 @@ from kcm_cli.api.apps import ControllerRevision
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import go_json
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.same import same
 from kcm_cli.planning.pod_template import controller_ref
@@ -35,8 +36,7 @@ def patch_of(template: Doc) -> Doc:
 
 def template_of(revision: ControllerRevision) -> Doc | None:
     """The template that a revision puts in place; None if its data is no such patch."""
-    spec = (revision.data or {}).get("spec")
-    template = spec.get("template") if isinstance(spec, dict) else None
+    template = nested_map(revision.data, "spec").get("template")
     return _without(template, "$patch") if isinstance(template, dict) else None
 
 

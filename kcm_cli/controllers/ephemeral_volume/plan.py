@@ -5,6 +5,7 @@ upstream: pkg/controller/volume/ephemeral/controller.go#handleVolume
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod, Volume
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import Create, Notice, ref_to
 from kcm_cli.planning.pod_claims import claim_name, foreign, made_for
@@ -37,10 +38,9 @@ def failed(pod: Pod, volume: Volume, text: str) -> Notice:
 
 def _claim(pod: Pod, volume: Volume) -> Doc:
     template = (volume.ephemeral.volume_claim_template if volume.ephemeral is not None else None) or {}
-    own = template.get("metadata")
+    own = nested_map(template, "metadata")
     metadata: Doc = {"name": claim_name(pod, volume), "ownerReferences": [_owner(pod)]}
-    if isinstance(own, dict):
-        metadata |= {field: own[field] for field in ("annotations", "labels") if own.get(field)}
+    metadata |= {field: own[field] for field in ("annotations", "labels") if own.get(field)}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",

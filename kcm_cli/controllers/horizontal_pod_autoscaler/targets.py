@@ -12,6 +12,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.metrics_apis import refusal
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map
 from kcm_cli.rest.errors import ApiError, Conflict
 from kcm_cli.rest.mapper import Mapper, NoMatch
 from kcm_cli.rest.transport import RequestError, TransportError
@@ -67,8 +68,7 @@ class Targets:
         """Set the number of replicas; over conflicts. Raises ScaleFailed."""
         doc = found.doc
         for attempt in range(_ATTEMPTS):
-            spec = doc.get("spec")
-            wanted = {**doc, "spec": {**(spec if isinstance(spec, dict) else {}), "replicas": replicas}}
+            wanted = {**doc, "spec": {**nested_map(doc, "spec"), "replicas": replicas}}
             try:
                 await self._client.update(found.resource, found.namespace, found.name, wanted, subresource="scale")
             except Conflict as error:

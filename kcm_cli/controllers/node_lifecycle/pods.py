@@ -6,12 +6,12 @@ upstream: pkg/controller/util/node/controller_utils.go#MarkPodsNotReady
 """
 
 from datetime import datetime
-from typing import Any
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Recorder
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.pods import ready_condition
@@ -43,10 +43,7 @@ async def mark_not_ready(client: Door, recorder: Recorder, pod: Pod, now: dateti
 
 def _set_not_ready(doc: Doc, version: str, now: str) -> None:
     """version: of the pod that was decided on, which the server is to refuse where it has another one by now."""
-    metadata, status = doc.get("metadata"), doc.get("status")
-    if isinstance(metadata, dict):
-        metadata["resourceVersion"] = version
-    conditions: Any = status.get("conditions") if isinstance(status, dict) else None
-    for condition in conditions if isinstance(conditions, list) else ():
-        if isinstance(condition, dict) and condition.get("type") == "Ready":
+    nested_map(doc, "metadata")["resourceVersion"] = version
+    for condition in nested_list(doc, "status", "conditions"):
+        if nested_str(condition, "type") == "Ready":
             condition |= {"status": "False", "lastTransitionTime": now}

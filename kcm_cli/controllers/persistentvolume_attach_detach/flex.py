@@ -17,6 +17,7 @@ import msgspec
 from kcm_cli.controllers.persistentvolume_attach_detach.attacher import TIMEOUT_S, AttachError
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map
 
 log = logging.getLogger(__name__)
 SCAN_S = 10.0
@@ -98,8 +99,7 @@ class FlexDrivers:
         except FlexError as error:
             log.error("FlexVolume driver is left out", extra={"fields": {"driver": name, "err": str(error)}})
             return False
-        can = answer.get("capabilities")
-        return not isinstance(can, dict) or can.get("attach") is not False
+        return nested_map(answer, "capabilities").get("attach") is not False
 
     async def _call(self, name: str, *arguments: str) -> Doc:
         driver = self._drivers.get(name)

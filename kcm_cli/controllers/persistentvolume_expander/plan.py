@@ -21,6 +21,7 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.machinery.times import format_time
@@ -223,7 +224,5 @@ def _claim(claim: PersistentVolumeClaim, status: Doc, annotations: Doc | None = 
 
 
 def _volume(volume: PersistentVolume, change: Doc) -> Patch:
-    metadata = change.get("metadata")
-    known = metadata if isinstance(metadata, dict) else {}
-    body: Doc = {**change, "metadata": {**known, "uid": volume.uid}}
+    body: Doc = {**change, "metadata": {**nested_map(change, "metadata"), "uid": volume.uid}}
     return Patch(PERSISTENT_VOLUMES, "", volume.name, body)

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, ContainerStatus, PersistentVolumeClaim, Pod
 from kcm_cli.machinery.codec import Doc, decode_doc
+from kcm_cli.machinery.documents import nested_list, nested_str
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning import protection
 from kcm_cli.planning.actions import Update
@@ -60,9 +61,8 @@ def status(claim: PersistentVolumeClaim, now: datetime, *, unused: bool) -> Upda
         new |= {"reason": "NoPodsUsingPVC", "message": "No pods are currently referencing this PVC"}
     else:
         new |= {"reason": "PodUsingPVC", "message": "A pod is currently referencing this PVC"}
-    status = decode_doc(claim.raw or b"{}").get("status")
-    known = status.get("conditions") if isinstance(status, dict) else None
-    conditions = [new if _is_unused(one) else one for one in known] if isinstance(known, list) else []
+    known = nested_list(decode_doc(claim.raw or b"{}"), "status", "conditions")
+    conditions = [new if nested_str(one, "type") == UNUSED else one for one in known]
     if new not in conditions:
         conditions.append(new)
     return Update(PERSISTENT_VOLUME_CLAIMS, claim, {("status", "conditions"): conditions}, "status")
@@ -81,7 +81,3 @@ def _mounts_own(pod: Pod, claim: PersistentVolumeClaim) -> bool:
 
 def _has_ended(container: ContainerStatus) -> bool:
     return container.state is not None and container.state.terminated is not None
-
-
-def _is_unused(condition: object) -> bool:
-    return isinstance(condition, dict) and condition.get("type") == UNUSED

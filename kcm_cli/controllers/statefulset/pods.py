@@ -30,6 +30,7 @@ from kcm_cli.engine.execute import Recorder
 from kcm_cli.engine.slow_start import batches
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_str
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import ABSENT, Create, Delete, Notice, Path, Update, Value, ref_to
 from kcm_cli.rest.errors import AlreadyExists, Conflict, NotFound, namespace_terminating
@@ -140,7 +141,7 @@ class PodControl:
     async def _update_pod(self, set_: StatefulSet, name: str, uid: str) -> None:
         for attempt in range(UPDATE_ATTEMPTS):
             doc = await self._client.get_doc(PODS, set_.namespace, name)
-            if _uid(doc) != uid:
+            if nested_str(doc, "metadata", "uid") != uid:
                 return
             try:
                 await self._client.update(PODS, set_.namespace, name, repaired(set_, doc))
@@ -155,8 +156,7 @@ class PodControl:
         """Make all that are missing. Raises ClaimsError with everything that is wrong."""
         problems = [f"pvc {name} is being deleted" for name in work.terminating]
         for body in work.missing:
-            metadata = body["metadata"]
-            name = str(metadata["name"]) if isinstance(metadata, dict) else ""
+            name = nested_str(body, "metadata", "name")
             error = await self._create_claim(set_, body)
             if error is not None:
                 problems.append(f"failed to create PVC {name}: {error}")
@@ -230,8 +230,3 @@ async def _caught(work: Awaitable[None]) -> Exception | None:
     except STEP_ERRORS as error:
         return error
     return None
-
-
-def _uid(doc: Doc) -> str:
-    metadata = doc.get("metadata")
-    return str(metadata.get("uid", "")) if isinstance(metadata, dict) else ""

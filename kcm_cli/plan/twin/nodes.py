@@ -7,6 +7,7 @@ kubelet here; one that was made in the twin has one at once.
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.machinery.times import format_micro_time
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.sandbox.apiserver.store import Store
@@ -88,15 +89,10 @@ class TwinAgents:
             node = self._store.get(GVR("", "v1", "nodes"), "", agent.name)
             if node is None:
                 return
-            metadata = node.doc.get("metadata")
-            uid = str(metadata.get("uid", "")) if isinstance(metadata, dict) else ""
-            doc = shape.lease_doc(agent.name, uid, format_micro_time(now))
-            own = doc["metadata"]
-            assert isinstance(own, dict)
-            own["uid"] = f"lease-{agent.name}"
+            doc = shape.lease_doc(agent.name, nested_str(node.doc, "metadata", "uid"), format_micro_time(now))
+            nested_map(doc, "metadata")["uid"] = f"lease-{agent.name}"
             self._store.create(LEASES, shape.LEASE_NAMESPACE, agent.name, doc)
             return
         lease: Doc = stored.copy()
-        spec = lease.get("spec")
-        renewed: Doc = {**(spec if isinstance(spec, dict) else {}), "renewTime": format_micro_time(now)}
+        renewed: Doc = {**nested_map(lease, "spec"), "renewTime": format_micro_time(now)}
         self._store.update(LEASES, shape.LEASE_NAMESPACE, agent.name, {**lease, "spec": renewed})

@@ -12,6 +12,7 @@ from typing import Protocol
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest import errors
@@ -78,16 +79,12 @@ class LeaseLock:
         """Write the record. Raises Conflict if the lease changed, ValueError if it was never read."""
         if self._doc is None:
             raise ValueError("a lease is read or made before it is updated")
-        spec = self._doc.get("spec")
-        kept = spec if isinstance(spec, dict) else {}
-        doc: Doc = {**self._doc, "spec": {**kept, **to_spec(record)}}
+        doc: Doc = {**self._doc, "spec": {**nested_map(self._doc, "spec"), **to_spec(record)}}
         self._keep(await self._send("PUT", LEASES.path(self._namespace, self._name), doc))
 
     def record_event(self, message: str) -> None:
         """Emit a LeaderElection Event about the lease; returns at once."""
-        metadata = self._doc.get("metadata") if self._doc is not None else None
-        lease = metadata if isinstance(metadata, dict) else {}
-        uid, version = str(lease.get("uid", "")), str(lease.get("resourceVersion", ""))
+        uid, version = (nested_str(self._doc, "metadata", field) for field in ("uid", "resourceVersion"))
         ref = EventRef(LEASES.group_version, "Lease", self._namespace, self._name, uid, version)
         self._emit(Notice(ref, "Normal", "LeaderElection", message))
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJob, Job, job_template_of
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.zones import load_zone
 from kcm_cli.planning.jobs import COMPLETE, FAILED, finished_condition
 from kcm_cli.planning.pod_template import controller_ref
@@ -23,8 +24,7 @@ def job_name(cron_job: CronJob, time: datetime) -> str:
 def job_for(cron_job: CronJob, time: datetime) -> Doc:
     """The document of the Job. Its annotation has the time in the CronJob's zone."""
     template = job_template_of(cron_job)
-    source = template.get("metadata")
-    own = source if isinstance(source, dict) else {}
+    own = nested_map(template, "metadata")
     shown = time.astimezone(load_zone(cron_job.spec.time_zone or "")).isoformat(timespec="seconds")
     metadata: Doc = {
         "name": job_name(cron_job, time),

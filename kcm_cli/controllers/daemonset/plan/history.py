@@ -12,6 +12,7 @@ from kcm_cli.api.core import Pod
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.hashes import pod_template_hash
 from kcm_cli.planning import revisions as rules
+from kcm_cli.planning.pod_template import labels_of
 from kcm_cli.planning.revisions import POD_HASH_LABEL
 
 DEFAULT_HISTORY_LIMIT = 10
@@ -58,13 +59,11 @@ def name_and_body(daemon_set: DaemonSet, data: Doc, number: int) -> tuple[str, b
     """The name and the body of a new revision of the template."""
     hash_ = pod_template_hash(daemon_set.spec.template, daemon_set.status.collision_count)
     name = f"{daemon_set.name}-{hash_}"
-    metadata = daemon_set.spec.template.get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
     body = rules.encode(
         DAEMON_SETS,
         daemon_set,
         name=name,
-        labels={**(labels if isinstance(labels, dict) else {}), POD_HASH_LABEL: hash_},
+        labels={**labels_of(daemon_set.spec.template), POD_HASH_LABEL: hash_},
         data=data,
         revision=number,
     )

@@ -8,6 +8,7 @@ from kcm_cli.api.core import Pod
 from kcm_cli.controllers.daemonset.plan.placement import tolerating
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_list, nested_map
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.planning.node_affinity import NAME_FIELD
 from kcm_cli.planning.pod_template import pod_from_template
@@ -15,6 +16,7 @@ from kcm_cli.planning.revisions import POD_HASH_LABEL
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 GENERATION_LABEL = "pod-template-generation"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def template_generation(daemon_set: DaemonSet) -> str | None:
@@ -37,16 +39,15 @@ class PodBodies:
 
     def __init__(self, daemon_set: DaemonSet, hash_: str) -> None:
         self._pod = pod_from_template(daemon_set.spec.template, DAEMON_SETS, daemon_set)
-        metadata, spec = _copy(self._pod["metadata"]), _copy(self._pod["spec"])
-        labels = _copy(metadata.get("labels"))
+        metadata, spec = nested_map(self._pod, "metadata"), dict(nested_map(self._pod, "spec"))
+        labels = dict(nested_map(metadata, "labels"))
         generation = template_generation(daemon_set)
         if generation is not None:
             labels[GENERATION_LABEL] = generation
         if hash_:
             labels[POD_HASH_LABEL] = hash_
-        own = spec.get("tolerations")
         host_network = spec.get("hostNetwork") is True
-        spec["tolerations"] = tolerating(own if isinstance(own, list) else (), host_network=host_network)
+        spec["tolerations"] = tolerating(nested_list(spec, "tolerations"), host_network=host_network)
         self._pod |= {"metadata": {**metadata, "labels": labels}}
         self._spec = spec
 
@@ -58,15 +59,6 @@ class PodBodies:
 
 def _bound_to(name: str, affinity: object) -> Doc:
     """The affinity that lets the scheduler put a pod on this node only."""
-    result = _copy(affinity)
-    node_affinity = _copy(result.get("nodeAffinity"))
-    required = _copy(node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
     field: Doc = {"key": NAME_FIELD, "operator": "In", "values": [name]}
-    required["nodeSelectorTerms"] = [{"matchFields": [field]}]
-    node_affinity["requiredDuringSchedulingIgnoredDuringExecution"] = required
-    result["nodeAffinity"] = node_affinity
-    return result
-
-
-def _copy(doc: object) -> Doc:
-    return dict(doc) if isinstance(doc, dict) else {}
+    required = {**nested_map(affinity, "nodeAffinity", _REQUIRED), "nodeSelectorTerms": [{"matchFields": [field]}]}
+    return {**nested_map(affinity), "nodeAffinity": {**nested_map(affinity, "nodeAffinity"), _REQUIRED: required}}

@@ -11,11 +11,12 @@ from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target, by_age,
 from kcm_cli.controllers.deployment.snapshot import Snapshot
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.hashes import pod_template_hash
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.intstr import scaled_value
 from kcm_cli.machinery.meta import ObjectMeta
-from kcm_cli.planning.pod_template import controller_ref
+from kcm_cli.planning.pod_template import controller_ref, labels_of
 
 MAX_NAME = 253
 
@@ -139,15 +140,13 @@ def initial_size(rollout: Rollout) -> int:
 
 def _body(rollout: Rollout, target: Target, template: Doc, value: str) -> Doc:
     deployment = rollout.snapshot.deployment
-    metadata = template.get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else {}
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
         "metadata": {
             "name": target.name,
             "namespace": deployment.namespace,
-            "labels": labels,
+            "labels": labels_of(template),
             "annotations": target.annotations,
             "ownerReferences": [controller_ref(DEPLOYMENTS, deployment)],
         },
@@ -162,5 +161,4 @@ def _body(rollout: Rollout, target: Target, template: Doc, value: str) -> Doc:
 
 def _selector(deployment: Deployment, value: str) -> Doc:
     own = codec.decode_doc(codec.encode(deployment.spec.selector)) if deployment.spec.selector else {}
-    labels = own.get("matchLabels")
-    return {**own, "matchLabels": {**(labels if isinstance(labels, dict) else {}), names.HASH_LABEL: value}}
+    return {**own, "matchLabels": {**nested_map(own, "matchLabels"), names.HASH_LABEL: value}}

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from kcm_cli.api.apps import Deployment, ReplicaSet
 from kcm_cli.controllers.deployment.plan import names
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map
 from kcm_cli.planning import rollout
+from kcm_cli.planning.pod_template import labels_of
 from kcm_cli.planning.template_form import meaning_as
 
 
@@ -55,20 +57,17 @@ def history_limit(deployment: Deployment) -> int | None:
 
 def without_hash(template: Doc) -> Doc:
     """The template without the label pod-template-hash; shares what it does not change."""
-    metadata = template.get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    if not isinstance(labels, dict) or names.HASH_LABEL not in labels:
+    labels = labels_of(template)
+    if names.HASH_LABEL not in labels:
         return template
-    rest = {key: value for key, value in labels.items() if key != names.HASH_LABEL}
-    return {**template, "metadata": _with(metadata, "labels", rest)}
+    rest: Doc = {key: value for key, value in labels.items() if key != names.HASH_LABEL}
+    return {**template, "metadata": _with(template.get("metadata"), "labels", rest)}
 
 
 def with_hash(template: Doc, value: str) -> Doc:
     """The template with the label pod-template-hash."""
-    metadata = template.get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    added = {**(labels if isinstance(labels, dict) else {}), names.HASH_LABEL: value}
-    return {**template, "metadata": _with(metadata, "labels", added)}
+    labels = {**labels_of(template), names.HASH_LABEL: value}
+    return {**template, "metadata": {**nested_map(template, "metadata"), "labels": labels}}
 
 
 def _with(doc: object, field: str, value: Doc) -> Doc:

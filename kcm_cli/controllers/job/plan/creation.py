@@ -11,6 +11,7 @@ from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts
 from kcm_cli.controllers.job.plan.state import JobState
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.planning.actions import Create, ref_to
 from kcm_cli.planning.pod_control import create_pod
 from kcm_cli.planning.pod_template import pod_from_template
@@ -23,15 +24,15 @@ def creations(state: JobState, count: int, indexes: Sequence[int] | None) -> tup
     """So many pods, or one for each of these indexes."""
     job = state.job
     pod = pod_from_template(template_of(job), JOBS, job)
-    metadata = _mapping(pod, "metadata")
+    metadata = nested_map(pod, "metadata")
     metadata["finalizers"] = _with_finalizer(metadata.get("finalizers"))
     group = state.snapshot.pod_group
     if group is not None:
-        pod["spec"] = {**_mapping(pod, "spec"), "schedulingGroup": {"podGroupName": group}}
+        pod["spec"] = {**nested_map(pod, "spec"), "schedulingGroup": {"podGroupName": group}}
     ref = ref_to(JOBS, job)
     if indexes is None:
         return (create_pod(ref, job.namespace, codec.encode(pod)),) * count
-    pod["spec"] = _with_index_variable(_mapping(pod, "spec"))
+    pod["spec"] = _with_index_variable(nested_map(pod, "spec"))
     bodies = (codec.encode(_for_index(state, pod, index)) for index in indexes)
     return tuple(create_pod(ref, job.namespace, body) for body in bodies)
 
@@ -45,19 +46,19 @@ def name_prefix(job: str, index: int) -> str:
 def _for_index(state: JobState, pod: Doc, index: int) -> Doc:
     job = state.job
     number = str(index)
-    metadata = _mapping(pod, "metadata")
-    annotations = {**_mapping(metadata, "annotations"), names.COMPLETION_INDEX: number}
+    metadata = nested_map(pod, "metadata")
+    annotations = {**nested_map(metadata, "annotations"), names.COMPLETION_INDEX: number}
     if spec.counts_per_index(job):
         annotations.update(_failure_annotations(job, state.delayed.get(index)))
     own = {
         "generateName": name_prefix(job.name, index),
-        "labels": {**_mapping(metadata, "labels"), names.COMPLETION_INDEX: number},
+        "labels": {**nested_map(metadata, "labels"), names.COMPLETION_INDEX: number},
         "annotations": annotations,
     }
     return {
         **pod,
         "metadata": {**metadata, **own},
-        "spec": {**_mapping(pod, "spec"), "hostname": f"{job.name}-{number}"},
+        "spec": {**nested_map(pod, "spec"), "hostname": f"{job.name}-{number}"},
     }
 
 
@@ -92,14 +93,8 @@ def _with_index_variable(pod_spec: Doc) -> Doc:
 
 
 def _with_variable(container: Doc) -> Doc:
-    env = container.get("env")
-    known: list[object] = env if isinstance(env, list) else []
-    if any(isinstance(entry, dict) and entry.get("name") == names.COMPLETION_INDEX_ENV for entry in known):
+    known = nested_list(container, "env")
+    if any(nested_str(entry, "name") == names.COMPLETION_INDEX_ENV for entry in known):
         return container
     variable = {"name": names.COMPLETION_INDEX_ENV, "valueFrom": {"fieldRef": {"fieldPath": _FIELD_PATH}}}
     return {**container, "env": [*known, variable]}
-
-
-def _mapping(doc: Doc, field: str) -> Doc:
-    value = doc.get(field)
-    return value if isinstance(value, dict) else {}

@@ -14,8 +14,9 @@ from kcm_cli.api.apps import STATEFUL_SETS, StatefulSet
 from kcm_cli.api.core import PODS, PersistentVolumeClaim
 from kcm_cli.controllers.statefulset.plan.identity import in_range, pod_name
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference, PartialObject
-from kcm_cli.planning.pod_template import controller_ref
+from kcm_cli.planning.pod_template import controller_ref, labels_of
 
 RETAIN, DELETE = "Retain", "Delete"
 
@@ -51,7 +52,7 @@ NO_WORK = ClaimWork()
 
 def template_names(set_: StatefulSet) -> tuple[str, ...]:
     """The names of the claim templates, which are those of the volumes, too."""
-    return tuple(_name(template) for template in set_.spec.volume_claim_templates)
+    return tuple(nested_str(template, "metadata", "name") for template in set_.spec.volume_claim_templates)
 
 
 def claim_name(set_: StatefulSet, template: str, ordinal: int) -> str:
@@ -71,7 +72,7 @@ def to_create(set_: StatefulSet, ordinal: int, claims: Claims) -> tuple[tuple[Do
     missing: list[Doc] = []
     terminating: list[str] = []
     for template in set_.spec.volume_claim_templates:
-        name = claim_name(set_, _name(template), ordinal)
+        name = claim_name(set_, nested_str(template, "metadata", "name"), ordinal)
         claim = claims.get(name)
         if claim is None:
             missing.append(_new_claim(set_, template, name))
@@ -205,19 +206,11 @@ def _stale(claim: PersistentVolumeClaim, obj: Object, api_version: str, kind: st
     return False
 
 
-def _name(template: Doc) -> str:
-    metadata = template.get("metadata")
-    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
-
-
 def _new_claim(set_: StatefulSet, template: Doc, name: str) -> Doc:
     """A claim carries the labels of its template and those by which the set selects its pods."""
-    metadata = template.get("metadata")
-    copy: Doc = dict(metadata) if isinstance(metadata, dict) else {}
-    own = copy.get("labels")
     selector = set_.spec.selector
-    labels = {**(own if isinstance(own, dict) else {}), **((selector.match_labels if selector else None) or {})}
-    copy |= {"name": name, "namespace": set_.namespace}
+    labels = {**labels_of(template), **((selector.match_labels if selector else None) or {})}
+    metadata: Doc = {**nested_map(template, "metadata"), "name": name, "namespace": set_.namespace}
     if labels:
-        copy["labels"] = labels
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **template, "metadata": copy}
+        metadata["labels"] = labels
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **template, "metadata": metadata}

@@ -11,6 +11,7 @@ from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_nam
 from kcm_cli.controllers.statefulset.plan.identity import identity_labels, ordinal_of, pod_name, start_of
 from kcm_cli.controllers.statefulset.snapshot import Revision, Snapshot
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.planning.pod_template import pod_from_template
 from kcm_cli.planning.revisions import POD_HASH_LABEL
 
@@ -32,18 +33,17 @@ def new_revision(snapshot: Snapshot, ordinal: int) -> Revision:
 def new_pod(set_: StatefulSet, ordinal: int, revision: Revision) -> Doc:
     """The document of the pod."""
     pod = pod_from_template(revision.template, STATEFUL_SETS, set_)
-    metadata, spec = _copy(pod["metadata"]), _copy(pod["spec"])
+    metadata, spec = dict(nested_map(pod, "metadata")), dict(nested_map(pod, "spec"))
     name = pod_name(set_, ordinal)
     metadata["name"] = name
     labels = {**identity_labels(set_, ordinal), POD_HASH_LABEL: revision.name}
-    metadata["labels"] = {**_copy(metadata.get("labels")), **labels}
+    metadata["labels"] = {**nested_map(metadata, "labels"), **labels}
     spec["hostname"] = name
     spec.pop("subdomain", None)
     if set_.spec.service_name:
         spec["subdomain"] = set_.spec.service_name
-    volumes = spec.get("volumes")
     if set_.spec.volume_claim_templates:
-        spec["volumes"] = with_claims(set_, ordinal, volumes if isinstance(volumes, list) else [])
+        spec["volumes"] = with_claims(set_, ordinal, nested_list(spec, "volumes"))
     return {**pod, "metadata": metadata, "spec": spec}
 
 
@@ -53,7 +53,7 @@ def with_claims(set_: StatefulSet, ordinal: int, volumes: Iterable[object]) -> l
     claimed: list[object] = [
         {"name": name, "persistentVolumeClaim": {"claimName": claim_name(set_, name, ordinal)}} for name in names
     ]
-    return claimed + [volume for volume in volumes if not (isinstance(volume, dict) and volume.get("name") in names)]
+    return claimed + [volume for volume in volumes if nested_str(volume, "name") not in names]
 
 
 def storage_matches(set_: StatefulSet, pod: Pod) -> bool:
@@ -72,14 +72,9 @@ def storage_matches(set_: StatefulSet, pod: Pod) -> bool:
 
 def repaired(set_: StatefulSet, pod: Doc) -> Doc:
     """The pod with the labels and volumes that its name asks for."""
-    metadata, spec = _copy(pod.get("metadata")), _copy(pod.get("spec"))
-    ordinal = int(str(metadata.get("name", "")).rpartition("-")[2])
-    metadata["labels"] = {**_copy(metadata.get("labels")), **identity_labels(set_, ordinal)}
+    metadata, spec = dict(nested_map(pod, "metadata")), dict(nested_map(pod, "spec"))
+    ordinal = int(nested_str(metadata, "name").rpartition("-")[2])
+    metadata["labels"] = {**nested_map(metadata, "labels"), **identity_labels(set_, ordinal)}
     if set_.spec.volume_claim_templates:
-        volumes = spec.get("volumes")
-        spec["volumes"] = with_claims(set_, ordinal, volumes if isinstance(volumes, list) else [])
+        spec["volumes"] = with_claims(set_, ordinal, nested_list(spec, "volumes"))
     return {**pod, "metadata": metadata, "spec": spec}
-
-
-def _copy(doc: object) -> Doc:
-    return dict(doc) if isinstance(doc, dict) else {}

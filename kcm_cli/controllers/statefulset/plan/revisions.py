@@ -18,6 +18,7 @@ from kcm_cli.machinery import go_json
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.hashes import controller_revision_hash
 from kcm_cli.planning import revisions as history
+from kcm_cli.planning.pod_template import labels_of
 
 DEFAULT_HISTORY_LIMIT = 10
 
@@ -59,14 +60,12 @@ def name_for(set_: StatefulSet, data: Doc, collisions: int) -> str:
 
 def body_of(set_: StatefulSet, missing: Missing, collisions: int, name: str) -> bytes:
     """The body of a new revision. The hash in its label is that of the first name that was tried."""
-    metadata = set_.spec.template.get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
     hash_ = controller_revision_hash(go_json.encode(missing.data), collisions)
     return history.encode(
         STATEFUL_SETS,
         set_,
         name=name,
-        labels={**(labels if isinstance(labels, dict) else {}), history.HASH_LABEL: hash_},
+        labels={**labels_of(set_.spec.template), history.HASH_LABEL: hash_},
         data=missing.data,
         revision=missing.number,
     )
