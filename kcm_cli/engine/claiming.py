@@ -23,7 +23,6 @@ class OwnerGone(Exception):
 
 async def claim(  # noqa: PLR0913  # what is claimed, for whom, and how
     executor: Executor,
-    client: Door,
     resource: Resource[Any],
     owner: Object,
     selector: Selector,
@@ -43,7 +42,7 @@ async def claim(  # noqa: PLR0913  # what is claimed, for whom, and how
     if not claims.adopt and not claims.release:
         return list(claims.kept)
     if claims.adopt:
-        await _recheck(client, resource, owner)
+        await _recheck(executor.client, resource, owner)
     actions = tuple(adopt_action(resource, owner, child, obj, finalizers) for obj in claims.adopt) + tuple(
         release_action(owner, child, obj, finalizers) for obj in claims.release
     )

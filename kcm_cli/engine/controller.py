@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents, matching_owners
-from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, OwnWrites, count_unseen
+from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, OwnWrites, count_unseen, stale_sync_skips
 from kcm_cli.engine.resync import Loop, Together
 from kcm_cli.engine.worker import Worker, until_synced
 from kcm_cli.machinery.labels import Selector
@@ -137,8 +137,9 @@ class Queue:
     None for never. limiter: its back-off, if not the usual one. measured: whether /metrics shows it. part: the part of
     what ``Controller.make`` has made that sync and mappers are methods of, if not the whole.
     writes: kinds that it writes and plans on: a key is synced again when caches show its own writes to these
-    (``own_writes``). stale_gate: where this upstream gate is off the verbs of ``without_gate`` are not waited for.
-    skipped: (controller, group, resource), called for each sync that is put off.
+    (``own_writes``). stale_gate: where this upstream gate is off the verbs of ``without_gate`` are not waited for;
+    where it is on, syncs that are put off are counted, as KIND_controller_stale_sync_skips_total. skipped: (controller,
+    group, resource), called for each sync that is put off where there is no such gate.
     """
 
     name: str
@@ -385,10 +386,13 @@ class _Running(msgspec.Struct, frozen=True):
     def _own_writes(self, declared: Queue) -> OwnWrites | None:
         if not declared.writes:
             return None
-        context, skipped = self.context, None
+        context = self.context
+        skipped: Callable[[str, str], None] | None = None
         waits = not declared.stale_gate or context.gates.enabled(declared.stale_gate)
-        if waits and declared.skipped is not None:
+        if declared.skipped is not None:
             skipped = partial(declared.skipped, declared.part(self.made))
+        elif declared.stale_gate and waits:
+            skipped = stale_sync_skips(context.metrics, declared.main.resource.kind)
         return OwnWrites(
             context.client,
             context.clock,

@@ -46,7 +46,7 @@ class Executor:
     """Carries out the plans of one controller with its client, recorder and expectations."""
 
     def __init__(self, client: Door, recorder: Recorder, expectations: Expectations, clock: Clock) -> None:
-        self._client = client
+        self.client = client
         self._recorder = recorder
         self._expectations = expectations
         self._clock = clock
@@ -117,13 +117,13 @@ class Executor:
     async def _write(self, action: Action) -> Object | None:
         match action:
             case Create():
-                return await writes.create(self._client, action)
+                return await writes.create(self.client, action)
             case Update():
-                return await writes.update(self._client, action)
+                return await writes.update(self.client, action)
             case Patch():
-                return await writes.patch(self._client, action)
+                return await writes.patch(self.client, action)
             case Delete():
-                await writes.delete(self._client, action)
+                await writes.delete(self.client, action)
                 return None
             case Emit():
                 return None

@@ -327,10 +327,10 @@ def count_unseen(registry: Registry, controller: str) -> Callable[[str], None]:
     return lambda resource: family.labels(controller, resource).inc()
 
 
-def stale_sync_skips(registry: Registry, controller: str, kind: str) -> Callable[[str, str], None]:
+def stale_sync_skips(registry: Registry, kind: str) -> Callable[[str, str], None]:
     """The counter of syncs of a kind that were put off, for ``OwnWrites``."""
     family = registry.counter(
-        f"{controller}_controller_stale_sync_skips_total",
+        f"{kind.lower()}_controller_stale_sync_skips_total",
         f"How often a {kind} was not synced since a cache had not caught up.",
         labels=("group", "resource"),
     )

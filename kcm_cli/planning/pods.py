@@ -99,6 +99,14 @@ def next_available_s(pods: Iterable[Pod], min_ready_s: int, now: datetime) -> fl
     return min((wait for wait in left if wait > 0), default=None)
 
 
+def next_check_s(pods: Iterable[Pod], min_ready_s: int, now: datetime) -> float | None:
+    """The same where some ready pods are not available: if their times say nothing, all of ``min_ready_s`` is left."""
+    if min_ready_s <= 0:
+        return None
+    soonest = next_available_s(pods, min_ready_s, now)
+    return soonest if soonest is not None else float(min_ready_s)
+
+
 def deletion_cost(pod: Pod) -> int:
     """The annotation's value, 0 if it is absent or not a plain int32."""
     text = pod.annotations.get(DELETION_COST, "")

@@ -153,7 +153,6 @@ def _conditions(owner: ReplicaOwner, active: int, error: Exception | None, now: 
 
 def next_check_s(owner: ReplicaOwner, status: Status, active: Sequence[Pod], now: datetime) -> float | None:
     """Seconds until a ready pod may become available; None if none will."""
-    if owner.min_ready_s <= 0 or status.ready_replicas == status.available_replicas:
+    if status.ready_replicas == status.available_replicas:
         return None
-    soonest = pod_rules.next_available_s(active, owner.min_ready_s, now)
-    return soonest if soonest is not None else float(owner.min_ready_s)
+    return pod_rules.next_check_s(active, owner.min_ready_s, now)

@@ -5,7 +5,6 @@ upstream: pkg/controller/daemon
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 
 from msgspec.structs import replace
 
@@ -15,17 +14,17 @@ from kcm_cli.controllers.daemonset.backoff import FailedPods
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.daemonset.history import History, RevisionHistory
 from kcm_cli.controllers.daemonset.placements import Placements
-from kcm_cli.controllers.daemonset.plan import differs, plan, status
+from kcm_cli.controllers.daemonset.plan import plan, status
 from kcm_cli.controllers.daemonset.plan.history import surplus
 from kcm_cli.controllers.daemonset.plan.placement import by_node as pods_by_node
 from kcm_cli.controllers.daemonset.plan.placement import same_to_daemons
 from kcm_cli.controllers.daemonset.snapshot import Snapshot
+from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import After, Controller, Keys, Owns, Periodic, Queue, Watch, own_key
-from kcm_cli.engine.own_writes import stale_sync_skips
+from kcm_cli.engine.controller import Controller, Keys, Owns, Periodic, Queue, Watch, own_key
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import controller_of
@@ -62,7 +61,6 @@ class DaemonSetController:
         self._pods = context.cache(PODS)
         self._nodes = context.cache(NODES)
         self._revisions = context.cache(CONTROLLER_REVISIONS)
-        self._skips = stale_sync_skips(context.metrics, "daemonset", "DaemonSet")
         self._history = RevisionHistory(self._client, self._executor, Revisions(self._client, self._revisions))
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
         self._pods.store.add_index(NODE, by_node)
@@ -114,7 +112,7 @@ class DaemonSetController:
 
     async def _claim(self, daemon_set: DaemonSet, selector: Selector) -> list[Pod]:
         candidates = claimable(self._pods.store, daemon_set)
-        return await claim(self._executor, self._client, DAEMON_SETS, daemon_set, selector, candidates, PODS)
+        return await claim(self._executor, DAEMON_SETS, daemon_set, selector, candidates, PODS)
 
     def _read(self, daemon_set: DaemonSet, pods: Sequence[Pod], hash_: str) -> Snapshot:
         fits = self._placements.of(daemon_set, self._nodes.store)
@@ -177,17 +175,13 @@ class DaemonSetController:
         now = self._clock.now()
         latest = replace(snapshot, pods=_on_nodes(self._latest(daemon_set, selector, pods)))
         new = status(latest, now, observed=observed)
-        if differs(latest, new) and not self._reported_just_now(daemon_set, new):
-            await self._write_status(daemon_set, new)
-        if daemon_set.spec.min_ready_seconds > 0 and new.number_ready != new.number_available:
-            return self._next_check_s(latest, now)
-        return None
-
-    def _next_check_s(self, snapshot: Snapshot, now: datetime) -> float:
-        min_ready_s = snapshot.daemon_set.spec.min_ready_seconds
-        pods = (pod for on_node in snapshot.pods.values() for pod in on_node)
-        soonest = pod_rules.next_available_s(pods, min_ready_s, now)
-        return soonest if soonest is not None else float(min_ready_s)
+        if new != daemon_set.status and not self._reported_just_now(daemon_set, new):
+            changes = status_changes(new, always=ALWAYS)
+            await writes.put_status(self._client, DAEMON_SETS, daemon_set, changes)
+        if new.number_ready == new.number_available:
+            return None
+        on_nodes = (pod for on_node in latest.pods.values() for pod in on_node)
+        return pod_rules.next_check_s(on_nodes, daemon_set.spec.min_ready_seconds, now)
 
     def _reported_just_now(self, daemon_set: DaemonSet, new: DaemonSetStatus) -> bool:
         """While pods come and go by the hundred, not every sync writes a status: the next one knows better.
@@ -203,19 +197,11 @@ class DaemonSetController:
         self._reported[daemon_set.key] = now
         return False
 
-    async def _write_status(self, daemon_set: DaemonSet, new: DaemonSetStatus) -> None:
-        changes = status_changes(new, always=ALWAYS)
-        await writes.put_status(self._client, DAEMON_SETS, daemon_set, changes)
-
     def _refuse_everything(self, daemon_set: DaemonSet) -> None:
         text = "This daemon set is selecting all pods. A non-empty selector is required."
         self._recorder.emit(Notice(ref_to(DAEMON_SETS, daemon_set), "Warning", "SelectingAll", text))
 
     # -- events
-
-    def skipped(self, group: str, resource: str) -> None:
-        """A sync was put off, since the cache of this resource is behind."""
-        self._skips(group, resource)
 
     def deleted(self, daemon_set: DaemonSet) -> Keys:
         """The DaemonSet, of which nothing is remembered any more."""
@@ -236,12 +222,6 @@ class DaemonSetController:
         """No node; what it meant to DaemonSets is forgotten."""
         self._placements.forget_node(node)
         return ()
-
-    def pod_updated(self, daemon_set: DaemonSet, old: Pod, new: Pod) -> Keys:
-        """The DaemonSet of a pod that has become ready, when the pod becomes available."""
-        min_ready_s = daemon_set.spec.min_ready_seconds
-        became_ready = min_ready_s > 0 and pod_rules.is_ready(new) and not pod_rules.is_ready(old)
-        return (After(daemon_set.key, min_ready_s + SKEW_S),) if became_ready else ()
 
     def _controller_key(self, pod: Pod) -> str:
         """The key of the DaemonSet that controls a pod; empty if none does."""
@@ -269,14 +249,13 @@ CONTROLLER = Controller(
             "daemonset",
             Watch(DAEMON_SETS, own_key, deleted=DaemonSetController.deleted),
             owns=(
-                Owns(PODS, selector=_selector, updated=DaemonSetController.pod_updated),
+                Owns(PODS, selector=_selector, updated=when_available(SKEW_S)),
                 Owns(CONTROLLER_REVISIONS, selector=_selector, expected=False),
             ),
             sync=DaemonSetController.sync,
             workers=DaemonSetConfig,
             writes=(DAEMON_SETS, PODS, CONTROLLER_REVISIONS),
             stale_gate="StaleControllerConsistencyDaemonSet",
-            skipped=DaemonSetController.skipped,
         ),
         Queue(
             "daemonset-node-updates",

@@ -63,9 +63,7 @@ class RevisionHistory:
 
     async def _claim(self, daemon_set: DaemonSet, selector: Selector) -> list[ControllerRevision]:
         candidates = self._revisions.candidates(daemon_set)
-        return await claim(
-            self._executor, self._client, DAEMON_SETS, daemon_set, selector, candidates, CONTROLLER_REVISIONS
-        )
+        return await claim(self._executor, DAEMON_SETS, daemon_set, selector, candidates, CONTROLLER_REVISIONS)
 
     async def _labelled(self, daemon_set: DaemonSet, revision: ControllerRevision) -> ControllerRevision:
         """Revisions of the first versions carry no hash; their name serves as one."""

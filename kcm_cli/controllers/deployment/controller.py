@@ -65,7 +65,6 @@ class DeploymentController:
     async def _read(self, deployment: Deployment, selector: Selector) -> Snapshot:
         owned = await claim(
             self._executor,
-            self._client,
             DEPLOYMENTS,
             deployment,
             selector,

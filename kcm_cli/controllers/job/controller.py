@@ -105,10 +105,6 @@ class JobController:
             return None
         return await self._sync(job)
 
-    def skipped(self, group: str, resource: str) -> None:
-        """A sync was put off, since the cache of this resource is behind."""
-        self._metrics.skipped(group, resource)
-
     async def _sync(self, job: Job) -> float | None:
         started, action, failed = self._clock.monotonic(), SyncAction.RECONCILING, True
         try:
@@ -135,7 +131,6 @@ class JobController:
         selector = from_label_selector(job.spec.selector)
         pods = await claim(
             self._executor,
-            self._client,
             JOBS,
             job,
             selector,
@@ -326,7 +321,6 @@ CONTROLLER = Controller(
             writes=(JOBS, PODS, WORKLOADS, POD_GROUPS),
             stale_gate="StaleControllerConsistencyJob",
             without_gate=frozenset((CREATE,)),
-            skipped=JobController.skipped,
             workers=JobConfig,
             limiter=_limiter,
         ),

@@ -9,7 +9,6 @@ from kcm_cli.controllers.job.plan import names, spec
 from kcm_cli.controllers.job.plan.decide import SyncAction
 from kcm_cli.controllers.job.plan.indexes import parse
 from kcm_cli.controllers.job.plan.state import JobState
-from kcm_cli.engine.own_writes import stale_sync_skips
 from kcm_cli.planning.jobs import COMPLETE
 
 SUCCEEDED = "succeeded"
@@ -73,7 +72,6 @@ class JobMetrics:
             "How many pods were created for Jobs, or failed to be, and whether in place of others.",
             labels=("reason", "status"),
         )
-        self.skipped = stale_sync_skips(registry, "job", "Job")
 
     def synced(self, job: Job, action: SyncAction, duration_s: float, *, failed: bool) -> None:
         labels = (action.value, spec.completion_mode(job), "error" if failed else "success")

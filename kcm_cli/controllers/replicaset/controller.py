@@ -6,10 +6,10 @@ upstream: pkg/controller/replicaset
 from kcm_cli.api.apps import REPLICA_SETS, ReplicaSet
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.replicas import ReplicaController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key
-from kcm_cli.engine.own_writes import stale_sync_skips
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
@@ -27,7 +27,6 @@ class ReplicaSetController(ReplicaController[ReplicaSet]):
         terminating = context.gates.enabled("DeploymentReplicaSetTerminatingReplicas")
         super().__init__(context, REPLICA_SETS, selector_of, reports_terminating=terminating)
         self._owners.add_index(CONTROLLER_UID, by_controller)
-        self.skipped = stale_sync_skips(context.metrics, "replicaset", "ReplicaSet")
 
     def related(self, obj: ReplicaSet) -> list[Pod]:
         """The pods of all ReplicaSets of the same Deployment: surplus pods are taken from crowded nodes."""
@@ -43,11 +42,10 @@ CONTROLLER = Controller(
     Queue(
         "replicaset",
         Watch(REPLICA_SETS, own_key, deleted=ReplicaController.deleted),
-        owns=(Owns(PODS, selector=selector_of, updated=ReplicaController.pod_updated),),
+        owns=(Owns(PODS, selector=selector_of, updated=when_available()),),
         sync=ReplicaController.sync,
         workers=ReplicaSetConfig,
         writes=(REPLICA_SETS, PODS),
         stale_gate="StaleControllerConsistencyReplicaSet",
-        skipped=lambda controller, group, resource: controller.skipped(group, resource),
     ),
 )

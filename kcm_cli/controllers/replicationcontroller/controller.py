@@ -5,6 +5,7 @@ upstream: pkg/controller/replication
 
 from kcm_cli.api.core import PODS, REPLICATION_CONTROLLERS, ReplicationController
 from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
+from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.replicas import ReplicaController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key
@@ -27,7 +28,7 @@ CONTROLLER = Controller(
     Queue(
         "replicationmanager",
         Watch(REPLICATION_CONTROLLERS, own_key, deleted=ReplicaController.deleted),
-        owns=(Owns(PODS, selector=selector_of, updated=ReplicaController.pod_updated),),
+        owns=(Owns(PODS, selector=selector_of, updated=when_available()),),
         sync=ReplicaController.sync,
         workers=ReplicationControllerConfig,
         writes=(REPLICATION_CONTROLLERS, PODS),

@@ -17,7 +17,7 @@ from kcm_cli.component.metrics import exponential_buckets
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import After, Keys
+from kcm_cli.engine.controller import Keys
 from kcm_cli.engine.dependents import living_owner
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector
@@ -77,7 +77,6 @@ class ReplicaController(Generic[T]):
         pods = claimable(self._pods, obj)
         active = await claim(
             self._executor,
-            self._context.client,
             owner.resource,
             obj,
             owner.selector,
@@ -135,8 +134,3 @@ class ReplicaController(Generic[T]):
         """The owner, of whose expectations nothing is left."""
         self._expectations.forget(obj.key)
         return (obj.key,)
-
-    def pod_updated(self, obj: T, old: Pod, new: Pod) -> Keys:
-        """The owner of a pod that has become ready, when the pod becomes available."""
-        delay_s = obj.spec.min_ready_seconds
-        return (After(obj.key, delay_s),) if delay_s > 0 and pod_rules.became_ready(old, new) else ()

@@ -9,6 +9,7 @@ from datetime import datetime
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevision, StatefulSet, StatefulSetStatus
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
 from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.history import Found, History
@@ -23,8 +24,8 @@ from kcm_cli.controllers.statefulset.snapshot import Snapshot
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import After, Controller, Keys, Owns, Queue
-from kcm_cli.engine.own_writes import CREATE, UPDATE, stale_sync_skips
+from kcm_cli.engine.controller import Controller, Owns, Queue
+from kcm_cli.engine.own_writes import CREATE, UPDATE
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import Object, split_key
@@ -41,7 +42,6 @@ class StatefulSetMetrics:
     """statefulset_controller_*."""
 
     def __init__(self, registry: Registry) -> None:
-        self.skipped = stale_sync_skips(registry, "statefulset", "StatefulSet")
         self._allowed = registry.gauge(
             "statefulset_controller_statefulset_max_unavailable",
             "How many pods a rolling update of the StatefulSet may take down.",
@@ -127,7 +127,6 @@ class StatefulSetController:
     async def _claim(self, set_: StatefulSet, selector: Selector) -> list[Pod]:
         return await claim(
             self._executor,
-            self._client,
             STATEFUL_SETS,
             set_,
             selector,
@@ -175,11 +174,6 @@ class StatefulSetController:
         if set_.spec.update_strategy.type != ON_DELETE:
             self.metrics.down(set_, policy, unavailable(snapshot, held(planned.slots), now))
 
-    def pod_updated(self, set_: StatefulSet, old: Pod, new: Pod) -> Keys:
-        """The StatefulSet of a pod that has become ready, when the pod becomes available."""
-        min_ready_s = set_.spec.min_ready_seconds
-        return (After(set_.key, min_ready_s),) if min_ready_s > 0 and pod_rules.became_ready(old, new) else ()
-
 
 def _selector(set_: StatefulSet) -> Selector:
     return from_label_selector(set_.spec.selector)
@@ -190,13 +184,12 @@ CONTROLLER = Controller(
     Queue(
         "statefulset",
         STATEFUL_SETS,
-        owns=(Owns(PODS, selector=_selector, updated=StatefulSetController.pod_updated),),
+        owns=(Owns(PODS, selector=_selector, updated=when_available()),),
         sync=StatefulSetController.sync,
         workers=StatefulSetConfig,
         writes=(STATEFUL_SETS, PODS, PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),
         stale_gate="StaleControllerConsistencyStatefulSet",
         without_gate=frozenset((CREATE, UPDATE)),
-        skipped=lambda controller, group, resource: controller.metrics.skipped(group, resource),
     ),
     reads=(PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),
 )

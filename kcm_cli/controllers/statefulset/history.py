@@ -44,7 +44,7 @@ class History:
         matching = in_order(revision for revision in known if selector.matches(revision.labels))
         orphans = [revision for revision in matching if controller_of(revision) is None]
         if orphans:
-            await claim(self._executor, self._client, STATEFUL_SETS, set_, selector, orphans, CONTROLLER_REVISIONS)
+            await claim(self._executor, STATEFUL_SETS, set_, selector, orphans, CONTROLLER_REVISIONS)
         return matching
 
     async def realise(self, set_: StatefulSet, wanted: Existing | Missing) -> Found:

@@ -61,7 +61,7 @@ def claimed(codes: Mapping[str, int]) -> list[str]:
         client = Client(Server(codes), limiter=Unlimited(), user_agent="t", clock=clock)  # type: ignore[arg-type]
         executor = Executor(client, Silent(), Expectations(), clock)
         pods = [pod("kept", "web", owned=True), pod("orphan", "web", owned=False), pod("other", "db", owned=True)]
-        return await claim(executor, client, REPLICA_SETS, OWNER, parse("app=web"), pods, PODS)
+        return await claim(executor, REPLICA_SETS, OWNER, parse("app=web"), pods, PODS)
 
     return [each.name for each in asyncio.run(work())]
 

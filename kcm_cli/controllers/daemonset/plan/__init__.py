@@ -1,6 +1,6 @@
 """What to do for a DaemonSet: ``plan`` says what to do about its pods, ``status`` counts them."""
 
 from kcm_cli.controllers.daemonset.plan.decide import DaemonSetPlan, plan
-from kcm_cli.controllers.daemonset.plan.status import differs, status
+from kcm_cli.controllers.daemonset.plan.status import status
 
-__all__ = ["DaemonSetPlan", "plan", "differs", "status"]
+__all__ = ["DaemonSetPlan", "plan", "status"]

@@ -44,8 +44,3 @@ def status(snapshot: Snapshot, now: datetime, *, observed: bool) -> DaemonSetSta
         number_unavailable=desired - available,
         observed_generation=daemon_set.metadata.generation if observed else daemon_set.status.observed_generation,
     )
-
-
-def differs(snapshot: Snapshot, new: DaemonSetStatus) -> bool:
-    """Whether the new status is worth a write."""
-    return new != snapshot.daemon_set.status
