@@ -10,6 +10,7 @@ from kcm_cli.api.core import (
     Affinity,
     Container,
     ContainerStatus,
+    Named,
     Node,
     NodeAffinity,
     NodeSelectorTerm,
@@ -293,6 +294,7 @@ class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
     containers: tuple[SimulatedContainer, ...] = ()
     init_containers: tuple[SimulatedContainer, ...] = ()
     ephemeral_containers: tuple[SimulatedContainer, ...] = ()
+    image_pull_secrets: tuple[Named, ...] = ()
     security_context: SecurityContext | None = None
     volumes: tuple[SimulatedVolume, ...] = ()
     readiness_gates: tuple[ReadinessGate, ...] = ()

@@ -148,6 +148,10 @@ class Learned:
             return [None] * len(script.containers)
         return [self._hold(container.image) for container in containers_of(pod)]
 
+    def missing_pull_secrets(self, pod: SimulatedPod) -> tuple[str, ...]:
+        """They are taken to be there, too."""
+        return ()
+
     def _hold(self, image: str) -> Hold | None:
         why = self._no_pull(image)
         if not why:

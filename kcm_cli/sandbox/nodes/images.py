@@ -1,6 +1,7 @@
 """The images on a node: what its containers have had pulled.
 
-Every image can be pulled; its size, and the moment that pulling it takes, follow from its name.
+Every image can be pulled, and is there already where the policy is never to pull it; its size, and the moment that
+pulling it takes, follow from its name.
 
 upstream: pkg/kubelet/images/image_manager.go, pkg/kubelet/nodestatus/setters.go#Images
 """
@@ -42,6 +43,8 @@ class Images:
         number = int.from_bytes(sha256(name.encode()).digest()[:8])
         size = self._sizes.setdefault(name, _LEAST_BYTES + number % _SPREAD_BYTES)
         self.changed = self.changed or not there
+        if policy == "Never":
+            return None
         return Pull(_LEAST_MS + number % _SPREAD_MS, size)
 
     def has(self, image: str) -> bool:

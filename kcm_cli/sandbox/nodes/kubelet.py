@@ -95,6 +95,9 @@ class Obstructions(Protocol):
     def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> Sequence[Hold | None]:
         """What keeps each container from starting, in the order of the script."""
 
+    def missing_pull_secrets(self, pod: SimulatedPod) -> Sequence[str]:
+        """The names of Secrets for its images that do not exist."""
+
 
 class AsAnnotated:
     """Pods behave as their spec and annotations say."""
@@ -302,6 +305,8 @@ class Kubelets:
         else:
             self._waiting.discard(key)
         before = machine.extend(life.script, before, now)
+        if before.sandbox_at is None and state.sandbox_at is not None and pod.spec.image_pull_secrets:
+            self._tell_of_pull_secrets(life, pod)
         for notice in notices(pod, life.script, before, state, life.agent.images):
             self._events.kubelet(life.agent.name, notice)
         await self._report(pod, life, now)
@@ -376,6 +381,13 @@ class Kubelets:
         self._emit(life, "Normal", "ResizeStarted", resizing.message("Pod resize started", pod))
         self._emit(life, "Normal", "ResizeCompleted", resizing.message("Pod resize completed", pod))
         return state
+
+    def _tell_of_pull_secrets(self, life: Life, pod: SimulatedPod) -> None:
+        missing = self.obstacles.missing_pull_secrets(pod) if self.obstacles is not None else ()
+        if missing:
+            text = f"Unable to retrieve some image pull secrets ({', '.join(missing)}); "
+            text += "attempting to pull the image may not succeed."
+            self._emit(life, "Warning", "FailedToRetrieveImagePullSecret", text)
 
     def _emit(self, life: Life, type_: str, reason: str, text: str) -> None:
         self._events.kubelet(life.agent.name, Notice(ref_of("v1", "Pod", life.pod), type_, reason, text))

@@ -33,10 +33,11 @@ class Exit(msgspec.Struct, frozen=True):
 
 
 class Hold(msgspec.Struct, frozen=True):
-    """Why something cannot start now: what its status or its Event says of it."""
+    """Why something cannot start now: what its status or its Event says of it, and further Events of that reason."""
 
     reason: str
     message: str
+    more: tuple[str, ...] = ()
 
 
 PULL, MOUNT = "ErrImagePull", "FailedMount"

@@ -31,10 +31,11 @@ from kcm_cli.sandbox.views import (
     SecretSource,
     SimulatedContainer,
     SimulatedPod,
+    SimulatedVolume,
     containers_of,
 )
 
-INVALID_IMAGE, CONFIG_ERROR = "InvalidImageName", "CreateContainerConfigError"
+INVALID_IMAGE, NEVER_PULL, CONFIG_ERROR = "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"
 _ROOT_CA = "kube-root-ca.crt"
 """In every pod; without a manager it does not exist, and pods run all the same."""
 _NAME = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -91,13 +92,25 @@ class Obstacles:
         return self._claims.unbound(pod) or self._of_objects(pod) or self._claims.unattached(pod)
 
     def _of_objects(self, pod: SimulatedPod) -> Hold | None:
-        for volume in pod.spec.volumes:
-            for problem in self._volume_problems(pod.namespace, volume.config_map, volume.secret):
-                return _not_mounted(volume.name, problem)
-            for part in volume.projected.sources if volume.projected is not None else ():
-                for problem in self._volume_problems(pod.namespace, part.config_map, part.secret):
-                    return _not_mounted(volume.name, problem)
-        return None
+        texts = [
+            f'MountVolume.SetUp failed for volume "{volume.name}" : {problem}'
+            for volume in pod.spec.volumes
+            if (problem := self._problem_of(pod.namespace, volume))
+        ]
+        return Hold(MOUNT, texts[0], tuple(texts[1:])) if texts else None
+
+    def _problem_of(self, namespace: str, volume: SimulatedVolume) -> str:
+        """Of a projected volume all of them; empty if there is none."""
+        sources = [(volume.config_map, volume.secret)]
+        if volume.projected is not None:
+            sources += [(part.config_map, part.secret) for part in volume.projected.sources]
+        problems = [text for source in sources for text in self._volume_problems(namespace, *source)]
+        return f"[{', '.join(problems)}]" if len(problems) > 1 else "".join(problems)
+
+    def missing_pull_secrets(self, pod: SimulatedPod) -> list[str]:
+        """The names of Secrets for its images that do not exist."""
+        names = (secret.name for secret in pod.spec.image_pull_secrets)
+        return [name for name in names if name and self._secrets.store.get(f"{pod.namespace}/{name}") is None]
 
     def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> list[Hold | None]:
         """What keeps each container from starting, in the order of the script."""
@@ -119,6 +132,8 @@ class Obstacles:
         name = full_image(image)
         rules = (text for pattern, text in self._failing.items() if _like(image, pattern) or _like(name, pattern))
         error = failure or next(rules, None)
+        if error is not None and container.image_pull_policy == "Never":
+            return Hold(NEVER_PULL, f'Container image "{image}" is not present with pull policy of Never')
         return Hold(PULL, error or _not_found(name)) if error is not None else None
 
     def _config(self, pod: SimulatedPod, container: SimulatedContainer) -> Hold | None:
@@ -195,10 +210,6 @@ def _root_problems(pod: SimulatedPod, container: SimulatedContainer) -> Iterator
 def _missing(source: ConfigMapSource, found: Keyed) -> str:
     keys = {*(found.data or ()), *(found.binary_data or ())}
     return next((item.key for item in source.items if item.key not in keys), "")
-
-
-def _not_mounted(volume: str, problem: str) -> Hold:
-    return Hold(MOUNT, f'MountVolume.SetUp failed for volume "{volume}" : {problem}')
 
 
 def _not_found(image: str) -> str:

@@ -10,11 +10,12 @@ from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.nodes.containers import waiting
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import ATTACH, PULL, ContainerState, Hold, PodState
-from kcm_cli.sandbox.nodes.obstacles import INVALID_IMAGE
+from kcm_cli.sandbox.nodes.obstacles import INVALID_IMAGE, NEVER_PULL
 from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
 
 NORMAL, WARNING = "Normal", "Warning"
+_IMAGE_REASONS = {INVALID_IMAGE: "InspectFailed", NEVER_PULL: NEVER_PULL}
 _FIELDS = {Role.MAIN: "containers", Role.DEBUG: "ephemeralContainers"}
 
 
@@ -29,7 +30,8 @@ def notices(
         yield Notice(ref_of("v1", "Pod", pod), NORMAL, after.stop.reason, after.stop.message)
     hold = after.hold
     if hold is not None and hold.reason != ATTACH and after.attempts and after.attempted_at != before.attempted_at:
-        yield Notice(ref_of("v1", "Pod", pod), WARNING, hold.reason, hold.message)
+        for text in (hold.message, *hold.more):
+            yield Notice(ref_of("v1", "Pod", pod), WARNING, hold.reason, text)
     for container, old, new in zip(script.containers, before.containers, after.containers, strict=True):
         if killed and old.started_at is not None:
             yield _notice(pod, container, NORMAL, "Killing", f"Stopping container {container.name}")
@@ -98,8 +100,8 @@ def _of_hold(
         yield _notice(pod, container, WARNING, "Failed", f'Failed to pull image "{image}": {hold.message}')
     elif hold.reason == PULL:
         yield _notice(pod, container, NORMAL, "BackOff", f'Back-off pulling image "{image}"')
-    elif reason == INVALID_IMAGE:
-        yield _notice(pod, container, WARNING, "InspectFailed", hold.message)
+    elif reason in _IMAGE_REASONS:
+        yield _notice(pod, container, WARNING, _IMAGE_REASONS[reason], hold.message)
     else:
         yield from _of_image(pod, container, images)
         error = hold.message

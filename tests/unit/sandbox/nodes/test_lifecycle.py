@@ -748,6 +748,16 @@ def test_a_volume_of_a_missing_object_keeps_a_pod_from_starting(play):
             status = await world.status(name)
             assert (status["phase"], waiting(status)) == ("Pending", {"reason": "ContainerCreating"})
             assert ("FailedMount", f'MountVolume.SetUp failed for volume "v" : {problem}') in await world.events(name)
+        both = [{"configMap": {"name": "m"}}, {"secret": {"name": "s"}}]
+        await world.pod("c", {"volumes": [{"name": "w", "projected": {"sources": both}}, {**secret, "name": "u"}]})
+        await world.wait(2)
+        for volume, problem in (
+            ("w", '[configmap "m" not found, secret "s" not found]'),
+            ("u", 'secret "s" not found'),
+        ):
+            text = f'MountVolume.SetUp failed for volume "{volume}" : {problem}'
+            assert ("FailedMount", text) in await world.events("c")
+        await world.delete(PODS, "c")
         await world.create(SECRETS, {"metadata": {"name": "s"}})
         await world.create(CONFIG_MAPS, {"metadata": {"name": "m"}})
         await world.wait(5)
@@ -885,6 +895,41 @@ def test_an_image_that_cannot_be_pulled_backs_off(play):
         await world.patch(PODS, "b", {"metadata": {"annotations": {"sandbox.kcm.dev/pull-error": None}}})
         await world.wait(2)
         assert [(await world.status(name))["phase"] for name in "ab"] == ["Running", "Running"]
+
+    play(run, 1)
+
+
+def test_an_image_that_is_never_pulled(play):
+    async def run(world: World) -> None:
+        world.cluster.nodes.fail_image("broken:*")
+        for name, image in (("a", "fine:1"), ("b", "broken:1")):
+            await world.pod(name, {"containers": [{"name": "c", "image": image, "imagePullPolicy": "Never"}]})
+        await world.wait(1)
+        reasons = [reason for reason, _ in await world.events("a")]
+        assert (await world.status("a"))["phase"] == "Running"
+        assert "Pulled" in reasons and "Pulling" not in reasons
+        message = 'Container image "broken:1" is not present with pull policy of Never'
+        assert waiting(await world.status("b")) == {"reason": "ErrImageNeverPull", "message": message}
+        told = await world.events("b")
+        assert ("ErrImageNeverPull", message) in told and ("Failed", "Error: ErrImageNeverPull") in told
+
+    play(run, 1)
+
+
+def test_pull_secrets_that_are_missing_are_told(play):
+    async def run(world: World) -> None:
+        await world.create(resource("secrets"), {"metadata": {"name": "there"}})
+        await world.pod(
+            "a",
+            {
+                "containers": [{"name": "c", "image": "x"}],
+                "imagePullSecrets": [{"name": "x"}, {"name": "there"}, {"name": "y"}],
+            },
+        )
+        await world.wait(1)
+        assert (await world.status("a"))["phase"] == "Running"
+        text = "Unable to retrieve some image pull secrets (x, y); attempting to pull the image may not succeed."
+        assert ("FailedToRetrieveImagePullSecret", text) in await world.events("a")
 
     play(run, 1)
 
