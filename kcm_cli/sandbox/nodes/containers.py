@@ -96,7 +96,7 @@ def _state(pod: SimulatedPod, spec: SimulatedContainer, current: ContainerState,
     if current.started_at is not None:
         return {"running": {"startedAt": instant(current.started_at)}}
     ended = current.exit
-    if current.hold is not None and current.attempts and not lost:
+    if current.hold is not None and current.attempts and not lost and not (pod.deleting and current.exit):
         reason, message = waiting(spec.image, current.hold, current.attempts)
         return {"waiting": {"reason": reason, "message": message}}
     if ended is None or current.fresh:
@@ -106,7 +106,7 @@ def _state(pod: SimulatedPod, spec: SimulatedContainer, current: ContainerState,
             return {"waiting": {"reason": RESTARTING_ALL, "message": RESTARTING_ALL_MESSAGE}}
         reason = "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
         return {"waiting": {"reason": reason}}
-    if _backing_off(current, now):
+    if _backing_off(pod, current, now):
         message = (
             f"back-off {_go_seconds(current.backoff_s)} restarting failed container={spec.name} "
             f"pod={pod.name}_{pod.namespace}({pod.uid})"
@@ -118,14 +118,17 @@ def _state(pod: SimulatedPod, spec: SimulatedContainer, current: ContainerState,
 _NO_TIMES: Doc = {"startedAt": None, "finishedAt": None}
 
 
-def _backing_off(current: ContainerState, now: float) -> bool:
+def _backing_off(pod: SimulatedPod, current: ContainerState, now: float) -> bool:
+    """Whether it will be started again; those of a pod that is being deleted will not."""
+    if pod.deleting:
+        return False
     ended = current.exit
     return ended is not None and ended.finished < current.restart_at < float("inf") and now < current.restart_at
 
 
 def _last_state(pod: SimulatedPod, name: str, current: ContainerState, now: float) -> Doc:
-    held = current.hold is not None and current.attempts > 0
-    over = current.started_at is None and (held or current.fresh or _backing_off(current, now))
+    held = current.hold is not None and current.attempts > 0 and not pod.deleting
+    over = current.started_at is None and (held or current.fresh or _backing_off(pod, current, now))
     last = current.exit if over and current.exit is not None else current.previous
     return {"terminated": _terminated(pod, name, last)} if last is not None else {}
 

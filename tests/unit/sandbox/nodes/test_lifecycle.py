@@ -175,6 +175,29 @@ def test_a_deleted_pod_shows_its_end_for_a_moment_before_it_is_gone(play):
     play(run)
 
 
+def test_containers_of_a_deleted_pod_are_not_said_to_be_restarted(play):
+    async def run(world: World) -> None:
+        failing = {"image": "x", "command": ["sh", "-c", "sleep 2; exit 3"]}
+        await world.pod("a", {"containers": [{"name": "c", **failing}]})
+        await world.pod(
+            "b", {"initContainers": [{"name": "c", **failing}], "containers": [{"name": "d", "image": "x"}]}
+        )
+        await world.wait(6)
+        fields = ("containerStatuses", "initContainerStatuses")
+        for name, field in zip("ab", fields, strict=True):
+            status = await world.status(name)
+            assert status[field][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+            await world.delete(PODS, name)
+            await world.wait(0.1)
+            status = await world.status(name)
+            (container,) = status[field]
+            assert (status["phase"], container["restartCount"]) == ("Failed", 1)
+            runs = [container[each]["terminated"]["finishedAt"] for each in ("lastState", "state")]
+            assert parse_time(runs[1]) - parse_time(runs[0]) == timedelta(seconds=2)
+
+    play(run)
+
+
 def test_a_new_pod_of_the_name_of_one_that_has_ended_runs(play):
     async def run(world: World) -> None:
         await world.pod("a")
