@@ -29,7 +29,7 @@ from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.conditions import Reported
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import Hold, PodState
-from kcm_cli.sandbox.nodes.pod_events import notices
+from kcm_cli.sandbox.nodes.pod_events import notices, unhealthy
 from kcm_cli.sandbox.nodes.probes import Verdicts
 from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
@@ -71,6 +71,8 @@ class Life(msgspec.Struct):
     """Containers to be killed: index, exit code, reason."""
     files: frozenset[str] = frozenset()
     """Those that it found in folders of the node."""
+    seen_at: float = -math.inf
+    """Until when was told what happens to it."""
 
 
 class Behaviour(Protocol):
@@ -307,8 +309,12 @@ class Kubelets:
         before = machine.extend(life.script, before, now)
         if before.sandbox_at is None and state.sandbox_at is not None and pod.spec.image_pull_secrets:
             self._tell_of_pull_secrets(life, pod)
-        for notice in notices(pod, life.script, before, state, life.agent.images):
+        for notice in (
+            *notices(pod, life.script, before, state, life.agent.images),
+            *unhealthy(pod, life.script, state, life.seen_at, now),
+        ):
             self._events.kubelet(life.agent.name, notice)
+        life.seen_at = now
         await self._report(pod, life, now)
         if machine.finished(life.script, state):
             self._forget(key, life)
@@ -439,6 +445,8 @@ class Kubelets:
         state = restore(pod, played, now)
         granted = resizing.granted_before(pod)
         life = Life(pod.uid, agent, pod, played, state, place, pod.status.conditions, granted, files=files)
+        if pod.status.start_time is not None:
+            life.seen_at = now
         self._lives[key] = life
         agent.keep(played.left)
         agent.occupancy.add(key, granted)

@@ -215,7 +215,14 @@ def due(script: PodScript, state: PodState, now: float) -> float:
         at = state.reset_at + RESET_S
     for container, current in zip(script.containers, state.containers, strict=True):
         if current.started_at is not None:
-            for delay_s in (container.post_start.lasts_s, container.started_s, container.ready_s, *container.turns_s):
+            looks = (failure.at_s for failure in container.failures)
+            for delay_s in (
+                container.post_start.lasts_s,
+                container.started_s,
+                container.ready_s,
+                *container.turns_s,
+                *looks,
+            ):
                 instant = current.started_at + delay_s
                 if now < instant < at:
                     at = instant

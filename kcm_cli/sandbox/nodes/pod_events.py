@@ -11,7 +11,7 @@ from kcm_cli.sandbox.nodes.containers import waiting
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import ATTACH, PULL, ContainerState, Hold, PodState
 from kcm_cli.sandbox.nodes.obstacles import INVALID_IMAGE, NEVER_PULL
-from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
+from kcm_cli.sandbox.nodes.script import SIMULATED_FAILURE, ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
 
 NORMAL, WARNING = "Normal", "Warning"
@@ -71,10 +71,22 @@ def _of_probe(
         return
     probe = "liveness" if ended.finished == old.fails_at else container.nth_run(ended.run).probe
     if probe:
-        text = f"{probe.capitalize()} probe failed: simulated failure"
-        yield _notice(pod, container, WARNING, "Unhealthy", text)
+        text = next((failure.text for failure in container.failures if failure.probe == probe), SIMULATED_FAILURE)
+        yield _unhealthy(pod, container, probe, text)
         text = f"Container {container.name} failed {probe} probe, will be restarted"
         yield _notice(pod, container, NORMAL, "Killing", text)
+
+
+def unhealthy(pod: SimulatedPod, script: PodScript, state: PodState, since: float, now: float) -> Iterator[Notice]:
+    """What probes that fail had to say between two instants."""
+    for container, current in zip(script.containers, state.containers, strict=True):
+        for failure in container.failures if current.started_at is not None else ():
+            if since < (current.started_at or 0.0) + failure.at_s <= now:
+                yield _unhealthy(pod, container, failure.probe, failure.text)
+
+
+def _unhealthy(pod: SimulatedPod, container: ContainerScript, probe: str, text: str) -> Notice:
+    return _notice(pod, container, WARNING, "Unhealthy", f"{probe.capitalize()} probe failed: {text}")
 
 
 def _of_hook(

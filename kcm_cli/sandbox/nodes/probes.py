@@ -7,16 +7,25 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.sandbox.nodes import programs
 from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.filesystem import Files, There
-from kcm_cli.sandbox.views import Probe, SimulatedContainer
+from kcm_cli.sandbox.views import ExecAction, Probe, SimulatedContainer
 
 Stages = Sequence[tuple[float, Files, frozenset[str]]]
 """The files that there are, and those that are gone, from so many seconds on (``programs.Outcome``)."""
 _Answers = Sequence[tuple[float, bool]]
 """Whether a probe succeeds, from so many seconds on."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A look of a probe that fails, the first one or after good ones: seconds from the start of a run, and its text."""
+
+    at_s: float
+    probe: str
+    text: str
 
 
 class Probed(msgspec.Struct, frozen=True):
@@ -29,6 +38,7 @@ class Probed(msgspec.Struct, frozen=True):
     started_s: float | None = None
     turns: tuple[float, ...] | None = None
     fails: tuple[float, str] | None = None
+    failures: tuple[Failure, ...] = ()
 
 
 class Verdicts(msgspec.Struct, frozen=True):
@@ -66,6 +76,7 @@ def probed(
     startup, readiness, liveness = container.startup_probe, container.readiness_probe, container.liveness_probe
     begins_s, started_s, turns = 0.0, None, None
     fails: list[tuple[float, str]] = []
+    failures: list[Failure] = []
     if startup is not None:
         begins_s = float(startup.initial_delay_seconds)
         if (answers := looks.answers(startup)) is not None:
@@ -74,12 +85,15 @@ def probed(
             bad_s = next((at for at, good in changes if not good), math.inf)
             if bad_s < good_s:
                 fails.append((bad_s, "startup"))
+            failures += looks.failures("startup", startup, answers, 0.0)
             begins_s = started_s = good_s if good_s < bad_s else math.inf
     if readiness is not None and (answers := looks.answers(readiness)) is not None:
         turns = tuple(at for at, _ in _changes(readiness, answers, begins_s, False))
+        failures += looks.failures("readiness", readiness, answers, begins_s)
     if liveness is not None and (answers := looks.answers(liveness)) is not None:
         fails += [(at, "liveness") for at, good in _changes(liveness, answers, begins_s, True) if not good][:1]
-    return Probed(started_s, turns, min(fails, default=None))
+        failures += looks.failures("liveness", liveness, answers, begins_s)
+    return Probed(started_s, turns, min(fails, default=None), tuple(failures))
 
 
 def succeeds(probe: Probe, env: Mapping[str, str], there: There, most_work: float = programs.MOST_WORK) -> bool | None:
@@ -91,9 +105,13 @@ def succeeds(probe: Probe, env: Mapping[str, str], there: There, most_work: floa
         asked = probe.http_get.path.partition("?")[0].strip("/") if probe.http_get is not None else ""
         lost = [each for each in there.gone if each.endswith(f"/{asked}") and not each.startswith("/tmp/")]
         return False if asked and lost else None
-    words = [expand(word, env) for word in probe.exec.command]
-    known = programs.outcome_among(there, [word or "" for word in words], env, most_work=most_work)
+    known = _outcome(probe.exec, env, there, most_work)
     return None if known is None else known.code == 0 and known.lasts_s <= max(probe.timeout_seconds, 1)
+
+
+def _outcome(action: ExecAction, env: Mapping[str, str], there: There, most_work: float) -> programs.Outcome | None:
+    words = [expand(word, env) or "" for word in action.command]
+    return programs.outcome_among(there, words, env, most_work=most_work)
 
 
 class _Looks(msgspec.Struct, frozen=True):
@@ -105,11 +123,9 @@ class _Looks(msgspec.Struct, frozen=True):
         """None: unknown. All looks of a probe together may cost what one program may."""
         if probe.exec is None or not probe.exec.command:
             return None
-        stages = self.stages
-        if not stages:
-            if any("/tmp" in word for word in probe.exec.command):
-                return None  # what is there is not known of every container
-            stages = ((0.0, {}, frozenset()),)
+        if not self.stages and any("/tmp" in word for word in probe.exec.command):
+            return None  # what is there is not known of every container
+        stages = self.stages or _NOTHING
         found: list[tuple[float, bool]] = []
         for at_s, files, gone in stages:
             there = There(files, self.scratch, gone)
@@ -119,6 +135,30 @@ class _Looks(msgspec.Struct, frozen=True):
             if not found or found[-1][1] != good:
                 found.append((at_s, good))
         return found
+
+    def failures(self, name: str, probe: Probe, answers: _Answers, begins_s: float) -> Iterator[Failure]:
+        """The looks that fail after good ones, or first."""
+        looks = replace(probe, failure_threshold=1, success_threshold=1)
+        for at_s, good in _changes(looks, answers, begins_s, None):
+            if not good:
+                yield Failure(at_s, name, self._text(probe, at_s))
+
+    def _text(self, probe: Probe, at_s: float) -> str:
+        """What a probe that fails says then."""
+        stages = self.stages or _NOTHING
+        _, files, gone = next(stage for stage in reversed(stages) if stage[0] <= at_s)
+        action = probe.exec or ExecAction()
+        known = _outcome(action, self.env, There(files, self.scratch, gone), programs.MOST_WORK / len(stages))
+        if known is None:
+            return ""
+        limit_s = max(probe.timeout_seconds, 1)
+        if known.lasts_s > limit_s:
+            return f'command timed out: "{" ".join(action.command)}" timed out after {limit_s}s'
+        return "".join(each.text for each in known.output)[:_LONGEST_TEXT]
+
+
+_NOTHING: Stages = ((0.0, {}, frozenset()),)
+_LONGEST_TEXT = 10 << 10
 
 
 def _changes(probe: Probe, answers: _Answers, begins_s: float, verdict: bool | None) -> Iterator[tuple[float, bool]]:

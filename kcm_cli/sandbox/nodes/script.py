@@ -22,7 +22,7 @@ from kcm_cli.sandbox.nodes.environment import known_env
 from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.filesystem import Files, There
 from kcm_cli.sandbox.nodes.hostnames import hostname_of
-from kcm_cli.sandbox.nodes.probes import Probed, Stages, probed
+from kcm_cli.sandbox.nodes.probes import Failure, Probed, Stages, probed
 from kcm_cli.sandbox.nodes.programs import Outcome
 from kcm_cli.sandbox.nodes.signals import Signals
 from kcm_cli.sandbox.nodes.volumes import Objects, ReadOnce, Volumes, sub_path_of
@@ -34,6 +34,7 @@ EXIT_CODE, EXIT_REASON, RESTARTS = "exit-code", "exit-reason", "restarts"
 PULL_ERROR = "pull-error"
 FAILING_PROBES = "failing-probes"
 NEVER = "never"
+SIMULATED_FAILURE = "simulated failure"
 RESTART_ALL = "RestartAllContainers"
 PAUSE = "pause"
 _LARGEST = 2**31 - 1
@@ -100,6 +101,8 @@ class ContainerScript(msgspec.Struct, frozen=True):
     """When it is not ready, and ready again, in turn, after ``ready_s``."""
     post_start: Hook = NO_HOOK
     pre_stop: Hook = NO_HOOK
+    failures: tuple[Failure, ...] = ()
+    """The looks of its probes that fail."""
 
     def nth_run(self, number: int) -> Run:
         """The run with this number, counted from 1."""
@@ -182,6 +185,12 @@ def _probed(run: Run, name: str, probe: Probe) -> Run:
     return Run(fails_s, 137, "", name) if fails_s < run.lasts_s else run
 
 
+def _failure(name: str, probe: Probe, started_s: float) -> Failure:
+    """The first look of a probe that is to fail."""
+    begins_s = 0.0 if name == "startup" else started_s
+    return Failure(max(float(probe.initial_delay_seconds), begins_s), name, SIMULATED_FAILURE)
+
+
 class _Reader:
     """Reads the containers of one pod. ``ends``: those that are not meant to run for ever end without being asked."""
 
@@ -240,11 +249,15 @@ class _Reader:
         ready_s = max(ready_s, wishes.seconds(READY_DELAY, scope, ready_s))
         probes = {name.strip() for name in wishes.text(FAILING_PROBES, scope).split(",")}
         first, last = _failing(first, known), _failing(last, again)
+        failures = list(known.failures)
         if first != last:
             failing = max(failing, 1)
         for name, probe in (("liveness", container.liveness_probe), ("startup", container.startup_probe)):
             if name in probes and probe is not None:
                 first, last = _probed(first, name, probe), _probed(last, name, probe)
+                failures.append(_failure(name, probe, started_s))
+        if "readiness" in probes and container.readiness_probe is not None:
+            failures.append(_failure("readiness", container.readiness_probe, started_s))
         if "startup" in probes and container.startup_probe is not None:
             started_s = ready_s = math.inf
         if "readiness" in probes and container.readiness_probe is not None:
@@ -264,6 +277,7 @@ class _Reader:
             turns or (),
             post_start,
             self._hook(container, hooks.pre_stop),
+            tuple(failures),
         )
 
     def _probed(self, container: SimulatedContainer) -> tuple[Probed, Probed]:

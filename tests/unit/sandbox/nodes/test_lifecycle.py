@@ -1143,6 +1143,36 @@ def test_a_rule_holds_for_the_pods_that_it_selects(play):
     play(run)
 
 
+def test_probes_that_fail_are_told(play):
+    async def run(world: World) -> None:
+        def probe(*command: str, **more: int) -> dict:
+            return {"exec": {"command": [*command]}, **more}
+
+        ready = probe("sh", "-c", "echo not yet; exit 1", initialDelaySeconds=3)
+        slow = probe("sleep", "5", timeoutSeconds=2, failureThreshold=30)
+        script = {"command": ["sh", "-c", "touch /tmp/h; sleep 15; rm /tmp/h; sleep 600"]}
+        alive = probe("cat", "/tmp/h", periodSeconds=5, failureThreshold=2)
+        await world.pod("a", {"containers": [{"name": "c", "image": "x", "readinessProbe": ready}]})
+        await world.pod("b", {"containers": [{"name": "c", "image": "x", "startupProbe": slow}]})
+        await world.pod("c", {"containers": [{"name": "c", "image": "x", "livenessProbe": alive, **script}]})
+        simulated = {"containers": [{"name": "c", "image": "x", "readinessProbe": {"tcpSocket": {"port": 1}}}]}
+        await world.pod("d", simulated, failing_probes="readiness")
+
+        async def told(name: str) -> list[str]:
+            return [message for reason, message in await world.events(name) if reason == "Unhealthy"]
+
+        await world.wait(2)
+        assert await told("a") == []
+        assert await told("b") == ['Startup probe failed: command timed out: "sleep 5" timed out after 2s']
+        assert await told("d") == ["Readiness probe failed: simulated failure"]
+        await world.wait(2)
+        assert await told("a") == ["Readiness probe failed: not yet\n"]
+        await world.wait(20)
+        assert await told("c") == ["Liveness probe failed: cat: /tmp/h: No such file or directory\n"]
+
+    play(run, 1)
+
+
 def test_a_rule_that_comes_late_leaves_the_past_of_a_pod_alone(play):
     async def run(world: World) -> None:
         await world.pod("a", {"labels": {"app": "a"}, "restartPolicy": "Never"})
