@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
+from kcm_cli.component.arguments import check_fields, checks_arguments
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -43,7 +44,7 @@ from kcm_cli.sandbox.run import Sandbox, SandboxOptions
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.sandbox.streams.inside import Function, Given
 from kcm_cli.sandbox.views import POD_METADATA
-from kcm_cli.sandbox.waiting import Errors, wait, wait_async
+from kcm_cli.sandbox.waiting import Errors, decided, wait, wait_async
 from kcm_cli.sandbox.warp import PATIENCE_S, WarpLoop
 
 T = TypeVar("T")
@@ -70,11 +71,20 @@ class HostOptions(msgspec.Struct, frozen=True):
     heartbeat_s: float = HEARTBEAT_S
     manifests: tuple[Manifest, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Raises TypeError, ValueError."""
+        check_fields(self)
+        if self.nodes < 0:
+            raise ValueError(f"HostOptions: nodes is 0 or more, not {self.nodes}")
+        if not 0 < self.heartbeat_s < float("inf"):
+            raise ValueError(f"HostOptions: heartbeat_s is a number of seconds above 0, not {self.heartbeat_s}")
+
 
 class SandboxError(Exception):
     """The sandbox could not be started, or ended too soon."""
 
 
+@checks_arguments
 class HostedSandbox:
     """See the module. ``start``, use from any thread, ``stop``; a ``with`` statement does both.
 
@@ -107,21 +117,25 @@ class HostedSandbox:
     @property
     def running(self) -> Sandbox:
         """What runs on the thread; to be used there only (``call``)."""
+        self._check_begun()
         return self._sandbox
 
     @property
     def loop(self) -> WarpLoop:
         """The loop of the thread."""
+        self._check_begun()
         return self._loop
 
     @property
     def clock(self) -> LoopClock:
         """The cluster's clock."""
+        self._check_begun()
         return self._clock
 
     @property
     def kubeconfig(self) -> str:
         """The path of the administrator's kubeconfig."""
+        self._check_begun()
         return str(self._folder / "kubeconfig")
 
     def start(self) -> None:
@@ -164,6 +178,8 @@ class HostedSandbox:
         Returns when all that was due in that time has happened inside of the cluster.
         """
         self._check()
+        if not 0 <= patience < float("inf"):
+            raise ValueError(f"patience is a number of seconds, not {patience}")
         wall_clock.adapt()
         self._loop.advance(seconds, patience_s=patience)
 
@@ -183,7 +199,7 @@ class HostedSandbox:
         if not step > 0:
             raise ValueError(f"a step is a number of seconds above 0, not {step}")
         passed = 0.0
-        while not (answer := condition()):
+        while not (answer := decided(condition())):
             if passed >= limit:
                 raise TimeoutError(f"not true after {limit:g} s of the cluster's time: {answer!r}")
             self.advance(step)
@@ -227,8 +243,8 @@ class HostedSandbox:
     def add_user(self, name: str, groups: Iterable[str] = (), *, namespace: str = "") -> str:
         """The path of a new kubeconfig of a user in these groups; RBAC says what they may.
 
-        ``groups=["system:masters"]`` may do everything. namespace: the default one of its context. Raises TypeError for
-        groups that are one string.
+        ``groups=["system:masters"]`` may do everything. namespace: the default one of its context. Raises ValueError
+        for an empty name.
         """
         self._check()
         identity = self.new_identity(name, groups, namespace=namespace)
@@ -247,8 +263,8 @@ class HostedSandbox:
     def new_identity(self, name: str, groups: Iterable[str], *, namespace: str = "") -> Identity:
         """A user whose token can be taken away and renewed; see ``add_user``."""
         self._check()
-        if isinstance(groups, str):
-            raise TypeError(f"groups is a list of names, as [{groups!r}]")
+        if not name:
+            raise ValueError("a user needs a name")
         user = User(name, groups=tuple(groups))
 
         def write() -> tuple[str, str]:
@@ -273,7 +289,7 @@ class HostedSandbox:
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """A loop for another thread on which time is the cluster's: ``asyncio.Runner(loop_factory=…)``."""
-        loop = self._loop.follower()
+        loop = self.loop.follower()
         loop.wall_zero = self.run(lambda: wall_clock.zero_of(self._clock.now(), self._clock.monotonic()))
         wall_clock.adapt()
         return loop
@@ -300,8 +316,11 @@ class HostedSandbox:
 
         Returns when the controllers have nothing to add: time moves on by some seconds where faults have cut their
         watches off. Leases, and what nodes say of themselves, go on as they are.
-        Raises SandboxError where a client (an operator that still runs) keeps writing others.
+        Raises SandboxError where a client (an operator that still runs) keeps writing others, ValueError for a snapshot
+        of another cluster.
         """
+        if snapshot.cluster not in ("", str(self._folder)):
+            raise ValueError("this snapshot is of another cluster")
         for tried in range(_RESETS):
             writes = self.run(lambda: self._restore(snapshot))
             self.advance(0 if tried < _RESETS_AT_ONCE else _RESET_STEP_S)
@@ -385,17 +404,23 @@ class HostedSandbox:
 
         pod: ``namespace/name``, with ``*`` and ``?``. container: its name; without one, all. function: gets an
         ``Asked`` and returns text, an ``Output`` or None; it runs on a thread, or as a coroutine on the sandbox's loop.
+        Raises ValueError for a pod that is no such pattern.
         """
+        _check_pod(pod)
         self._give(lambda given: given.say(given.commands, (pod, container), function))
 
     def set_logs(self, pod: str, text: str, container: str = "") -> None:
         """What ``kubectl logs`` shows from now on. pod, container: as for ``answer_exec``."""
+        _check_pod(pod)
         self._give(lambda given: given.say(given.logs, (pod, container), text))
 
     def forward(self, pod: str, port: int, to: int | str) -> None:
         """Lead forwarded connections to a port of pods (as for ``answer_exec``) to ``PORT`` of this machine, or to
         ``HOST:PORT``. Raises ValueError.
         """
+        _check_pod(pod)
+        if not 0 < port < 65536:
+            raise ValueError(f"{port} is no port")
         where = where_of(to)
         self._give(lambda given: given.say(given.ports, (pod, port), where))
 
@@ -514,7 +539,8 @@ class HostedSandbox:
         return snapshots.restore(self._sandbox.store, snapshot)
 
     def _take(self) -> Snapshot:
-        return replace(snapshots.take(self._sandbox.store), written=self._sandbox.api.inside.written)
+        taken = snapshots.take(self._sandbox.store)
+        return replace(taken, written=self._sandbox.api.inside.written, cluster=str(self._folder))
 
     def _give(self, say: Callable[[Given], None]) -> None:
         self.run(lambda: say(self._sandbox.api.inside.given))
@@ -525,11 +551,20 @@ class HostedSandbox:
         self._check()
         return self._client
 
+    def _check_begun(self) -> None:
+        if self._thread.ident is None:
+            raise SandboxError("the sandbox is not running")
+
     def _check(self) -> None:
         if self._error is not None:
             raise SandboxError(f"the sandbox has ended: {innermost(self._error)}") from self._error
         if not self._thread.is_alive():
             raise SandboxError("the sandbox is not running")
+
+
+def _check_pod(pattern: str) -> None:
+    if pattern != "*" and pattern.count("/") != 1:
+        raise ValueError(f"pods are named as NAMESPACE/NAME, with * and ?, not {pattern!r}")
 
 
 class Recording:

@@ -29,11 +29,13 @@ class Snapshot(msgspec.Struct, frozen=True):
     """The objects of a cluster: by resource and by ``namespace/name``, each as it was encoded.
 
     ending: the namespaces that were being deleted. written: what commands had left in emptyDirs, by the uids of pods.
+    cluster: which one it is of.
     """
 
     objects: Mapping[GVR, Mapping[str, Stored]]
     ending: frozenset[str] = frozenset()
     written: Mapping[str, Left] = msgspec.field(default_factory=dict)
+    cluster: str = ""
 
     def covers(self, gvr: GVR, stored: Stored) -> bool:
         """Whether an object, as it was or as it is now, is brought back or taken away."""

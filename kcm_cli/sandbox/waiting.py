@@ -1,6 +1,7 @@
 """Asking again and again, in real time, until an answer is true."""
 
 import asyncio
+import inspect
 import reprlib
 import time
 from collections.abc import Awaitable, Callable
@@ -17,7 +18,7 @@ def wait(condition: Callable[[], T], timeout: float, ignoring: Errors) -> T:
     patience = _Patience(timeout)
     while True:
         try:
-            if answer := condition():
+            if answer := decided(condition()):
                 return answer
             last: object = answer
         except ignoring as error:
@@ -39,6 +40,16 @@ async def wait_async(condition: Callable[[], Awaitable[T]], timeout: float, igno
             last = error
         patience.after(last)
         await asyncio.sleep(POLL_S)
+
+
+def decided(answer: T) -> T:
+    """The same answer. Raises TypeError for one that has to be awaited: nobody would, and it counts as true."""
+    __tracebackhide__ = True
+    if inspect.isawaitable(answer):
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise TypeError("a function that is not asynchronous is needed here; conditions that are: wait_async")
+    return answer
 
 
 class _Patience:

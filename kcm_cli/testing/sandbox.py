@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from kcm_cli.cli.sandbox_manager import SandboxManager
+from kcm_cli.component.arguments import checked, checks_arguments
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions, Injection, Recording
 from kcm_cli.sandbox.manifests import Manifest
@@ -27,6 +28,7 @@ def run_controllers(
     return SandboxManager(sandbox, (*_ALONE, *flags)).accompany(stop, ready)
 
 
+@checks_arguments
 class Sandbox(HostedSandbox):
     """A cluster for tests and programs, with all that belongs to one. It serves over TLS on a thread of its own.
 
@@ -47,6 +49,7 @@ class AsyncSandbox:
         self.sandbox: HostedSandbox = Sandbox(options)
 
     @classmethod
+    @checked
     def of(cls, sandbox: HostedSandbox) -> "AsyncSandbox":
         """For one that runs already, as that of the fixture ``kcm_sandbox``."""
         made = cls.__new__(cls)

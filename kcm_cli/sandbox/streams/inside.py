@@ -20,6 +20,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.component.arguments import check_fields
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -68,6 +69,10 @@ class Output(msgspec.Struct, frozen=True):
     stdout: str | bytes = ""
     stderr: str | bytes = ""
     exit_code: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises TypeError."""
+        check_fields(self)
 
 
 class Asked(msgspec.Struct, frozen=True):

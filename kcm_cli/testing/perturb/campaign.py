@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from kcm_cli.component.arguments import checked
 from kcm_cli.sandbox.hosted import HostedSandbox
+from kcm_cli.sandbox.waiting import decided
 from kcm_cli.testing.perturb.points import ALL_KINDS, KINDS, Point
 from kcm_cli.testing.perturb.record import Record, references
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
 
-Scenario = Callable[[Trial], None]
+Scenario = Callable[[Trial], object]
 """Starts operators, changes what is in the cluster, and calls ``settle`` after each change."""
 MOST = 100
 
@@ -22,6 +24,7 @@ class Finding(msgspec.Struct, frozen=True):
     story: str
 
 
+@checked
 def perturb(
     sandbox: HostedSandbox,
     scenario: Scenario,
@@ -45,6 +48,7 @@ def perturb(
     return found
 
 
+@checked
 def each(
     sandbox: HostedSandbox,
     scenario: Scenario,
@@ -62,7 +66,9 @@ def each(
     def run(point: Point | None, reference: Record | None) -> Record:
         trial = Trial(sandbox, base, "", point, reference)
         try:
-            scenario(trial)
+            decided(scenario(trial))
+            if not trial.started:
+                raise ValueError("the scenario has started no operator: trial.operator(main)")
             trial.finish()
             return trial.record
         finally:

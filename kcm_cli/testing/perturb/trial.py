@@ -135,6 +135,11 @@ class Trial:
         """The same as ``operator``."""
         return self.operator(program, user=user, groups=groups)
 
+    @property
+    def started(self) -> bool:
+        """Whether there is an operator."""
+        return bool(self._operators)
+
     def settle(self) -> None:
         """Let time pass until the operator has done its work.
 

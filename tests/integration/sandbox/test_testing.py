@@ -5,6 +5,7 @@ import pytest
 
 from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.testing import Fault, HostOptions, Sandbox, SandboxError
+from kcm_cli.testing.perturb.campaign import perturb
 
 WIDGETS = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -151,3 +152,60 @@ def test_a_reset_takes_the_lease_of_an_operator_and_leaves_those_of_the_system(k
     assert leases.read_namespaced_lease(node, "kube-node-lease").spec.renew_time >= renewed
     leases.delete_namespaced_lease("scheduler", "kube-system")
     kcm_sandbox.remove_node(node)
+
+
+@pytest.fixture(scope="module")
+def lone():
+    with Sandbox(HostOptions(nodes=0, controllers=False)) as sandbox:
+        yield sandbox
+
+
+async def _awaited():
+    return False
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda one: one.advance(1, patience="x"), "advance: patience has to be a number, not 'x'"),
+        (lambda one: one.advance(1, patience=-1), "patience is a number of seconds, not -1"),
+        (lambda one: one.advance("5"), "advance: seconds has to be a number, not '5'"),
+        (lambda one: one.apply(None), "apply: manifests has to be a string or a path or a dict, not None"),
+        (lambda one: one.reset(None), "reset: snapshot has to be of type Snapshot, not None"),
+        (lambda one: one.inject("lose"), "inject: fault has to be of type Fault, not 'lose'"),
+        (
+            lambda one: one.add_user("jane", "system:masters"),
+            r"groups has to be a list \(a string each\), not 'system:m",
+        ),
+        (lambda one: one.add_user(""), "a user needs a name"),
+        (lambda one: one.wait(_awaited), "conditions that are: wait_async"),
+        (lambda one: one.advance_until(_awaited, 1), "conditions that are: wait_async"),
+        (lambda one: one.set_logs("web", "text"), r"pods are named as NAMESPACE/NAME, with \* and \?, not 'web'"),
+        (lambda one: one.answer_exec("a/web", "text"), "answer_exec: function has to be a function, not 'text'"),
+        (lambda one: one.forward("a/web", 0, 1), "0 is no port"),
+        (lambda one: Fault("refuse", verbs=("gett",)), "not gett"),
+        (lambda one: Fault("delay", delay_s=(2, 1)), "from the shorter to the longer"),
+        (lambda one: HostOptions(nodes="3"), "HostOptions: nodes has to be a whole number, not '3'"),
+        (lambda one: HostOptions(manifests="crds"), "HostOptions: manifests has to be a list"),
+        (lambda one: HostOptions(heartbeat_s=0), "heartbeat_s is a number of seconds above 0, not 0"),
+        (lambda one: Sandbox({"nodes": 1}), "Sandbox: options has to be of type HostOptions or None, not {'nodes': 1}"),
+        (lambda one: perturb(one, _awaited), "takes 0 positional arguments"),
+        (lambda one: perturb(one, lambda trial: None), "the scenario has started no operator"),
+        (lambda one: perturb(one, lambda trial: None, kinds="crash"), "perturb: kinds has to be a list"),
+    ],
+)
+def test_an_argument_that_is_wrong_is_named_and_costs_nothing_else(lone, call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(lone)
+    lone.advance(1)
+
+
+def test_a_snapshot_is_of_one_cluster(lone, kcm_sandbox):
+    with pytest.raises(ValueError, match="of another cluster"):
+        lone.reset(kcm_sandbox.snapshot())
+
+
+@pytest.mark.parametrize("name", ["kubeconfig", "clock", "loop", "running"])
+def test_one_that_was_not_started_says_so(name):
+    with pytest.raises(SandboxError, match="not running"):
+        getattr(Sandbox(), name)

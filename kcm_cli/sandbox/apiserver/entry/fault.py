@@ -7,6 +7,7 @@ from typing import Literal, cast
 
 import msgspec
 
+from kcm_cli.component.arguments import check_fields
 from kcm_cli.sandbox.apiserver.entry.entrance import Asked
 
 Kind = Literal["refuse", "conflict", "throttle", "delay", "lose", "away", "cut", "expire", "stale"]
@@ -19,6 +20,8 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "stale": ("get", "list", "watch"),
 }
 """What a kind of fault can hit; others hit all."""
+_ALL = (*_WRITES, "get", "list", "watch", "post", "put", "head", "options", "connect", "proxy")
+"""Those of RBAC, and of what is no resource."""
 _NAMES = {
     "user_agent": "userAgent",
     "start_s": "startSeconds",
@@ -81,21 +84,22 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=_NAM
     all_reads: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError."""
+        """Raises TypeError, ValueError."""
+        check_fields(self)
         if problem := self._problem():
             raise ValueError(f"{self.kind}: {problem}")
 
     def _problem(self) -> str:
-        if isinstance(self.verbs, str) or isinstance(self.resources, str):
-            return "verbs and resources are tuples of words"
-        possible = VERBS.get(self.kind)
-        wrong = [verb for verb in self.verbs if possible is not None and verb not in possible]
-        if wrong and possible:
+        possible = VERBS.get(self.kind, _ALL)
+        if wrong := [verb for verb in self.verbs if verb not in possible]:
             return f"it hits {', '.join(possible)}, not {', '.join(wrong)}"
         if self.every < 1 or self.skip < 0 or self.times < 0 or not 0 <= self.chance <= 1:
             return "every is 1 or more, skip and times 0 or more, chance from 0 to 1"
-        if min(self.start_s, self.for_s, self.after_s, self.retry_after_s, *self.delays) < 0:
-            return "no time can be negative"
+        times = self.start_s, self.for_s, self.after_s, self.retry_after_s, *self.delays
+        if not all(0 <= one < float("inf") for one in times) or self.delays[0] > self.delays[1]:
+            return "no time can be negative or endless, and delay_s goes from the shorter to the longer"
+        if self.revision < 0:
+            return f"{self.revision} is no revision"
         return "" if 400 <= self.status <= 599 else f"{self.status} is no status of an error"
 
     @property

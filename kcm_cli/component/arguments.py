@@ -1,0 +1,122 @@
+"""Arguments of what users call from their tests, checked against annotations before anything is done with them.
+
+Only what a caller can mistake is looked at: numbers, strings, functions, lists of these, instances of classes. Other
+annotations (type variables, those that are strings) fit whatever is given.
+"""
+
+import inspect
+import os
+import reprlib
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_PLAIN = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    type(None): "None",
+    type: "a class",
+    os.PathLike: "a path",
+}
+_LISTS = (tuple, list, Sequence, Collection, Iterable)
+
+
+def checked(function: Callable[P, T], name: str = "") -> Callable[P, T]:
+    """The same function, which raises TypeError for arguments that do not fit, and names the argument.
+
+    name: what the function is called there.
+    """
+    whose = name or function.__name__
+    signature = inspect.signature(function)
+    known = {name: one for name, one in signature.parameters.items() if one.annotation is not one.empty}
+
+    @wraps(function)
+    def call(*args: P.args, **keywords: P.kwargs) -> T:
+        __tracebackhide__ = True  # in the report of a test that fails
+        try:
+            given = signature.bind(*args, **keywords).arguments
+        except TypeError:  # Python says it with the function's name
+            given = {}
+        for argument, value in given.items():
+            if (parameter := known.get(argument)) is None:
+                continue
+            for one in value if parameter.kind is parameter.VAR_POSITIONAL else (value,):
+                if not fits(one, parameter.annotation):
+                    raise TypeError(_problem(f"{whose}: {argument}", one, parameter.annotation))
+        return function(*args, **keywords)
+
+    return call
+
+
+def checks_arguments(cls: type[T]) -> type[T]:
+    """Check those of the public methods that a class itself defines, and of its ``__init__``."""
+    for name, function in list(vars(cls).items()):
+        if inspect.isfunction(function) and (name == "__init__" or not name.startswith("_")):
+            setattr(cls, name, checked(function, cls.__name__ if name == "__init__" else name))
+    return cls
+
+
+def check_fields(struct: msgspec.Struct) -> None:
+    """For ``__post_init__``. Raises TypeError for a field whose value is not of its type."""
+    for field in msgspec.structs.fields(type(struct)):
+        value = getattr(struct, field.name)
+        if not fits(value, field.type):
+            raise TypeError(_problem(f"{type(struct).__name__}: {field.name}", value, field.type))
+
+
+def fits(value: object, annotation: Any) -> bool:
+    """Whether a value can be of a type. A list will do for a tuple of any length; what can be read once is not read."""
+    origin, args = get_origin(annotation) or annotation, get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return any(fits(value, one) for one in args)
+    if origin is Literal:
+        return isinstance(value, str) and value in args
+    if origin is Callable:
+        return callable(value)
+    if origin is Any or not isinstance(origin, type):
+        return True
+    if origin is type:
+        return isinstance(value, type)
+    if origin is tuple and args[-1:] != (...,):
+        return isinstance(value, tuple) and len(value) == len(args) and all(map(fits, value, args))
+    if origin in _LISTS:
+        items = value if isinstance(value, Collection) and args else ()
+        return isinstance(value, Iterable) and not _is_text(value) and all(fits(one, args[0]) for one in items)
+    if origin in (int, float):
+        return isinstance(value, (int, origin)) and not isinstance(value, bool)
+    return isinstance(value, origin)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, (str, bytes, Mapping))
+
+
+def _problem(what: str, value: object, annotation: Any) -> str:
+    return f"{what} has to be {_words(annotation)}, not {reprlib.repr(value)}"
+
+
+def _words(annotation: Any) -> str:
+    """A type, for people."""
+    origin, args = get_origin(annotation) or annotation, get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return " or ".join(dict.fromkeys(map(_words, args)))
+    if origin is Literal:
+        return f"one of {', '.join(map(str, args))}"
+    if origin in _PLAIN:
+        return _PLAIN[origin]
+    if origin is Callable:
+        return "a function"
+    if origin is tuple and args[-1:] != (...,):
+        return f"({', '.join(map(_words, args))})"
+    if issubclass(origin, Mapping):
+        return "a dict"
+    if origin in _LISTS:
+        return f"a list ({_words(args[0])} each)" if args else "a list"
+    return f"of type {origin.__name__}"
