@@ -4,6 +4,7 @@
 files. Anything else is unknown. Pure, and bounded in time, depth and output whatever a pod says.
 """
 
+import contextlib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -219,9 +220,8 @@ class _Shell(msgspec.Struct):
         if not words or _name(words[0]) not in _PROGRAMS or _name(words[0]) in _BUILT_IN:
             return False
         try:
-            self.code = self.program(words)
-        except _Ended:
-            pass
+            with contextlib.suppress(_Ended):
+                self.code = self.program(words)
         except Unknown:
             return False
         if self.beside:  # that ends with it
@@ -553,10 +553,8 @@ class _Shell(msgspec.Struct):
         job = replace(
             self, output=[], variables=dict(self.variables), stages=[], traps={}, rests=[], jobs=[], asked_s=math.inf
         )
-        try:
-            job.list(commands)
-        except _Ended:
-            pass
+        with contextlib.suppress(_Ended):
+            job._script(commands)
         if job.elapsed_s > self.elapsed_s and (job.fs.now() != before or job.jobs):
             raise Unknown
         self.steps, self.written = max(job.steps, spent), job.written
@@ -701,13 +699,13 @@ class _Shell(msgspec.Struct):
             if self.code == 0:
                 self.list(body, tested=tested)
                 return
-        self.code = 0
         if choice.otherwise is not None:
             self.list(choice.otherwise, tested=tested)
+        else:
+            self.code = 0
 
     def _loop(self, loop: shell.Loop, *, tested: bool) -> None:
-        self.code = 0
-        done = 0
+        self.code = done = last = 0
         while loop.condition is not None or done < len(loop.values):
             self.fs.work.spend(len(self.fs.texts))
             if loop.condition is None:
@@ -717,10 +715,10 @@ class _Shell(msgspec.Struct):
             if loop.condition is not None:
                 self.list(loop.condition, tested=True)
                 if (self.code == 0) != loop.wanted:
-                    self.code = 0
+                    self.code = last
                     return
             self.list(loop.body, tested=tested)
-            done += 1
+            done, last = done + 1, self.code
             same = before.keys() == self.fs.texts.keys() and variables == self.variables
             if loop.condition is not None and same and self.asked_s == math.inf:
                 for path in [path for path, text in self.fs.texts.items() if text != before[path]]:

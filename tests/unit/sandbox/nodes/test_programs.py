@@ -60,6 +60,8 @@ SCRIPTS = {
     "trap 'exit 0' TERM; sleep 3; exit 5": (3, 5),
     "trap 'echo bye; exit 7' EXIT; sleep 1": (1, 7),
     "trap 'false' EXIT; exit 3": (0, 3),
+    "i=0; while [ $i -lt 2 ]; do i=$((i+1)); false; done": (0, 1),
+    "if false; then :; else exit $?; fi": (0, 1),
     "trap 'exit 7' EXIT; exec sleep 1": (1, 0),
     "cat <<EOF > /data/f\ncode 5\nEOF\n[ -s /data/f ] && exit 5": (0, 5),
 }
@@ -104,6 +106,7 @@ def test_programs(words: list[str], seconds: float, code: int) -> None:
         ("for i in 1 2; do echo x; sleep 1; done", [(0, "x\n"), (1, "x\n")]),
         ("if true > /dev/null; then echo yes; fi; exit 3 > f", [(0, "yes\n")]),
         ("while true; do echo x; sleep 1; done", [(0, "x\n")]),
+        ("{ trap 'echo bye' EXIT; sleep 1; } & wait; echo after", [(1, "bye\n"), (1, "after\n")]),
     ],
 )
 def test_what_echo_writes(script: str, output: list[tuple[float, str]]) -> None:
