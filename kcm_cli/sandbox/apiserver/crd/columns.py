@@ -23,29 +23,29 @@ _DEFAULT: Sequence[Tree] = (
 )
 _NOTHING = Path([lambda value: iter(())])
 
-Cell = Callable[[object, datetime], object]
+Shown = Callable[[object, datetime], object]
+"""What is shown of the value that was found."""
 
 
 def layout_of(declared: Sequence[Tree]) -> Layout:
     """The table with the declared columns; with none, the age."""
-    columns = [NAME]
-    cells: list[tuple[Path, Cell]] = []
-    for one in declared or _DEFAULT:
-        about = one.get("description") or f"Custom resource definition column (in JSONPath format): {one['jsonPath']}"
-        columns.append(Column(one["name"], about, one["type"], one.get("format") or "", one.get("priority") or 0))
-        cells.append((_path(one["jsonPath"]), _CELLS.get(one["type"], _nothing)))
+    return Layout((NAME, *map(_column, declared or _DEFAULT)))
 
-    def row(doc: Tree, now: datetime) -> list[object]:
-        shown: list[object] = [doc["metadata"]["name"]]
-        for path, cell in cells:
-            found = path.find(doc)
-            if found and found[0] is None:
-                shown.append("<no value>" if cell is _text else None)
-            else:
-                shown.append(cell(found[0], now) if found else None)
-        return shown
 
-    return Layout(tuple(columns), row)
+def _column(declared: Tree) -> Column:
+    about = declared.get("description") or (
+        f"Custom resource definition column (in JSONPath format): {declared['jsonPath']}"
+    )
+    path, shown = _path(declared["jsonPath"]), _SHOWN.get(declared["type"], _nothing)
+
+    def cell(doc: Tree, now: datetime) -> object:
+        found = path.find(doc)
+        if found and found[0] is None:
+            return "<no value>" if shown is _text else None
+        return shown(found[0], now) if found else None
+
+    format_, priority = declared.get("format") or "", declared.get("priority") or 0
+    return Column(declared["name"], about, cell, declared["type"], format_, priority)
 
 
 def _path(text: str) -> Path:
@@ -89,7 +89,7 @@ def _date(value: object, now: datetime) -> object:
     return "<invalid>" if shown == "<unknown>" and value else shown
 
 
-_CELLS: dict[str, Cell] = {
+_SHOWN: dict[str, Shown] = {
     "string": _text,
     "integer": _integer,
     "number": _number,

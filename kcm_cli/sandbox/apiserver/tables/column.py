@@ -1,8 +1,9 @@
-"""What a table consists of: columns, and a function that makes the cells of an object."""
+"""What a table consists of: columns, each of which says what it shows of an object."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from importlib import resources
+from typing import Any
 
 import msgspec
 
@@ -13,15 +14,23 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.sandbox.apiserver.types import Tree
 
+Cell = Callable[[Tree, datetime], Any]
+"""What a column shows of an object, given what time it is."""
 Cells = Callable[[Tree, datetime], list[object]]
-"""The cells of one object, given what time it is."""
+
+
+def _of_row(doc: Tree, now: datetime) -> object:
+    raise NotImplementedError("the layout makes the cells of this column")
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One column. ``about``: its description, or ``Type.field`` whose description in the API's schema it is."""
+    """One column. ``about``: its description, or ``Type.field`` whose description in the API's schema it is.
+    ``cell`` may be left out where the layout makes whole rows.
+    """
 
     name: str
     about: str = ""
+    cell: Cell = _of_row
     type: str = "string"
     format: str = ""
     priority: int = 0
@@ -38,33 +47,62 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The table of a kind. ``completed``: the condition that the row of a finished object carries."""
+    """The table of a kind. ``row``: makes all cells of an object at once, for kinds whose cells share work.
+    ``completed``: the condition that the row of a finished object carries.
+    """
 
     columns: tuple[Column, ...]
-    cells: Cells
-    completed: Callable[[Tree], list[Doc]] | None = msgspec.field(default=None)
+    row: Cells | None = None
+    completed: Callable[[Tree], list[Doc]] | None = None
 
     def definitions(self) -> list[Doc]:
         return [column.definition() for column in self.columns]
 
+    def cells(self, doc: Tree, now: datetime) -> list[object]:
+        """The cells of an object."""
+        return [column.cell(doc, now) for column in self.columns] if self.row is None else self.row(doc, now)
 
-def number(name: str, about: str) -> Column:
+
+def number(name: str, about: str, cell: Cell = _of_row) -> Column:
     """A column of whole numbers."""
-    return Column(name, about, "integer")
+    return Column(name, about, cell, "integer")
 
 
-def flag(name: str, about: str) -> Column:
+def flag(name: str, about: str, cell: Cell = _of_row) -> Column:
     """A column of booleans."""
-    return Column(name, about, "boolean")
+    return Column(name, about, cell, "boolean")
 
 
-def wide(name: str, about: str, type_: str = "string", format_: str = "") -> Column:
+def wide(name: str, about: str, cell: Cell = _of_row, format_: str = "") -> Column:
     """A column that is shown on request only."""
-    return Column(name, about, type_, format_, 1)
+    return Column(name, about, cell, format=format_, priority=1)
 
 
-NAME = Column("Name", "ObjectMeta.name", format="name")
-AGE = Column("Age", "ObjectMeta.creationTimestamp")
+def at(path: str, otherwise: object = "") -> Cell:
+    """What stands at a dotted path, as it is; ``otherwise`` where nothing does, or what is empty."""
+    *above, last = path.split(".")
+
+    def cell(doc: Tree, now: datetime) -> object:
+        for part in above:
+            doc = doc.get(part) or {}
+        return doc.get(last) or otherwise
+
+    return cell
+
+
+def count(path: str) -> Cell:
+    """How many items the list or map at a path has."""
+    items = at(path, ())
+    return lambda doc, now: len(items(doc, now))
+
+
+def of_field(kind: str, path: str, otherwise: object = "") -> tuple[str, Cell]:
+    """What a column of a kind's field says and shows: ``of_field("Lease", "spec.holderIdentity")`` is described by
+    ``LeaseSpec.holderIdentity``."""
+    first, *rest = path.split(".")
+    about = f"{kind}{first.capitalize()}.{rest[0]}" if rest else f"{kind}.{first}"
+    return about, at(path, otherwise)
+
 
 _kept: dict[str, str] = {}
 
@@ -106,14 +144,9 @@ def name_of(doc: Tree) -> str:
     return str(doc["metadata"].get("name", ""))
 
 
-def named(doc: Tree, now: datetime) -> list[object]:
-    """Name and age."""
-    return [name_of(doc), created(doc, now)]
-
-
-def _plain(doc: Tree, now: datetime) -> list[object]:
-    return [name_of(doc), doc["metadata"].get("creationTimestamp")]
-
-
-PLAIN = Layout((NAME, Column("Created At", "ObjectMeta.creationTimestamp", "date")), _plain)
+NAME = Column("Name", "ObjectMeta.name", at("metadata.name"), format="name")
+AGE = Column("Age", "ObjectMeta.creationTimestamp", created)
+PLAIN = Layout(
+    (NAME, Column("Created At", "ObjectMeta.creationTimestamp", at("metadata.creationTimestamp", None), "date"))
+)
 """Name and creation time: for kinds without a table of their own."""

@@ -3,26 +3,39 @@
 upstream: pkg/printers/internalversion/printers.go (v1.36)
 """
 
-from datetime import datetime
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
 
 from kcm_cli.machinery import codec, labels
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, number, wide
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, Layout, at, number, of_field, wide
 from kcm_cli.sandbox.apiserver.types import Tree
 
-CONTAINERS = wide("Containers", "Names of each container in the template.")
-IMAGES = wide("Images", "Images referenced by each container in the template.")
 NONE = "<none>"
 
 
-def containers(template: Tree | None) -> list[object]:
-    """Names and images of a template's containers."""
-    found = ((template or {}).get("spec") or {}).get("containers") or ()
-    return [",".join(one["name"] for one in found), ",".join(one.get("image", "") for one in found)]
+def containers(template: str, column: Callable[[str, str, Cell], Column] = wide) -> tuple[Column, Column]:
+    """Names and images of the containers of the template at a path."""
+    found = at(f"{template}.spec.containers", ())
+
+    def joined(field: str) -> Cell:
+        return lambda doc, now: ",".join(one.get(field, "") for one in found(doc, now))
+
+    return (
+        column("Containers", "Names of each container in the template.", joined("name")),
+        column("Images", "Images referenced by each container in the template.", joined("image")),
+    )
 
 
-def label_set(found: dict[str, str] | None) -> str:
+def label_set(found: Mapping[str, str] | None) -> str:
     """``a=b,c=d``, or a word for nothing."""
     return labels.format_set(found) if found else NONE
+
+
+def labels_at(path: str) -> Cell:
+    """The labels at a path."""
+    found = at(path, None)
+    return lambda doc, now: label_set(found(doc, now))
 
 
 def selector_text(selector: Tree | None) -> str:
@@ -31,48 +44,39 @@ def selector_text(selector: Tree | None) -> str:
     return labels.format_label_selector(parsed)
 
 
-def replicas_cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    counts = [spec.get("replicas") or 0, status.get("replicas", 0), status.get("readyReplicas", 0)]
-    return [doc["metadata"]["name"], *counts, created(doc, now), *containers(spec.get("template"))]
+def selector_at(path: str) -> Cell:
+    """The label selector at a path."""
+    found = at(path, None)
+    return lambda doc, now: selector_text(found(doc, now))
 
 
-def replica_columns(kind: str) -> tuple[Column, ...]:
-    spec, status = f"{kind}Spec", f"{kind}Status"
+def replica_columns(kind: str, selector: Cell) -> tuple[Column, ...]:
+    """Of what keeps a number of pods."""
     return (
         NAME,
-        number("Desired", f"{spec}.replicas"),
-        number("Current", f"{status}.replicas"),
-        number("Ready", f"{status}.readyReplicas"),
+        number("Desired", *of_field(kind, "spec.replicas", 0)),
+        number("Current", *of_field(kind, "status.replicas", 0)),
+        number("Ready", *of_field(kind, "status.readyReplicas", 0)),
         AGE,
-        CONTAINERS,
-        IMAGES,
-        wide("Selector", f"{spec}.selector"),
+        *containers("spec.template"),
+        wide("Selector", f"{kind}Spec.selector", selector),
     )
 
 
-def scale_cells(doc: Tree, now: datetime) -> list[object]:
-    """The cells of a Scale."""
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    return [doc["metadata"]["name"], spec.get("replicas", 0), status.get("replicas", 0), created(doc, now)]
-
-
+_DESIRED, _AVAILABLE = at("spec.replicas", 0), at("status.replicas", 0)
 SCALE = Layout(
     (
-        Column("Name", "ObjectMeta.name"),
-        number("Desired", "ScaleSpec.replicas"),
-        number("Available", "ScaleStatus.replicas"),
+        replace(NAME, format=""),
+        number("Desired", "ScaleSpec.replicas", _DESIRED),
+        number("Available", "ScaleStatus.replicas", _AVAILABLE),
         AGE,
-    ),
-    scale_cells,
+    )
 )
-
 CUSTOM_SCALE = Layout(
     (
         NAME,
-        number("Desired", "Number of desired replicas"),
-        number("Available", "Number of actual replicas"),
-        Column("Age", "ObjectMeta.creationTimestamp", "date"),
-    ),
-    scale_cells,
+        number("Desired", "Number of desired replicas", _DESIRED),
+        number("Available", "Number of actual replicas", _AVAILABLE),
+        replace(AGE, type="date"),
+    )
 )

@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.kinds.admissionregistration import webhooks as ad
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.parts import bump_generation
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, name_of, number
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, at, count, number
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
@@ -145,28 +145,47 @@ POLICY_STRATEGY = Strategy(
 WEBHOOKS = replace(POLICY_STRATEGY, on_update=bump_if_changed("webhooks"), check=admissionregistration_webhooks.check)
 
 
-def _webhooks(doc: Tree, now: datetime) -> list[object]:
-    return [name_of(doc), len(doc.get("webhooks") or ()), created(doc, now)]
+def _param_kind(doc: Tree, now: datetime) -> str:
+    kind = (doc.get("spec") or {}).get("paramKind")
+    return UNSET if kind is None else f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}"
 
 
-def policy_cells(rules: str) -> Callable[[Tree, datetime], list[object]]:
-    def cells(doc: Tree, now: datetime) -> list[object]:
-        spec = doc.get("spec") or {}
-        kind = spec.get("paramKind")
-        text = UNSET if kind is None else f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}"
-        return [name_of(doc), len(spec.get(rules) or ()), text, created(doc, now)]
-
-    return cells
+def policy_table(name: str, about: str, counted: str) -> Layout:
+    """Of policies, with how many of something they have."""
+    kind = "ParamKind specifies the kind of resources used to parameterize this policy"
+    return Layout((NAME, number(name, about, count(counted)), Column("ParamKind", kind, _param_kind), AGE))
 
 
-def _policy_binding(doc: Tree, now: datetime) -> list[object]:
-    spec = doc.get("spec") or {}
-    reference, text = spec.get("paramRef"), UNSET
-    if reference is not None and reference.get("name"):
-        text = f"{reference.get('namespace') or '*'}/{reference['name']}"
-    elif reference is not None and reference.get("selector") is not None:
-        text = _go_selector(reference["selector"])
-    return [name_of(doc), spec.get("policyName", ""), text, created(doc, now)]
+def _param_ref(doc: Tree, now: datetime) -> str:
+    reference = (doc.get("spec") or {}).get("paramRef") or {}
+    if reference.get("name"):
+        return f"{reference.get('namespace') or '*'}/{reference['name']}"
+    return UNSET if reference.get("selector") is None else _go_selector(reference["selector"])
+
+
+WEBHOOK_TABLE = Layout(
+    (
+        NAME,
+        number(
+            "Webhooks",
+            "Webhooks indicates the number of webhooks registered in this configuration",
+            count("webhooks"),
+        ),
+        AGE,
+    )
+)
+POLICY_BINDING = Layout(
+    (
+        NAME,
+        Column(
+            "PolicyName",
+            "PolicyName indicates the policy definition which the policy binding binded to",
+            at("spec.policyName"),
+        ),
+        Column("ParamRef", "ParamRef indicates the param resource which sets the configuration param", _param_ref),
+        AGE,
+    )
+)
 
 
 def _go_selector(selector: Tree) -> str:
@@ -181,23 +200,3 @@ def _go_selector(selector: Tree) -> str:
 def _go_requirement(one: Tree) -> str:
     values = " ".join(one.get("values") or ())
     return f"LabelSelectorRequirement{{Key:{one['key']},Operator:{one['operator']},Values:[{values}],}},"
-
-
-def policy_columns(counted: str, about: str) -> tuple[Column, ...]:
-    kind = "ParamKind specifies the kind of resources used to parameterize this policy"
-    return (NAME, number(counted, about), Column("ParamKind", kind), AGE)
-
-
-WEBHOOK_TABLE = Layout(
-    (NAME, number("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration"), AGE),
-    _webhooks,
-)
-POLICY_BINDING = Layout(
-    (
-        NAME,
-        Column("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to"),
-        Column("ParamRef", "ParamRef indicates the param resource which sets the configuration param"),
-        AGE,
-    ),
-    _policy_binding,
-)

@@ -15,9 +15,8 @@ from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_policies im
     validate_common,
     validate_variables,
 )
-from kcm_cli.sandbox.apiserver.kinds.admissionregistration.common import policy_cells, policy_columns
+from kcm_cli.sandbox.apiserver.kinds.admissionregistration.common import policy_table
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 
@@ -62,8 +61,9 @@ KIND = Kind(
     "mutatingadmissionpolicies",
     defaults=common.admission_policy,
     strategy=replace(common.POLICY_STRATEGY, check=_check),
-    table=Layout(
-        policy_columns("Mutations", "Mutation indicates the number of mutations rules defined in this configuration"),
-        policy_cells("mutations"),
+    table=policy_table(
+        "Mutations",
+        "Mutation indicates the number of mutations rules defined in this configuration",
+        "spec.mutations",
     ),
 )

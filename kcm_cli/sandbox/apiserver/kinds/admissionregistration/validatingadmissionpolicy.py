@@ -18,10 +18,9 @@ from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_policies im
     validate_common,
     validate_variables,
 )
-from kcm_cli.sandbox.apiserver.kinds.admissionregistration.common import policy_cells, policy_columns
+from kcm_cli.sandbox.apiserver.kinds.admissionregistration.common import policy_table
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
-from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import conditions, errors, go_print, labels, rules
 
@@ -113,11 +112,10 @@ KIND = Kind(
         check=_check,
         check_status=lambda new, old: _STATUS(new.get("status") or {}, "status"),
     ),
-    table=Layout(
-        policy_columns(
-            "Validations", "Validations indicates the number of validation rules defined in this configuration"
-        ),
-        policy_cells("validations"),
+    table=policy_table(
+        "Validations",
+        "Validations indicates the number of validation rules defined in this configuration",
+        "spec.validations",
     ),
     writable={"status": SPEC_AND_METADATA},
 )

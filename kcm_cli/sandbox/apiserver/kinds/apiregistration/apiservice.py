@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules, webhook_clients
@@ -112,16 +112,18 @@ def _service_status(new: Tree, old: Tree) -> None:
         keep(new["metadata"], old["metadata"], field)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    service = spec.get("service")
-    where = "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
+def _service(doc: Tree, now: datetime) -> str:
+    service = (doc.get("spec") or {}).get("service")
+    return "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
+
+
+def _available(doc: Tree, now: datetime) -> str:
     state = "Unknown"
-    for condition in status.get("conditions") or ():
+    for condition in (doc.get("status") or {}).get("conditions") or ():
         if condition["type"] == "Available":
             true = condition.get("status") == "True"
             state = "True" if true else f"{condition.get('status')} ({condition.get('reason', '')})"
-    return [name_of(doc), where, state, created(doc, now)]
+    return state
 
 
 KIND = Kind(
@@ -141,11 +143,10 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("Service", "The reference to the service that hosts this API endpoint."),
-            Column("Available", "Whether this service is available."),
+            Column("Service", "The reference to the service that hosts this API endpoint.", _service),
+            Column("Available", "Whether this service is available.", _available),
             AGE,
-        ),
-        _cells,
+        )
     ),
     writable={"status": SPEC_AND_METADATA},
 )

@@ -1,5 +1,7 @@
 """What the kinds of apps share."""
 
+from datetime import datetime
+
 from kcm_cli.machinery import names
 from kcm_cli.machinery.intstr import IntOrString
 from kcm_cli.sandbox.apiserver.strategy.base import CheckUpdate
@@ -82,4 +84,9 @@ def _shown_rolling(rolling: Tree | None) -> Tree | None:
     return {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
 
 
-READY = Column("Ready", "Number of the pod with ready state")
+def _ready(doc: Tree, now: datetime) -> str:
+    spec, status = doc.get("spec") or {}, doc.get("status") or {}
+    return f"{status.get('readyReplicas', 0)}/{spec.get('replicas') or 0}"
+
+
+READY = Column("Ready", "Number of the pod with ready state", _ready)

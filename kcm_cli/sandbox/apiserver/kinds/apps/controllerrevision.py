@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
@@ -25,14 +25,13 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
         yield errors.required("data", "data must be a valid JSON object")
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
+def _controller(doc: Tree, now: datetime) -> str:
     owner = next((one for one in doc["metadata"].get("ownerReferences") or () if one.get("controller")), None)
-    name = NONE
-    if owner is not None:
-        group, slash, _ = owner["apiVersion"].rpartition("/")
-        kind = f"{owner['kind']}.{group}" if slash else owner["kind"]
-        name = f"{kind.lower()}/{owner['name']}"
-    return [doc["metadata"]["name"], name, doc.get("revision", 0), created(doc, now)]
+    if owner is None:
+        return NONE
+    group, slash, _ = owner["apiVersion"].rpartition("/")
+    kind = f"{owner['kind']}.{group}" if slash else owner["kind"]
+    return f"{kind.lower()}/{owner['name']}"
 
 
 KIND = Kind(
@@ -47,10 +46,9 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("Controller", "Controller of the object"),
-            Column("Revision", "ControllerRevision.revision"),
+            Column("Controller", "Controller of the object", _controller),
+            Column("Revision", *of_field("ControllerRevision", "revision", 0)),
             AGE,
-        ),
-        _cells,
+        )
     ),
 )

@@ -4,8 +4,6 @@ Source: pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation,
 pkg/registry/apps/daemonset/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod
 from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of, zero_counters
 from kcm_cli.sandbox.apiserver.kinds.apps import common
@@ -15,8 +13,8 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, number, wide
-from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, containers, label_set, selector_text
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, number, of_field, wide
+from kcm_cli.sandbox.apiserver.tables.templates import containers, labels_at, selector_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers, pod_template, rules
 from kcm_cli.sandbox.apiserver.validation.replicas import template_of
@@ -134,29 +132,6 @@ def _daemon_set_status(new: Tree, old: Tree) -> None:
     _set_template_generation(new, str(_template_generation(old)))
 
 
-_DAEMON_COUNTS = (
-    "desiredNumberScheduled",
-    "currentNumberScheduled",
-    "numberReady",
-    "updatedNumberScheduled",
-    "numberAvailable",
-)
-
-
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    template = spec.get("template") or {}
-    nodes = label_set((template.get("spec") or {}).get("nodeSelector"))
-    return [
-        doc["metadata"]["name"],
-        *(status.get(field, 0) for field in _DAEMON_COUNTS),
-        nodes,
-        created(doc, now),
-        *containers(template),
-        selector_text(spec.get("selector")),
-    ]
-
-
 KIND = Kind(
     "apps",
     "daemonsets",
@@ -175,17 +150,15 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            number("Desired", "DaemonSetStatus.desiredNumberScheduled"),
-            number("Current", "DaemonSetStatus.currentNumberScheduled"),
-            number("Ready", "DaemonSetStatus.numberReady"),
-            number("Up-to-date", "DaemonSetStatus.updatedNumberScheduled"),
-            number("Available", "DaemonSetStatus.numberAvailable"),
-            Column("Node Selector", "PodSpec.nodeSelector"),
+            number("Desired", *of_field("DaemonSet", "status.desiredNumberScheduled", 0)),
+            number("Current", *of_field("DaemonSet", "status.currentNumberScheduled", 0)),
+            number("Ready", *of_field("DaemonSet", "status.numberReady", 0)),
+            number("Up-to-date", *of_field("DaemonSet", "status.updatedNumberScheduled", 0)),
+            number("Available", *of_field("DaemonSet", "status.numberAvailable", 0)),
+            Column("Node Selector", "PodSpec.nodeSelector", labels_at("spec.template.spec.nodeSelector")),
             AGE,
-            CONTAINERS,
-            IMAGES,
-            wide("Selector", "DaemonSetSpec.selector"),
-        ),
-        _cells,
+            *containers("spec.template"),
+            wide("Selector", "DaemonSetSpec.selector", selector_at("spec.selector")),
+        )
     ),
 )

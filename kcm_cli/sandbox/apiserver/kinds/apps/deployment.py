@@ -22,8 +22,8 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields, new_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, wide
-from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, NONE, containers, selector_text
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, of_field, wide
+from kcm_cli.sandbox.apiserver.tables.templates import NONE, containers, selector_text
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, numbers, rules
@@ -108,18 +108,9 @@ def _deployment_status(new: Tree, old: Tree) -> None:
     keep(new["metadata"], old["metadata"], "labels")
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    selector = selector_text(spec.get("selector"))
-    return [
-        doc["metadata"]["name"],
-        f"{status.get('readyReplicas', 0)}/{spec.get('replicas') or 0}",
-        status.get("updatedReplicas", 0),
-        status.get("availableReplicas", 0),
-        created(doc, now),
-        *containers(spec.get("template")),
-        "" if selector == NONE else selector,
-    ]
+def _selector(doc: Tree, now: datetime) -> str:
+    text = selector_text((doc.get("spec") or {}).get("selector"))
+    return "" if text == NONE else text
 
 
 KIND = Kind(
@@ -140,14 +131,12 @@ KIND = Kind(
         (
             NAME,
             READY,
-            Column("Up-to-date", "DeploymentStatus.updatedReplicas"),
-            Column("Available", "DeploymentStatus.availableReplicas"),
+            Column("Up-to-date", *of_field("Deployment", "status.updatedReplicas", 0)),
+            Column("Available", *of_field("Deployment", "status.availableReplicas", 0)),
             AGE,
-            CONTAINERS,
-            IMAGES,
-            wide("Selector", "DeploymentSpec.selector"),
-        ),
-        _cells,
+            *containers("spec.template"),
+            wide("Selector", "DeploymentSpec.selector", _selector),
+        )
     ),
     writable={"status": Writable(of_paths(("spec",), ("metadata", "labels")))},
 )

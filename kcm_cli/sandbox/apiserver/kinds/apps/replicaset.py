@@ -4,8 +4,6 @@ Source: pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation,
 pkg/registry/apps/replicaset/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod
 from kcm_cli.sandbox.apiserver.defaulting.workloads import ONE_REPLICA, spec_of, zero_counters
 from kcm_cli.sandbox.apiserver.kinds.apps.common import validate_immutable_selector, validate_replica_template
@@ -15,7 +13,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.strategy.templates import new_with_replicas, update_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import Layout
-from kcm_cli.sandbox.apiserver.tables.templates import replica_columns, replicas_cells, selector_text
+from kcm_cli.sandbox.apiserver.tables.templates import replica_columns, selector_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import metadata, rules
 from kcm_cli.sandbox.apiserver.validation.replicas import validate_replica_status
@@ -35,10 +33,6 @@ def _defaults(doc: Tree) -> None:
     zero_counters(doc, ("replicas",))
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    return [*replicas_cells(doc, now), selector_text((doc.get("spec") or {}).get("selector"))]
-
-
 KIND = Kind(
     "apps",
     "replicasets",
@@ -53,5 +47,5 @@ KIND = Kind(
         check_status=status_check(validate_replica_status),
         warn=warned.of_replicas,
     ),
-    table=Layout(replica_columns("ReplicaSet"), _cells),
+    table=Layout(replica_columns("ReplicaSet", selector_at("spec.selector"))),
 )

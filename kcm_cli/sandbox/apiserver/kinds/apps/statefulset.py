@@ -4,8 +4,6 @@ Source: pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation,
 pkg/registry/apps/statefulset/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.machinery.intstr import IntOrString
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod, volumes
 from kcm_cli.sandbox.apiserver.defaulting.workloads import ONE_REPLICA, spec_of, zero_counters
@@ -18,8 +16,8 @@ from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields, upda
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.strategy.warnings import storage as warnings_storage
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, created
-from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, containers
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout
+from kcm_cli.sandbox.apiserver.tables.templates import containers
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers, pod_annotations, pod_template, rules
 from kcm_cli.sandbox.apiserver.validation.persistent_claim import validate_claim_spec
@@ -221,12 +219,6 @@ def _new_stateful_set(doc: Tree) -> None:
     parts.first_generation(doc)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas') or 0}"
-    return [doc["metadata"]["name"], ready, created(doc, now), *containers(spec.get("template"))]
-
-
 KIND = Kind(
     "apps",
     "statefulsets",
@@ -241,5 +233,5 @@ KIND = Kind(
         check_status=_check_status,
         warn=of_stateful_set,
     ),
-    table=Layout((NAME, READY, AGE, CONTAINERS, IMAGES), _cells),
+    table=Layout((NAME, READY, AGE, *containers("spec.template"))),
 )

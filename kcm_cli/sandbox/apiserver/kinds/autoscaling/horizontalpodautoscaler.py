@@ -12,7 +12,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, quantities, rules
@@ -224,22 +224,18 @@ def _scaling_rules(scaling: Tree, window_s: int | None, policies: list[tuple[str
         scaling["policies"] = [{"type": kind, "value": value, "periodSeconds": 15} for kind, value in policies]
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    target = spec.get("scaleTargetRef") or {}
-    least = spec.get("minReplicas")
-    return [
-        doc["metadata"]["name"],
-        f"{target.get('kind', '')}/{target.get('name', '')}",
-        _metric_cells(spec.get("metrics") or (), status.get("currentMetrics") or ()),
-        "<unset>" if least is None else str(least),
-        spec.get("maxReplicas", 0),
-        status.get("currentReplicas", 0),
-        created(doc, now),
-    ]
+def _reference(doc: Tree, now: datetime) -> str:
+    target = (doc.get("spec") or {}).get("scaleTargetRef") or {}
+    return f"{target.get('kind', '')}/{target.get('name', '')}"
 
 
-def _metric_cells(specs: "list[Tree] | tuple[()]", states: "list[Tree] | tuple[()]") -> str:
+def _least(doc: Tree, now: datetime) -> str:
+    least = (doc.get("spec") or {}).get("minReplicas")
+    return UNSET if least is None else str(least)
+
+
+def _targets(doc: Tree, now: datetime) -> str:
+    specs, states = (doc.get("spec") or {}).get("metrics"), (doc.get("status") or {}).get("currentMetrics") or ()
     if not specs:
         return NONE
     texts = []
@@ -282,13 +278,12 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("Reference", "HorizontalPodAutoscalerSpec.scaleTargetRef"),
-            Column("Targets", "HorizontalPodAutoscalerSpec.metrics"),
-            Column("MinPods", "HorizontalPodAutoscalerSpec.minReplicas"),
-            Column("MaxPods", "HorizontalPodAutoscalerSpec.maxReplicas"),
-            Column("Replicas", "HorizontalPodAutoscalerStatus.currentReplicas"),
+            Column("Reference", "HorizontalPodAutoscalerSpec.scaleTargetRef", _reference),
+            Column("Targets", "HorizontalPodAutoscalerSpec.metrics", _targets),
+            Column("MinPods", "HorizontalPodAutoscalerSpec.minReplicas", _least),
+            Column("MaxPods", *of_field("HorizontalPodAutoscaler", "spec.maxReplicas", 0)),
+            Column("Replicas", *of_field("HorizontalPodAutoscaler", "status.currentReplicas", 0)),
             AGE,
-        ),
-        _cells,
+        )
     ),
 )

@@ -2,7 +2,6 @@
 
 from kcm_cli.sandbox.apiserver.defaulting import pod
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
-from kcm_cli.sandbox.apiserver.tables.column import wide
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 
 
@@ -32,6 +31,3 @@ def warnings_of_job_spec(spec: Tree, path: str) -> list[str]:
     if spec.get("completionMode") == "Indexed" and completions > _SOFT_COMPLETIONS and parallelism > _SOFT_PARALLELISM:
         found.append(f"{path}: {_MANY_INDEXES}")
     return found + pods.of_template(spec.get("template"), f"{path}.template")
-
-
-JOB_SELECTOR = wide("Selector", "JobSpec.selector")

@@ -13,7 +13,7 @@ from kcm_cli.machinery import cron
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
-from kcm_cli.sandbox.apiserver.kinds.batch.common import JOB_SELECTOR, job_spec, warnings_of_job_spec
+from kcm_cli.sandbox.apiserver.kinds.batch.common import job_spec, warnings_of_job_spec
 from kcm_cli.sandbox.apiserver.kinds.batch.job_validation import validate_spec_of_template
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
@@ -21,8 +21,20 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.pod_fields import drop_gated_of_template
 from kcm_cli.sandbox.apiserver.strategy.templates import new_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warnings_of_name
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, age, created, flag, number
-from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, NONE, containers, selector_text
+from kcm_cli.sandbox.apiserver.tables.column import (
+    AGE,
+    NAME,
+    UNSET,
+    Column,
+    Layout,
+    age,
+    count,
+    flag,
+    number,
+    of_field,
+    wide,
+)
+from kcm_cli.sandbox.apiserver.tables.templates import NONE, containers, selector_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, rules
 
@@ -162,22 +174,14 @@ def _drop_gated_of_job(new: Tree, old: Tree | None) -> None:
     drop_gated_of_template(after, before)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    job = (spec.get("jobTemplate") or {}).get("spec") or {}
-    last = status.get("lastScheduleTime")
-    suspend = str(spec["suspend"]) if isinstance(spec.get("suspend"), bool) else "<unset>"
-    return [
-        doc["metadata"]["name"],
-        spec.get("schedule", ""),
-        spec.get("timeZone") or NONE,
-        suspend,
-        len(status.get("active") or ()),
-        age(last, now) if last else NONE,
-        created(doc, now),
-        *containers(job.get("template")),
-        selector_text(job.get("selector")),
-    ]
+def _suspend(doc: Tree, now: datetime) -> str:
+    suspend = (doc.get("spec") or {}).get("suspend")
+    return UNSET if suspend is None else str(suspend)
+
+
+def _last(doc: Tree, now: datetime) -> str:
+    last = (doc.get("status") or {}).get("lastScheduleTime")
+    return age(last, now) if last else NONE
 
 
 KIND = Kind(
@@ -195,16 +199,14 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("Schedule", "CronJobSpec.schedule"),
-            Column("Timezone", "CronJobSpec.timeZone"),
-            flag("Suspend", "CronJobSpec.suspend"),
-            number("Active", "CronJobStatus.active"),
-            Column("Last Schedule", "CronJobStatus.lastScheduleTime"),
+            Column("Schedule", *of_field("CronJob", "spec.schedule")),
+            Column("Timezone", *of_field("CronJob", "spec.timeZone", NONE)),
+            flag("Suspend", "CronJobSpec.suspend", _suspend),
+            number("Active", "CronJobStatus.active", count("status.active")),
+            Column("Last Schedule", "CronJobStatus.lastScheduleTime", _last),
             AGE,
-            CONTAINERS,
-            IMAGES,
-            JOB_SELECTOR,
-        ),
-        _cells,
+            *containers("spec.jobTemplate.spec.template"),
+            wide("Selector", "JobSpec.selector", selector_at("spec.jobTemplate.spec.selector")),
+        )
     ),
 )

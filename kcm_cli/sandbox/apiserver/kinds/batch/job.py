@@ -8,15 +8,15 @@ from datetime import datetime
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.batch import job_status, job_validation
-from kcm_cli.sandbox.apiserver.kinds.batch.common import JOB_SELECTOR, job_spec, warnings_of_job_spec
+from kcm_cli.sandbox.apiserver.kinds.batch.common import job_spec, warnings_of_job_spec
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields, update_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warnings_of_name
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, age, created
-from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, containers, selector_text
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, age, wide
+from kcm_cli.sandbox.apiserver.tables.templates import containers, selector_at
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import metadata
 
@@ -107,26 +107,15 @@ _JOB_STATES = (
 )
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    succeeded, completions = status.get("succeeded", 0), spec.get("completions")
-    if completions is None:
-        parallelism = spec.get("parallelism") or 0
-        done = f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
-    else:
-        done = f"{succeeded}/{completions}"
-    return [
-        doc["metadata"]["name"],
-        _job_state(doc),
-        done,
-        _job_duration(status, now),
-        created(doc, now),
-        *containers(spec.get("template")),
-        selector_text(spec.get("selector")),
-    ]
+def _completions(doc: Tree, now: datetime) -> str:
+    spec, succeeded = doc.get("spec") or {}, (doc.get("status") or {}).get("succeeded", 0)
+    if spec.get("completions") is not None:
+        return f"{succeeded}/{spec['completions']}"
+    parallelism = spec.get("parallelism") or 0
+    return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
 
 
-def _job_state(doc: Tree) -> str:
+def _state(doc: Tree, now: datetime) -> str:
     conditions = (doc.get("status") or {}).get("conditions") or ()
     true = {one["type"] for one in conditions if one.get("status") == "True"}
     for condition, word in _JOB_STATES:
@@ -135,7 +124,8 @@ def _job_state(doc: Tree) -> str:
     return "Running"
 
 
-def _job_duration(status: Tree, now: datetime) -> str:
+def _duration(doc: Tree, now: datetime) -> str:
+    status = doc.get("status") or {}
     start, end = status.get("startTime"), status.get("completionTime")
     if not start:
         return ""
@@ -163,15 +153,13 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("Status", "Status of the job."),
-            Column("Completions", "JobStatus.succeeded"),
-            Column("Duration", "Time required to complete the job."),
+            Column("Status", "Status of the job.", _state),
+            Column("Completions", "JobStatus.succeeded", _completions),
+            Column("Duration", "Time required to complete the job.", _duration),
             AGE,
-            CONTAINERS,
-            IMAGES,
-            JOB_SELECTOR,
-        ),
-        _cells,
+            *containers("spec.template"),
+            wide("Selector", "JobSpec.selector", selector_at("spec.selector")),
+        )
     ),
     selectable=Selectable(
         {"status.successful": "status.succeeded"},

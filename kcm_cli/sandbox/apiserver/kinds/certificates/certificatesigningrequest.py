@@ -21,7 +21,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -262,20 +262,16 @@ def _transition(condition: Tree, known: object) -> str:
     return ""
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
+def _lifetime(doc: Tree, now: datetime) -> str:
+    seconds = (doc.get("spec") or {}).get("expirationSeconds")
+    return NONE if seconds is None else human_duration(seconds)
+
+
+def _state(doc: Tree, now: datetime) -> str:
+    status = doc.get("status") or {}
     types = {one["type"] for one in status.get("conditions") or ()}
     state = "Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"
-    state += (",Failed" if "Failed" in types else "") + (",Issued" if status.get("certificate") else "")
-    lifetime = spec.get("expirationSeconds")
-    return [
-        name_of(doc),
-        created(doc, now),
-        spec.get("signerName") or NONE,
-        spec.get("username", ""),
-        NONE if lifetime is None else human_duration(lifetime),
-        state,
-    ]
+    return state + (",Failed" if "Failed" in types else "") + (",Issued" if status.get("certificate") else "")
 
 
 # These tables are headed with what earlier versions of their kinds said of the fields.
@@ -317,12 +313,11 @@ KIND = Kind(
         (
             NAME,
             AGE,
-            Column("SignerName", _SIGNER),
-            Column("Requestor", "Base64-encoded PKCS#10 CSR data"),
-            Column("RequestedDuration", "CertificateSigningRequestSpec.expirationSeconds"),
-            Column("Condition", "Conditions applied to the request, such as approval or denial."),
-        ),
-        _cells,
+            Column("SignerName", _SIGNER, at("spec.signerName", NONE)),
+            Column("Requestor", "Base64-encoded PKCS#10 CSR data", at("spec.username")),
+            Column("RequestedDuration", "CertificateSigningRequestSpec.expirationSeconds", _lifetime),
+            Column("Condition", "Conditions applied to the request, such as approval or denial.", _state),
+        )
     ),
     writable={
         "": Writable(of_paths(("spec",), ("status",))),

@@ -4,11 +4,9 @@ Source: pkg/apis/coordination/validation,
 pkg/registry/coordination/lease/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, of_field
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
 
@@ -33,10 +31,6 @@ def _lease_update(new: Tree, old: Tree) -> None:
             new.get("spec", {}).pop(field, None)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    return [name_of(doc), (doc.get("spec") or {}).get("holderIdentity") or "", created(doc, now)]
-
-
 KIND = Kind(
     "coordination.k8s.io",
     "leases",
@@ -49,5 +43,5 @@ KIND = Kind(
         core_finalizers=False,
         check=by_spec(_SPEC),
     ),
-    table=Layout((NAME, Column("Holder", "LeaseSpec.holderIdentity"), AGE), _cells),
+    table=Layout((NAME, Column("Holder", *of_field("Lease", "spec.holderIdentity")), AGE)),
 )

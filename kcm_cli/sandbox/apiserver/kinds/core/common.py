@@ -1,6 +1,9 @@
 """What the kinds of core share."""
 
+from datetime import datetime
+
 from kcm_cli.machinery.quantity import from_json
+from kcm_cli.sandbox.apiserver.tables.column import Cell, at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
@@ -44,12 +47,19 @@ CLASS_TEXT = 'deprecated since v1.8; use "storageClassName" attribute instead'
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
-def mode_text(modes: list[str] | None) -> str:
-    found = set(modes or ())
-    return ",".join(short for mode, short in _MODES.items() if mode in found)
+def modes_at(path: str) -> Cell:
+    """The access modes at a path, in short."""
+    modes = at(path, ())
+    return lambda doc, now: ",".join(short for mode, short in _MODES.items() if mode in modes(doc, now))
 
 
-def class_of(doc: Tree) -> str:
+def phase(doc: Tree, now: datetime) -> str:
+    """The phase of a volume or claim, or that it is being deleted."""
+    status = doc.get("status") or {}
+    return "Terminating" if doc["metadata"].get("deletionTimestamp") else status.get("phase", "")
+
+
+def class_of(doc: Tree, now: datetime) -> str:
     annotations = doc["metadata"].get("annotations") or {}
     found = annotations.get(CLASS)
     return str((doc.get("spec") or {}).get("storageClassName") or "") if found is None else found

@@ -9,7 +9,7 @@ from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.core.common import SIZE_LIMIT, decoded_size, validate_locked
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
@@ -27,8 +27,8 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
         yield errors.too_long("[]", SIZE_LIMIT)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    return [name_of(doc), len(doc.get("data") or ()) + len(doc.get("binaryData") or ()), created(doc, now)]
+def _size(doc: Tree, now: datetime) -> int:
+    return len(doc.get("data") or ()) + len(doc.get("binaryData") or ())
 
 
 KIND = Kind(
@@ -40,5 +40,5 @@ KIND = Kind(
         check_change=lambda new, old: validate_locked(new, old, "data", "binaryData"),
         update_steps=("metadata", "change", "name", "rules"),
     ),
-    table=Layout((NAME, Column("Data", "ConfigMap.data"), AGE), _cells),
+    table=Layout((NAME, Column("Data", "ConfigMap.data", _size), AGE)),
 )

@@ -9,7 +9,7 @@ from datetime import datetime
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, more, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, more
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports, rules
@@ -76,14 +76,13 @@ def of_endpoints(new: Tree, old: Tree | None) -> list[str]:
     return found
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
+def _addresses(doc: Tree, now: datetime) -> str:
     found: list[str] = []
     for subset in doc.get("subsets") or ():
         ips = [one["ip"] for one in subset.get("addresses") or ()]
         ports = subset.get("ports") or ()
         found += [_joined(ip, port["port"]) for port in ports for ip in ips] if ports else ips
-    text = more(found, 3) if doc.get("subsets") else NONE
-    return [name_of(doc), text, created(doc, now)]
+    return more(found, 3) if doc.get("subsets") else NONE
 
 
 def _joined(ip: str, port: int) -> str:
@@ -101,5 +100,5 @@ KIND = Kind(
         update_steps=("metadata", "name", "rules"),
         warn=of_endpoints,
     ),
-    table=Layout((NAME, Column("Endpoints", "Endpoints.subsets"), AGE), _cells),
+    table=Layout((NAME, Column("Endpoints", "Endpoints.subsets", _addresses), AGE)),
 )

@@ -4,14 +4,12 @@ Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
 pkg/registry/core/namespace/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.sandbox.apiserver.apply.resets import STATUS
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
@@ -82,10 +80,6 @@ def _namespace_finalize(new: Tree, old: Tree) -> None:
     _name_label(new)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    return [name_of(doc), (doc.get("status") or {}).get("phase", ""), created(doc, now)]
-
-
 KIND = Kind(
     "",
     "namespaces",
@@ -109,7 +103,7 @@ KIND = Kind(
             check=lambda new, old: _FINALIZE(new.get("spec") or {}, "spec"),
         )
     },
-    table=Layout((NAME, Column("Status", "The status of the namespace"), AGE), _cells),
+    table=Layout((NAME, Column("Status", "The status of the namespace", at("status.phase")), AGE)),
     selectable=Selectable({"status.phase": "status.phase"}, namespace=False),
     writable={"finalize": STATUS},
 )

@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.schema import gojson, strict
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of, wide
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, Layout, at, wide
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import (
@@ -263,44 +263,35 @@ def _node_status(new: Tree, old: Tree) -> None:
         new.setdefault("status", {}).pop("config", None)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    words = [
-        "Ready" if c["status"] == "True" else "NotReady" for c in status.get("conditions") or () if c["type"] == "Ready"
-    ]
-    words = words[-1:] or ["Unknown"]
-    if spec.get("unschedulable"):
-        words.append("SchedulingDisabled")
-    about = status.get("nodeInfo") or {}
-    kernel = about.get("kernelVersion") or "<unknown>"
-    if about.get("architecture"):
-        kernel += f" ({about['architecture']})"
-    return [
-        name_of(doc),
-        ",".join(words),
-        ",".join(_roles(doc)) or NONE,
-        created(doc, now),
-        about.get("kubeletVersion", ""),
-        _address(status, "InternalIP"),
-        _address(status, "ExternalIP"),
-        about.get("osImage") or "<unknown>",
-        kernel,
-        about.get("containerRuntimeVersion") or "<unknown>",
-    ]
+_UNKNOWN = "<unknown>"
 
 
-def _roles(doc: Tree) -> list[str]:
+def _state(doc: Tree, now: datetime) -> str:
+    conditions = (doc.get("status") or {}).get("conditions") or ()
+    ready = ["Ready" if one["status"] == "True" else "NotReady" for one in conditions if one["type"] == "Ready"]
+    word = ready[-1] if ready else "Unknown"
+    return f"{word},SchedulingDisabled" if (doc.get("spec") or {}).get("unschedulable") else word
+
+
+def _roles(doc: Tree, now: datetime) -> str:
     prefix, roles = "node-role.kubernetes.io/", set()
     for key, value in (doc["metadata"].get("labels") or {}).items():
         if key.startswith(prefix):
             roles.add(key.removeprefix(prefix))
         elif key == "kubernetes.io/role":
             roles.add(value)
-    return sorted(roles - {""})
+    return ",".join(sorted(roles - {""})) or NONE
 
 
-def _address(status: Tree, type_: str) -> str:
-    return next((a["address"] for a in status.get("addresses") or () if a["type"] == type_), NONE)
+def _address(kind: str) -> Cell:
+    found = at("status.addresses", ())
+    return lambda doc, now: next((one["address"] for one in found(doc, now) if one["type"] == kind), NONE)
+
+
+def _kernel(doc: Tree, now: datetime) -> str:
+    about = (doc.get("status") or {}).get("nodeInfo") or {}
+    architecture = f" ({about['architecture']})" if about.get("architecture") else ""
+    return f"{about.get('kernelVersion') or _UNKNOWN}{architecture}"
 
 
 KIND = Kind(
@@ -322,17 +313,20 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("Status", "The status of the node"),
-            Column("Roles", "The roles of the node"),
+            Column("Status", "The status of the node", _state),
+            Column("Roles", "The roles of the node", _roles),
             AGE,
-            Column("Version", "NodeSystemInfo.kubeletVersion"),
-            wide("Internal-IP", "NodeStatus.addresses"),
-            wide("External-IP", "NodeStatus.addresses"),
-            wide("OS-Image", "NodeSystemInfo.osImage"),
-            wide("Kernel-Version", "NodeSystemInfo.kernelVersion"),
-            wide("Container-Runtime", "NodeSystemInfo.containerRuntimeVersion"),
-        ),
-        _cells,
+            Column("Version", "NodeSystemInfo.kubeletVersion", at("status.nodeInfo.kubeletVersion")),
+            wide("Internal-IP", "NodeStatus.addresses", _address("InternalIP")),
+            wide("External-IP", "NodeStatus.addresses", _address("ExternalIP")),
+            wide("OS-Image", "NodeSystemInfo.osImage", at("status.nodeInfo.osImage", _UNKNOWN)),
+            wide("Kernel-Version", "NodeSystemInfo.kernelVersion", _kernel),
+            wide(
+                "Container-Runtime",
+                "NodeSystemInfo.containerRuntimeVersion",
+                at("status.nodeInfo.containerRuntimeVersion", _UNKNOWN),
+            ),
+        )
     ),
     selectable=Selectable(
         {"spec.unschedulable": "spec.unschedulable"}, absent={"spec.unschedulable": "false"}, namespace=False

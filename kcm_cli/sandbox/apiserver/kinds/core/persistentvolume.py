@@ -6,15 +6,16 @@ pkg/registry/core/persistentvolume/strategy.go, pkg/printers/internalversion/pri
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 
 from kcm_cli.sandbox.apiserver.defaulting import resources, volumes
 from kcm_cli.sandbox.apiserver.kinds.core import common
-from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS, CLASS_TEXT, class_of, mode_text
+from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS, CLASS_TEXT, class_of, modes_at, phase
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, name_of, wide
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, at, of_field, wide
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import (
     errors,
@@ -212,39 +213,12 @@ def _stamp_volume_status(new: Tree, old: Tree | None, context: Context) -> None:
         status["lastPhaseTransitionTime"] = context.now
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    claim = spec.get("claimRef")
-    return [
-        name_of(doc),
-        (spec.get("capacity") or {}).get("storage", "0"),
-        mode_text(spec.get("accessModes")),
-        spec.get("persistentVolumeReclaimPolicy", ""),
-        "Terminating" if doc["metadata"].get("deletionTimestamp") else status.get("phase", ""),
-        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
-        class_of(doc),
-        spec.get("volumeAttributesClassName") or UNSET,
-        status.get("reason", ""),
-        created(doc, now),
-        spec.get("volumeMode") or UNSET,
-    ]
+_field = partial(of_field, "PersistentVolume")
 
 
-def _volume_columns() -> tuple[Column, ...]:
-    spec, status = "PersistentVolumeSpec", "PersistentVolumeStatus"
-    return (
-        NAME,
-        Column("Capacity", f"{spec}.capacity"),
-        Column("Access Modes", f"{spec}.accessModes"),
-        Column("Reclaim Policy", f"{spec}.persistentVolumeReclaimPolicy"),
-        Column("Status", f"{status}.phase"),
-        Column("Claim", f"{spec}.claimRef"),
-        Column("StorageClass", "StorageClass of the pv"),
-        Column("VolumeAttributesClass", "VolumeAttributesClass of the pv"),
-        Column("Reason", f"{status}.reason"),
-        AGE,
-        wide("VolumeMode", f"{spec}.volumeMode"),
-    )
+def _claim(doc: Tree, now: datetime) -> str:
+    claim = (doc.get("spec") or {}).get("claimRef")
+    return f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else ""
 
 
 KIND = Kind(
@@ -266,5 +240,21 @@ KIND = Kind(
         returns_object_on_delete=True,
         warn=of_volume,
     ),
-    table=Layout(_volume_columns(), _cells),
+    table=Layout(
+        (
+            NAME,
+            Column("Capacity", *_field("spec.capacity.storage", "0")),
+            Column("Access Modes", "PersistentVolumeSpec.accessModes", modes_at("spec.accessModes")),
+            Column("Reclaim Policy", *_field("spec.persistentVolumeReclaimPolicy")),
+            Column("Status", "PersistentVolumeStatus.phase", phase),
+            Column("Claim", "PersistentVolumeSpec.claimRef", _claim),
+            Column("StorageClass", "StorageClass of the pv", class_of),
+            Column(
+                "VolumeAttributesClass", "VolumeAttributesClass of the pv", at("spec.volumeAttributesClassName", UNSET)
+            ),
+            Column("Reason", *_field("status.reason")),
+            AGE,
+            wide("VolumeMode", *_field("spec.volumeMode", UNSET)),
+        )
+    ),
 )

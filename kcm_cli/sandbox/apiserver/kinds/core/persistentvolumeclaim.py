@@ -4,18 +4,16 @@ Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
 pkg/registry/core/persistentvolumeclaim/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import ZERO, from_json
 from kcm_cli.sandbox.apiserver.defaulting import volumes
 from kcm_cli.sandbox.apiserver.kinds.core import common
-from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS, CLASS_TEXT, class_of, mode_text
+from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS, CLASS_TEXT, class_of, modes_at, phase
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.storage import of_claim_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, name_of, wide
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Cell, Column, Layout, at, of_field, wide
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, rules
@@ -204,36 +202,11 @@ def _copied(source: Tree) -> Tree:
     return {"apiGroup": source.get("apiGroup"), "kind": source.get("kind", ""), "name": source.get("name", "")}
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    bound = spec.get("volumeName") or ""
-    return [
-        name_of(doc),
-        "Terminating" if doc["metadata"].get("deletionTimestamp") else status.get("phase", ""),
-        bound,
-        (status.get("capacity") or {}).get("storage", "0") if bound else "",
-        mode_text(status.get("accessModes")) if bound else "",
-        class_of(doc),
-        spec.get("volumeAttributesClassName") or UNSET,
-        created(doc, now),
-        spec.get("volumeMode") or UNSET,
-    ]
+def _if_bound(cell: Cell) -> Cell:
+    return lambda doc, now: cell(doc, now) if (doc.get("spec") or {}).get("volumeName") else ""
 
 
-def _claim_columns() -> tuple[Column, ...]:
-    spec, status = "PersistentVolumeClaimSpec", "PersistentVolumeClaimStatus"
-    return (
-        NAME,
-        Column("Status", f"{status}.phase"),
-        Column("Volume", f"{spec}.volumeName"),
-        Column("Capacity", f"{status}.capacity"),
-        Column("Access Modes", f"{status}.accessModes"),
-        Column("StorageClass", "StorageClass of the pvc"),
-        Column("VolumeAttributesClass", "VolumeAttributesClass of the pvc"),
-        AGE,
-        wide("VolumeMode", f"{spec}.volumeMode"),
-    )
-
+_STATUS_TYPE = "PersistentVolumeClaimStatus"
 
 KIND = Kind(
     "",
@@ -252,5 +225,19 @@ KIND = Kind(
         returns_object_on_delete=True,
         warn=of_claim,
     ),
-    table=Layout(_claim_columns(), _cells),
+    table=Layout(
+        (
+            NAME,
+            Column("Status", f"{_STATUS_TYPE}.phase", phase),
+            Column("Volume", *of_field("PersistentVolumeClaim", "spec.volumeName")),
+            Column("Capacity", f"{_STATUS_TYPE}.capacity", _if_bound(at("status.capacity.storage", "0"))),
+            Column("Access Modes", f"{_STATUS_TYPE}.accessModes", _if_bound(modes_at("status.accessModes"))),
+            Column("StorageClass", "StorageClass of the pvc", class_of),
+            Column(
+                "VolumeAttributesClass", "VolumeAttributesClass of the pvc", at("spec.volumeAttributesClassName", UNSET)
+            ),
+            AGE,
+            wide("VolumeMode", *of_field("PersistentVolumeClaim", "spec.volumeMode", UNSET)),
+        )
+    ),
 )

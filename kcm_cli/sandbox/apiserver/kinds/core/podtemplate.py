@@ -4,8 +4,6 @@ Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
 pkg/registry/core/podtemplate/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.sandbox.apiserver.defaulting import pod
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
@@ -14,7 +12,7 @@ from kcm_cli.sandbox.apiserver.strategy.pod_fields import drop_gated_of_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed
 from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, Layout
-from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, containers, label_set
+from kcm_cli.sandbox.apiserver.tables.templates import containers, labels_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import metadata, pod_template
 
@@ -44,15 +42,6 @@ def _pod_template_update(new: Tree, old: Tree) -> None:
         parts.bump_generation(new, old)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    template = doc.get("template") or {}
-    return [doc["metadata"]["name"], *containers(template), label_set((template.get("metadata") or {}).get("labels"))]
-
-
-def _narrow(column: Column) -> Column:
-    return Column(column.name, column.about)
-
-
 KIND = Kind(
     "",
     "podtemplates",
@@ -66,7 +55,10 @@ KIND = Kind(
         warn=of_pod_template,
     ),
     table=Layout(
-        (NAME, _narrow(CONTAINERS), _narrow(IMAGES), Column("Pod Labels", "The labels for the pod template.")),
-        _cells,
+        (
+            NAME,
+            *containers("template", Column),
+            Column("Pod Labels", "The labels for the pod template.", labels_at("template.metadata.labels")),
+        )
     ),
 )

@@ -4,8 +4,6 @@ Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
 pkg/registry/core/replicationcontroller/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod
 from kcm_cli.sandbox.apiserver.defaulting.workloads import ONE_REPLICA, spec_of, zero_counters
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
@@ -15,7 +13,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.strategy.templates import new_with_replicas, update_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import Layout
-from kcm_cli.sandbox.apiserver.tables.templates import label_set, replica_columns, replicas_cells
+from kcm_cli.sandbox.apiserver.tables.templates import labels_at, replica_columns
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, pod_template, rules
 from kcm_cli.sandbox.apiserver.validation.replicas import template_of, validate_replica_status
@@ -58,10 +56,6 @@ def _defaults(doc: Tree) -> None:
     zero_counters(doc, ("replicas",))
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    return [*replicas_cells(doc, now), label_set((doc.get("spec") or {}).get("selector"))]
-
-
 KIND = Kind(
     "",
     "replicationcontrollers",
@@ -76,6 +70,6 @@ KIND = Kind(
         propagation="Orphan",
         warn=warned.of_replicas,
     ),
-    table=Layout(replica_columns("ReplicationController"), _cells),
+    table=Layout(replica_columns("ReplicationController", labels_at("spec.selector"))),
     selectable=Selectable({"status.replicas": "status.replicas"}, absent={"status.replicas": "0"}),
 )

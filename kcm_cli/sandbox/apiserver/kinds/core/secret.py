@@ -5,7 +5,6 @@ pkg/registry/core/secret/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
 import base64
-from datetime import datetime
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -18,7 +17,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.schema import gojson
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, count, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
@@ -120,10 +119,6 @@ def _drop_immutable_secret(new: Tree, old: Tree) -> None:
         new["type"] = old.get("type", "")
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    return [name_of(doc), doc.get("type", ""), len(doc.get("data") or ()), created(doc, now)]
-
-
 KIND = Kind(
     "",
     "secrets",
@@ -136,6 +131,8 @@ KIND = Kind(
         update_steps=("metadata", "change", "name", "rules"),
         warn=of_secret,
     ),
-    table=Layout((NAME, Column("Type", "Secret.type"), Column("Data", "Secret.data"), AGE), _cells),
+    table=Layout(
+        (NAME, Column("Type", *of_field("Secret", "type")), Column("Data", "Secret.data", count("data")), AGE)
+    ),
     selectable=Selectable({"type": "type"}),
 )

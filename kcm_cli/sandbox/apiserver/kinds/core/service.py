@@ -14,8 +14,8 @@ from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.service_families import needs_cluster_ip, node_ports
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of, wide
-from kcm_cli.sandbox.apiserver.tables.templates import NONE, label_set
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, of_field, wide
+from kcm_cli.sandbox.apiserver.tables.templates import NONE, labels_at
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import metadata
 from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
@@ -111,19 +111,13 @@ def _drop_same(spec: Tree, known: Tree, field: str) -> None:
         spec.pop(field, None)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec = doc.get("spec") or {}
-    ips = spec.get("clusterIPs") or ()
-    ports = ",".join(_port(port) for port in spec.get("ports") or ())
-    return [
-        name_of(doc),
-        spec.get("type", ""),
-        ips[0] if ips else NONE,
-        _external_ip(doc, spec),
-        ports or NONE,
-        created(doc, now),
-        label_set(spec.get("selector")),
-    ]
+def _cluster_ip(doc: Tree, now: datetime) -> str:
+    ips = (doc.get("spec") or {}).get("clusterIPs")
+    return str(ips[0]) if ips else NONE
+
+
+def _ports(doc: Tree, now: datetime) -> str:
+    return ",".join(_port(port) for port in (doc.get("spec") or {}).get("ports") or ()) or NONE
 
 
 def _port(port: Tree) -> str:
@@ -131,7 +125,8 @@ def _port(port: Tree) -> str:
     return f"{port['port']}{node}/{port.get('protocol', '')}"
 
 
-def _external_ip(doc: Tree, spec: Tree) -> str:
+def _external_ip(doc: Tree, now: datetime) -> str:
+    spec = doc.get("spec") or {}
     external = spec.get("externalIPs") or []
     match spec.get("type"):
         case "ClusterIP" | "NodePort":
@@ -165,14 +160,13 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("Type", "ServiceSpec.type"),
-            Column("Cluster-IP", "ServiceSpec.clusterIP"),
-            Column("External-IP", "ServiceSpec.externalIPs"),
-            Column("Port(s)", "ServiceSpec.ports"),
+            Column("Type", *of_field("Service", "spec.type")),
+            Column("Cluster-IP", "ServiceSpec.clusterIP", _cluster_ip),
+            Column("External-IP", "ServiceSpec.externalIPs", _external_ip),
+            Column("Port(s)", "ServiceSpec.ports", _ports),
             AGE,
-            wide("Selector", "ServiceSpec.selector"),
-        ),
-        _cells,
+            wide("Selector", "ServiceSpec.selector", labels_at("spec.selector")),
+        )
     ),
     selectable=Selectable({"spec.clusterIP": "spec.clusterIP", "spec.type": "spec.type"}),
 )

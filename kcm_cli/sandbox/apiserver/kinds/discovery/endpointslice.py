@@ -12,7 +12,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, more, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, more, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
@@ -167,16 +167,14 @@ def _drop_topology(new: Tree, old: Tree | None) -> None:
             endpoint["nodeName"] = host
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
+def _ports_cell(doc: Tree, now: datetime) -> str:
     ports = [str(p["port"]) if p.get("port") is not None else p.get("name", "*") for p in doc.get("ports") or ()]
+    return more(ports, 3) or UNSET
+
+
+def _endpoints_cell(doc: Tree, now: datetime) -> str:
     found = [ip for endpoint in doc.get("endpoints") or () for ip in endpoint.get("addresses") or ()]
-    return [
-        name_of(doc),
-        doc.get("addressType", ""),
-        more(ports, 3) or UNSET,
-        more(found, 3) or UNSET,
-        created(doc, now),
-    ]
+    return more(found, 3) or UNSET
 
 
 KIND = Kind(
@@ -197,11 +195,10 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("AddressType", "EndpointSlice.addressType"),
-            Column("Ports", "EndpointSlice.ports"),
-            Column("Endpoints", "EndpointSlice.endpoints"),
+            Column("AddressType", *of_field("EndpointSlice", "addressType")),
+            Column("Ports", "EndpointSlice.ports", _ports_cell),
+            Column("Endpoints", "EndpointSlice.endpoints", _endpoints_cell),
             AGE,
-        ),
-        _cells,
+        )
     ),
 )

@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.kinds.flowcontrol.common import PRECEDENCE_MAX, v
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
@@ -156,18 +156,9 @@ def _defaults(doc: Tree) -> None:
     fill.empty(doc.setdefault("spec", {}), (("matchingPrecedence", 1000),))
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    method = spec.get("distinguisherMethod")
-    dangling = next((one["status"] for one in status.get("conditions") or () if one["type"] == "Dangling"), "?")
-    return [
-        name_of(doc),
-        (spec.get("priorityLevelConfiguration") or {}).get("name", ""),
-        spec.get("matchingPrecedence", 0),
-        NONE if method is None else method["type"],
-        created(doc, now),
-        dangling,
-    ]
+def _dangling(doc: Tree, now: datetime) -> str:
+    conditions = (doc.get("status") or {}).get("conditions") or ()
+    return next((one["status"] for one in conditions if one["type"] == "Dangling"), "?")
 
 
 KIND = Kind(
@@ -187,13 +178,16 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("PriorityLevel", "PriorityLevelConfigurationReference.name"),
-            Column("MatchingPrecedence", "FlowSchemaSpec.matchingPrecedence"),
-            Column("DistinguisherMethod", "FlowSchemaSpec.distinguisherMethod"),
+            Column(
+                "PriorityLevel", "PriorityLevelConfigurationReference.name", at("spec.priorityLevelConfiguration.name")
+            ),
+            Column("MatchingPrecedence", *of_field("FlowSchema", "spec.matchingPrecedence", 0)),
+            Column(
+                "DistinguisherMethod", "FlowSchemaSpec.distinguisherMethod", at("spec.distinguisherMethod.type", NONE)
+            ),
             AGE,
-            Column("MissingPL", "references a broken or non-existent PriorityLevelConfiguration"),
-        ),
-        _cells,
+            Column("MissingPL", "references a broken or non-existent PriorityLevelConfiguration", _dangling),
+        )
     ),
     writable={"status": SPEC_AND_METADATA},
 )

@@ -19,7 +19,7 @@ from kcm_cli.sandbox.apiserver.kinds.flowcontrol.common import (
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, Layout, at, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
@@ -118,13 +118,13 @@ def _defaults(doc: Tree) -> None:
         fill.absent(exempt, _EXEMPT)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec = doc.get("spec") or {}
-    limited = spec.get("limited")
-    queuing = ((limited or {}).get("limitResponse") or {}).get("queuing")
-    queues = [NONE] * 3 if queuing is None else [queuing.get(f, 0) for f in ("queues", "handSize", "queueLengthLimit")]
-    shares = NONE if limited is None else limited.get("nominalConcurrencyShares")
-    return [name_of(doc), spec.get("type", ""), shares, *queues, created(doc, now)]
+def _shares(doc: Tree, now: datetime) -> object:
+    limited = (doc.get("spec") or {}).get("limited")
+    return NONE if limited is None else limited.get("nominalConcurrencyShares")
+
+
+def _queuing(name: str) -> tuple[str, Cell]:
+    return f"QueuingConfiguration.{name}", at(f"spec.limited.limitResponse.queuing.{name}", NONE)
 
 
 KIND = Kind(
@@ -144,14 +144,13 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("Type", "PriorityLevelConfigurationSpec.type"),
-            Column("NominalConcurrencyShares", "LimitedPriorityLevelConfiguration.nominalConcurrencyShares"),
-            Column("Queues", "QueuingConfiguration.queues"),
-            Column("HandSize", "QueuingConfiguration.handSize"),
-            Column("QueueLengthLimit", "QueuingConfiguration.queueLengthLimit"),
+            Column("Type", *of_field("PriorityLevelConfiguration", "spec.type")),
+            Column("NominalConcurrencyShares", "LimitedPriorityLevelConfiguration.nominalConcurrencyShares", _shares),
+            Column("Queues", *_queuing("queues")),
+            Column("HandSize", *_queuing("handSize")),
+            Column("QueueLengthLimit", *_queuing("queueLengthLimit")),
             AGE,
-        ),
-        _cells,
+        )
     ),
     writable={"status": SPEC_AND_METADATA},
 )

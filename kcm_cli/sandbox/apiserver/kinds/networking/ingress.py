@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.networking.common import NOT_IP, balancer_addresses, host_name, validate_reference
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata, ports, rules
@@ -144,15 +144,11 @@ def of_ingress_status(new: Tree, old: Tree | None) -> list[str]:
     return found
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec = doc.get("spec") or {}
-    listed = spec.get("rules") or []
+def _hosts(doc: Tree, now: datetime) -> str:
+    listed = (doc.get("spec") or {}).get("rules") or []
     hosts = [rule["host"] for rule in listed[:3] if rule.get("host")]
     text = ",".join(hosts) or "*"
-    if hosts and len(listed) > 3:
-        text += f" + {len(listed) - 3} more..."
-    ports = "80, 443" if spec.get("tls") else "80"
-    return [name_of(doc), spec.get("ingressClassName") or NONE, text, balancer_addresses(doc), ports, created(doc, now)]
+    return f"{text} + {len(listed) - 3} more..." if hosts and len(listed) > 3 else text
 
 
 KIND = Kind(
@@ -172,12 +168,23 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("Class", "The name of the IngressClass resource that should be used for additional configuration"),
-            Column("Hosts", "Hosts that incoming requests are matched against before the ingress rule"),
-            Column("Address", "Address is a list containing ingress points for the load-balancer"),
-            Column("Ports", "Ports of TLS configurations that open"),
+            Column(
+                "Class",
+                "The name of the IngressClass resource that should be used for additional configuration",
+                at("spec.ingressClassName", NONE),
+            ),
+            Column("Hosts", "Hosts that incoming requests are matched against before the ingress rule", _hosts),
+            Column(
+                "Address",
+                "Address is a list containing ingress points for the load-balancer",
+                lambda doc, now: balancer_addresses(doc),
+            ),
+            Column(
+                "Ports",
+                "Ports of TLS configurations that open",
+                lambda doc, now: "80, 443" if (doc.get("spec") or {}).get("tls") else "80",
+            ),
             AGE,
-        ),
-        _cells,
+        )
     ),
 )

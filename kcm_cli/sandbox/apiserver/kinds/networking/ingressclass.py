@@ -6,12 +6,14 @@ pkg/registry/networking/ingressclass/strategy.go, pkg/printers/internalversion/p
 
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.networking.common import validate_reference
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, rules
@@ -47,19 +49,18 @@ def _defaults(doc: Tree) -> None:
         fill.absent(parameters, (("scope", "Cluster"),))
 
 
-def _default_name(doc: Tree, annotation: str) -> str:
+def _name(doc: Tree, now: datetime) -> str:
     annotations = doc["metadata"].get("annotations") or {}
-    return name_of(doc) + (" (default)" if annotations.get(annotation) == "true" else "")
+    default = annotations.get("ingressclass.kubernetes.io/is-default-class") == "true"
+    return name_of(doc) + (" (default)" if default else "")
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec = doc.get("spec") or {}
-    reference, text = spec.get("parameters"), NONE
-    if reference is not None:
-        group = f".{reference['apiGroup']}" if reference.get("apiGroup") is not None else ""
-        text = f"{reference['kind']}{group}/{reference['name']}"
-    name = _default_name(doc, "ingressclass.kubernetes.io/is-default-class")
-    return [name, spec.get("controller", ""), text, created(doc, now)]
+def _parameters(doc: Tree, now: datetime) -> str:
+    reference = (doc.get("spec") or {}).get("parameters")
+    if reference is None:
+        return NONE
+    group = f".{reference['apiGroup']}" if reference.get("apiGroup") is not None else ""
+    return f"{reference['kind']}{group}/{reference['name']}"
 
 
 KIND = Kind(
@@ -77,11 +78,10 @@ KIND = Kind(
     ),
     table=Layout(
         (
-            NAME,
-            Column("Controller", "Controller that is responsible for handling this class"),
-            Column("Parameters", "A reference to a resource with additional parameters"),
+            replace(NAME, cell=_name),
+            Column("Controller", "Controller that is responsible for handling this class", at("spec.controller")),
+            Column("Parameters", "A reference to a resource with additional parameters", _parameters),
             AGE,
-        ),
-        _cells,
+        )
     ),
 )

@@ -5,15 +5,14 @@ pkg/registry/networking/networkpolicy/strategy.go, pkg/printers/internalversion/
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
-from kcm_cli.sandbox.apiserver.tables.templates import selector_text
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout
+from kcm_cli.sandbox.apiserver.tables.templates import selector_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import cidr_warnings
@@ -131,11 +130,6 @@ def of_network_policy(new: Tree, old: Tree | None) -> list[str]:
     return found
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    selector = selector_text((doc.get("spec") or {}).get("podSelector") or {})
-    return [name_of(doc), selector, created(doc, now)]
-
-
 KIND = Kind(
     "networking.k8s.io",
     "networkpolicies",
@@ -147,5 +141,5 @@ KIND = Kind(
         check=_check,
         warn=of_network_policy,
     ),
-    table=Layout((NAME, Column("Pod-Selector", "NetworkPolicySpec.podSelector"), AGE), _cells),
+    table=Layout((NAME, Column("Pod-Selector", "NetworkPolicySpec.podSelector", selector_at("spec.podSelector")), AGE)),
 )

@@ -4,15 +4,13 @@ Source: pkg/apis/networking/validation,
 pkg/registry/networking/servicecidr/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.machinery.addresses import parse_cidr
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import legacy_cidr
@@ -65,8 +63,7 @@ def _range(blocks: list[str]) -> Errors:
         yield errors.invalid(path, blocks, _SAME_FAMILY)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    return [name_of(doc), ",".join((doc.get("spec") or {}).get("cidrs") or ()), created(doc, now)]
+_CIDRS = at("spec.cidrs", ())
 
 
 KIND = Kind(
@@ -81,6 +78,6 @@ KIND = Kind(
         check=_check,
         check_status=status_check(rules.anything),
     ),
-    table=Layout((NAME, Column("CIDRs", "ServiceCIDRSpec.cidrs"), AGE), _cells),
+    table=Layout((NAME, Column("CIDRs", "ServiceCIDRSpec.cidrs", lambda doc, now: ",".join(_CIDRS(doc, now))), AGE)),
     writable={"status": SPEC_AND_METADATA},
 )

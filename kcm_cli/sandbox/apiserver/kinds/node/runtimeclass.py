@@ -4,12 +4,10 @@ Source: pkg/apis/node/validation,
 pkg/registry/node/runtimeclass/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.strategy.warnings.nodes import DEPRECATED
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, quantities, rules, scheduling
 
@@ -45,10 +43,6 @@ def of_runtime_class(new: Tree, old: Tree | None) -> list[str]:
     return [f"scheduling.nodeSelector: {DEPRECATED[key]}" for key in sorted(selector) if key in DEPRECATED]
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    return [name_of(doc), doc.get("handler", ""), created(doc, now)]
-
-
 KIND = Kind(
     "node.k8s.io",
     "runtimeclasses",
@@ -63,5 +57,5 @@ KIND = Kind(
         update_steps=("name", "rules", "metadata", "change"),
         warn=of_runtime_class,
     ),
-    table=Layout((NAME, Column("Handler"), AGE), _cells),
+    table=Layout((NAME, Column("Handler", "", at("handler")), AGE)),
 )

@@ -9,7 +9,7 @@ from datetime import datetime
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, number
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, Layout, at, number
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import conditions, errors, labels, numbers, rules
 
@@ -48,16 +48,12 @@ _STATUS = rules.fields(
 _NEW_COUNTERS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
-    return [
-        doc["metadata"]["name"],
-        "N/A" if least is None else str(least),
-        "N/A" if most is None else str(most),
-        status.get("disruptionsAllowed", 0),
-        created(doc, now),
-    ]
+def _amount(name: str) -> Cell:
+    def cell(doc: Tree, now: datetime) -> str:
+        found = (doc.get("spec") or {}).get(name)
+        return "N/A" if found is None else str(found)
+
+    return cell
 
 
 KIND = Kind(
@@ -74,11 +70,14 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("Min Available", "The minimum number of pods that must be available."),
-            Column("Max Unavailable", "The maximum number of pods that may be unavailable."),
-            number("Allowed Disruptions", "Calculated number of pods that may be disrupted at this time."),
+            Column("Min Available", "The minimum number of pods that must be available.", _amount("minAvailable")),
+            Column("Max Unavailable", "The maximum number of pods that may be unavailable.", _amount("maxUnavailable")),
+            number(
+                "Allowed Disruptions",
+                "Calculated number of pods that may be disrupted at this time.",
+                at("status.disruptionsAllowed", 0),
+            ),
             AGE,
-        ),
-        _cells,
+        )
     ),
 )

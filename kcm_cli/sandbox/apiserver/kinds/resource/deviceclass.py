@@ -9,7 +9,7 @@ from kcm_cli.sandbox.apiserver.kinds.resource.common import at_most_items, valid
 from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import LIST_MAX, validate_configuration
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, named
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout
 from kcm_cli.sandbox.apiserver.types import Errors
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, quantities, rules
 
@@ -39,5 +39,5 @@ KIND = Kind(
         check=by_spec(_SPEC),
         update_steps=("name", "rules", "metadata"),
     ),
-    table=Layout((NAME, AGE), named),
+    table=Layout((NAME, AGE)),
 )

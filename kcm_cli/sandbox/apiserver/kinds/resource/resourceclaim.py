@@ -25,7 +25,7 @@ from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import (
 from kcm_cli.sandbox.apiserver.kinds.resource.devices import HARDWARE_MAX, INTERFACE_MAX, validate_pool, validate_raw
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import conditions, errors, go_print, metadata, rules, scheduling
 from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
@@ -197,14 +197,14 @@ def _allocated(status: Tree) -> set[tuple[object, ...]]:
     return {_device_id(result) for result in devices.get("results") or ()}
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
+def _state(doc: Tree, now: datetime) -> str:
     status, deleted = doc.get("status") or {}, bool(doc["metadata"].get("deletionTimestamp"))
     states = ["deleted"] if deleted else []
     if status.get("allocation") is None:
         states += [] if deleted else ["pending"]
     else:
         states += ["allocated", "reserved"] if status.get("reservedFor") else ["allocated"]
-    return [name_of(doc), ",".join(states), created(doc, now)]
+    return ",".join(states)
 
 
 KIND = Kind(
@@ -223,8 +223,7 @@ KIND = Kind(
         check_status=_check_status,
     ),
     table=Layout(
-        (NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.)."), AGE),
-        _cells,
+        (NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.).", _state), AGE)
     ),
     writable={"status": SPEC_AND_METADATA},
 )

@@ -5,7 +5,6 @@ pkg/registry/resource/resourceslice/strategy.go, pkg/printers/internalversion/pr
 """
 
 import re
-from datetime import datetime
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
@@ -21,7 +20,7 @@ from kcm_cli.sandbox.apiserver.kinds.resource.devices import (
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, quantities, rules, scheduling
 from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
@@ -199,12 +198,6 @@ def _warn_driver(new: Tree, old: Tree | None) -> list[str]:
     return [f'spec.driver: {rule}; "{driver}" contains uppercase characters']
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec = doc.get("spec") or {}
-    pool = (spec.get("pool") or {}).get("name", "")
-    return [name_of(doc), spec.get("nodeName") or "", spec.get("driver", ""), pool, created(doc, now)]
-
-
 KIND = Kind(
     "resource.k8s.io",
     "resourceslices",
@@ -221,12 +214,11 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("Node", "ResourceSliceSpec.nodeName"),
-            Column("Driver", "ResourceSliceSpec.driver"),
-            Column("Pool", "ResourcePool.name"),
+            Column("Node", *of_field("ResourceSlice", "spec.nodeName")),
+            Column("Driver", *of_field("ResourceSlice", "spec.driver")),
+            Column("Pool", "ResourcePool.name", at("spec.pool.name")),
             AGE,
-        ),
-        _cells,
+        )
     ),
     selectable=Selectable(
         {"spec.nodeName": "spec.nodeName", "spec.driver": "spec.driver"},

@@ -4,13 +4,11 @@ Source: pkg/apis/scheduling/v1/defaults.go, pkg/apis/scheduling/validation,
 pkg/registry/scheduling/priorityclass/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, flag, name_of, number
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, flag, number, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
@@ -50,11 +48,6 @@ def _defaults(doc: Tree) -> None:
     fill.absent(doc, (("preemptionPolicy", "PreemptLowerPriority"),))
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    head = [name_of(doc), doc.get("value", 0), bool(doc.get("globalDefault"))]
-    return [*head, created(doc, now), doc.get("preemptionPolicy") or ""]
-
-
 KIND = Kind(
     "scheduling.k8s.io",
     "priorityclasses",
@@ -70,11 +63,10 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            number("Value", "PriorityClass.value"),
-            flag("Global-Default", "PriorityClass.globalDefault"),
+            number("Value", *of_field("PriorityClass", "value", 0)),
+            flag("Global-Default", *of_field("PriorityClass", "globalDefault", False)),
             AGE,
-            Column("PreemptionPolicy", "PriorityClass.preemptionPolicy"),
-        ),
-        _cells,
+            Column("PreemptionPolicy", *of_field("PriorityClass", "preemptionPolicy")),
+        )
     ),
 )

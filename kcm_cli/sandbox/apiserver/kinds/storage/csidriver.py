@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, flag, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, flag, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
@@ -104,19 +104,17 @@ def _driver_update(new: Tree, old: Tree) -> None:
     parts.bump_if_spec_changed(new, old)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec = doc.get("spec") or {}
-    requests = spec.get("tokenRequests")
-    return [
-        name_of(doc),
-        spec.get("attachRequired", True),
-        bool(spec.get("podInfoOnMount")),
-        bool(spec.get("storageCapacity")),
-        UNSET if requests is None else ",".join(one.get("audience", "") for one in requests),
-        bool(spec.get("requiresRepublish")),
-        ",".join(spec.get("volumeLifecycleModes") or ()) or NONE,
-        created(doc, now),
-    ]
+def _attached(doc: Tree, now: datetime) -> bool:
+    return bool((doc.get("spec") or {}).get("attachRequired", True))
+
+
+def _audiences(doc: Tree, now: datetime) -> str:
+    requests = (doc.get("spec") or {}).get("tokenRequests")
+    return UNSET if requests is None else ",".join(one.get("audience", "") for one in requests)
+
+
+def _lifecycles(doc: Tree, now: datetime) -> str:
+    return ",".join((doc.get("spec") or {}).get("volumeLifecycleModes") or ()) or NONE
 
 
 KIND = Kind(
@@ -137,14 +135,13 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            flag("AttachRequired", "CSIDriverSpec.attachRequired"),
-            flag("PodInfoOnMount", "CSIDriverSpec.podInfoOnMount"),
-            flag("StorageCapacity", "CSIDriverSpec.storageCapacity"),
-            Column("TokenRequests", "CSIDriverSpec.tokenRequests"),
-            flag("RequiresRepublish", "CSIDriverSpec.requiresRepublish"),
-            Column("Modes", "CSIDriverSpec.volumeLifecycleModes"),
+            flag("AttachRequired", "CSIDriverSpec.attachRequired", _attached),
+            flag("PodInfoOnMount", *of_field("CSIDriver", "spec.podInfoOnMount", False)),
+            flag("StorageCapacity", *of_field("CSIDriver", "spec.storageCapacity", False)),
+            Column("TokenRequests", "CSIDriverSpec.tokenRequests", _audiences),
+            flag("RequiresRepublish", *of_field("CSIDriver", "spec.requiresRepublish", False)),
+            Column("Modes", "CSIDriverSpec.volumeLifecycleModes", _lifecycles),
             AGE,
-        ),
-        _cells,
+        )
     ),
 )

@@ -4,12 +4,10 @@ Source: pkg/apis/storage/validation,
 pkg/registry/storage/csinode/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import NODE_ID_MAX
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, created, name_of, number
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, count, number
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, rules
 from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
@@ -53,10 +51,6 @@ def _check_change(new: Tree, old: Tree) -> Errors:
                 yield from errors.fixed("spec.drivers", after, known, shown)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    return [name_of(doc), len((doc.get("spec") or {}).get("drivers") or ()), created(doc, now)]
-
-
 KIND = Kind(
     "storage.k8s.io",
     "csinodes",
@@ -70,6 +64,12 @@ KIND = Kind(
         update_steps=("name", "rules", "change"),
     ),
     table=Layout(
-        (NAME, number("Drivers", "Drivers indicates the number of CSI drivers registered on the node"), AGE), _cells
+        (
+            NAME,
+            number(
+                "Drivers", "Drivers indicates the number of CSI drivers registered on the node", count("spec.drivers")
+            ),
+            AGE,
+        )
     ),
 )

@@ -6,12 +6,14 @@ pkg/registry/storage/storageclass/strategy.go, pkg/printers/internalversion/prin
 
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import validate_driver, validate_parameters
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, name_of, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, rules
 
@@ -63,18 +65,10 @@ def of_storage_class(new: Tree, old: Tree | None) -> list[str]:
     ]
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
+def _name(doc: Tree, now: datetime) -> str:
     annotations = doc["metadata"].get("annotations") or {}
     keys = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
-    default = any(annotations.get(key) == "true" for key in keys)
-    return [
-        name_of(doc) + (" (default)" if default else ""),
-        doc.get("provisioner", ""),
-        doc.get("reclaimPolicy") or "Delete",
-        doc.get("volumeBindingMode") or "Immediate",
-        bool(doc.get("allowVolumeExpansion")),
-        created(doc, now),
-    ]
+    return name_of(doc) + (" (default)" if any(annotations.get(key) == "true" for key in keys) else "")
 
 
 KIND = Kind(
@@ -92,13 +86,12 @@ KIND = Kind(
     ),
     table=Layout(
         (
-            NAME,
-            Column("Provisioner", "StorageClass.provisioner"),
-            Column("ReclaimPolicy", "StorageClass.reclaimPolicy"),
-            Column("VolumeBindingMode", "StorageClass.volumeBindingMode"),
-            Column("AllowVolumeExpansion", "StorageClass.allowVolumeExpansion"),
+            replace(NAME, cell=_name),
+            Column("Provisioner", *of_field("StorageClass", "provisioner")),
+            Column("ReclaimPolicy", *of_field("StorageClass", "reclaimPolicy", "Delete")),
+            Column("VolumeBindingMode", *of_field("StorageClass", "volumeBindingMode", "Immediate")),
+            Column("AllowVolumeExpansion", *of_field("StorageClass", "allowVolumeExpansion", False)),
             AGE,
-        ),
-        _cells,
+        )
     ),
 )

@@ -4,8 +4,6 @@ Source: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation,
 pkg/registry/storage/volumeattachment/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.defaulting import volumes
@@ -13,7 +11,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import MESSAGE_MAX, METADATA_MAX
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, flag, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at, flag, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, rules
 from kcm_cli.sandbox.apiserver.validation.persistent_volume import (
@@ -131,13 +129,6 @@ def _defaults(doc: Tree) -> None:
         volumes.persistent_source(inline)
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    spec, status = doc.get("spec") or {}, doc.get("status") or {}
-    volume = (spec.get("source") or {}).get("persistentVolumeName") or ""
-    attached = bool(status.get("attached"))
-    return [name_of(doc), spec.get("attacher", ""), volume, spec.get("nodeName", ""), attached, created(doc, now)]
-
-
 KIND = Kind(
     "storage.k8s.io",
     "volumeattachments",
@@ -158,13 +149,12 @@ KIND = Kind(
     table=Layout(
         (
             NAME,
-            Column("Attacher", "VolumeAttachmentSpec.attacher", format="name"),
-            Column("PV", "VolumeAttachmentSource.persistentVolumeName"),
-            Column("Node", "VolumeAttachmentSpec.nodeName"),
-            flag("Attached", "VolumeAttachmentStatus.attached"),
+            Column("Attacher", *of_field("VolumeAttachment", "spec.attacher"), format="name"),
+            Column("PV", "VolumeAttachmentSource.persistentVolumeName", at("spec.source.persistentVolumeName")),
+            Column("Node", *of_field("VolumeAttachment", "spec.nodeName")),
+            flag("Attached", *of_field("VolumeAttachment", "status.attached", False)),
             AGE,
-        ),
-        _cells,
+        )
     ),
     writable={"status": SPEC_AND_METADATA},
 )

@@ -4,12 +4,10 @@ Source: pkg/apis/storage/validation,
 pkg/registry/storage/volumeattributesclass/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from datetime import datetime
-
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import validate_driver, validate_parameters
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
 
@@ -27,10 +25,6 @@ def _check_change(new: Tree, old: Tree) -> Errors:
             yield errors.forbidden(field, f"updates to {field} are forbidden.")
 
 
-def _cells(doc: Tree, now: datetime) -> list[object]:
-    return [name_of(doc), doc.get("driverName", ""), created(doc, now)]
-
-
 KIND = Kind(
     "storage.k8s.io",
     "volumeattributesclasses",
@@ -42,5 +36,5 @@ KIND = Kind(
         check_change=_check_change,
         update_steps=("metadata", "change", "name", "rules"),
     ),
-    table=Layout((NAME, Column("DriverName", "VolumeAttributesClass.driverName"), AGE), _cells),
+    table=Layout((NAME, Column("DriverName", *of_field("VolumeAttributesClass", "driverName")), AGE)),
 )
