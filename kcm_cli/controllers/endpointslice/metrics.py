@@ -3,11 +3,10 @@
 upstream: staging/src/k8s.io/endpointslice/metrics
 """
 
-from collections.abc import Mapping
-
+from kcm_cli.api.discovery import IPV4, IPV6
 from kcm_cli.component.metrics import DEFAULT_BUCKETS, Registry, Stability, exponential_buckets
-from kcm_cli.controllers.endpointslice.plan import Efficiency, SlicePlan
-from kcm_cli.planning.endpoints.ports import Ports
+from kcm_cli.controllers.endpointslice.plan import SlicePlan
+from kcm_cli.controllers.shared.slices import SliceTotals
 
 _PREFIX = "endpoint_slice_controller_"
 _PER_SYNC = exponential_buckets(2, 2, 15)
@@ -19,7 +18,6 @@ class SliceMetrics:
 
     def __init__(self, registry: Registry, limit: int) -> None:
         beta = Stability.BETA
-        self._limit = limit
         self._added = registry.histogram(
             f"{_PREFIX}endpoints_added_per_sync", "Endpoints that a sync of a Service adds.", _PER_SYNC, stability=beta
         )
@@ -29,17 +27,7 @@ class SliceMetrics:
             _PER_SYNC,
             stability=beta,
         )
-        self._desired = registry.gauge(
-            f"{_PREFIX}endpoints_desired", "How many endpoints there should be.", stability=beta
-        )
-        self._slices = registry.gauge(
-            f"{_PREFIX}num_endpoint_slices", "How many EndpointSlices there are.", stability=beta
-        )
-        self._ideal = registry.gauge(
-            f"{_PREFIX}desired_endpoint_slices",
-            "How many EndpointSlices there would be if each were full.",
-            stability=beta,
-        )
+        self._totals = SliceTotals(registry, _PREFIX, limit, beta)
         self._changes = registry.counter(
             f"{_PREFIX}changes", "EndpointSlices created, updated and deleted.", labels=("operation",)
         )
@@ -56,8 +44,6 @@ class SliceMetrics:
             labels=("traffic_distribution",),
             stability=beta,
         )
-        self._totals: dict[str, dict[str, tuple[int, int, int]]] = {}
-        self._sums = [0, 0, 0]
         self._distribution_of: dict[str, str] = {}
 
     def synced(self, result: str) -> None:
@@ -72,10 +58,7 @@ class SliceMetrics:
         """What a sync found for one address type of a Service."""
         self._added.labels().observe(float(planned.added))
         self._removed.labels().observe(float(planned.removed))
-        by_type = self._totals.setdefault(key, {})
-        totals = self._total(planned.efficiency)
-        self._move(by_type.get(address_type, (0, 0, 0)), totals)
-        by_type[address_type] = totals
+        self._totals.put(f"{key} {address_type}", planned.efficiency.values(), least=1)
         self._distribute(key, planned.distribution)
 
     def written(self, planned: SlicePlan) -> None:
@@ -86,21 +69,9 @@ class SliceMetrics:
 
     def forget(self, key: str) -> None:
         """The Service is gone."""
-        for totals in self._totals.pop(key, {}).values():
-            self._move(totals, (0, 0, 0))
+        for address_type in (IPV4, IPV6):
+            self._totals.forget(f"{key} {address_type}")
         self._distribute(key, "")
-
-    def _total(self, efficiency: Mapping[Ports, Efficiency]) -> tuple[int, int, int]:
-        """Endpoints, slices, and the slices that would do; an empty Service needs one, too."""
-        endpoints = sum(part.endpoints for part in efficiency.values())
-        slices = sum(part.slices for part in efficiency.values())
-        ideal = sum(-(-part.endpoints // self._limit) for part in efficiency.values())
-        return endpoints, slices, ideal or 1
-
-    def _move(self, before: tuple[int, int, int], after: tuple[int, int, int]) -> None:
-        for index, gauge in enumerate((self._desired, self._slices, self._ideal)):
-            self._sums[index] += after[index] - before[index]
-            gauge.labels().set(float(self._sums[index]))
 
     def _distribute(self, key: str, distribution: str) -> None:
         """Count a Service under its traffic distribution, if it has one. One that nobody has any more stays, as 0."""

@@ -73,7 +73,7 @@ class MirroringController:
         self._metrics.planned(key, planned)
         for slice_ in planned.changes.unchanged:
             self.tracker.follow(slice_)
-        failure = await self._writes.run(key, Plan(writes_of(snapshot.endpoints, ENDPOINTS.kind, planned.changes)))
+        failure = await self._writes.run(key, Plan(writes_of(ENDPOINTS, snapshot.endpoints, planned.changes)))
         if failure is not None and not namespace_terminating(failure.error):
             raise SliceSyncError([failure.text(f"Endpoints {key}")]) from failure.error
 

@@ -5,6 +5,7 @@ upstream: pkg/controller/endpointslicemirroring/metrics
 
 from kcm_cli.component.metrics import Registry, exponential_buckets
 from kcm_cli.controllers.endpointslice_mirroring.plan import MirrorPlan
+from kcm_cli.controllers.shared.slices import SliceTotals
 
 _PREFIX = "endpoint_slice_mirroring_controller_"
 _PER_SYNC = exponential_buckets(2, 2, 15)
@@ -15,7 +16,6 @@ class MirroringMetrics:
     sync."""
 
     def __init__(self, registry: Registry, limit: int) -> None:
-        self._limit = limit
         self._added, self._updated, self._removed, self._skipped = (
             registry.histogram(f"{_PREFIX}{name}_per_sync", text, _PER_SYNC)
             for name, text in (
@@ -28,19 +28,10 @@ class MirroringMetrics:
         self._duration = registry.histogram(
             f"{_PREFIX}endpoints_sync_duration", "Seconds that a sync takes.", exponential_buckets(0.001, 2, 15)
         )
-        self._gauges = tuple(
-            registry.gauge(f"{_PREFIX}{name}", text)
-            for name, text in (
-                ("endpoints_desired", "How many endpoints there should be."),
-                ("num_endpoint_slices", "How many EndpointSlices there are."),
-                ("desired_endpoint_slices", "How many EndpointSlices there would be if each were full."),
-            )
-        )
+        self._totals = SliceTotals(registry, _PREFIX, limit)
         self._changes = registry.counter(
             f"{_PREFIX}changes", "EndpointSlices created, updated and deleted.", labels=("operation",)
         )
-        self._totals: dict[str, tuple[int, int, int]] = {}
-        self._sums = [0, 0, 0]
 
     def took(self, duration_s: float) -> None:
         """A sync ended."""
@@ -56,21 +47,8 @@ class MirroringMetrics:
         self._updated.labels().observe(float(planned.updated))
         self._removed.labels().observe(float(planned.removed))
         self._skipped.labels().observe(float(planned.skipped))
-        parts = planned.efficiency.values()
-        endpoints = sum(endpoints for endpoints, _ in parts)
-        slices = sum(slices for _, slices in parts)
-        ideal = sum(-(-endpoints // self._limit) for endpoints, _ in parts)
-        self._move(key, (endpoints, slices, ideal))
+        self._totals.put(key, planned.efficiency)
 
     def forget(self, key: str) -> None:
         """Nothing is mirrored any more."""
-        if key in self._totals:
-            self._move(key, (0, 0, 0))
-            del self._totals[key]
-
-    def _move(self, key: str, totals: tuple[int, int, int]) -> None:
-        before = self._totals.get(key, (0, 0, 0))
-        self._totals[key] = totals
-        for index, gauge in enumerate(self._gauges):
-            self._sums[index] += totals[index] - before[index]
-            gauge.labels().set(float(self._sums[index]))
+        self._totals.forget(key)

@@ -26,6 +26,7 @@ from kcm_cli.planning.endpoints.ports import Ports, ordered_slice_ports
 from kcm_cli.planning.endpoints.slices import (
     Changes,
     Draft,
+    Efficiency,
     Identity,
     deletion,
     identity,
@@ -115,7 +116,7 @@ class MirrorPlan(msgspec.Struct):
     updated: int = 0
     removed: int = 0
     skipped: int = 0
-    efficiency: dict[GroupKey, tuple[int, int]] = msgspec.field(default_factory=dict)
+    efficiency: list[Efficiency] = msgspec.field(default_factory=list)
 
 
 def plan(snapshot: Snapshot) -> MirrorPlan:
@@ -130,7 +131,7 @@ def plan(snapshot: Snapshot) -> MirrorPlan:
         group = wanted.groups[key]
         slices = existing.pop(key, [])
         _mirror(planned, snapshot, key, group, slices)
-        planned.efficiency[key] = len(group), 1 if group else 0
+        planned.efficiency.append(Efficiency(len(group), 1 if group else 0))
     for slices in existing.values():
         planned.changes.delete += slices
     planned.changes.recycle(tuple(planned.changes.delete))

@@ -9,6 +9,7 @@ from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import Create, Notice, ref_to
 from kcm_cli.planning.pod_claims import claim_name, foreign, made_for
+from kcm_cli.planning.pod_template import controller_ref
 
 SOURCE = "ephemeral_volume"
 
@@ -39,22 +40,11 @@ def failed(pod: Pod, volume: Volume, text: str) -> Notice:
 def _claim(pod: Pod, volume: Volume) -> Doc:
     template = (volume.ephemeral.volume_claim_template if volume.ephemeral is not None else None) or {}
     own = nested_map(template, "metadata")
-    metadata: Doc = {"name": claim_name(pod, volume), "ownerReferences": [_owner(pod)]}
+    metadata: Doc = {"name": claim_name(pod, volume), "ownerReferences": [controller_ref(PODS, pod)]}
     metadata |= {field: own[field] for field in ("annotations", "labels") if own.get(field)}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": metadata,
         "spec": template.get("spec") or {},
-    }
-
-
-def _owner(pod: Pod) -> Doc:
-    return {
-        "apiVersion": PODS.api_version,
-        "kind": PODS.kind,
-        "name": pod.name,
-        "uid": pod.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
     }

@@ -1,4 +1,4 @@
-"""EndpointSlices: which changes are the echo of a controller's own writes, and the writes themselves.
+"""EndpointSlices: which changes are the echo of a controller's own writes, the writes themselves, and their totals.
 
 A change calls for a sync if its generation is above the written one (labels and annotations do not count). Kept beside
 ``own_writes``, which knows versions: another client's change may come before the cache shows ours, and the other way
@@ -7,17 +7,19 @@ round.
 upstream: staging/src/k8s.io/endpointslice/{reconciler.go#finalize,util/endpointslice_tracker.go}
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import msgspec
 
 from kcm_cli.api.discovery import ENDPOINT_SLICES, MANAGED_BY, SERVICE_NAME, EndpointSlice
+from kcm_cli.component.metrics import Registry, Stability
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Keys, Watch
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import Action, Create, Delete, Plan, Update
+from kcm_cli.planning.endpoints.slices import Efficiency
 from kcm_cli.runtime.informer import Informer
 
 _DELETED = -1
@@ -90,6 +92,42 @@ def slices(after: Callable[[ControllerContext], float], part: Callable[[Any], An
         after=after,
         part=part,
     )
+
+
+class SliceTotals:
+    """How many endpoints and slices there are and would do, of all keys together, kept up to date from each sync. None
+    is shown before the first one. ``limit``: endpoints that a slice may hold."""
+
+    def __init__(self, registry: Registry, prefix: str, limit: int, stability: Stability = Stability.ALPHA) -> None:
+        self._limit = limit
+        self._gauges = tuple(
+            registry.gauge(f"{prefix}{name}", text, stability=stability)
+            for name, text in (
+                ("endpoints_desired", "How many endpoints there should be."),
+                ("num_endpoint_slices", "How many EndpointSlices there are."),
+                ("desired_endpoint_slices", "How many EndpointSlices there would be if each were full."),
+            )
+        )
+        self._totals: dict[str, tuple[int, int, int]] = {}
+        self._sums = [0, 0, 0]
+
+    def put(self, key: str, groups: Collection[Efficiency], *, least: int = 0) -> None:
+        """What a sync of a key found. ``least``: slices that it needs without endpoints."""
+        ideal = sum(-(-group.endpoints // self._limit) for group in groups)
+        totals = sum(group.endpoints for group in groups), sum(group.slices for group in groups), max(ideal, least)
+        self._move(self._totals.get(key, (0, 0, 0)), totals)
+        self._totals[key] = totals
+
+    def forget(self, key: str) -> None:
+        """The key has no slices any more."""
+        before = self._totals.pop(key, None)
+        if before is not None:
+            self._move(before, (0, 0, 0))
+
+    def _move(self, before: tuple[int, int, int], after: tuple[int, int, int]) -> None:
+        for index, gauge in enumerate(self._gauges):
+            self._sums[index] += after[index] - before[index]
+            gauge.labels().set(float(self._sums[index]))
 
 
 class SliceSyncError(SyncError):

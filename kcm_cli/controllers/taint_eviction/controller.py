@@ -14,6 +14,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.planning.pods import is_placed
@@ -142,8 +143,7 @@ class TaintEvictionController:
             self._emit(key, "Cancelling deletion of Pod")
 
     def _emit(self, key: str, what: str) -> None:
-        namespace, _, name = key.partition("/")
-        ref = EventRef(PODS.api_version, PODS.kind, namespace, name, "")
+        ref = EventRef(PODS.api_version, PODS.kind, *split_key(key), "")
         self._recorder.emit(Notice(ref, "Normal", "TaintManagerEviction", f"{what} {key}"))
 
     def tainted(self, old: Node, new: Node) -> Keys:

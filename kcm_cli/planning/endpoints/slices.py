@@ -4,14 +4,17 @@ upstream: staging/src/k8s.io/endpointslice/util/endpointset.go, controller_utils
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
 from kcm_cli.api.discovery import ENDPOINT_SLICES, MANAGED_BY, Endpoint, EndpointSlice
+from kcm_cli.api.resource import Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Create, Delete, Mode, Path, Stage, Update, Value, stages
 from kcm_cli.planning.endpoints.ports import Ports
+from kcm_cli.planning.pod_template import controller_ref
 
 Identity = tuple[tuple[str, ...], str, str, str]
 """What makes an endpoint the same one: addresses, host name, and its target's namespace and name."""
@@ -65,6 +68,13 @@ class Draft(msgspec.Struct):
     recycled: bool = False
 
 
+class Efficiency(msgspec.Struct, frozen=True):
+    """Endpoints of one set of ports, and the slices that they are in afterwards."""
+
+    endpoints: int
+    slices: int
+
+
 class Changes(msgspec.Struct):
     """The slices to create, to update and to delete, and those that stay as they are."""
 
@@ -72,6 +82,13 @@ class Changes(msgspec.Struct):
     update: list[Draft] = msgspec.field(default_factory=list)
     delete: list[EndpointSlice] = msgspec.field(default_factory=list)
     unchanged: list[EndpointSlice] = msgspec.field(default_factory=list)
+
+    def add(self, other: "Changes") -> None:
+        """Make these changes, too."""
+        self.create += other.create
+        self.update += other.update
+        self.delete += other.delete
+        self.unchanged += other.unchanged
 
     def recycle(self, reusable: Iterable[EndpointSlice]) -> None:
         """Turn creations into updates of slices of the same address type that would be deleted."""
@@ -86,10 +103,10 @@ class Changes(msgspec.Struct):
             self.update.append(draft)
 
 
-def writes_of(owner: Object, kind: str, changes: Changes) -> tuple[Stage, ...]:
+def writes_of(resource: Resource[Any], owner: Object, changes: Changes) -> tuple[Stage, ...]:
     """The writes, one after the other: creations, updates, deletions. An owner that is being deleted gets no new
     slices, which its collection would have to chase."""
-    reference = owner_reference(owner, kind)
+    reference = controller_ref(resource, owner)
     drafts = [] if owner.deleting else changes.create
     return stages(
         Stage(tuple(creation(reference, owner.namespace, owner.name, draft) for draft in drafts), Mode.SEQUENTIAL),
@@ -143,18 +160,6 @@ def owned_by(slice_: EndpointSlice, owner: Object, kind: str) -> bool:
     """Whether the owner (a core/v1 object of this kind) is among those that the slice names."""
     refs = slice_.metadata.owner_references
     return any(ref.uid == owner.uid and ref.kind == kind and ref.api_version == "v1" for ref in refs)
-
-
-def owner_reference(owner: Object, kind: str) -> Doc:
-    """The reference of a core/v1 object as the controller of its slices."""
-    return {
-        "apiVersion": "v1",
-        "kind": kind,
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def without(labels: Mapping[str, str], *keys: str) -> dict[str, str]:

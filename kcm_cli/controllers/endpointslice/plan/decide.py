@@ -16,15 +16,8 @@ from kcm_cli.controllers.endpointslice.plan.packing import Packed, Shape, pack
 from kcm_cli.controllers.endpointslice.snapshot import Snapshot
 from kcm_cli.planning.actions import Notice, Stage, ref_to
 from kcm_cli.planning.endpoints.ports import Ports, ordered_slice_ports
-from kcm_cli.planning.endpoints.slices import Changes, Draft, owned_by, writes_of
+from kcm_cli.planning.endpoints.slices import Changes, Draft, Efficiency, owned_by, writes_of
 from kcm_cli.planning.endpoints.trigger_time import annotated
-
-
-class Efficiency(msgspec.Struct, frozen=True):
-    """Endpoints of one set of ports, and the slices that they are in afterwards."""
-
-    endpoints: int
-    slices: int
 
 
 class SlicePlan(msgspec.Struct, frozen=True):
@@ -58,7 +51,7 @@ def plan(snapshot: Snapshot, address_type: str) -> SlicePlan:
     packed = _pack(snapshot, address_type, own, wanted)
     efficiency: dict[Ports, Efficiency] = {}
     for ports, (group, before) in packed.items():
-        _add(changes, group)
+        changes.add(group)
         if ports in wanted.groups:
             after = before + len(group.create) - len(group.delete)
             efficiency[ports] = Efficiency(len(wanted.groups[ports]), after)
@@ -99,13 +92,6 @@ def _pack(
     for ports, slices in existing.items():
         result[ports] = Packed(delete=slices), len(slices)
     return result
-
-
-def _add(changes: Changes, group: Packed) -> None:
-    changes.create += group.create
-    changes.update += group.update
-    changes.delete += group.delete
-    changes.unchanged += group.unchanged
 
 
 def _keep_placeholder(snapshot: Snapshot, address_type: str, changes: Changes) -> None:
@@ -149,4 +135,4 @@ def stages(snapshot: Snapshot, changes: Changes) -> tuple[Stage, ...]:
     """The writes, with the time of the change that triggered them."""
     for draft in (*changes.create, *changes.update):
         draft.annotations = annotated(draft.annotations, snapshot.trigger_time)
-    return writes_of(snapshot.service, SERVICES.kind, changes)
+    return writes_of(SERVICES, snapshot.service, changes)

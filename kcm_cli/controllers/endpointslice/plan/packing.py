@@ -14,16 +14,12 @@ import msgspec
 from kcm_cli.api.discovery import Endpoint, EndpointSlice
 from kcm_cli.controllers.endpointslice.plan.desired import Group, outdated
 from kcm_cli.planning.endpoints.ports import Ports
-from kcm_cli.planning.endpoints.slices import Draft, identity, same_beyond_identity
+from kcm_cli.planning.endpoints.slices import Changes, Draft, identity, same_beyond_identity
 
 
-class Packed(msgspec.Struct):
-    """What becomes of the slices of one address type and one set of ports."""
+class Packed(Changes):
+    """What becomes of the slices of one address type and one set of ports; the endpoints added and removed."""
 
-    create: list[Draft] = msgspec.field(default_factory=list)
-    update: list[Draft] = msgspec.field(default_factory=list)
-    delete: list[EndpointSlice] = msgspec.field(default_factory=list)
-    unchanged: list[EndpointSlice] = msgspec.field(default_factory=list)
     added: int = 0
     removed: int = 0
 

@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from kcm_cli.api.discovery import EndpointConditions
-from kcm_cli.controllers.endpointslice.plan import Efficiency, plan
+from kcm_cli.controllers.endpointslice.plan import plan
 from kcm_cli.controllers.endpointslice.plan.desired import address_types
 from kcm_cli.planning.actions import Create, Update
+from kcm_cli.planning.endpoints.slices import Efficiency
 from tests.unit.controllers.endpointslice.making import apply, many, settled, snapshot, verbs, writes
 from tests.unit.planning.endpoints.making import pod, service
 

@@ -34,9 +34,7 @@ def subset(*ips: str, ports: Any = (HTTP,), unready: Any = ()) -> dict[str, Any]
 
 def decided(subject: Endpoints, slices: Any = (), limit: int = 1000) -> tuple[MirrorPlan, list[Action]]:
     decision = plan(Snapshot(subject, tuple(slices), limit))
-    return decision, [
-        action for stage in writes_of(subject, ENDPOINTS.kind, decision.changes) for action in stage.actions
-    ]
+    return decision, [action for stage in writes_of(ENDPOINTS, subject, decision.changes) for action in stage.actions]
 
 
 def settled(subject: Endpoints, slices: Any = (), limit: int = 1000) -> list[EndpointSlice]:
