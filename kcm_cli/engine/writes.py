@@ -3,7 +3,7 @@
 An update edits the raw document that its view was decoded from, so a field that kcm has never heard of survives.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -16,6 +16,7 @@ from kcm_cli.planning.actions import Create, Delete, Patch, Path, Update, Value,
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound
 from kcm_cli.rest.transport import TransportError
 
+R = TypeVar("R")
 T = TypeVar("T", bound=Object)
 
 
@@ -53,6 +54,20 @@ ON_CONFLICT = Retries()
 
 ONCE_MORE = Retries(2, (ApiError, TransportError))
 """As ReplicaSets and DaemonSets do: whatever the error."""
+
+
+async def retry_on(retries: Retries, write: Callable[[], Awaitable[R]]) -> R:
+    """Call until it succeeds, as long as it raises one of these errors. Raises the last of them.
+
+    upstream: staging/src/k8s.io/client-go/util/retry/util.go#OnError
+    """
+    for left in reversed(range(retries.attempts)):
+        try:
+            return await write()
+        except retries.after:
+            if not left:
+                raise
+    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 async def put_status(

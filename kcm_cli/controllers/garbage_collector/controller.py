@@ -51,6 +51,7 @@ from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.mapper import Mapper, NoMatch
+from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 
@@ -135,12 +136,10 @@ class GarbageCollector:
                 return self._look(identity, partial(self.graph.absent, identity))
 
     async def _list(self, kind: Kind, objs: Iterable[Object]) -> None:
-        for number, obj in enumerate(objs, 1):
+        async for obj in in_turns(objs, CHUNK):
             rest = self._observe(kind.identity(obj.metadata), obj.metadata, None)
             if rest is not None:
                 await rest
-            if number % CHUNK == 0:
-                await asyncio.sleep(0)
 
     def _observe(self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None) -> Unfinished:
         self._asking.pop(identity.uid, None)  # the answer under way may be from before this change
@@ -186,10 +185,8 @@ class GarbageCollector:
 
     async def _queue(self, uids: Iterable[str]) -> None:
         """Try to delete these; yields to the loop after each few."""
-        for number, uid in enumerate(uids, 1):
+        async for uid in in_turns(uids, QUEUED_AT_ONCE):
             self.to_delete.add(uid)
-            if number % QUEUED_AT_ONCE == 0:
-                await asyncio.sleep(0)
 
     def _emit(self, node: Node, ref: OwnerReference) -> None:
         me = node.identity

@@ -1,10 +1,12 @@
 """The garbage collector's requests: objects of any kind, by identity, metadata only."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.controllers.garbage_collector.graph import Identity
 from kcm_cli.controllers.garbage_collector.plan import propagation_of, without_finalizer
+from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, PartialObject
@@ -80,19 +82,16 @@ class Objects:
     async def remove_finalizer(self, identity: Identity, finalizer: str) -> None:
         """Take a finalizer away, again on each conflict. Raises Conflict after the last attempt."""
         resource = await self.resource(identity.api_version, identity.kind)
-        for attempt in range(FINALIZER_ATTEMPTS):
-            try:
-                live = await self.get(identity)
-                body = without_finalizer(live.metadata, finalizer)
-                if body is not None:
-                    namespace = _scope(resource, identity)
-                    await self._client.patch(resource, namespace, identity.name, body, content_type=MERGE)
-                return
-            except NotFound:
-                return
-            except Conflict:
-                if attempt == FINALIZER_ATTEMPTS - 1:
-                    raise
+
+        async def remove() -> None:
+            live = await self.get(identity)
+            body = without_finalizer(live.metadata, finalizer)
+            if body is not None:
+                namespace = _scope(resource, identity)
+                await self._client.patch(resource, namespace, identity.name, body, content_type=MERGE)
+
+        with suppress(NotFound):
+            await writes.retry_on(writes.Retries(FINALIZER_ATTEMPTS), remove)
 
 
 def _planned_alike(live: ObjectMeta, meta: ObjectMeta) -> bool:

@@ -17,6 +17,7 @@ from kcm_cli.controllers.node_ipam.ranges import problems, ranges
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
 from kcm_cli.engine.descriptor import StartError
+from kcm_cli.engine.writes import Retries, retry_on
 from kcm_cli.machinery.addresses import Network
 from kcm_cli.planning.actions import STRATEGIC_MERGE, EventRef, Notice
 from kcm_cli.rest.listing import Listed, list_readable
@@ -92,14 +93,11 @@ class NodeIPAMController:
         await self._assign(node, cidrs)
 
     async def _assign(self, node: Node, cidrs: tuple[Network, ...]) -> None:
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                await self._patch(node, cidrs)
-                return
-            except RequestError:
-                if attempt == ATTEMPTS:
-                    self._emit(node, "CIDRAssignmentFailed")
-                    raise
+        try:
+            await retry_on(Retries(ATTEMPTS, (RequestError,)), lambda: self._patch(node, cidrs))
+        except RequestError:
+            self._emit(node, "CIDRAssignmentFailed")
+            raise
 
     async def _patch(self, node: Node, cidrs: tuple[Network, ...]) -> None:
         texts: list[object] = [str(cidr) for cidr in cidrs]

@@ -6,7 +6,6 @@ always say so. Two queues, one worker each, as two syncs of claims could otherwi
 upstream: pkg/controller/volume/persistentvolume
 """
 
-import asyncio
 from typing import assert_never
 
 from kcm_cli.api.core import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim
@@ -36,6 +35,7 @@ from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.volumes import binding
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.turns import in_turns
 
 CHUNK = 500
 """So many objects are looked at in one pass before others have their turn."""
@@ -65,16 +65,12 @@ class VolumeBinder:
 
     async def resync(self) -> None:
         """Queue all that is not settled."""
-        for n, claim in enumerate(self._caches.claims.store.list(), 1):
+        async for claim in in_turns(self._caches.claims.store.list(), CHUNK):
             for key in self.unsettled_claim(claim):
                 self._claims.add(key)
-            if n % CHUNK == 0:
-                await asyncio.sleep(0)
-        for n, volume in enumerate(self._caches.volumes.store.list(), 1):
+        async for volume in in_turns(self._caches.volumes.store.list(), CHUNK):
             for key in self.unsettled_volume(volume):
                 self._volumes.add(key)
-            if n % CHUNK == 0:
-                await asyncio.sleep(0)
 
     # -- claims
 

@@ -5,7 +5,6 @@ A node is taken for deleted only after it has been missing for 40 s and the serv
 upstream: pkg/controller/podgc
 """
 
-import asyncio
 import logging
 from collections.abc import Iterable, Iterator
 
@@ -22,6 +21,7 @@ from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import by_node
+from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 
@@ -67,18 +67,14 @@ class PodGarbageCollector:
     async def sweep(self) -> None:
         """Look at all pods that may go. Failures are logged and counted; the next sweep tries again."""
         terminated, out_of_service, unscheduled = _Oldest(), _Oldest(), list[Pod]()
-        for number, pod in enumerate(self._pods.store.by_index(PHASE, plan.ENDED), 1):
+        async for pod in in_turns(self._pods.store.by_index(PHASE, plan.ENDED), CHUNK):
             terminated.add(pod)
-            if number % CHUNK == 0:
-                await asyncio.sleep(0)
-        for number, pod in enumerate(self._pods.store.by_index(PHASE, plan.LEAVING), 1):
+        async for pod in in_turns(self._pods.store.by_index(PHASE, plan.LEAVING), CHUNK):
             reason = plan.plan(pod, self._nodes.store.get)
             if reason is Reason.OUT_OF_SERVICE:
                 out_of_service.add(pod)
             elif reason is Reason.UNSCHEDULED:
                 unscheduled.append(pod)
-            if number % CHUNK == 0:
-                await asyncio.sleep(0)
         if self._threshold > 0:
             await self._remove(terminated.first(terminated.count - self._threshold), Reason.TERMINATED)
         await self._remove(out_of_service.first(out_of_service.count), Reason.OUT_OF_SERVICE)

@@ -3,7 +3,6 @@
 upstream: pkg/controller/resourcequota
 """
 
-import asyncio
 import logging
 from collections.abc import Iterator
 from math import inf
@@ -26,6 +25,7 @@ from kcm_cli.planning.quota.scopes import requirements
 from kcm_cli.rest.errors import Conflict
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import NAMESPACE
+from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 
@@ -170,12 +170,10 @@ class ResourceQuotaController:
         except RequestError as error:
             log.warning("Discovery failed, quotas stay as they are", extra={"fields": {"err": str(error)}})
             return
-        for number, quota in enumerate(self._quotas.store.list() if changed else (), 1):
+        async for quota in in_turns(self._quotas.store.list() if changed else (), OBJECTS):
             measured, counted = plan.plan_kinds(quota.spec.hard or (), self._monitors.classes)
             if changed & (measured | counted):
                 self._queue.add(quota.key)
-            if number % OBJECTS == 0:
-                await asyncio.sleep(0)
 
     # -- events
 

@@ -27,6 +27,7 @@ from kcm_cli.rest.served import ServedResource
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import AnyInformer, Informer, Listener
 from kcm_cli.runtime.store import NAMESPACE
+from kcm_cli.runtime.turns import in_turns
 
 _MEASURED: dict[GroupResource, Resource[Any]] = {
     plan.POD_KIND: PODS,
@@ -168,9 +169,7 @@ class Monitors:
         classes = self.classes
         self.ledger.keep(kind, namespace)
         objects: list[Object] = store.by_index(NAMESPACE, namespace)
-        for index, obj in enumerate(objects):
-            if index % _AT_ONCE == _AT_ONCE - 1:
-                await asyncio.sleep(0)
+        async for obj in in_turns(objects, _AT_ONCE):
             if store.get(obj.key) is obj:
                 self.ledger.put(kind, obj, self._context.clock.now())
         if self.ledger.keeps(kind, namespace) and (kind != CLAIM_KIND or classes is self.classes):

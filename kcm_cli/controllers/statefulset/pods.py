@@ -33,7 +33,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_str
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import ABSENT, Create, Delete, Notice, Path, Update, Value, ref_to
-from kcm_cli.rest.errors import AlreadyExists, Conflict, NotFound, namespace_terminating
+from kcm_cli.rest.errors import AlreadyExists, NotFound, namespace_terminating
 from kcm_cli.rest.transport import RequestError
 
 MAX_BATCH = 500
@@ -139,16 +139,13 @@ class PodControl:
         self._emit_pod(set_, "Update", name, None)
 
     async def _update_pod(self, set_: StatefulSet, name: str, uid: str) -> None:
-        for attempt in range(UPDATE_ATTEMPTS):
+
+        async def update() -> None:
             doc = await self._client.get_doc(PODS, set_.namespace, name)
-            if nested_str(doc, "metadata", "uid") != uid:
-                return
-            try:
+            if nested_str(doc, "metadata", "uid") == uid:
                 await self._client.update(PODS, set_.namespace, name, repaired(set_, doc))
-                return
-            except Conflict:
-                if attempt == UPDATE_ATTEMPTS - 1:
-                    raise
+
+        await writes.retry_on(writes.Retries(UPDATE_ATTEMPTS), update)
 
     # -- claims
 

@@ -6,6 +6,7 @@ upstream: pkg/controller/storageversionmigrator/migrationrunner.go
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from kcm_cli.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS, CustomResourceDefinition
 from kcm_cli.api.storagemigration import STORAGE_VERSION_MIGRATIONS, StorageVersionMigration
@@ -15,7 +16,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Keys
 from kcm_cli.planning.actions import Patch
-from kcm_cli.rest.errors import Conflict, NotFound
+from kcm_cli.rest.errors import NotFound
 
 MANAGER = "migration-runner-controller"
 RESOURCE = "resource"
@@ -53,16 +54,13 @@ class MigrationRunner:
         """Apply a status to the definition of a custom kind, as it is now; others have none."""
         if key.endswith("."):
             return  # of the core group
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                crd = await self._client.get(CUSTOM_RESOURCE_DEFINITIONS, "", key)
-                await writes.apply(self._client, status(crd), MANAGER)
-                return
-            except NotFound:
-                return
-            except Conflict:
-                if attempt == ATTEMPTS:
-                    raise
+
+        async def mark() -> None:
+            crd = await self._client.get(CUSTOM_RESOURCE_DEFINITIONS, "", key)
+            await writes.apply(self._client, status(crd), MANAGER)
+
+        with suppress(NotFound):
+            await writes.retry_on(writes.Retries(ATTEMPTS), mark)
 
     def resource_of(self, migration: StorageVersionMigration) -> Keys:
         """The resource that a migration is for."""

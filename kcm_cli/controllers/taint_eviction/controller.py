@@ -3,8 +3,6 @@
 upstream: pkg/controller/tainteviction
 """
 
-import asyncio
-
 import msgspec
 from msgspec.structs import replace
 
@@ -20,6 +18,7 @@ from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.planning.pods import is_placed
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.store import NODE, by_node
+from kcm_cli.runtime.turns import in_turns
 
 WORKERS = 8
 PODS_AT_ONCE = 100
@@ -68,10 +67,8 @@ class TaintEvictionController:
         """The taints of a node have changed: queue its pods. The end of a node does not call evictions off."""
         if self._nodes.store.get(key) is None:
             return
-        for number, pod in enumerate(self._pods.store.by_index(NODE, key), 1):
+        async for pod in in_turns(self._pods.store.by_index(NODE, key), PODS_AT_ONCE):
             self._queue.add(pod.key)
-            if number % PODS_AT_ONCE == 0:
-                await asyncio.sleep(0)
 
     async def sync(self, key: str) -> float | None:
         pod = self._pods.store.get(key)

@@ -1,0 +1,24 @@
+"""A long loop leaves others their turns."""
+
+import asyncio
+
+from kcm_cli.component import virtual
+from kcm_cli.runtime.turns import in_turns
+
+
+def test_others_have_a_turn_after_each_few_items() -> None:
+    seen: list[object] = []
+
+    async def other() -> None:
+        for _ in range(3):
+            seen.append("other")
+            await asyncio.sleep(0)
+
+    async def life() -> None:
+        task = asyncio.create_task(other())
+        async for item in in_turns(range(5), 2):
+            seen.append(item)
+        await task
+
+    virtual.run(life())
+    assert seen == [0, 1, "other", 2, 3, "other", 4, "other"]
