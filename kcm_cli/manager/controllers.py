@@ -16,14 +16,15 @@ from typing import Protocol
 
 import msgspec
 
-from kcm_cli.component.health import Warnings
+from kcm_cli.component.health import HealthChecks
 from kcm_cli.component.logs import V1
-from kcm_cli.component.metrics.informers import CacheState, States
+from kcm_cli.component.metrics import Registry
+from kcm_cli.component.metrics.informers import CacheState
 from kcm_cli.engine.context import Common, ControllerContext, DebugHandler, Runnable
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.engine.door import Door, Interceptor, count_writes
 from kcm_cli.machinery.meta import number_of
-from kcm_cli.manager.running import MANAGER
+from kcm_cli.manager.running import MANAGER, RunningControllers
 from kcm_cli.rest.client import Client
 from kcm_cli.runtime.events import EventNames, EventWriter, ObjectRecorder
 from kcm_cli.runtime.informers import Informers
@@ -41,15 +42,8 @@ class Clients(Protocol):
     def client(self, name: str) -> Client: ...
 
 
-class Observer(Protocol):
-    """Observes which controllers run and what they watch (health checks, metrics)."""
-
-    def built(self, controller: str) -> None: ...
-    def started(self, controller: str) -> None: ...
-    def ended(self, controller: str, *, stopped: bool) -> None: ...
-    def all_started(self) -> object: ...
-    def caches(self, states: States) -> None: ...
-    def warn(self, warnings: Warnings) -> None: ...
+def _unobserved() -> RunningControllers:
+    return RunningControllers(HealthChecks(), Registry())
 
 
 class RunContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +51,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
 
     ``chosen``: the descriptors to run, already filtered by --controllers and gates. ``clients`` makes each
     controller's client, ``root_clients`` those of the manager's own identity. ``in_process``: the server is in this
-    process, too. ``interceptor``: stands between all their writes and the server.
+    process, too. ``observer``: notes which of them run and what they watch. ``interceptor``: stands between all their
+    writes and the server.
     """
 
     chosen: tuple[Descriptor, ...]
@@ -67,7 +62,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     start_interval_s: float = 0.0
     resync_s: float = 0.0
     in_process: bool = False
-    observer: Observer | None = None
+    observer: RunningControllers = msgspec.field(default_factory=_unobserved)
     debug: dict[str, dict[str, DebugHandler]] = msgspec.field(default_factory=dict)
     interceptor: Interceptor | None = None
 
@@ -113,9 +108,8 @@ class _Start:
             object_errors=errors,
             in_process=run.in_process,
         )
-        if run.observer is not None:
-            run.observer.caches(partial(_states, self._informers))
-            run.observer.warn(errors.warnings)
+        run.observer.caches(partial(_states, self._informers))
+        run.observer.warn(errors.warnings)
 
     async def all(self) -> None:
         """Make all controllers, then start them. The loop turns between one and the next."""
@@ -139,7 +133,7 @@ class _Start:
         runnable = descriptor.build(self._context(descriptor))
         if runnable is None:
             log.info("Warning: skipping controller", extra={"fields": {"controller": descriptor.name}})
-        elif self._run.observer is not None:
+        else:
             self._run.observer.built(descriptor.name)
         return runnable
 
@@ -154,8 +148,7 @@ class _Start:
         if self._run.start_interval_s > 0:
             await self._run.common.clock.sleep(self._run.start_interval_s * (1.0 + self._run.common.rng.random()))
         log.log(V1, "Controller starting...", extra={"fields": {"controller": name}})
-        if observer is not None:
-            observer.started(name)
+        observer.started(name)
         self._waiting.discard(name)
         self._report_all_started()
         try:
@@ -165,11 +158,10 @@ class _Start:
             raise
         finally:
             log.log(V1, "Controller terminated", extra={"fields": {"controller": name}})
-            if observer is not None:
-                observer.ended(name, stopped=stopped)
+            observer.ended(name, stopped=stopped)
 
     def _report_all_started(self) -> None:
-        if not self._waiting and self._run.observer is not None:
+        if not self._waiting:
             self._run.observer.all_started()
 
     def _context(self, descriptor: Descriptor) -> ControllerContext:

@@ -77,43 +77,40 @@ class Status(View, frozen=True, gc=False):
     desired_number_scheduled: int = 0
     updated_number_scheduled: int = 0
     number_available: int = 0
-    conditions: tuple[Condition, ...] | None = None
-    init_container_statuses: tuple[Container, ...] | None = None
-    container_statuses: tuple[Container, ...] | None = None
+    conditions: tuple[Condition, ...] = ()
+    init_container_statuses: tuple[Container, ...] = ()
+    container_statuses: tuple[Container, ...] = ()
 
 
 class Seen(View, frozen=True, gc=False):
     """An object as it is looked at here. What cannot be read so is not."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    spec: Spec | None = None
-    status: Status | None = None
+    spec: Spec = Spec()
+    status: Status = Status()
 
     def condition(self, type_: str) -> Condition:
-        found = (c for c in (self.status.conditions if self.status is not None else None) or () if c.type == type_)
-        return next(found, _NONE)
+        return next((one for one in self.status.conditions if one.type == type_), _NONE)
 
     @property
     def phase(self) -> str:
-        return self.status.phase if self.status is not None else ""
+        return self.status.phase
 
     @property
     def waits(self) -> str:
         """Of a pod: what a container waits for, or does not get to; empty where nothing is wrong."""
         status = self.status
-        every = (*(status.init_container_statuses or ()), *(status.container_statuses or ())) if status else ()
-        for one in every:
+        for one in (*status.init_container_statuses, *status.container_statuses):
             waiting = one.state.waiting if one.state is not None else None
             if waiting is not None and waiting.reason not in _USUAL:
                 return f"{_PULLS.get(waiting.reason, 'wait')}: {waiting.reason} ({one.image})"
         ready = self.condition("Ready").status
-        runs = status is not None and any(one.state and one.state.running for one in status.container_statuses or ())
+        runs = any(one.state and one.state.running for one in status.container_statuses)
         return "run and do not get Ready" if ready == "False" and runs and self.phase == "Running" else ""
 
     @property
     def restarts(self) -> int:
-        statuses = self.status.container_statuses if self.status is not None else None
-        return sum(one.restart_count for one in statuses or ())
+        return sum(one.restart_count for one in self.status.container_statuses)
 
 
 _USUAL = frozenset(("", "ContainerCreating", "PodInitializing"))
@@ -223,7 +220,7 @@ class Observer:
         elif was == "True" and ready != "True" and not new.metadata.deletion_timestamp and new.phase == "Running":
             self.note("unready", about)
         if new.phase != old.phase and new.phase in ("Failed", "Succeeded") and not new.metadata.deletion_timestamp:
-            self.note(new.phase.lower(), about, new.status.reason if new.status is not None else "")
+            self.note(new.phase.lower(), about, new.status.reason)
         if event.previous is not None and new.restarts > old.restarts:
             self.restarts[about] += new.restarts - old.restarts
 
@@ -240,8 +237,7 @@ class Observer:
         now, was = new.condition("Ready").status, old.condition("Ready").status
         if now != was:
             self.note("node", about, "Ready" if now == "True" else "NotReady")
-        cordoned = new.spec is not None and new.spec.unschedulable
-        if cordoned and not (old.spec is not None and old.spec.unschedulable):
+        if new.spec.unschedulable and not old.spec.unschedulable:
             self.note("node", about, "cordoned")
 
     def _namespace(self, event: Event) -> None:
@@ -286,9 +282,8 @@ class Observer:
 
     def _autoscaler(self, event: Event) -> None:
         for old, new, about in self._change("HorizontalPodAutoscaler", event):
-            if old.status is None or new.status is None or not new.status.desired_replicas:
-                continue
-            if new.status.last_scale_time != old.status.last_scale_time:
+            moved = new.status.last_scale_time != old.status.last_scale_time
+            if moved and new.status.desired_replicas:
                 self.note("scaled", about, f"from {new.status.current_replicas} to {new.status.desired_replicas}")
 
     def _change(self, kind: str, event: Event) -> Iterator[tuple[Seen, Seen, Object]]:
@@ -302,32 +297,28 @@ class Observer:
 
 def deployment_done(obj: Seen) -> bool:
     """All replicas are of the newest template and available, and no others are left."""
-    wanted, status = _wanted(obj), obj.status
-    return (
-        status is not None
-        and status.observed_generation >= obj.metadata.generation
-        and (status.updated_replicas == status.replicas == status.available_replicas == wanted)
+    status = obj.status
+    return status.observed_generation >= obj.metadata.generation and (
+        status.updated_replicas == status.replicas == status.available_replicas == wanted(obj)
     )
 
 
 def stateful_set_done(obj: Seen) -> bool:
     """All replicas are ready and, those below the partition apart, of the newest template."""
-    wanted, status = _wanted(obj), obj.status
-    if status is None or status.observed_generation < obj.metadata.generation:
-        return False
-    return status.ready_replicas == status.replicas == wanted
+    status = obj.status
+    return status.observed_generation >= obj.metadata.generation and (
+        status.ready_replicas == status.replicas == wanted(obj)
+    )
 
 
 def daemon_set_done(obj: Seen) -> bool:
     """Every node that should has an available pod of the newest template."""
     status = obj.status
-    return (
-        status is not None
-        and status.observed_generation >= obj.metadata.generation
-        and (status.updated_number_scheduled == status.number_available == status.desired_number_scheduled)
+    return status.observed_generation >= obj.metadata.generation and (
+        status.updated_number_scheduled == status.number_available == status.desired_number_scheduled
     )
 
 
-def _wanted(obj: Seen) -> int:
-    replicas = obj.spec.replicas if obj.spec is not None else None
-    return 1 if replicas is None else replicas
+def wanted(obj: Seen) -> int:
+    """How many replicas there should be."""
+    return 1 if obj.spec.replicas is None else obj.spec.replicas

@@ -30,6 +30,7 @@ from kcm_cli.plan.observe import (
     deployment_done,
     seen,
     stateful_set_done,
+    wanted,
 )
 from kcm_cli.plan.snapshot import PlanError, Snapshot
 from kcm_cli.plan.twin.twin import Twin
@@ -212,7 +213,7 @@ def _waiting(store: Store, observer: Observer) -> Iterator[tuple[Object, str]]:
     silent = {one.name for one in store.list(NODES) if seen(one.data).condition("Ready").status == "Unknown"}
     for stored in store.list(PODS):
         pod = seen(stored.data)
-        node = pod.spec.node_name if pod.spec is not None else ""
+        node = pod.spec.node_name
         why = pod.waits
         if node in silent:
             stays = "stay Terminating" if pod.metadata.deletion_timestamp else "are"
@@ -243,21 +244,20 @@ def _workloads(store: Store, waiting: Mapping[Object, str]) -> Iterator[Refusal]
     for stored in store.list(DEPLOYMENTS):
         obj, about = seen(stored.data), Object("Deployment", stored.namespace, stored.name)
         spec, status = obj.spec, obj.status
-        if not deployment_done(obj) and spec is not None and status is not None:
-            wanted = 1 if spec.replicas is None else spec.replicas
-            text = f"{status.updated_replicas} of {wanted} replicas updated, {status.available_replicas} available"
+        if not deployment_done(obj):
+            text = f"{status.updated_replicas} of {wanted(obj)} replicas updated, {status.available_replicas} available"
             deadline = obj.condition("Progressing").reason == "ProgressDeadlineExceeded"
             late = ", its progress deadline is exceeded" if deadline else ""
             held = ", it is paused" if spec.paused else ""
             yield Refusal("stuck", about, f"{text}{late}{held}{waiting.get(about, '')}")
     for stored in store.list(STATEFUL_SETS):
         obj, about = seen(stored.data), Object("StatefulSet", stored.namespace, stored.name)
-        if not stateful_set_done(obj) and obj.spec is not None and obj.status is not None:
-            wanted = 1 if obj.spec.replicas is None else obj.spec.replicas
-            yield Refusal("stuck", about, f"{_of_set(obj, wanted)}{waiting.get(about, '')}")
+        if not stateful_set_done(obj):
+            text = f"{obj.status.ready_replicas} of {wanted(obj)} replicas ready"
+            yield Refusal("stuck", about, f"{text}{waiting.get(about, '')}")
     for stored in store.list(DAEMON_SETS):
         obj, about = seen(stored.data), Object("DaemonSet", stored.namespace, stored.name)
-        if not daemon_set_done(obj) and obj.status is not None:
+        if not daemon_set_done(obj):
             status = obj.status
             text = f"{status.updated_number_scheduled} updated and {status.number_available} available"
             yield Refusal("stuck", about, f"{text}, of {status.desired_number_scheduled} nodes{waiting.get(about, '')}")
@@ -274,12 +274,8 @@ def _workloads(store: Store, waiting: Mapping[Object, str]) -> Iterator[Refusal]
             )
 
 
-def _of_set(obj: Seen, wanted: int) -> str:
-    return f"{obj.status.ready_replicas if obj.status is not None else 0} of {wanted} replicas ready"
-
-
 def _held(namespace: Seen) -> Iterator[str]:
-    for condition in (namespace.status.conditions if namespace.status is not None else None) or ():
+    for condition in namespace.status.conditions:
         if condition.status == "True" and condition.message:
             yield condition.message
 
@@ -328,6 +324,6 @@ def _other_schedulers(twin: Twin) -> list[str]:
     found: dict[str, int] = {}
     for stored in twin.store.list(PODS):
         spec = seen(stored.data).spec
-        if spec is not None and spec.scheduler_name not in ("", DEFAULT_SCHEDULER) and not spec.node_name:
+        if spec.scheduler_name not in ("", DEFAULT_SCHEDULER) and not spec.node_name:
             found[spec.scheduler_name] = found.get(spec.scheduler_name, 0) + 1
     return [f"{name} ({count})" for name, count in sorted(found.items())]
