@@ -19,6 +19,7 @@ from kcm_cli.sandbox.apiserver.types import ApiError, Dropped, RequestInfo
 from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.sandbox.operators import Operator, OperatorError, Program
 from kcm_cli.sandbox.snapshots import LEASES, Snapshot
+from kcm_cli.sandbox.warp import Stalled
 from kcm_cli.testing.perturb.points import Point, Spot
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import UNCOMPARED, State, counts_above, differences, name_of, state_of
@@ -44,7 +45,7 @@ _START_S, _POLLS_S = 10.0, 1.0
 """In real time: how long an operator may take to open a watch, and one that only asks now and then."""
 _EXTRA_WRITES = 5
 _STARTS, _QUIET_STEPS = 20, 10
-_TOLD = 40
+_TOLD, _OFTEN = 40, 3
 
 
 class Perturbed(AssertionError):
@@ -85,6 +86,7 @@ class Trial:
         self._writing = 0
         self._activity = self._looks = 0
         self._active_at = 0.0
+        self._asked: Counter[str] = Counter()
         self._judged: tuple[tuple[int, int], list[str]] | None = None
         self._quiet = False
         self._story: list[str] = []
@@ -123,7 +125,7 @@ class Trial:
             if self._polls and time.monotonic() > deadline - _START_S + _POLLS_S:
                 return
             if one.virtual:
-                self.sandbox.advance(0.1)
+                self._advance(0.1)
             time.sleep(_REAL_STEP_S / 10)
 
     def _watches(self, user: str) -> bool:
@@ -175,10 +177,10 @@ class Trial:
             self._calm()
         self._quiet = True
         if self._virtual:
-            self.sandbox.advance(QUIET_S)
+            self._advance(QUIET_S)
         else:
             for _ in range(_QUIET_STEPS):
-                self.sandbox.advance(QUIET_S / _QUIET_STEPS)
+                self._advance(QUIET_S / _QUIET_STEPS)
                 time.sleep(_REAL_STEP_S)
         self._checkpoint()
         if self._reference is not None and (wrong := list(self._faults(self._reference))):
@@ -240,7 +242,7 @@ class Trial:
 
     def _calm(self) -> None:
         """All may be as it should be before the operator knows of it: it sees again, and does what it then has to."""
-        self.sandbox.advance(max(0.0, self._blind_until - self.sandbox.run(self.sandbox.clock.monotonic)))
+        self._advance(max(0.0, self._blind_until - self.sandbox.run(self.sandbox.clock.monotonic)))
         self._await_idle(_IDLE_S if self._virtual else _REAL_CALM_S)
 
     def _await_idle(self, idle: float) -> None:
@@ -266,10 +268,21 @@ class Trial:
         if not self._virtual:
             start = time.monotonic()
             time.sleep(_REAL_STEP_S)
-            self.sandbox.advance(1.0)
+            self._advance(1.0)
             return time.monotonic() - start
-        self.sandbox.advance(seconds)
+        self._advance(seconds)
         return seconds
+
+    def _advance(self, seconds: float) -> None:
+        """Let time pass in the cluster. Raises Perturbed for an operator that never waits."""
+        self._asked.clear()
+        try:
+            self.sandbox.advance(seconds)
+        except Stalled as error:
+            often = [f"{count} times {what}" for what, count in self._asked.most_common(_OFTEN)]
+            asked = f"it asked {', '.join(often)}" if often else "it asked nothing"
+            wrong = [f"no time passed, for it never waits; meanwhile {asked}", f"({error})"]
+            raise Perturbed(self.story(wrong)) from None
 
     def _joined(self) -> None:
         if self._restart is not None:
@@ -341,6 +354,7 @@ class Trial:
         if asked.user.name not in self._users or not info.is_resource:
             return await proceed(asked.request, None)
         self._polls = True
+        self._asked[f"{info.verb} of {api_errors.qualified(info.group, info.plural)}"] += 1
         if self._reference is None and not self._virtual:
             self._looks += 1  # it may be at work, even if it only looks
         if info.verb == "watch":
