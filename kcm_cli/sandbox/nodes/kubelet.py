@@ -75,6 +75,14 @@ class Life(msgspec.Struct):
     """Until when was told what happens to it."""
 
 
+class _Ended(msgspec.Struct, frozen=True):
+    """A pod whose containers have ended: with which version that was told, and when (monotonic) it may be deleted."""
+
+    uid: str
+    version: str
+    unmounted_at: float
+
+
 class Behaviour(Protocol):
     """How pods behave on their nodes."""
 
@@ -151,8 +159,8 @@ class Kubelets:
         self._resting: dict[str, Agent] = {}
         self._waiting: set[str] = set()
         """The pods of which something cannot start."""
-        self._unmounting: dict[str, tuple[str, float]] = {}
-        """Until when pods that have ended and are being deleted stay: uid and instant of the monotonic clock."""
+        self._unmounting: dict[str, _Ended] = {}
+        """The pods that have ended and are being deleted, which stay for a moment."""
         self._queue = WorkQueue("pods", clock)
         self.agents: Alive
         self.obstacles: Obstructions | None = None
@@ -227,7 +235,7 @@ class Kubelets:
     def _seen(self, pod: SimulatedPod) -> None:
         if not pod.spec.node_name:
             return
-        life = self._lives.get(pod.key)
+        life = self._lives.get(pod.key) or self._unmounting.get(pod.key)
         if life is None or life.version != pod.metadata.resource_version:
             self._queue.add(pod.key)
 
@@ -241,24 +249,23 @@ class Kubelets:
             self._forget(key, life)
             life = None
         self._wake(key)
-        uid, unmounted_at = self._unmounting.get(key, ("", 0.0))
-        if uid and (pod is None or uid != pod.uid):
+        ended = self._unmounting.get(key)
+        if ended is not None and (pod is None or ended.uid != pod.uid):
             del self._unmounting[key]
-            uid = ""
+            ended = None
         if pod is None:
             return
         agent = self.agents.alive(pod.spec.node_name)
         if agent is None:
             return
-        if uid or is_terminal(pod):
+        if ended is not None and (rest_s := ended.unmounted_at - self._clock.monotonic()) > 0:
+            self._queue.add_after(key, rest_s)
+            return
+        if ended is not None or is_terminal(pod):
             if life is not None:
                 self._forget(key, life)  # another client has reported that it ended
-            rest_s = unmounted_at - self._clock.monotonic() if uid else 0.0
-            if rest_s > 0:
-                self._queue.add_after(key, rest_s)
-                return
-            await self._bury(pod)
             self._unmounting.pop(key, None)
+            await self._bury(pod)
             return
         if life is None and not pod.deleting:
             rest_s = self.behaviour.rests_s(pod, self._clock.now().timestamp())
@@ -319,8 +326,8 @@ class Kubelets:
         if machine.finished(life.script, state):
             self._forget(key, life)
             if pod.deleting:
-                self._unmounting[key] = pod.uid, self._clock.monotonic() + UNMOUNT_S
-                self._queue.add(key)
+                self._unmounting[key] = _Ended(pod.uid, life.version, self._clock.monotonic() + UNMOUNT_S)
+                self._queue.add_after(key, UNMOUNT_S)
             return
         due_s = machine.due(life.script, state, now) - now
         if life.pending is not None:
