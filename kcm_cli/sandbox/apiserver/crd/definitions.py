@@ -90,6 +90,7 @@ def _unrecognized(doc: Tree) -> list[str]:
 
 
 STRATEGY = Strategy(
+    names=None,
     namespaced=False,
     on_create=_prepare_create,
     on_update=_prepare_update,

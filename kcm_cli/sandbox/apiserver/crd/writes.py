@@ -77,6 +77,7 @@ def strategy_of(kind: Kind) -> Strategy:
     """The strategy of a version of a kind."""
     writes = _Writes(kind)
     return Strategy(
+        names=None,
         namespaced=kind.namespaced,
         on_create=writes.on_create,
         on_update=writes.on_update,

@@ -4,6 +4,8 @@ import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
 from kcm_cli.sandbox.apiserver.apply.resets import ALL, SPEC, SPEC_AND_METADATA, STATUS, Writable
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
@@ -24,23 +26,21 @@ KINDS: Mapping[tuple[str, str], Kind] = {(kind.group, kind.resource): kind for k
 """By group and resource (plural)."""
 
 
-_PLAIN = {namespaced: Kind("", "", strategy=Strategy(namespaced=namespaced)) for namespaced in (True, False)}
-"""By whether it is namespaced."""
+_PLAIN = Kind("", "", strategy=Strategy(names=None))
 
 
 def of(resource: ResourceInfo) -> Kind:
     """The kind of a built-in resource; one without a file of its own, and a custom one, does nothing."""
     found = KINDS.get((resource.gvr.group, resource.gvr.plural))
-    return found if found is not None and not resource.custom else _PLAIN[resource.namespaced]
+    return found if found is not None and not resource.custom else _PLAIN
 
 
 def strategy_of(resource: ResourceInfo, subresource: str = "") -> Strategy:
     """The strategy of a resource, or of a subresource with rules of its own (use its ``prepare_update`` and
     ``validate_update``)."""
     kind = of(resource)
-    if not subresource:
-        return kind.strategy
-    return kind.subresources.get(subresource, _PLAIN[resource.namespaced].strategy)
+    found = kind.subresources.get(subresource, _PLAIN.strategy) if subresource else kind.strategy
+    return replace(found, namespaced=resource.namespaced)
 
 
 def writable(resource: ResourceInfo, subresource: str) -> Writable:

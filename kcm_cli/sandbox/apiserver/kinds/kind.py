@@ -10,13 +10,9 @@ import msgspec
 from kcm_cli.sandbox.apiserver.apply.resets import Writable
 from kcm_cli.sandbox.apiserver.selectable import PLAIN as SELECTABLE_PLAIN
 from kcm_cli.sandbox.apiserver.selectable import Selectable
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, nothing
 from kcm_cli.sandbox.apiserver.tables.column import PLAIN, Layout
 from kcm_cli.sandbox.apiserver.types import Tree
-
-
-def no_defaults(doc: Tree) -> None:
-    """A kind without defaults."""
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -32,7 +28,7 @@ class Kind(msgspec.Struct, frozen=True):
 
     group: str
     resource: str
-    defaults: Callable[[Tree], None] = no_defaults
+    defaults: Callable[[Tree], None] = nothing
     strategy: Strategy = msgspec.field(default_factory=Strategy)
     subresources: Mapping[str, Strategy] = msgspec.field(default_factory=dict)
     table: Layout = PLAIN

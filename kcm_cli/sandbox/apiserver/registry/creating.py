@@ -106,7 +106,7 @@ class Creator:
             raise invalid(hub, meta.get("name") or "", errors)
         if not meta.get("name"):
             raise invalid(hub, "", [required("metadata.name", "name or generateName is required")])
-        call.warnings += rules.warnings(doc)
+        call.warnings += rules.warn(doc, None)
         attrs.name = meta["name"]  # the one that was generated is known by now
         await core.admission.validate(attrs)
         if meta.get("resourceVersion") and not options.dry_run:

@@ -205,16 +205,16 @@ class Updater:
             errors = [*device_access.on_status(self._core, call, doc, old), *rules.validate_status(doc, old)]
             if errors and self._core.ratchets:
                 errors = _fresh(errors, rules.validate_status(old, old))
-            warnings = [] if errors else rules.status_warnings(doc, old)
+            warnings = [] if errors else rules.warn_status(doc, old)
         else:
             rules = self._core.rules(call.ruled, "" if change.subresource == SCALE else change.subresource)
             rules.prepare_update(doc, old, context)
             errors = rules.validate_update(doc, old)
             if errors and self._core.ratchets:
                 errors = _fresh(errors, rules.validate_update(old, old))
-            warnings = [] if errors else rules.warnings(doc, old)
+            warnings = [] if errors else rules.warn(doc, old)
         if errors:
-            call.warnings += rules.refused_warnings(doc, old, errors)
+            call.warnings += rules.warn_refused(doc, old, errors)
             raise invalid(hub, doc["metadata"].get("name") or "", errors)
         call.warnings += warnings
 

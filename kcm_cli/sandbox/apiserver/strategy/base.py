@@ -3,8 +3,8 @@
 A ``Strategy`` is a value put together from functions; what a kind leaves out does nothing. The methods are what the
 registry calls, in upstream's order:
 
-- create: ``prepare_create``, then ``validate_create``, then ``warnings(doc)``;
-- update: ``prepare_update``, then ``validate_update``, then ``warnings(new, old)``;
+- create: ``prepare_create``, then ``validate_create``, then ``warn(doc, None)``;
+- update: ``prepare_update``, then ``validate_update``, then ``warn(new, old)``;
 - ``.../status``: the same with ``_status``; other subresources have strategies of their own (``for_resource``).
 
 ``prepare_*`` change the new document in place and may share parts of the old one with it; neither the old document
@@ -24,6 +24,7 @@ from kcm_cli.sandbox.apiserver.validation.metadata import (
     NameRule,
     core_finalizers,
     path_segment,
+    subdomain,
     validate_common_update,
     validate_meta,
     validate_meta_update,
@@ -52,16 +53,8 @@ GracePeriod = Callable[[Tree, int | None], int]
 Propagation = Literal["Background", "Orphan"]
 
 
-def nothing(doc: Tree) -> None:
-    """Prepare nothing."""
-
-
-def carry_nothing(new: Tree, old: Tree) -> None:
-    """Take nothing over."""
-
-
-def stamp_nothing(new: Tree, old: Tree | None, context: Context) -> None:
-    """Nothing of the request goes into the object."""
+def nothing(*given: object) -> None:
+    """Change nothing: for a kind without a step."""
 
 
 def no_errors(new: Tree, old: Tree | None) -> Errors:
@@ -88,15 +81,13 @@ def status_check(rule: rules.Rule, change: CheckUpdate = no_errors) -> CheckUpda
     ]
 
 
-def no_warnings(new: Tree, old: Tree | None) -> list[str]:
-    """Warn of nothing."""
-    return []
-
-
 class Strategy(msgspec.Struct, frozen=True):
     """The rules of one kind (or of one of its subresources).
 
-    names: how objects are named; None for a kind that checks its metadata itself.
+    namespaced: filled in from discovery for built-in kinds (see ``kinds.strategy_of``).
+    names: how objects are named, most as DNS subdomains; None for a kind that checks its metadata itself.
+    warn, warn_status: warnings for the client, where the change is accepted; ``old`` is None on creation.
+    warn_refused: those of an update that is refused for these errors.
     core_finalizers: whether finalizers without a domain have to be standard ones (kinds of the core packages).
     check: the kind's rules, for a new object (``old`` is None) and a changed one.
     check_change: what is wrong with a change only.
@@ -114,18 +105,18 @@ class Strategy(msgspec.Struct, frozen=True):
 
     namespaced: bool = True
     on_create: Change = nothing
-    on_update: Carry = carry_nothing
-    on_status: Carry = carry_nothing
-    stamp: Stamp = stamp_nothing
-    stamp_status: Stamp = stamp_nothing
-    names: NameRule | None = None
+    on_update: Carry = nothing
+    on_status: Carry = nothing
+    stamp: Stamp = nothing
+    stamp_status: Stamp = nothing
+    names: NameRule | None = subdomain
     core_finalizers: bool = True
     check: Check = no_errors
     check_change: CheckUpdate = no_errors
     check_status: CheckUpdate = no_errors
     update_steps: tuple[Step, ...] = ("metadata", "rules", "change")
-    warn: Warn = no_warnings
-    warn_status: Warn = no_warnings
+    warn: Warn = lambda new, old: []
+    warn_status: Warn = lambda new, old: []
     warn_refused: Callable[[Tree, Tree, list[FieldError]], list[str]] = lambda new, old, found: []
     completes_on_read: Callable[[Tree], bool] = lambda doc: False
     creates_on_update: bool = False
@@ -184,18 +175,6 @@ class Strategy(msgspec.Struct, frozen=True):
     def validate_status(self, new: Tree, old: Tree) -> list[FieldError]:
         """What is wrong with a change of the status."""
         return [*validate_common_update(new, old, self.namespaced), *self.check_status(new, old)]
-
-    def warnings(self, new: Tree, old: Tree | None = None) -> list[str]:
-        """Warnings for the client. ``old`` is None on creation."""
-        return self.warn(new, old)
-
-    def status_warnings(self, new: Tree, old: Tree) -> list[str]:
-        """The same for an update of the status."""
-        return self.warn_status(new, old)
-
-    def refused_warnings(self, new: Tree, old: Tree, found: list[FieldError]) -> list[str]:
-        """Warnings of an update that is refused for these errors."""
-        return self.warn_refused(new, old, found)
 
 
 def _keep_generation(new: Tree, old: Tree) -> None:

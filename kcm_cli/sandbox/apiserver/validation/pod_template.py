@@ -37,11 +37,11 @@ def validate_match(template: Tree, selector: Selector, path: str) -> Errors:
     return [errors.invalid(f"{path}.metadata.labels", errors.sorted_map(labels), NO_MATCH)]
 
 
-def validate_long_running(template: Tree, path: str, kind: str) -> Errors:
+def validate_long_running(template: Tree, kind: str) -> Errors:
     """What only pods that run to an end may have."""
     spec = template.get("spec") or {}
     if spec.get("restartPolicy") != "Always":
-        yield errors.not_supported(f"{path}.spec.restartPolicy", spec.get("restartPolicy", ""), ["Always"])
+        yield errors.not_supported("spec.template.spec.restartPolicy", spec.get("restartPolicy", ""), ["Always"])
     if spec.get("activeDeadlineSeconds") is not None:
         detail = f"activeDeadlineSeconds in {kind} is not Supported"
-        yield errors.forbidden(f"{path}.spec.activeDeadlineSeconds", detail)
+        yield errors.forbidden("spec.template.spec.activeDeadlineSeconds", detail)

@@ -34,29 +34,6 @@ _VOLUMES = frozenset(
         "secret",
     }
 )
-_OTHER_VOLUMES = (
-    "hostPath",
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-    "gitRepo",
-    "nfs",
-    "iscsi",
-    "glusterfs",
-    "rbd",
-    "flexVolume",
-    "cinder",
-    "cephfs",
-    "flocker",
-    "fc",
-    "azureFile",
-    "vsphereVolume",
-    "quobyte",
-    "azureDisk",
-    "photonPersistentDisk",
-    "portworxVolume",
-    "scaleIO",
-    "storageos",
-)
 
 
 def unless_windows(check: Check) -> Check:
@@ -108,7 +85,7 @@ def volumes(metadata: Tree, spec: Tree) -> Finding | None:
     found = [each for each in spec.get("volumes") or () if not any(each.get(k) is not None for k in _VOLUMES)]
     if not found:
         return None
-    kinds = {next((kind for kind in _OTHER_VOLUMES if each.get(kind) is not None), "unknown") for each in found}
+    kinds = {next((kind for kind in each if kind != "name"), "unknown") for each in found}
     verb = "uses" if len(found) == 1 else "use"
     what = plural("restricted volume type", sorted(kinds))
     detail = f"{plural('volume', [each['name'] for each in found])} {verb} {what}"

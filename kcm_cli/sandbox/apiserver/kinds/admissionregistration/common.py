@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.parts import bump_generation
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, at, count, number
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata
+from kcm_cli.sandbox.apiserver.validation import errors
 
 Variables = Mapping[str, cel.Type] | None
 """The types of a policy's variables; None for one without any."""
@@ -131,8 +131,6 @@ def bump_if_changed(field: str) -> Callable[[Tree, Tree], None]:
 
 
 POLICY_STRATEGY = Strategy(
-    namespaced=False,
-    names=metadata.subdomain,
     core_finalizers=False,
     on_create=parts.first_generation,
     on_update=parts.bump_if_spec_changed,

@@ -131,7 +131,7 @@ KIND = Kind(
     "apiservices",
     defaults=_defaults,
     strategy=Strategy(
-        namespaced=False,
+        names=None,
         on_create=parts.new_with_status({}, generation=False),
         on_update=parts.keep_status,
         on_status=_service_status,

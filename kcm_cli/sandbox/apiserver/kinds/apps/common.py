@@ -4,7 +4,6 @@ from datetime import datetime
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.intstr import IntOrString
-from kcm_cli.sandbox.apiserver.strategy.base import CheckUpdate
 from kcm_cli.sandbox.apiserver.tables.column import Column
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, numbers, pod_template, rules
@@ -19,15 +18,11 @@ def amount(value: IntOrString) -> int:
     return int(text) if text.lstrip("+-").isdecimal() and text.count("-") + text.count("+") < 2 else 0
 
 
-def not_decremented(name: str) -> CheckUpdate:
-    """A counter of the status that only rises. Absent counts as lower than anything."""
-
-    def check(new: Tree, old: Tree) -> Errors:
-        value, known = ((doc.get("status") or {}).get(name) for doc in (new, old))
-        if known is not None and (value is None or value < known):
-            yield errors.invalid(f"status.{name}", value or 0, "cannot be decremented")
-
-    return check
+def collisions_not_decremented(new: Tree, old: Tree) -> Errors:
+    """The count of collisions only rises. Absent counts as lower than anything."""
+    value, known = ((doc.get("status") or {}).get("collisionCount") for doc in (new, old))
+    if known is not None and (value is None or value < known):
+        yield errors.invalid("status.collisionCount", value or 0, "cannot be decremented")
 
 
 def validate_replica_template(spec: Tree, known: Tree | None) -> Errors:
@@ -41,7 +36,7 @@ def validate_replica_template(spec: Tree, known: Tree | None) -> Errors:
     template = spec.get("template") or {}
     yield from pod_template.validate_match(template, compiled, "spec.template")
     yield from pod_template.validate_template(template, "spec.template", template_of(known))
-    yield from pod_template.validate_long_running(template, "spec.template", "ReplicaSet")
+    yield from pod_template.validate_long_running(template, "ReplicaSet")
 
 
 def validate_selector(selector: Tree | None, kind: str) -> Errors:

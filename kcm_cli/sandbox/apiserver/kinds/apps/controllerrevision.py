@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 _REVISION = rules.fields("", rules.optional("revision", rules.COUNT))
 
@@ -38,7 +38,6 @@ KIND = Kind(
     "apps",
     "controllerrevisions",
     strategy=Strategy(
-        names=metadata.subdomain,
         check=_check,
         check_change=lambda new, old: errors.fixed("data", new.get("data"), old.get("data")),
         update_steps=("metadata", "name", "rules", "change"),

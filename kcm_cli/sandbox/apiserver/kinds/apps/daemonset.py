@@ -16,7 +16,7 @@ from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, number, of_field, wide
 from kcm_cli.sandbox.apiserver.tables.templates import containers, labels_at, selector_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers, pod_template, rules
+from kcm_cli.sandbox.apiserver.validation import errors, labels, numbers, pod_template, rules
 from kcm_cli.sandbox.apiserver.validation.replicas import template_of
 
 
@@ -30,7 +30,7 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
         yield from pod_template.validate_match(template, compiled, "spec.template")
     yield from common.not_empty(selector, "daemonset")
     yield from pod_template.validate_template(template, "spec.template", template_of(known))
-    yield from pod_template.validate_long_running(template, "spec.template", "DaemonSet")
+    yield from pod_template.validate_long_running(template, "DaemonSet")
     yield from _SPEC(spec, "spec")
 
 
@@ -140,11 +140,10 @@ KIND = Kind(
         on_create=_new_daemon_set,
         on_update=_daemon_set_update,
         on_status=_daemon_set_status,
-        names=metadata.subdomain,
         check=_check,
         check_change=validate_immutable_selector,
         update_steps=("metadata", "change", "rules"),
-        check_status=status_check(_STATUS, common.not_decremented("collisionCount")),
+        check_status=status_check(_STATUS, common.collisions_not_decremented),
         warn=of_daemon_set,
     ),
     table=Layout(

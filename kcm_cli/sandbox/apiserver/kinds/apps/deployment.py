@@ -26,7 +26,7 @@ from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, o
 from kcm_cli.sandbox.apiserver.tables.templates import NONE, containers, selector_text
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, numbers, rules
+from kcm_cli.sandbox.apiserver.validation import errors, numbers, rules
 from kcm_cli.sandbox.apiserver.validation.replicas import available_within_ready
 
 
@@ -121,10 +121,9 @@ KIND = Kind(
         on_create=new_with_template,
         on_update=_deployment_update,
         on_status=_deployment_status,
-        names=metadata.subdomain,
         check=_check,
         check_change=validate_immutable_selector,
-        check_status=status_check(_STATUS, common.not_decremented("collisionCount")),
+        check_status=status_check(_STATUS, common.collisions_not_decremented),
         warn=warned.of_replicas,
     ),
     table=Layout(

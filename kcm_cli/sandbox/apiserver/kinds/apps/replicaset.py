@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.tables.templates import replica_columns, selector_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import metadata, rules
+from kcm_cli.sandbox.apiserver.validation import rules
 from kcm_cli.sandbox.apiserver.validation.replicas import validate_replica_status
 
 _COUNTS = rules.fields("", *rules.counters("replicas", "minReadySeconds"))
@@ -41,7 +41,6 @@ KIND = Kind(
         on_create=new_with_replicas,
         on_update=update_with_template,
         on_status=parts.status_update,
-        names=metadata.subdomain,
         check=_check,
         check_change=validate_immutable_selector,
         check_status=status_check(validate_replica_status),

@@ -45,14 +45,14 @@ def _check_change(new: Tree, old: Tree) -> Errors:
 def _check_status(new: Tree, old: Tree) -> Errors:
     yield from _STATUS(new.get("status") or {}, "status")
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    yield from common.not_decremented("collisionCount")(new, old)
+    yield from common.collisions_not_decremented(new, old)
 
 
 def _of_spec(spec: Tree, *, new: bool, check_template: bool = True) -> Errors:
     yield from _SPEC[new](spec, "spec")
     yield from common.validate_selector(spec.get("selector"), "statefulset")
     yield from _template(spec, check_template)
-    yield from pod_template.validate_long_running(spec.get("template") or {}, "spec.template", "StatefulSet")
+    yield from pod_template.validate_long_running(spec.get("template") or {}, "StatefulSet")
 
 
 def _strategy(strategy: Tree, path: str) -> Errors:

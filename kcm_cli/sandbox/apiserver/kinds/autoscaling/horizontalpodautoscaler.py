@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, quantities, rules
+from kcm_cli.sandbox.apiserver.validation import errors, quantities, rules
 
 
 def _check(doc: Tree, old: Tree | None) -> Errors:
@@ -271,7 +271,6 @@ KIND = Kind(
         on_create=parts.new_with_status({"desiredReplicas": 0, "currentMetrics": None}, generation=False),
         on_update=parts.keep_status,
         on_status=parts.status_update,
-        names=metadata.subdomain,
         check=_check,
         check_status=status_check(_STATUS),
     ),

@@ -36,7 +36,7 @@ from kcm_cli.sandbox.apiserver.tables.column import (
 )
 from kcm_cli.sandbox.apiserver.tables.templates import NONE, containers, selector_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import errors, labels, rules
 
 _NAME_MAX = 52
 
@@ -192,7 +192,6 @@ KIND = Kind(
         on_create=_new_cron_job,
         on_update=_cron_job_update,
         on_status=parts.status_update,
-        names=metadata.subdomain,
         check=_check,
         warn=of_cron_job,
     ),

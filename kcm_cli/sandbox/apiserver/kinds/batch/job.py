@@ -18,7 +18,6 @@ from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warni
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, age, wide
 from kcm_cli.sandbox.apiserver.tables.templates import containers, selector_at
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation import metadata
 
 _MAX_INT32 = 2**31 - 1
 
@@ -141,7 +140,6 @@ KIND = Kind(
         on_create=_new_job,
         on_update=update_with_template,
         on_status=parts.status_update,
-        names=metadata.subdomain,
         check=job_validation.check,
         check_change=job_validation.check_change,
         update_steps=("name", "rules", "metadata", "change"),

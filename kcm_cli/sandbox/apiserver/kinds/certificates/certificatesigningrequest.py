@@ -291,7 +291,7 @@ KIND = Kind(
     "certificates.k8s.io",
     "certificatesigningrequests",
     strategy=Strategy(
-        namespaced=False,
+        names=None,
         on_create=parts.new_with_status({}, generation=False),
         on_update=_request_update,
         on_status=_request_status,
@@ -303,7 +303,7 @@ KIND = Kind(
     ),
     subresources={
         "approval": Strategy(
-            namespaced=False,
+            names=None,
             on_update=_approval,
             stamp=_stamp_conditions,
             check_change=_check_approval,

@@ -8,7 +8,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, of_field
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 _SPEC = rules.fields(
     "",
@@ -39,7 +39,6 @@ KIND = Kind(
         on_update=_lease_update,
         creates_on_update=True,
         needs_version_on_update=True,
-        names=metadata.subdomain,
         core_finalizers=False,
         check=by_spec(_SPEC),
     ),

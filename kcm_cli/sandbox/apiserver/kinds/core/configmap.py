@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata
+from kcm_cli.sandbox.apiserver.validation import errors
 
 
 def _check(doc: Tree, old: Tree | None) -> Errors:
@@ -35,7 +35,6 @@ KIND = Kind(
     "",
     "configmaps",
     strategy=Strategy(
-        names=metadata.subdomain,
         check=_check,
         check_change=lambda new, old: validate_locked(new, old, "data", "binaryData"),
         update_steps=("metadata", "change", "name", "rules"),

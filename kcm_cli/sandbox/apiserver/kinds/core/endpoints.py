@@ -12,7 +12,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, more
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports, rules
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, ports, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
 
 
@@ -95,7 +95,6 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         creates_on_update=True,
-        names=metadata.subdomain,
         check=_check,
         update_steps=("metadata", "name", "rules"),
         warn=of_endpoints,

@@ -11,6 +11,7 @@ KIND = Kind(
     "",
     "events",
     strategy=Strategy(
+        names=None,
         creates_on_update=True,
         check=lambda doc, old: validate_event(doc, "reportingComponent"),
     ),

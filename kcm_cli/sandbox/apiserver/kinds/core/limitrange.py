@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.defaulting import resources
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, quantities, rules
+from kcm_cli.sandbox.apiserver.validation import errors, quantities, rules
 
 _TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 _FIELDS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
@@ -135,7 +135,6 @@ KIND = Kind(
     strategy=Strategy(
         on_create=_new_limit_range,
         creates_on_update=True,
-        names=metadata.subdomain,
         check=_check,
         update_steps=("name", "rules"),
     ),

@@ -85,7 +85,6 @@ KIND = Kind(
     "namespaces",
     defaults=_defaults,
     strategy=Strategy(
-        namespaced=False,
         on_create=_new_namespace,
         on_update=_namespace_update,
         on_status=_namespace_status,
@@ -97,7 +96,6 @@ KIND = Kind(
     ),
     subresources={
         "finalize": Strategy(
-            namespaced=False,
             on_update=_namespace_finalize,
             names=metadata.label,
             check=lambda new, old: _FINALIZE(new.get("spec") or {}, "spec"),

@@ -299,11 +299,9 @@ KIND = Kind(
     "nodes",
     defaults=_defaults,
     strategy=Strategy(
-        namespaced=False,
         on_create=_new_node,
         on_update=_node_update,
         on_status=_node_status,
-        names=metadata.subdomain,
         check=_check,
         check_change=_check_status,
         update_steps=("name", "rules", "change"),

@@ -16,7 +16,7 @@ from kcm_cli.sandbox.apiserver.strategy.warnings.storage import of_claim_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Cell, Column, Layout, at, of_field, wide
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, rules
 from kcm_cli.sandbox.apiserver.validation.persistent_claim import validate_claim_spec
 
 _RESIZES = (
@@ -216,7 +216,6 @@ KIND = Kind(
         on_create=_new_claim,
         on_update=_claim_update,
         on_status=parts.status_update,
-        names=metadata.subdomain,
         check=_check,
         check_change=_check_change,
         update_steps=("metadata", "name", "rules", "change"),

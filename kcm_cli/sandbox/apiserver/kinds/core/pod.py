@@ -26,7 +26,6 @@ from kcm_cli.sandbox.apiserver.strategy.warnings.pods import warnings_of_pod
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, wide
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation import metadata
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
 from kcm_cli.sandbox.apiserver.validation.pod_annotations import APP_ARMOR
 from kcm_cli.sandbox.apiserver.validation.security import app_armor
@@ -308,7 +307,6 @@ KIND = Kind(
         on_create=_new,
         on_update=_update,
         on_status=_strategy_status,
-        names=metadata.subdomain,
         check=pod_validation.check_pod,
         update_steps=("metadata", "name", "rules"),
         check_status=validate_pod_status,
@@ -319,9 +317,9 @@ KIND = Kind(
     ),
     subresources={
         "ephemeralcontainers": Strategy(
-            on_update=_ephemeral_containers, check_change=pod_validation.validate_ephemeral_containers
+            names=None, on_update=_ephemeral_containers, check_change=pod_validation.validate_ephemeral_containers
         ),
-        "resize": Strategy(on_update=_resize, check_change=validate_resize),
+        "resize": Strategy(names=None, on_update=_resize, check_change=validate_resize),
     },
     table=Layout(
         (

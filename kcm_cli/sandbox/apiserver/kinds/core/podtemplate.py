@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed
 from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, Layout
 from kcm_cli.sandbox.apiserver.tables.templates import containers, labels_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import metadata, pod_template
+from kcm_cli.sandbox.apiserver.validation import pod_template
 
 
 def _check(doc: Tree, old: Tree | None) -> Errors:
@@ -49,7 +49,6 @@ KIND = Kind(
     strategy=Strategy(
         on_create=_new_pod_template,
         on_update=_pod_template_update,
-        names=metadata.subdomain,
         check=_check,
         returns_object_on_delete=True,
         warn=of_pod_template,

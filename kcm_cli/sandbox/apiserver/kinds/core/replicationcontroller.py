@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.tables.templates import labels_at, replica_columns
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, pod_template, rules
+from kcm_cli.sandbox.apiserver.validation import errors, pod_template, rules
 from kcm_cli.sandbox.apiserver.validation.replicas import template_of, validate_replica_status
 
 
@@ -30,7 +30,7 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
         yield errors.invalid("spec.template.metadata.labels", errors.sorted_map(own), pod_template.NO_MATCH)
     known = None if old is None else template_of(old["spec"])
     yield from pod_template.validate_template(template, "spec.template", known)
-    yield from pod_template.validate_long_running(template, "spec.template", "ReplicationController")
+    yield from pod_template.validate_long_running(template, "ReplicationController")
 
 
 _COUNTS = rules.fields(
@@ -64,7 +64,6 @@ KIND = Kind(
         on_create=new_with_replicas,
         on_update=update_with_template,
         on_status=parts.status_update,
-        names=metadata.subdomain,
         check=_check,
         check_status=status_check(validate_replica_status),
         propagation="Orphan",

@@ -16,7 +16,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, quantities, rules
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, quantities, rules
 from kcm_cli.sandbox.apiserver.validation.quantities import COMPUTE_QUOTA, COUNTED, SERVICES, any_name, is_huge_quota
 
 _COMPUTE = frozenset({"pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"})
@@ -169,7 +169,6 @@ KIND = Kind(
         on_update=parts.keep_status,
         on_status=parts.status_update,
         returns_object_on_delete=True,
-        names=metadata.subdomain,
         check=_check,
         check_change=_check_change,
         check_status=_check_status,

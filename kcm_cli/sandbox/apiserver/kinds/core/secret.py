@@ -19,7 +19,7 @@ from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, count, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata
+from kcm_cli.sandbox.apiserver.validation import errors
 
 _KINDS = {"{": "", "n": "", "[": "array", '"': "string", "t": "bool", "f": "bool"}
 """What a JSON value is, by its first character; nothing for what a map may be read from."""
@@ -125,7 +125,6 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         on_update=_drop_immutable_secret,
-        names=metadata.subdomain,
         check=_check,
         check_change=_check_change,
         update_steps=("metadata", "change", "name", "rules"),

@@ -8,7 +8,6 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation import metadata
 
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 
@@ -39,7 +38,6 @@ KIND = Kind(
     strategy=Strategy(
         on_create=_new_service_account,
         on_update=_service_account_update,
-        names=metadata.subdomain,
         update_steps=("metadata", "name"),
         warn=_warn_service_account,
         returns_object_on_delete=True,

@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, more, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
 from kcm_cli.sandbox.apiserver.validation.ports import endpoint_protocols
 
@@ -184,7 +184,6 @@ KIND = Kind(
     strategy=Strategy(
         on_create=_new_slice,
         on_update=_slice_update,
-        names=metadata.subdomain,
         check=_check,
         check_change=lambda new, old: errors.fixed(
             "addressType", new.get("addressType", ""), old.get("addressType", "")

@@ -76,6 +76,7 @@ KIND = Kind(
     "events.k8s.io",
     "events",
     strategy=Strategy(
+        names=None,
         creates_on_update=True,
         check=lambda new, old: _new(new) if old is None else _changed(new, old),
     ),

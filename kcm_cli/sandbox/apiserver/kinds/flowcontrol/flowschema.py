@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 
@@ -166,11 +166,9 @@ KIND = Kind(
     "flowschemas",
     defaults=_defaults,
     strategy=Strategy(
-        namespaced=False,
         on_create=parts.new_with_status({}, generation=True),
         on_update=parts.spec_update,
         on_status=common.whole_metadata_status,
-        names=metadata.subdomain,
         check=_check,
         update_steps=("name", "rules"),
         check_status=common.check_status,

@@ -22,7 +22,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, Layout, at, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 _PRESERVE = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 
@@ -132,11 +132,9 @@ KIND = Kind(
     "prioritylevelconfigurations",
     defaults=_defaults,
     strategy=Strategy(
-        namespaced=False,
         on_create=parts.new_with_status({}, generation=True),
         on_update=parts.spec_update,
         on_status=common.whole_metadata_status,
-        names=metadata.subdomain,
         check=_check,
         update_steps=("name", "rules"),
         check_status=common.check_status,

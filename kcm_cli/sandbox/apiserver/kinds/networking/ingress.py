@@ -158,7 +158,6 @@ KIND = Kind(
         on_create=parts.new_with_status({"loadBalancer": {}}, generation=True),
         on_update=parts.spec_update,
         on_status=parts.status_update,
-        names=metadata.subdomain,
         check=_check,
         update_steps=("metadata", "name", "rules"),
         check_status=_check_status,

@@ -16,7 +16,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import errors, labels, rules
 
 
 def _check_change(new: Tree, old: Tree) -> Errors:
@@ -68,10 +68,8 @@ KIND = Kind(
     "ingressclasses",
     defaults=_defaults,
     strategy=Strategy(
-        namespaced=False,
         on_create=parts.first_generation,
         on_update=parts.bump_if_spec_changed,
-        names=metadata.subdomain,
         check=by_spec(_SPEC),
         check_change=_check_change,
         update_steps=("metadata", "change", "name", "rules"),

@@ -48,7 +48,6 @@ KIND = Kind(
     "networking.k8s.io",
     "ipaddresses",
     strategy=Strategy(
-        namespaced=False,
         names=_address_name,
         check=by_spec(rules.fields("", rules.present("parentRef", _PARENT))),
         check_change=_check_change,

@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout
 from kcm_cli.sandbox.apiserver.tables.templates import selector_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports, rules
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, ports, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import cidr_warnings
 
 _TYPES = ("Ingress", "Egress")
@@ -137,7 +137,6 @@ KIND = Kind(
     strategy=Strategy(
         on_create=parts.first_generation,
         on_update=parts.bump_if_spec_changed,
-        names=metadata.subdomain,
         check=_check,
         warn=of_network_policy,
     ),

@@ -12,7 +12,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import legacy_cidr
 
 
@@ -70,11 +70,9 @@ KIND = Kind(
     "networking.k8s.io",
     "servicecidrs",
     strategy=Strategy(
-        namespaced=False,
         on_create=parts.new_with_status({}, generation=False),
         on_update=parts.keep_status,
         on_status=parts.strict_status_update,
-        names=metadata.subdomain,
         check=_check,
         check_status=status_check(rules.anything),
     ),

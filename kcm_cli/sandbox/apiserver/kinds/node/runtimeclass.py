@@ -9,7 +9,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.strategy.warnings.nodes import DEPRECATED
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, quantities, rules, scheduling
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, quantities, rules, scheduling
 
 
 def _tolerations(items: list[Tree], path: str) -> Errors:
@@ -47,10 +47,8 @@ KIND = Kind(
     "node.k8s.io",
     "runtimeclasses",
     strategy=Strategy(
-        namespaced=False,
         creates_on_update=True,
         needs_version_on_update=True,
-        names=metadata.subdomain,
         core_finalizers=False,
         check=by(_CLASS),
         check_change=lambda new, old: errors.fixed("handler", new.get("handler", ""), old.get("handler", "")),

@@ -60,6 +60,7 @@ KIND = Kind(
     "policy",
     "poddisruptionbudgets",
     strategy=Strategy(
+        names=None,
         on_create=parts.new_with_status(_NEW_COUNTERS, generation=True),
         on_update=parts.spec_update,
         on_status=parts.status_update,

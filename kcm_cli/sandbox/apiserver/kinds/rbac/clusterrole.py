@@ -29,7 +29,6 @@ KIND = Kind(
     "rbac.authorization.k8s.io",
     "clusterroles",
     strategy=Strategy(
-        namespaced=False,
         creates_on_update=True,
         names=metadata.path_segment,
         check=_check,

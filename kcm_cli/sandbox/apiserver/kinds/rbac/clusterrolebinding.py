@@ -20,7 +20,6 @@ KIND = Kind(
     "clusterrolebindings",
     defaults=common.role_binding,
     strategy=Strategy(
-        namespaced=False,
         creates_on_update=True,
         names=metadata.path_segment,
         check=by(CLUSTER_BINDING),

@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout
 from kcm_cli.sandbox.apiserver.types import Errors
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, quantities, rules
+from kcm_cli.sandbox.apiserver.validation import errors, quantities, rules
 
 
 def _extended(name: str, path: str) -> Errors:
@@ -31,11 +31,9 @@ KIND = Kind(
     "resource.k8s.io",
     "deviceclasses",
     strategy=Strategy(
-        namespaced=False,
         on_create=parts.first_generation,
         on_update=parts.bump_if_spec_changed,
         returns_object_on_delete=True,
-        names=metadata.subdomain,
         check=by_spec(_SPEC),
         update_steps=("name", "rules", "metadata"),
     ),

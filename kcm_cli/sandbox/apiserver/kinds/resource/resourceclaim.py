@@ -216,7 +216,6 @@ KIND = Kind(
         on_update=parts.keep_status,
         on_status=_claim_status,
         returns_object_on_delete=True,
-        names=metadata.subdomain,
         check=_check,
         check_change=lambda new, old: validate_fixed_spec("resource.ResourceClaimSpec", new, old),
         update_steps=("name", "metadata", "rules", "change"),

@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import validate_fixe
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation import metadata, rules
+from kcm_cli.sandbox.apiserver.validation import rules
 from kcm_cli.sandbox.apiserver.validation.volumes import template_meta
 
 _SPEC = rules.fields("", rules.optional("metadata", template_meta), rules.always("spec", validate_spec, default={}))
@@ -28,7 +28,6 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         returns_object_on_delete=True,
-        names=metadata.subdomain,
         check=by_spec(_SPEC),
         check_change=lambda new, old: validate_fixed_spec("resource.ResourceClaimTemplateSpec", new, old),
         update_steps=("name", "rules", "metadata", "change"),

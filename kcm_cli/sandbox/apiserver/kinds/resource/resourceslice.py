@@ -22,7 +22,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, quantities, rules, scheduling
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, quantities, rules, scheduling
 from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
 
 
@@ -202,13 +202,11 @@ KIND = Kind(
     "resource.k8s.io",
     "resourceslices",
     strategy=Strategy(
-        namespaced=False,
         on_create=_new_slice,
         on_update=_slice_update,
         stamp=_stamp_taints,
         warn=_warn_driver,
         returns_object_on_delete=True,
-        names=metadata.subdomain,
         check=_check,
     ),
     table=Layout(

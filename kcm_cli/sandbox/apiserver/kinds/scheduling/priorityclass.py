@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, flag, number, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata
+from kcm_cli.sandbox.apiserver.validation import errors
 
 _HIGHEST = 1_000_000_000
 _SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
@@ -53,9 +53,7 @@ KIND = Kind(
     "priorityclasses",
     defaults=_defaults,
     strategy=Strategy(
-        namespaced=False,
         on_create=parts.first_generation,
-        names=metadata.subdomain,
         check=_check,
         check_change=_check_change,
         update_steps=("metadata", "change"),

@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, flag, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import errors, rules
 from kcm_cli.sandbox.apiserver.validation.volume_projections import TOKEN_SECONDS
 
 
@@ -122,12 +122,10 @@ KIND = Kind(
     "csidrivers",
     defaults=_defaults,
     strategy=Strategy(
-        namespaced=False,
         on_create=_drop_gated_of_driver,
         on_update=_driver_update,
         needs_version_on_update=True,
         returns_object_on_delete=True,
-        names=metadata.subdomain,
         check=by_spec(_SPEC),
         check_change=_check_change,
         warn=of_driver,

@@ -9,7 +9,7 @@ from kcm_cli.sandbox.apiserver.kinds.storage.common import NODE_ID_MAX
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, count, number
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, rules
 from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
 
 
@@ -55,10 +55,8 @@ KIND = Kind(
     "storage.k8s.io",
     "csinodes",
     strategy=Strategy(
-        namespaced=False,
         needs_version_on_update=True,
         returns_object_on_delete=True,
-        names=metadata.subdomain,
         check=by_spec(_SPEC),
         check_change=_check_change,
         update_steps=("name", "rules", "change"),

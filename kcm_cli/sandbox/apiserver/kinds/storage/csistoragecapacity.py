@@ -7,7 +7,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.nodes import DEPRECATED
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, quantities, rules
+from kcm_cli.sandbox.apiserver.validation import errors, labels, quantities, rules
 
 
 def _check(doc: Tree, old: Tree | None) -> Errors:
@@ -50,7 +50,6 @@ KIND = Kind(
     "csistoragecapacities",
     strategy=Strategy(
         needs_version_on_update=True,
-        names=metadata.subdomain,
         check=_check,
         check_change=_check_change,
         update_steps=("name", "rules", "metadata", "change"),

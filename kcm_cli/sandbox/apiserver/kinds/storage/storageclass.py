@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, name_of, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import errors, labels, rules
 
 
 def _check_change(new: Tree, old: Tree) -> Errors:
@@ -76,9 +76,7 @@ KIND = Kind(
     "storageclasses",
     defaults=_defaults,
     strategy=Strategy(
-        namespaced=False,
         returns_object_on_delete=True,
-        names=metadata.subdomain,
         check=by(_CLASS),
         check_change=_check_change,
         update_steps=("name", "rules", "metadata", "change"),

@@ -134,13 +134,11 @@ KIND = Kind(
     "volumeattachments",
     defaults=_defaults,
     strategy=Strategy(
-        namespaced=False,
         on_create=parts.new_with_status({"attached": False}, generation=False),
         on_update=parts.keep_status,
         on_status=parts.strict_status_update,
         needs_version_on_update=True,
         returns_object_on_delete=True,
-        names=metadata.subdomain,
         check=by(_ATTACHMENT),
         check_change=_check_change,
         update_steps=("name", "rules", "change"),

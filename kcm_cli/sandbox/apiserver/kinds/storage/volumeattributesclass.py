@@ -9,7 +9,7 @@ from kcm_cli.sandbox.apiserver.kinds.storage.common import validate_driver, vali
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
+from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 _CLASS = rules.fields(
     "",
@@ -29,9 +29,7 @@ KIND = Kind(
     "storage.k8s.io",
     "volumeattributesclasses",
     strategy=Strategy(
-        namespaced=False,
         returns_object_on_delete=True,
-        names=metadata.subdomain,
         check=by(_CLASS),
         check_change=_check_change,
         update_steps=("metadata", "change", "name", "rules"),

@@ -151,7 +151,7 @@ def test_who_asks_for_a_certificate_is_written_by_the_server():
     ],
 )
 def test_warnings_of_pods(doc, expected):
-    assert kit.rules(kit.PODS).warnings(kit.created(kit.PODS, doc)) == expected
+    assert kit.rules(kit.PODS).warn(kit.created(kit.PODS, doc), None) == expected
 
 
 @pytest.mark.parametrize("known", [None, 1, 3], ids=["unknown", "known", "known by the same value"])
