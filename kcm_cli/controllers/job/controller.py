@@ -115,7 +115,8 @@ class JobController:
             outcome = await self._carry_out(job, planned)
             if planned.creations:
                 created = sum(isinstance(done.action, Create) for done in outcome.done)
-                self._metrics.created(planned.state, created, len(outcome.failed))
+                failed_creations = sum(not namespace_terminating(failure.error) for failure in outcome.failed)
+                self._metrics.created(planned.state, created, failed_creations)
             if outcome.failed and planned.again_s is not None:
                 self._queue.add_after(job.key, planned.again_s)  # the next try may come later
             await self._record(planned, status(planned, outcome, now), now)

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.controlling import Faulty, controllers, metric
+from tests.unit.controllers.faults import Refusing, Rewriting, refusal
 from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 JOBS = resource("jobs", "batch")
@@ -25,8 +26,8 @@ class Story:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def running(self, transport: Transport | None = None) -> Any:
-        return controllers(self.world, JobConfig(), names=["job-controller"], transport=transport)
+    def running(self, transport: Transport | None = None, metrics: Registry | None = None) -> Any:
+        return controllers(self.world, JobConfig(), names=["job-controller"], transport=transport, metrics=metrics)
 
     async def make(self, exit_code: int = 0, run_time: str = "10s", **spec: Any) -> None:
         annotations = {"sandbox.kcm.dev/run-time": run_time, "sandbox.kcm.dev/exit-code": str(exit_code)}
@@ -359,5 +360,23 @@ def test_a_deadline_comes_in_time_though_no_pod_can_be_made(play):
             assert (await story.ended(), pods.refused > 2) == ("", True)
             await world.wait(5)
             assert await story.ended() == "Failed"
+
+    play(life)
+
+
+@pytest.mark.parametrize(("causes", "counted"), [([], True), ([{"reason": "NamespaceTerminating"}], False)])
+def test_pods_that_a_terminating_namespace_refuses_are_no_failed_creations(play, causes, counted):
+    async def life(world: World) -> None:
+        def answer(request: Request) -> Response | None:
+            made = request.method == "POST" and request.path.endswith("/pods")
+            return refusal(403, "Forbidden", causes=causes) if made else None
+
+        metrics = Registry()
+        story = Story(world)
+        async with story.running(Rewriting(world.server.transport(), answer=answer), metrics):
+            await story.make(completions=2, parallelism=2)
+            await world.wait(5)
+            failed = metric(metrics, "job_controller_job_pods_creation_total", status="failed")
+            assert (failed > 0) is counted
 
     play(life)
