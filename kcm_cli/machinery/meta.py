@@ -99,9 +99,13 @@ class PartialObject(Object, frozen=True, gc=False, kw_only=True):
     kind: str = ""
 
 
+_MAX_DIGITS = 100
+"""More than any server counts to, and fewer than Python refuses to read."""
+
+
 def number_of(version: str) -> int:
-    """A resource version as a number; 0 for one that is none."""
-    return int(version) if version.isdecimal() else 0
+    """A resource version as a number; 0 for one that is none, as an aggregated API server may have."""
+    return int(version) if version.isdecimal() and len(version) <= _MAX_DIGITS else 0
 
 
 def split_key(key: str) -> tuple[str, str]:
