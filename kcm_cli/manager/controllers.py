@@ -108,7 +108,7 @@ class _Start:
             object_errors=errors,
             in_process=run.in_process,
         )
-        run.observer.caches(partial(_states, self._informers))
+        run.observer.caches(partial(cache_states, self._informers))
         run.observer.warn(errors.warnings)
 
     async def all(self) -> None:
@@ -197,10 +197,35 @@ class _Start:
         return writer
 
 
-def _states(informers: Informers) -> Iterator[CacheState]:
-    """The caches of whole objects; those of metadata have no name in kube-controller-manager's metrics either."""
+TYPED_GROUPS = frozenset(
+    (
+        "",
+        "admissionregistration.k8s.io",
+        "apps",
+        "autoscaling",
+        "batch",
+        "certificates.k8s.io",
+        "coordination.k8s.io",
+        "discovery.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
+        "internal.apiserver.k8s.io",
+        "networking.k8s.io",
+        "node.k8s.io",
+        "policy",
+        "rbac.authorization.k8s.io",
+        "resource.k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+        "storagemigration.k8s.io",
+    )
+)
+"""Those that client-go has informers of whole objects for (upstream: staging/src/k8s.io/client-go/informers)."""
+
+
+def cache_states(informers: Informers) -> Iterator[CacheState]:
+    """The caches that kube-controller-manager's metrics name; not those of other groups' metadata."""
     for informer in informers.all():
-        if not informer.scope.metadata_only:
-            gvr = informer.resource.gvr
+        gvr = informer.resource.gvr
+        if not informer.scope.metadata_only or gvr.group in TYPED_GROUPS:
             name = f"{informer.resource.kind.lower()}s"  # as upstream makes it of the Go type: endpointss, ingresss
             yield CacheState(gvr.group, gvr.version, name, number_of(informer.last_version), informer.handling)
