@@ -62,6 +62,17 @@ class Patches:
             return self._strategic(target, current, body, mode)
         raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
 
+    def merged(self, target: Target, current: Doc, body: bytes, content_type: str) -> Doc:
+        """What a patch that ``apply`` takes makes of the live object, not decoded. Changes ``current``."""
+        value, _ = gojson.read(body)
+        if content_type == JSON_PATCH:
+            return cast("Doc", json_patches.json_patch(current, cast("list[Doc]", value)))
+        if content_type == MERGE_PATCH:
+            return json_patches.merge_patch(current, cast("Doc", value))
+        node = self._schemas.node(target)
+        assert node is not None
+        return strategic.merge(node, current, cast("Doc", value or {}))
+
     def _json(self, target: Target, current: Doc, body: bytes, mode: str) -> Patched:
         said = "" if mode == IGNORE else "error decoding patch: "
         value, problems = _read(body, _RAW_OPERATIONS if mode == IGNORE else _OPERATIONS, said)

@@ -54,6 +54,10 @@ class Patching:
         """
         return self._patches.apply(target or target_of(resource), current, body, content_type, mode or WARN)
 
+    def stated(self, resource: ResourceInfo, current: Doc, body: bytes, content_type: str) -> Doc:
+        """What a patch that applies makes of the live object, not decoded. Changes ``current``."""
+        return self._patches.merged(target_of(resource), current, body, content_type)
+
     def track_update(
         self, resource: ResourceInfo, subresource: str, old: Doc | None, new: Doc, manager: str, now: datetime
     ) -> None:

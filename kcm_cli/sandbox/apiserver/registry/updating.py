@@ -19,6 +19,7 @@ from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator, is_service
+from kcm_cli.sandbox.apiserver.registry.empties import with_empty
 from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, stated_version, write_options
 from kcm_cli.sandbox.apiserver.security.authorizer import refusal
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
@@ -37,13 +38,14 @@ Produce = Callable[[Stored | None], Tree]
 class Change(msgspec.Struct, frozen=True):
     """How the new object (in the stored form) is made from the stored one.
 
-    creates: it may be made from nothing. unconditional: a missing resourceVersion stands for the newest.
+    creates: it may be made from nothing. stated: the new object as the client wrote it, before decoding.
     """
 
     produce: Produce
     options: WriteOptions
     subresource: str = ""
     creates: bool = False
+    stated: Produce | None = None
 
 
 class Updater:
@@ -69,7 +71,10 @@ class Updater:
             core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())
             return self._core.to_storage(call.served, doc)
 
-        return await self._run(call, Change(produce, options, call.subresource, self._creates(call)))
+        def stated(current: Stored | None) -> Tree:
+            return core.schemas.stated(resource, call.request.body, call.content_type)
+
+        return await self._run(call, Change(produce, options, call.subresource, self._creates(call), stated))
 
     async def patch(self, call: Call) -> Response:
         """PATCH. Raises ApiError."""
@@ -100,7 +105,12 @@ class Updater:
             self._check_identity(call, doc)
             return self._core.to_storage(call.served, doc)
 
-        return Change(produce, options, call.subresource)
+        def stated(current: Stored | None) -> Tree:
+            assert current is not None
+            live = self._core.from_storage(call.served, current.copy())
+            return core.patching.stated(resource, live, call.request.body, media)
+
+        return Change(produce, options, call.subresource, stated=stated)
 
     async def _apply(self, call: Call) -> Response:
         options = write_options("PatchOptions", call.request, call.query, apply=True)
@@ -181,7 +191,7 @@ class Updater:
         self, call: Call, change: Change, doc: Tree, attrs: Attributes, current: Stored
     ) -> "Stored | Tree":
         core, hub, old = self._core, call.hub.info, self._core.from_storage(call.hub, current.doc)
-        self._prepare(call, change, doc, old)
+        self._prepare(call, change, doc, old, current)
         core.patching.settle_times(old, doc)
         await core.admission.validate(attrs)
         doc = objects.ordered(hub, doc)
@@ -195,7 +205,7 @@ class Updater:
         always = current.created and core.rules(hub).completes_on_read(kept)
         return core.store.update(gvr, call.namespace, call.name, kept, current.revision, always=always)
 
-    def _prepare(self, call: Call, change: Change, doc: Tree, old: Tree) -> None:
+    def _prepare(self, call: Call, change: Change, doc: Tree, old: Tree, current: Stored) -> None:
         """The kind's own rules. Raises ApiError 422."""
         hub = call.hub.info
         context = Context(format_time(self._core.clock.now()), call.user)
@@ -210,6 +220,8 @@ class Updater:
             rules = self._core.rules(call.ruled, "" if change.subresource == SCALE else change.subresource)
             rules.prepare_update(doc, old, context)
             errors = rules.validate_update(doc, old)
+            if errors and change.stated is not None and call.resource is hub and not hub.custom:
+                errors = rules.validate_update(with_empty(doc, change.stated(current)), old)
             if errors and self._core.ratchets:
                 errors = _fresh(errors, rules.validate_update(old, old))
             warnings = [] if errors else rules.warn(doc, old)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from functools import cache
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.schema.bodies import WARN, Bodies, CustomTypes, Target, target_of
+from kcm_cli.sandbox.apiserver.schema.bodies import WARN, Bodies, CustomTypes, Target, parse, target_of
 from kcm_cli.sandbox.apiserver.schema.decode import Normalizers
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
 from kcm_cli.sandbox.apiserver.schema.model import Node
@@ -60,6 +60,10 @@ class Schemas:
         apiVersion are set. Raises ApiError (400).
         """
         return self.bodies.decode(target or target_of(resource), data, content_type, mode or WARN)
+
+    def stated(self, resource: ResourceInfo, data: bytes, content_type: str) -> Tree:
+        """A body that can be decoded as its client wrote it: unknown fields, nulls and empty values included."""
+        return parse(target_of(resource), data, content_type).doc
 
     def node(self, target: Target) -> Node | None:
         """The type of a kind, or None."""

@@ -1,0 +1,53 @@
+"""Empty lists and maps in what is refused."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from kcm_cli.sandbox.apiserver.registry.empties import with_empty
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from tests.unit.sandbox.asking import Api
+
+
+@pytest.fixture(scope="module")
+def api(certificates: Certificates) -> Iterator[Api]:
+    made = Api(certificates)
+    yield made
+    made.close()
+
+
+def test_empty_values_come_back_where_the_object_has_none():
+    doc = {"spec": {"a": 1, "items": [{"name": "x"}, {"name": "y"}]}}
+    stated = {"spec": {"a": 2, "none": None, "list": [], "map": {}, "items": [{"ports": []}, {"name": "z"}]}}
+    assert with_empty(doc, stated) == {
+        "spec": {"a": 1, "list": [], "map": {}, "items": [{"name": "x", "ports": []}, {"name": "y"}]}
+    }
+    assert doc == {"spec": {"a": 1, "items": [{"name": "x"}, {"name": "y"}]}}
+
+
+def test_what_is_the_servers_own_stays():
+    doc = {"metadata": {"name": "a"}, "status": {}}
+    assert with_empty(doc, {"metadata": {"labels": {}}, "status": {"conditions": []}}) == doc
+
+
+def test_lists_of_other_lengths_are_left_alone():
+    assert with_empty({"spec": {"items": [{}]}}, {"spec": {"items": [{"ports": []}, {}]}}) == {"spec": {"items": [{}]}}
+
+
+@pytest.mark.parametrize(
+    ("method", "media"),
+    [
+        ("PUT", "application/json"),
+        ("PATCH", "application/merge-patch+json"),
+        ("PATCH", "application/strategic-merge-patch+json"),
+    ],
+)
+def test_a_refusal_tells_what_was_emptied_from_what_was_left_out(api: Api, method: str, media: str) -> None:
+    pods = f"/api/v1/namespaces/{api.namespace()}/pods"
+    container = {"name": "c", "image": "i", "ports": [{"containerPort": 80}]}
+    api.post(pods, {"metadata": {"name": "p"}, "spec": {"containers": [container]}})
+    container["ports"] = [] if media != "application/strategic-merge-patch+json" else [{"$patch": "replace"}]
+    stated = {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
+    answer = api.run(api.ask(method, f"{pods}/p", stated, content_type=media))
+    assert answer.status == 422
+    assert '"Ports": []' in answer.message
