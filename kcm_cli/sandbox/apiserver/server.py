@@ -63,6 +63,7 @@ from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocat
 from kcm_cli.sandbox.apiserver.tables.media import media
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
 from kcm_cli.sandbox.apiserver.webhooks import WebhookCalls
+from kcm_cli.sandbox.streams import websocket
 from kcm_cli.sandbox.streams.inside import Inside
 
 _log = logging.getLogger(__name__)
@@ -181,6 +182,8 @@ class ApiServer:
                 text = f"Internal Server Error: {quote(request.path)}: failed to create RequestInfo: {problem}\n"
                 return text_response(500, text)
             user = self._security.authenticator.authenticate(request.headers, peer_cert, warnings)
+            if "sec-websocket-protocol" in request.headers:
+                request = replace(request, headers=_without_token(request.headers))
             answer = await self.handle_as(user, request, warnings)
         except ApiError as error:
             answer = _refused(request, error, warnings)
@@ -295,6 +298,12 @@ _DEPRECATED = {
     GVR("", "v1", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
 }
 """What every request to a resource is told."""
+
+
+def _without_token(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """The headers of who is authenticated: nobody else has to read the token."""
+    found = websocket.bearer(headers) if not headers.get("authorization") else None
+    return {**headers, "sec-websocket-protocol": found[1]} if found else headers
 
 
 def _for_people(request: Request, info: RequestInfo, query: Mapping[str, str]) -> bool:

@@ -1,11 +1,11 @@
-"""An answer whose body goes over a WebSocket, as browsers read logs.
+"""An answer whose body goes over a WebSocket, as browsers read logs, and they and Java clients watches.
 
 upstream: staging/src/k8s.io/streaming/pkg/httpstream/wsstream/stream.go
 """
 
 import asyncio
 import base64
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -33,6 +33,41 @@ def over_websocket(headers: Mapping[str, str], protocol: str, answer: Response |
                 async for chunk in chunks:
                     duplex.write(framed(chunk))
                     await duplex.drained()
+
+    return _upgraded(headers, protocol, send)
+
+
+def events_over_websocket(headers: Mapping[str, str], answer: Stream, *, binary: bool) -> Response | Upgraded:
+    """A watch, one message for each event. ``binary``: the events have their length before them, which is left out.
+
+    upstream: apiserver pkg/endpoints/handlers/watch.go#HandleWebSocket
+    """
+    if refusal := websocket.refusal(headers):
+        return refusal
+
+    async def send(duplex: Duplex) -> None:
+        chunks: Any = answer.chunks
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                for event in _with_lengths(chunk) if binary else chunk.splitlines(keepends=True):
+                    duplex.write(websocket.message(event) if binary else websocket.text(event))
+                await duplex.drained()
+
+    return _upgraded(headers, ", ".join(websocket.protocols(headers)), send)
+
+
+def _with_lengths(data: bytes) -> Iterator[bytes]:
+    while data:
+        end = 4 + int.from_bytes(data[:4], "big")
+        yield data[4:end]
+        data = data[end:]
+
+
+def _upgraded(headers: Mapping[str, str], protocol: str, send: Callable[[Duplex], Awaitable[None]]) -> Upgraded:
+    """What is sent, up to its end or the client's; what the client sends is not read."""
+
+    async def send_all(duplex: Duplex) -> None:
+        await send(duplex)
         duplex.write(websocket.close())
         await duplex.drained()
 
@@ -47,7 +82,7 @@ def over_websocket(headers: Mapping[str, str], protocol: str, answer: Response |
                 await duplex.drained()
 
     async def serve(duplex: Duplex) -> None:
-        sending, ignoring = asyncio.ensure_future(send(duplex)), asyncio.ensure_future(ignore(duplex))
+        sending, ignoring = asyncio.ensure_future(send_all(duplex)), asyncio.ensure_future(ignore(duplex))
         try:
             await asyncio.wait((sending, ignoring), return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -2,14 +2,20 @@
 
 import base64
 import hashlib
+import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from kcm_cli.rest.transport import Response
+
 _MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+_BEARER = "base64url.bearer.authorization.k8s.io."
+_BASE64_URL = re.compile("[A-Za-z0-9_-]*")
 _CONTINUED, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
 _MOST_BYTES = 1 << 20
+_ORIGIN = re.compile("(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
 NORMAL, PROTOCOL_ERROR, TOO_LARGE = 1000, 1002, 1009
 
 
@@ -31,6 +37,25 @@ def protocols(headers: Mapping[str, str]) -> list[str]:
     return [each.strip() for each in headers.get("sec-websocket-protocol", "").split(",") if each.strip()]
 
 
+def bearer(headers: Mapping[str, str]) -> tuple[str, str] | None:
+    """The token that is named among the protocols, since browsers can send no other header, and the other protocols.
+
+    None: there is none. Raises ValueError for more than one, one that cannot be read, and one alone.
+
+    upstream: apiserver pkg/authentication/request/websocket/protocol.go
+    """
+    offered = protocols(headers)
+    tokens = [each.removeprefix(_BEARER) for each in offered if each.startswith(_BEARER)]
+    others = [each for each in offered if not each.startswith(_BEARER)]
+    if not tokens or not asked(headers):
+        return None
+    if len(tokens) > 1 or not others:
+        raise ValueError("one token, and a protocol beside it")
+    if not _BASE64_URL.fullmatch(tokens[0]):
+        raise ValueError("no base64 without padding")
+    return base64.urlsafe_b64decode(tokens[0] + "=" * (-len(tokens[0]) % 4)).decode(), ", ".join(others)
+
+
 def chosen(headers: Mapping[str, str], known: Sequence[str]) -> str | None:
     """The client's first choice among those known. None: there is none, though it has named some."""
     offered = protocols(headers)
@@ -43,6 +68,17 @@ def answer_headers(headers: Mapping[str, str], protocol: str) -> dict[str, str]:
     accept = base64.b64encode(hashlib.sha1(f"{key}{_MAGIC}".encode(), usedforsecurity=False).digest()).decode()
     found = {"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-accept": accept}
     return {**found, "sec-websocket-protocol": protocol} if protocol else found
+
+
+def refusal(headers: Mapping[str, str]) -> Response | None:
+    """What is wrong with a handshake, as golang.org/x/net/websocket says it where a watch is asked for."""
+    if not headers.get("sec-websocket-key"):
+        return Response(400, {}, b"mismatch challenge/response")
+    if headers.get("sec-websocket-version") != "13":
+        return Response(400, {"sec-websocket-version": "13"}, b"missing or bad WebSocket Version")
+    if not _ORIGIN.match(headers.get("origin", "")):
+        return Response(403, {}, b"")
+    return Response(400, {}, b"") if len(protocols(headers)) > 1 else None
 
 
 def message(data: bytes) -> bytes:

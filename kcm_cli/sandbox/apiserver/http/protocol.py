@@ -10,6 +10,7 @@ slow reader holds back its own stream only.
 import asyncio
 import gzip
 import logging
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -34,6 +35,9 @@ _UNREAD_PARTS = 16
 _PIPELINED_BYTES = 64 * 1024
 """A request with so large a body is the last that is read before one of those before it is answered."""
 _log = logging.getLogger(__name__)
+_FIRST_COUNTS = frozenset(("authorization", "content-type"))
+"""Where a header is repeated."""
+_BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _NO_QUERY: tuple[tuple[str, str], ...] = ()
 _REASONS = {
     **{
@@ -159,7 +163,10 @@ class HttpConnection(asyncio.Protocol):
 
     def _unknown_method(self, data: bytes) -> None:
         """Go on as if a method had been sent that the parser knows, and that no path has."""
-        _, _, rest = data.partition(b" ")
+        _, space, rest = data.partition(b" ")
+        if not space:
+            self._bad_request()
+            return
         self._parser = httptools.HttpRequestParser(self)
         try:
             self._parser.feed_data(b"TRACE " + rest)
@@ -202,6 +209,8 @@ class HttpConnection(asyncio.Protocol):
             raise ValueError("too many headers")  # ends the parsing
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         known = self._headers.get(key)
+        if known is not None and key in _FIRST_COUNTS:
+            return
         separator = "\n" if key.startswith("impersonate-") else ", "
         self._headers[key] = text if known is None else f"{known}{separator}{text}"
 
@@ -250,14 +259,14 @@ class HttpConnection(asyncio.Protocol):
     async def _answer(self, request: Request, keep_alive: bool) -> None:
         self._begun = False
         answer = await self._server.handler(request, self._peer)
+        keep_alive = keep_alive and not self._upgrading  # what comes next would not be read as HTTP
         if isinstance(answer, Upgraded):
             await self._upgrade(answer)
-            keep_alive = False
         elif isinstance(answer, Stream):
             await self._stream(answer, keep_alive)
         else:
             await self._whole(request, answer, keep_alive)
-        if not keep_alive or self._closing or self._upgrading:
+        if not keep_alive or self._closing:
             self.close()
         elif self.transport is not None:
             self.transport.resume_reading()
@@ -429,5 +438,14 @@ def _request(method: str, url: bytes, headers: dict[str, str], body: list[bytes]
     path, _, text = target.partition("?")
     if not path.startswith("/"):
         path = "/" + path.partition("://")[2].partition("/")[2]
-    query = tuple(parse_qsl(text, keep_blank_values=True)) if text else _NO_QUERY
+    if not headers.get("content-type", "a").islower():
+        headers["content-type"] = headers["content-type"].lower()
+    query = tuple(parse_qsl(_readable(text), keep_blank_values=True)) if text else _NO_QUERY
     return Request(method, unquote(path) if "%" in path else path, query, headers, b"".join(body))
+
+
+def _readable(query: str) -> str:
+    """Without the parameters that Go drops: those with a semicolon, or with an escape that is none."""
+    if ";" not in query and not _BAD_ESCAPE.search(query):
+        return query
+    return "&".join(part for part in query.split("&") if ";" not in part and not _BAD_ESCAPE.search(part))

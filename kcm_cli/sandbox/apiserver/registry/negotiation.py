@@ -102,8 +102,9 @@ class Wanted(msgspec.Struct, frozen=True):
 
 def readable(request: Request, *, custom: bool) -> Request:
     """The request with a body that is JSON or YAML. Raises ApiError 400; 415 for a form that is not read."""
-    media = request.headers.get("content-type", "").partition(";")[0].strip()
-    if media in ("", JSON, YAML):
+    header = request.headers.get("content-type", "")
+    media = header.partition(";")[0].strip()
+    if not header or media in (JSON, YAML):
         return request
     if media != PROTOBUF or custom:
         raise api_errors.unsupported_media_type(CUSTOM_TYPES if custom else BUILTIN_TYPES)

@@ -14,7 +14,7 @@ import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.rest.transport import Stream
+from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.entry.entrance import Asked
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS
@@ -27,6 +27,8 @@ from kcm_cli.sandbox.apiserver.registry.selection import Selection
 from kcm_cli.sandbox.apiserver.schema.bodies import target_of
 from kcm_cli.sandbox.apiserver.store import Compacted, Event, Store, Stored, Watcher, frame_of
 from kcm_cli.sandbox.apiserver.types import ApiError, Dropped
+from kcm_cli.sandbox.streams import websocket
+from kcm_cli.sandbox.streams.one_way import events_over_websocket
 
 MIN_TIMEOUT_S = 1800.0
 BOOKMARK_S = 60.0
@@ -77,14 +79,19 @@ class Watching:
         self.running: dict[RunningWatch, None] = {}
         self.opened: Callable[[RunningWatch], None] = lambda watch: None
 
-    async def watch(self, call: Call) -> Stream:
+    async def watch(self, call: Call) -> Response | Stream:
         """Open a watch. Raises ApiError."""
         options = list_options(call.query, watch=True)
         plan = self._plan(call, options)
         if call.resource.custom:
             self._core.check_versions(call.served)
         stream = Stream(200, JSON_HEADERS, self._stream(call, plan))
-        return protobuf_stream(stream) if isinstance(call.media, ProtobufMedia) else stream
+        binary = isinstance(call.media, ProtobufMedia)
+        if binary:
+            stream = protobuf_stream(stream)
+        if websocket.asked(call.request.headers):
+            return events_over_websocket(call.request.headers, stream, binary=binary)
+        return stream
 
     def _plan(self, call: Call, options: ListOptions) -> _Plan:
         store = self._core.store

@@ -25,6 +25,7 @@ from kcm_cli.sandbox.apiserver.security.service_accounts import (
 )
 from kcm_cli.sandbox.apiserver.security.tokens import TokenError, unverified_issuer
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, ApiError, User
+from kcm_cli.sandbox.streams import websocket
 
 AUTHENTICATED, UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
 MASTERS = "system:masters"
@@ -82,7 +83,7 @@ class Authenticator:
             else:
                 if user is not None:
                     return user
-        verdict = self._of_header(headers.get("authorization"), [] if warnings is None else warnings)
+        verdict = self._of_header(_authorization(headers), [] if warnings is None else warnings)
         if verdict is not None and verdict.found is not None:
             return verdict.found.user
         if verdict is not None or failure is not None or not self._anonymous:
@@ -159,6 +160,16 @@ class Authenticator:
             raise unauthorized()
         groups = tuple(_values(subject, NameOID.ORGANIZATION_NAME))
         return _authenticated(User(name, "".join(uids), groups, credential(certificate)))
+
+
+def _authorization(headers: Mapping[str, str]) -> str | None:
+    """The header, or the token that a WebSocket names among its protocols. Raises ApiError (401)."""
+    header = headers.get("authorization")
+    try:
+        found = None if header else websocket.bearer(headers)
+    except ValueError:
+        raise unauthorized() from None
+    return f"Bearer {found[0]}" if found else header
 
 
 def credential(certificate: x509.Certificate) -> dict[str, tuple[str, ...]]:

@@ -239,6 +239,23 @@ def test_what_is_no_http_gets_400() -> None:
     run(talk)
 
 
+def test_bytes_without_a_word_get_400() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        writer.write(b"\x00\x01\x02\r\n\r\n")
+        assert (await answer(reader))[0] == 400
+        assert await reader.read() == b""
+
+    run(talk)
+
+
+def test_parameters_that_cannot_be_read_are_none() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        writer.write(b"GET /x?a=1;b=2&c=%zz&d=%20;&e=%41 HTTP/1.1\r\n\r\n")
+        assert msgspec.json.decode((await answer(reader))[2])["query"] == [["e", "A"]]
+
+    run(talk)
+
+
 def test_head_has_no_body() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
         writer.write(b"HEAD / HTTP/1.1\r\n\r\nGET /next HTTP/1.1\r\n\r\n")
@@ -296,7 +313,8 @@ def test_headers_that_come_again_keep_their_values() -> None:
         listener = socket.create_server(("127.0.0.1", 0))
         await server.start([listener], None)
         reader, writer = await asyncio.open_connection(*listener.getsockname())
-        lines = ("GET /a HTTP/1.1", "Impersonate-Group: a, b", "Impersonate-Group: c", "Accept: x", "Accept: y")
+        lines = ["GET /a HTTP/1.1", "Impersonate-Group: a, b", "Impersonate-Group: c", "Accept: x", "Accept: y"]
+        lines += ["Authorization: Bearer a", "Authorization: Bearer b", "Content-Type: A/B", "Content-Type: c/d"]
         writer.write("\r\n".join((*lines, "", "")).encode())
         await answer(reader)
         writer.close()
@@ -304,6 +322,7 @@ def test_headers_that_come_again_keep_their_values() -> None:
 
     asyncio.run(main())
     assert (seen["impersonate-group"], seen["accept"]) == ("a, b\nc", "x, y")
+    assert (seen["authorization"], seen["content-type"]) == ("Bearer a", "a/b"), "the first counts"
 
 
 def test_an_error_in_the_handler_is_an_answer_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -30,6 +30,17 @@ def test_objects_enter_and_leave_a_selection(served: Any) -> None:
     served(test)
 
 
+def test_a_watch_goes_on_as_a_websocket(served: Any) -> None:
+    async def test(api: Api) -> None:
+        asked = {"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-version": "13", "origin": "https://a/"}
+        query = {"watch": "1"}
+        answer = await api.call("GET", CONFIG_MAPS, query=query, headers={**asked, "sec-websocket-key": "a"})
+        assert (answer.status, answer.headers["upgrade"]) == (101, "websocket")
+        assert (await api.call("GET", CONFIG_MAPS, query=query, headers=asked)).status == 400
+
+    served(test)
+
+
 def test_initial_events_end_with_a_bookmark(served: Any) -> None:
     async def test(api: Api) -> None:
         await api.config_map("a")

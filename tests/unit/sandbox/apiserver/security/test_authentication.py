@@ -21,6 +21,8 @@ from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, ApiError, User
 
 Tree = dict[str, Any]
+SOCKET = {"upgrade": "websocket", "connection": "Upgrade"}
+SOCKET_TOKEN = "base64url.bearer.authorization.k8s.io.c3RhdGlj"
 START = datetime(2030, 1, 1, tzinfo=UTC)
 ACCOUNTS, SECRETS = GVR("", "v1", "serviceaccounts"), GVR("", "v1", "secrets")
 PODS, NODES = GVR("", "v1", "pods"), GVR("", "v1", "nodes")
@@ -87,6 +89,8 @@ def world(certificates: Certificates) -> World:
         pytest.param({"authorization": "Bearer"}, ANONYMOUS, id="no token"),
         pytest.param({"authorization": "bearer static"}, "someone", id="case of the scheme"),
         pytest.param({"authorization": "Bearer static"}, "someone", id="static"),
+        pytest.param({**SOCKET, "sec-websocket-protocol": f"{SOCKET_TOKEN}, x"}, "someone", id="protocol"),
+        pytest.param({"sec-websocket-protocol": f"{SOCKET_TOKEN}, x"}, ANONYMOUS, id="no WebSocket"),
     ],
 )
 def test_headers(world: World, headers: dict[str, str], user: User | str) -> None:
