@@ -4,6 +4,7 @@ What cannot be deleted is left to the next pass; an object made again under a na
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -38,7 +39,5 @@ class Cleaner(Generic[T]):
         await for_each(self._name, self._objects.store.list(), judge)
 
     async def _delete(self, found: T) -> None:
-        try:
+        with suppress(NotFound, Conflict):  # deleted by another client, or another one of this name
             await self._client.delete(self._resource, found.namespace, found.name, uid=found.uid)
-        except (NotFound, Conflict):
-            return  # deleted by another client, or another one of this name

@@ -111,6 +111,13 @@ class Client:
         body = await self._call(Request("GET", path, query, headers))
         return read_object(resource, body, name, subresource)
 
+    async def find(self, resource: Resource[T], namespace: str, name: str, *, metadata_only: bool = False) -> T | None:
+        """One object; None where the server has none of this name."""
+        try:
+            return await self.get(resource, namespace, name, metadata_only=metadata_only)
+        except errors.NotFound:
+            return None
+
     async def get_doc(self, resource: Resource[Any], namespace: str, name: str, *, subresource: str = "") -> Doc:
         """One object as the server sent it. Raises NotFound."""
         path = object_path(resource, namespace, name, subresource)

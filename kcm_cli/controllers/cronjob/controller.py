@@ -31,7 +31,7 @@ from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import Delete, Mode, Notice, Outcome, Stage, Update, ref_to
 from kcm_cli.planning.status import status_changes
-from kcm_cli.rest.errors import AlreadyExists, NotFound, namespace_terminating
+from kcm_cli.rest.errors import AlreadyExists, namespace_terminating
 from kcm_cli.rest.transport import RequestError
 
 BACKGROUND = "Background"
@@ -86,10 +86,7 @@ class CronJobController:
         for entry in missing(snapshot):
             if not (entry.namespace and entry.name):
                 deleted.add(entry.uid)  # upstream stops at it for good
-                continue
-            try:
-                await self._client.get(JOBS, entry.namespace, entry.name)
-            except NotFound:
+            elif await self._client.find(JOBS, entry.namespace, entry.name) is None:
                 deleted.add(entry.uid)
         return replace(snapshot, known=known, deleted=frozenset(deleted))
 

@@ -3,6 +3,8 @@
 upstream: pkg/controller/disruption
 """
 
+from contextlib import suppress
+
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS, PodDisruptionBudget, PodDisruptionBudgetStatus
 from kcm_cli.controllers.disruption import plan
@@ -111,10 +113,8 @@ class DisruptionController:
         condition = {"type": plan.DISRUPTION_TARGET, "status": "False", "reason": "", "message": ""}
         patch = status_patch(pod, dict(condition), self._clock.now(), tracks_generation=self._tracks_generation)
         if patch is not None:
-            try:
+            with suppress(NotFound):
                 await writes.patch(self._client, patch)
-            except NotFound:
-                return None
         return None
 
     # -- events

@@ -6,6 +6,7 @@ that carry a leader's record belong to no Service and stay.
 upstream: pkg/controller/endpoint
 """
 
+from contextlib import suppress
 from operator import attrgetter
 
 from kcm_cli.api.core import PODS, SERVICES, Service
@@ -72,10 +73,8 @@ class EndpointsController:
     async def _delete(self, key: str) -> None:
         """The Service is gone: so are its Endpoints, whether the cache shows them or not."""
         namespace, name = split_key(key)
-        try:
+        with suppress(NotFound):  # that is what was wanted
             await self._client.delete(ENDPOINTS, namespace, name)
-        except NotFound:
-            pass  # that is what was wanted
         self._seen.pop(key, None)
         self._memos.pop(key, None)
 

@@ -11,6 +11,7 @@ upstream: pkg/controller/garbagecollector
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 
 from kcm_cli.component.clock import Clock
@@ -328,14 +329,12 @@ class GarbageCollector:
 
     async def _orphan(self, owner: Node, dependent: Node) -> None:
         uids = (owner.identity.uid,)
-        try:
+        with suppress(NotFound):
             await self._objects.patch(
                 dependent.identity,
                 plan.disown(dependent.identity.uid, uids),
                 lambda live: plan.disown_whole(live, uids),
             )
-        except NotFound:
-            return
 
 
 def _owners(meta: ObjectMeta) -> set[str]:

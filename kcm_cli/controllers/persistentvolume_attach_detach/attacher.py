@@ -64,12 +64,8 @@ class Attacher:
     async def is_attached(self, volume: AttachableVolume, node: str) -> bool:
         """Whether a volume still is attached, by the cache or, where it does not know, by the server."""
         name = attachment_name(volume.driver, volume.handle, node)
-        known = self._attachments.store.get(name)
-        try:
-            known = known or await self._client.get(VOLUME_ATTACHMENTS, "", name)
-        except NotFound:
-            return False
-        return known.status.attached
+        known = self._attachments.store.get(name) or await self._client.find(VOLUME_ATTACHMENTS, "", name)
+        return known is not None and known.status.attached
 
     async def _create(self, name: str, volume: AttachableVolume, node: str) -> None:
         source: Doc = {"persistentVolumeName": volume.name}
@@ -87,11 +83,10 @@ class Attacher:
     async def _version(self, name: str) -> int:
         """The version of an attachment that the cache does not show: it may be deleted, or the cache be behind."""
         try:
-            return (await self._client.get(VOLUME_ATTACHMENTS, "", name)).version
-        except NotFound:
-            return 0
+            known = await self._client.find(VOLUME_ATTACHMENTS, "", name)
         except RequestError as error:
             raise AttachError(_UNKNOWN.format(name=name, error=error)) from error
+        return 0 if known is None else known.version
 
     def _shows(self, version: int) -> bool:
         """Whether the cache shows this version."""

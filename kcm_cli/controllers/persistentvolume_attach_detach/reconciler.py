@@ -20,7 +20,6 @@ from kcm_cli.controllers.persistentvolume_attach_detach.world import World
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.volumes.attachable import CSI, PLUGINS, SEPARATOR, AttachableVolume, plugin_of
-from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.tasks import Tasks
 
@@ -144,11 +143,8 @@ class Reconciler:
 
     async def _verify_unmounted(self, name: str, node: str) -> None:
         """Ask the server, as the cache may be behind. Raises NotSafe."""
-        try:
-            live = await self._client.get(NODES, "", node)
-        except NotFound:
-            return
-        if name in live.status.volumes_in_use:
+        live = await self._client.find(NODES, "", node)
+        if live is not None and name in live.status.volumes_in_use:
             raise NotSafe("volume is still in use by node, according to Node status")
 
     # -- attaching

@@ -33,7 +33,6 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.volumes import binding
-from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.turns import in_turns
 
@@ -153,12 +152,7 @@ class VolumeBinder:
     async def _ask(self, volume: PersistentVolume) -> PersistentVolumeClaim | None:
         """The claim that a volume points to, as the server knows it."""
         ref = volume.spec.claim_ref
-        if ref is None:
-            return None
-        try:
-            return await self._client.get(PERSISTENT_VOLUME_CLAIMS, ref.namespace, ref.name)
-        except NotFound:
-            return None
+        return None if ref is None else await self._client.find(PERSISTENT_VOLUME_CLAIMS, ref.namespace, ref.name)
 
     # -- events
 

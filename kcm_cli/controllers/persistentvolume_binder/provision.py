@@ -31,7 +31,7 @@ from kcm_cli.planning.volumes.names import (
     SELECTED_NODE,
     YES,
 )
-from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.rest.errors import AlreadyExists
 from kcm_cli.rest.transport import RequestError
 
 FAILED = "ProvisioningFailed"
@@ -103,19 +103,12 @@ class Provisioner:
             only = "Only CSI plugin can provision a claim with a datasource"
             raise self._refused(claim, f'plugin "{plugin}" is not a CSI plugin. {only}')
         claim = await self._writes.claim(claim, binding.claim_provisioner(claim, class_.provisioner))
-        if await self._exists(binding.provisioned_name(claim)):
+        if await self._client.find(PERSISTENT_VOLUMES, "", binding.provisioned_name(claim)) is not None:
             return
         self._check(claim, class_, plugin)
         path = self._paths.new()
         await self._make_directory(claim, class_, plugin, path)
         await self._save(claim, volume_doc(claim, class_, plugin, path), plugin, path)
-
-    async def _exists(self, name: str) -> bool:
-        try:
-            await self._client.get(PERSISTENT_VOLUMES, "", name)
-        except NotFound:
-            return False
-        return True
 
     def _check(self, claim: PersistentVolumeClaim, class_: StorageClass, plugin: str) -> None:
         if class_.mount_options:

@@ -4,6 +4,7 @@ upstream: pkg/controller/volume/persistentvolume/pv_controller.go#reclaimVolume,
 deleteVolumeOperation
 """
 
+from contextlib import suppress
 from functools import partial
 
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
@@ -58,11 +59,10 @@ class Reclaimer:
 
     async def _released(self, volume: PersistentVolume) -> PersistentVolume | None:
         """The volume as it is now, if it is still there to be reclaimed."""
-        try:
-            now = await self._client.get(PERSISTENT_VOLUMES, "", volume.name)
-        except NotFound:
+        now = await self._client.find(PERSISTENT_VOLUMES, "", volume.name)
+        if now is None or now.uid != volume.uid:
             return None
-        return now if now.uid == volume.uid and plan.is_released(now, self._caches.claim_of(now)) else None
+        return now if plan.is_released(now, self._caches.claim_of(now)) else None
 
     # -- recycling
 
@@ -128,10 +128,8 @@ class Reclaimer:
         if IN_TREE_FINALIZER in volume.metadata.finalizers:
             update = release(PERSISTENT_VOLUMES, volume, IN_TREE_FINALIZER)
             volume = await self._writes.volume(volume, update.changes)
-        try:
+        with suppress(NotFound):
             await self._client.delete(PERSISTENT_VOLUMES, "", volume.name, uid=volume.uid)
-        except NotFound:
-            return
 
 
 def recycling(volume: PersistentVolume) -> str:

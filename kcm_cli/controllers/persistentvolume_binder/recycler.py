@@ -7,6 +7,7 @@ pkg/volume/plugins.go#NewPersistentVolumeRecyclerPodTemplate, pkg/volume/{hostpa
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -190,10 +191,8 @@ class Recycler:
             raise RecycleError(f"unexpected error creating recycler pod:  {error}") from error
 
     async def _delete(self, namespace: str, name: str, uid: str = "") -> None:
-        try:
+        with suppress(NotFound):
             await self._client.delete(PODS, namespace, name, uid=uid)
-        except NotFound:
-            return
 
     async def _ended(self, created: Object) -> str:
         """Wait for the pod's end; what went wrong, empty if all is well."""

@@ -18,7 +18,6 @@ from kcm_cli.engine.controller import Controller, Periodic
 from kcm_cli.engine.resync import for_each
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
-from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import by_node
 from kcm_cli.runtime.turns import in_turns
@@ -96,16 +95,13 @@ class PodGarbageCollector:
 
     async def _is_deleted(self, node: str) -> bool:
         try:
-            if self._nodes.store.get(node) is None:
-                await self._client.get(NODES, "", node)
-        except NotFound:
-            return True
+            return self._nodes.store.get(node) is None and await self._client.find(NODES, "", node) is None
         except RequestError as error:
             log.warning("Node cannot be looked up", extra={"fields": {"node": node, "err": str(error)}})
             self.queue.add(node)
+            return False
         finally:
             self.queue.done(node)
-        return False
 
     async def _remove(self, pods: Iterable[Pod], reason: Reason, condition: Doc | None = None) -> None:
         """PARALLEL at a time."""

@@ -7,6 +7,7 @@ upstream: pkg/controller/resourceclaim/controller.go#syncClaim, #reserveFor
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from kcm_cli.api.core import PODS, Pod
@@ -65,11 +66,8 @@ class Reservations:
             return False
         user: Object | None = store.get(f"{namespace}/{consumer.name}")
         if user is None:  # the scheduler may know one that the cache does not show yet
-            try:
-                user = await self._client.get(resource, namespace, consumer.name, metadata_only=True)
-            except NotFound:
-                return False
-            return user.uid == consumer.uid
+            user = await self._client.find(resource, namespace, consumer.name, metadata_only=True)
+            return user is not None and user.uid == consumer.uid
         return user.uid == consumer.uid and not (isinstance(user, Pod) and is_done(user))
 
     async def _put(self, claim: ResourceClaim, changes: dict[Path, Value]) -> ResourceClaim:
@@ -92,9 +90,7 @@ class Reservations:
         if claim.deleting or ref is None or pod is None or (pod.uid == ref.uid and not is_done(pod)):
             return
         version = claim.metadata.resource_version
-        try:
+        with suppress(NotFound):
             await self._client.delete(
                 RESOURCE_CLAIMS, claim.namespace, claim.name, uid=claim.uid, resource_version=version
             )
-        except NotFound:
-            return

@@ -6,6 +6,7 @@ upstream: pkg/controller/servicecidrs/servicecidrs_controller.go
 import asyncio
 import logging
 from collections.abc import Collection
+from contextlib import suppress
 
 from kcm_cli.api.core import Condition
 from kcm_cli.api.networking import IP_ADDRESSES, SERVICE_CIDRS, IPAddress, ServiceCIDR
@@ -74,10 +75,8 @@ class ServiceCIDRController:
             raise
 
     async def _patch(self, patch: Patch) -> None:
-        try:
+        with suppress(NotFound, Conflict):  # deleted, or another one of this name
             await writes.patch(self._client, patch)
-        except (NotFound, Conflict):
-            return  # deleted, or another one of this name
 
     # -- events
 

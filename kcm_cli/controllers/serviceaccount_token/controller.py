@@ -6,6 +6,8 @@ for what it makes. Only Secrets of the token type are watched.
 upstream: pkg/controller/serviceaccount/tokens_controller.go
 """
 
+from contextlib import suppress
+
 import msgspec
 
 from kcm_cli.api.core import SECRETS, SERVICE_ACCOUNTS, ObjectReference, Secret, ServiceAccount
@@ -81,17 +83,12 @@ class TokenController:
         known = self._known(namespace, name, uid)
         if known is not None:
             return known
-        try:
-            found = await self._client.get(SERVICE_ACCOUNTS, namespace, name)
-        except NotFound:
-            return None
-        return found if uid in ("", found.uid) else None
+        found = await self._client.find(SERVICE_ACCOUNTS, namespace, name)
+        return found if found is not None and uid in ("", found.uid) else None
 
     async def _delete(self, secret: Secret) -> None:
-        try:
+        with suppress(NotFound, Conflict):  # deleted, or another one of its name
             await self._client.delete(SECRETS, secret.namespace, secret.name, uid=secret.uid)
-        except (NotFound, Conflict):
-            return  # deleted, or another one of its name
 
     async def _fill(self, account: ServiceAccount, cached: Secret) -> None:
         if not plan.plan(cached, self._root_ca):
@@ -133,11 +130,9 @@ class TokenController:
             kept: list[ObjectReference] = [ref for ref in account.secrets if ref.name != secret]
             return {("secrets",): msgspec.to_builtins(kept)}
 
-        try:
+        with suppress(NotFound):
             account = await self._client.get(SERVICE_ACCOUNTS, namespace, name)
             await writes.retry_on_conflict(self._client, SERVICE_ACCOUNTS, account, without, retries=writes.Retries(10))
-        except NotFound:
-            return
 
     def account_key(self, account: ServiceAccount) -> Keys:
         """The account, as it was."""

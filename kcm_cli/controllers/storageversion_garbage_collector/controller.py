@@ -5,6 +5,8 @@ Nothing is taken out because a cache is old: leases and StorageVersions are read
 upstream: pkg/controller/storageversiongc/gc_controller.go
 """
 
+from contextlib import suppress
+
 from kcm_cli.api.apiserverinternal import STORAGE_VERSIONS, StorageVersion
 from kcm_cli.api.coordination import LEASES, Lease
 from kcm_cli.controllers.storageversion_garbage_collector import plan
@@ -46,30 +48,22 @@ class StorageVersionCollector:
 
     async def sync_version(self, key: str) -> None:
         """Take out of a StorageVersion what no running server stands for."""
-        try:
-            versions = await self._client.get(STORAGE_VERSIONS, "", key)
-        except NotFound:
+        versions = await self._client.find(STORAGE_VERSIONS, "", key)
+        if versions is None:
             return
         stopped = {name for name in {*plan.servers(versions)} if not plan.is_identity(await self._lease(name))}
         await self._clean(versions, stopped)
 
     async def _clean(self, versions: StorageVersion, stopped: set[str]) -> None:
         action = plan.plan(versions, stopped, self._clock.now())
-        try:
+        with suppress(NotFound):
             if isinstance(action, Delete):
                 await writes.delete(self._client, action)
             elif action is not None:
                 await writes.update(self._client, action)
-        except NotFound:
-            return
 
     async def _lease(self, name: str) -> Lease | None:
-        if not name:
-            return None
-        try:
-            return await self._client.get(LEASES, NAMESPACE, name)
-        except NotFound:
-            return None
+        return await self._client.find(LEASES, NAMESPACE, name) if name else None
 
     def leaseless(self, versions: StorageVersion) -> Keys:
         """A StorageVersion with entries of servers that have no lease."""

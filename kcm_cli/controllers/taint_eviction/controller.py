@@ -130,10 +130,8 @@ class TaintEvictionController:
 
     async def _replaced(self, pod: Pod) -> bool:
         """Whether the server has this pod no more, or another one of its name."""
-        try:
-            return (await self._client.get(PODS, pod.namespace, pod.name)).uid != pod.uid
-        except NotFound:
-            return True
+        live = await self._client.find(PODS, pod.namespace, pod.name)
+        return live is None or live.uid != pod.uid
 
     def _cancel(self, key: str) -> None:
         if self._scheduled.pop(key, None) is not None:

@@ -4,6 +4,7 @@ upstream: pkg/controller/bootstrap/tokencleaner.go
 """
 
 import math
+from contextlib import suppress
 
 from kcm_cli.api.core import SECRETS
 from kcm_cli.engine.context import ControllerContext
@@ -28,10 +29,8 @@ class TokenCleaner:
         if left_s > 0:
             return left_s
         version = secret.metadata.resource_version
-        try:
+        with suppress(NotFound, Conflict):  # deleted, another one, or prolonged: the watch brings the key back
             await self._client.delete(SECRETS, secret.namespace, secret.name, uid=secret.uid, resource_version=version)
-        except (NotFound, Conflict):
-            return None  # deleted, another one, or prolonged: the watch brings the key back
         return None
 
 

@@ -11,7 +11,6 @@ from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.controllers.ttl_after_finished.plan import expires, plan
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, only
-from kcm_cli.rest.errors import NotFound
 
 
 class TTLAfterFinishedController:
@@ -32,13 +31,10 @@ class TTLAfterFinishedController:
         left_s = None if job is None else plan(job, self._clock.now())
         if job is None or left_s is None or left_s > 0:
             return left_s
-        try:
-            job = await self._client.get(JOBS, job.namespace, job.name)
-        except NotFound:
-            return None
+        job = await self._client.find(JOBS, job.namespace, job.name)
         asked = self._clock.now()
-        left_s = plan(job, asked)
-        if left_s is None or left_s > 0:
+        left_s = None if job is None else plan(job, asked)
+        if job is None or left_s is None or left_s > 0:
             return left_s
         await self._client.delete(JOBS, job.namespace, job.name, uid=job.uid, propagation="Foreground")
         self._late.observe((self._clock.now() - asked).total_seconds() - left_s)

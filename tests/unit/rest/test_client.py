@@ -238,6 +238,15 @@ def test_other_refusals_are_not_retried(script, failure, code, reason, headers):
     assert len(transport.asked) == 1
 
 
+def test_an_object_may_be_there_or_not(script, answer):
+    missing = {"kind": "Status", "reason": "NotFound", "code": 404, "message": 'pods "a" not found'}
+    client = script(answer(200, POD), answer(404, missing), answer(403, {**missing, "reason": "Forbidden"})).client()
+    assert virtual.run(client.find(PODS, "ns", "a")).uid == "u"
+    assert virtual.run(client.find(PODS, "ns", "a")) is None
+    with pytest.raises(errors.Forbidden):
+        virtual.run(client.find(PODS, "ns", "a"))
+
+
 def test_a_get_is_sent_again_when_the_connection_breaks(script, answer):
     transport = script(ConnectionLost("reset"), answer(200, POD))
     virtual.run(transport.client().get(PODS, "ns", "a"))
