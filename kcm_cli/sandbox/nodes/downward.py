@@ -14,6 +14,8 @@ from kcm_cli.sandbox.views import ResourceFieldRef, SimulatedContainer, Simulate
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
 _WITHOUT_LIMIT = frozenset(("cpu", "memory", "ephemeral-storage"))
 """Where there is no limit, the node is the limit."""
+_OF_POD = frozenset(("cpu", "memory"))
+"""Of these a pod as a whole may have a limit, which comes first."""
 
 
 def field_of(pod: SimulatedPod, path: str) -> str | None:
@@ -59,6 +61,8 @@ def resource_of(
     asked = {} if resources is None else (resources.limits if part == "limits" else resources.requests) or {}
     try:
         amount = quantity.parse(asked.get(name) or "0")
+        if not amount and part == "limits" and name in _OF_POD and pod.spec.resources is not None:
+            amount = quantity.parse((pod.spec.resources.limits or {}).get(name) or "0")
         if not amount and part == "limits" and name in _WITHOUT_LIMIT:
             if name not in allocatable:
                 return None

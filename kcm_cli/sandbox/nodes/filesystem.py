@@ -40,6 +40,10 @@ class Volumes(Protocol):
     def group(self) -> int | None:
         """As ``user``."""
 
+    @property
+    def groups(self) -> Sequence[int]:
+        """Those that the pod adds."""
+
     def read(self, path: str) -> bytes:
         """Raises OSError where there is no such file, LookupError if that is unknown."""
 

@@ -272,16 +272,27 @@ class _Shell(msgspec.Struct):
         return 0
 
     def id(self, words: Sequence[str]) -> int:
-        known = self._identity(words[1][1:]) if len(words) == 2 and words[1] in ("-u", "-g") else None
+        known = self._identity(words[1][1:] if len(words) == 2 else "") if len(words) <= 2 else None
         if known is None:
             return self.output_unknown(words)
         self._say(f"{known}\n")
         return 0
 
     def _identity(self, option: str) -> str | None:
-        """None: it is the image's."""
-        known = None if self.fs.volumes is None else self.fs.volumes.user if option == "u" else self.fs.volumes.group
-        return None if known is None else str(known)
+        """None: it is the image's, as are the groups of root."""
+        volumes = self.fs.volumes
+        if volumes is None or option not in ("", "u", "g", "G"):
+            return None
+        user, group = volumes.user, volumes.group
+        if option in ("u", "g"):
+            known = user if option == "u" else group
+            return None if known is None else str(known)
+        if not user or group is None:
+            return None
+        groups = [group, *sorted(set(volumes.groups) - {group})]
+        if option == "G":
+            return " ".join(map(str, groups))
+        return f"uid={user} gid={_group(group)} groups={','.join(map(_group, groups))}"
 
     def hostname(self, words: Sequence[str]) -> int:
         name = self._hostname(words[1] if len(words) == 2 else "") if len(words) <= 2 else None
@@ -913,6 +924,10 @@ def _assigned(script: str) -> tuple[set[str], set[str]]:
         _, *loops = _LOOP.split(line, maxsplit=1)
         taken.update(word for loop in loops for word in re.findall(r"\w+", loop))
     return taken | set(_ASSIGNMENT.findall(script)), taken
+
+
+def _group(number: int) -> str:
+    return "0(root)" if number == 0 else str(number)
 
 
 def _signal(name: str) -> str:

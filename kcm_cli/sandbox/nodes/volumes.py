@@ -127,8 +127,17 @@ class Volumes:
 
     @property
     def group(self) -> int | None:
-        """As ``user``."""
-        return next((each.run_as_group for each in self._contexts() if each.run_as_group is not None), None)
+        """As ``user``; that of a user whom no image knows is root."""
+        asked = next((each.run_as_group for each in self._contexts() if each.run_as_group is not None), None)
+        return 0 if asked is None and self.user else asked
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Those that the pod adds."""
+        context = self._pod.spec.security_context
+        if context is None:
+            return ()
+        return (*(() if context.fs_group is None else (context.fs_group,)), *context.supplemental_groups)
 
     def _contexts(self) -> Iterator[SecurityContext]:
         contexts = self._container.security_context, self._pod.spec.security_context

@@ -291,7 +291,7 @@ def test_defaults_of_what_a_loop_may_set_are_looked_for_once() -> None:
 class Folders:
     """A working directory, and a folder ``/config``."""
 
-    fqdn, user, group = "", None, None
+    fqdn, user, group, groups = "", None, None, ()
 
     def __init__(self, working_dir: str) -> None:
         self.working_dir = working_dir
@@ -321,3 +321,16 @@ words = st.sampled_from([*TEXT.split(), "\n"])
 def test_any_script_has_an_answer(script: str) -> None:
     known = outcome(["sh", "-c", script], {"X": "1"}, ("/d",))
     assert known is None or (known.lasts_s >= 0 and 0 <= known.code < 256)
+
+
+class Users(Folders):
+    user, group, groups = 1001, 0, (3000, 0)
+
+
+def test_as_whom_a_program_runs() -> None:
+    known = outcome(("sh", "-c", "id; id -u; id -g; id -G"), {}, volumes=Users("/"))
+    assert known is not None
+    lines = ["uid=1001 gid=0(root) groups=0(root),3000", "1001", "0", "0 3000"]
+    assert [each.text for each in known.output] == [f"{line}\n" for line in lines]
+    unknown = outcome(("sh", "-c", "id; id -G"), {}, volumes=Folders("/"))
+    assert unknown is not None and unknown.output == ()

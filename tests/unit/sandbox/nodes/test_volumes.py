@@ -10,12 +10,13 @@ import pytest
 from kcm_cli.api.core import Service
 from kcm_cli.machinery import codec
 from kcm_cli.runtime.store import Store
+from kcm_cli.sandbox.nodes.downward import resource_of
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
 from kcm_cli.sandbox.nodes.environment import known_env, of_service, of_services
 from kcm_cli.sandbox.nodes.objects import CachedObjects
 from kcm_cli.sandbox.nodes.script import program_of
 from kcm_cli.sandbox.nodes.volumes import ReadOnce, Unseen, Volumes
-from kcm_cli.sandbox.views import SimulatedPod, TokenSource
+from kcm_cli.sandbox.views import ResourceFieldRef, SimulatedPod, TokenSource
 
 CERT = b"\x00\xffbinary"
 
@@ -435,3 +436,14 @@ def test_namespaces_without_services_share_the_variables_of_the_api_server() -> 
     informers: Any = SimpleNamespace(get=lambda _: informer)
     objects = CachedObjects(informers)
     assert objects.services("a", links=True) is objects.services("b", links=True)
+
+
+def test_a_limit_of_the_pod_as_a_whole_stands_for_one_of_a_container() -> None:
+    limits = {"cpu": "1250m", "ephemeral-storage": "1Gi"}
+    pod = codec.convert({"spec": {"containers": [{"name": "c"}], "resources": {"limits": limits}}}, SimulatedPod)
+    node = {"cpu": "32", "memory": "1Gi", "ephemeral-storage": "9"}
+    found = [
+        resource_of(pod, pod.spec.containers[0], ResourceFieldRef(resource=f"limits.{name}"), node)
+        for name in ("cpu", "memory", "ephemeral-storage")
+    ]
+    assert found == ["2", str(1 << 30), "9"]
