@@ -17,7 +17,7 @@ from typing import NamedTuple, cast
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.sandbox.nodes import shell
+from kcm_cli.sandbox.nodes import file_commands, shell
 from kcm_cli.sandbox.nodes.filesystem import Files, FileSystem, Refused, There, Volumes, Work
 from kcm_cli.sandbox.nodes.shell import Unknown
 from kcm_cli.sandbox.nodes.signals import Reaction, Signals
@@ -240,7 +240,7 @@ class _Shell(msgspec.Struct):
         try:
             return run(self, words)
         except Refused as refused:
-            self._say(f"{_name(words[0])}: {refused}\n", error=True)
+            self.say(f"{_name(words[0])}: {refused}\n", error=True)
             return 1
 
     def silent(self, _: Sequence[str]) -> int:
@@ -261,21 +261,21 @@ class _Shell(msgspec.Struct):
         names = words[1:]
         if not names:
             for name, value in self.env.items():
-                self._say(f"{name}={value}\n")
+                self.say(f"{name}={value}\n")
             return 0
         if _name(words[0]) == "env" or any(word.startswith("-") or "$" in word for word in names):
             raise Unknown
         for name in names:
             if name not in self.env:
                 raise Unknown
-            self._say(f"{self.env[name]}\n")
+            self.say(f"{self.env[name]}\n")
         return 0
 
     def id(self, words: Sequence[str]) -> int:
         known = self._identity(words[1][1:] if len(words) == 2 else "") if len(words) <= 2 else None
         if known is None:
             return self.output_unknown(words)
-        self._say(f"{known}\n")
+        self.say(f"{known}\n")
         return 0
 
     def _identity(self, option: str) -> str | None:
@@ -298,7 +298,7 @@ class _Shell(msgspec.Struct):
         name = self._hostname(words[1] if len(words) == 2 else "") if len(words) <= 2 else None
         if name is None:
             return self.output_unknown(words)
-        self._say(f"{name}\n")
+        self.say(f"{name}\n")
         return 0
 
     def _hostname(self, option: str) -> str | None:
@@ -312,113 +312,11 @@ class _Shell(msgspec.Struct):
 
     def cd(self, words: Sequence[str]) -> int:
         """An unknown folder is taken to exist."""
-        place = self._place(words[1]) if len(words) == 2 and not words[1].startswith("-") else ""
+        place = self.place(words[1]) if len(words) == 2 and not words[1].startswith("-") else ""
         self.folder = place if place.startswith("/") and "$" not in place else ""
         return 0
 
-    def touch(self, words: Sequence[str]) -> int:
-        if any("$" in word for word in words):
-            raise Unknown
-        for word in words[1:]:
-            if not word.startswith("-"):
-                path = self._place(word)
-                if not self.fs.is_folder(path):
-                    self.fs.make(self.fs.writable(path, word), self.fs.texts.get(path, ""))
-        return 0
-
-    def mv(self, words: Sequence[str]) -> int:
-        """Files, each to a place; those that are unknown are taken to exist."""
-        return self._carry(words, moves=True)
-
-    def cp(self, words: Sequence[str]) -> int:
-        return self._carry(words, moves=False)
-
-    def _carry(self, words: Sequence[str], *, moves: bool) -> int:
-        options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
-        names = [word for word in words[1:] if not word.startswith("-")]
-        if len(names) != 2 or set(options) - set("fvp"):
-            raise Unknown
-        ((shown, source),) = self._paths(names[:1])
-        ((shown_to, target),) = self._paths(names[1:])
-        if names[1].endswith("/") or self.fs.is_folder(target) or target == "/tmp":
-            target = self._place(f"{target}/{source.rpartition('/')[2]}")
-            shown_to = f"{shown_to.rstrip('/')}/{source.rpartition('/')[2]}"
-        if self.fs.is_folder(source) or source == "/":
-            raise Unknown
-        try:
-            text: str | None = self.fs.content(source)
-        except IsADirectoryError:
-            raise Unknown from None
-        except FileNotFoundError:
-            self._say(
-                f"{words[0]}: can't {'rename' if moves else 'stat'} '{shown}': No such file or directory\n", error=True
-            )
-            return 1
-        except Unknown:
-            text = None
-        if target == source:
-            if not moves:
-                self._say(f"cp: '{shown}' and '{shown_to}' are the same file\n", error=True)
-            return 0 if moves else 1
-        self.fs.make(self.fs.writable(target, shown_to), text)
-        if moves:
-            self.fs.writable(source, shown)
-            self.fs.take_away(source)
-        if "v" in options:
-            self._say(f"{'renamed ' if moves else ''}'{shown}' -> '{shown_to}'\n")
-        return 0
-
-    def dd(self, words: Sequence[str]) -> int:
-        """Only what makes a file: ``dd if=/dev/zero of=FILE bs=1 count=1``."""
-        values = dict(word.partition("=")[::2] for word in words[1:])
-        if values.keys() - {"if", "of", "bs", "count", "conv"} or values.get("if") != "/dev/zero" or "of" not in values:
-            raise Unknown
-        ((shown, path),) = self._paths([values["of"]])
-        self.fs.make(self.fs.writable(path, shown), None)
-        return 0
-
-    def mkdir(self, words: Sequence[str]) -> int:
-        if any("$" in word for word in words):
-            raise Unknown
-        options = {word for word in words[1:] if word.startswith("-")}
-        if options - {"-p", "-v", "-pv", "-vp", "--parents"}:
-            raise Unknown
-        parents = bool(options - {"-v"})
-        for word in words[1:]:
-            path = self._place(word)
-            if word not in options and path.startswith("/"):
-                if not parents and (path in self.fs.texts or self.fs.is_folder(path)):
-                    raise Refused(f"{word}: File exists")
-                self.fs.texts.setdefault(f"{self.fs.writable(path, word, parents=parents)}/", "")
-        return 0
-
-    def rm(self, words: Sequence[str]) -> int:
-        """Only of files that are known: what else there is stays as unknown as it was."""
-        options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
-        if set(options) - set("rRfv"):
-            raise Unknown
-        code = 0
-        for word, path in self._paths([word for word in words[1:] if not word.startswith("-")]):
-            inside = [each for each in self.fs.texts if each.startswith(f"{path}/")]
-            self.fs.work.spend(len(self.fs.texts))
-            if path in self.fs.texts or f"{path}/" in inside or (inside and path not in self.fs.scratch):
-                self.fs.writable(path, word)
-                if path not in self.fs.texts and not {"r", "R"} & set(options):
-                    self._say(f"rm: {word}: is a directory\n", error=True)
-                    code = 1
-                    continue
-                for each in (path, *inside):
-                    self.fs.take_away(each)
-            elif "f" not in options:
-                if not self.fs.in_scratch(path) and path not in self.fs.gone:
-                    raise Unknown
-                self._say(f"rm: can't remove '{word}': No such file or directory\n", error=True)
-                code = 1
-            elif path in self.fs.scratch or (self.fs.volumes is not None and self.fs.volumes.read_only(path)):
-                raise Unknown
-        return code
-
-    def _place(self, path: str) -> str:
+    def place(self, path: str) -> str:
         """The absolute path; as it is given if the working directory is unknown. Raises Unknown where that is
         too long for a file."""
         path = path if path.startswith("/") or not self.folder else f"{self.folder}/{path}"
@@ -433,45 +331,12 @@ class _Shell(msgspec.Struct):
         self._pass(math.inf)
         return 0
 
-    def cat(self, words: Sequence[str]) -> int:
-        code = 0
-        if not words[1:] and self.input is not None:
-            self._say(self.input)
-            return code
-        for word, path in self._paths(words[1:]):
-            try:
-                self._say(self.fs.content(path))
-            except IsADirectoryError:
-                self._say(f"cat: {word}: Is a directory\n", error=True)
-                code = 1
-            except FileNotFoundError:
-                self._say(f"cat: {word}: No such file or directory\n", error=True)
-                code = 1
-        return code
-
-    def ls(self, words: Sequence[str]) -> int:
-        code = 0
-        paths = list(self._paths([word for word in words[1:] if word != "-1"]))
-        for word, path in paths:
-            try:
-                names = [name for name in self.fs.names(path) if not name.startswith(".")]
-            except NotADirectoryError:
-                names = [word]
-            except FileNotFoundError:
-                self._say(f"ls: {word}: No such file or directory\n", error=True)
-                code = 1
-                continue
-            if len(paths) > 1 and names != [word]:
-                self._say(f"{word}:\n")
-            self._say("".join(f"{name}\n" for name in names))
-        return code
-
-    def _paths(self, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    def paths(self, words: Sequence[str]) -> Iterator[tuple[str, str]]:
         """Paths as they are written, and where they lead."""
         if not words:
             raise Unknown
         for word in words:
-            path = self._place(word)
+            path = self.place(word)
             if not path.startswith("/") or word.startswith("-") or "$" in word:
                 raise Unknown
             if not self.depth or not _WILD.search(word):
@@ -481,13 +346,13 @@ class _Shell(msgspec.Struct):
             if _WILD.search(folder):
                 raise Unknown
             try:
-                found = [name for name in self.fs.names(self._place(f"{folder}{slash}")) if _fits(name, pattern)]
+                found = [name for name in self.fs.names(self.place(f"{folder}{slash}")) if _fits(name, pattern)]
             except OSError:
                 found = []
             for shown in [f"{folder}{slash}{name}" for name in found] or [word]:
-                yield shown, self._place(shown)
+                yield shown, self.place(shown)
 
-    def _say(self, text: str, *, error: bool = False) -> None:
+    def say(self, text: str, *, error: bool = False) -> None:
         sink = self.sinks[1 if error else 0]
         self.written += len(text)
         if self.written > MOST_OUTPUT:
@@ -667,11 +532,11 @@ class _Shell(msgspec.Struct):
         words, end = words[1:], "\n"
         if words and words[0] == "-n":
             words, end = words[1:], ""
-        self._say(" ".join(words) + end)
+        self.say(" ".join(words) + end)
         return 0
 
     def printf(self, words: Sequence[str]) -> int:
-        self._say("".join(_ESCAPED.sub(lambda match: _ESCAPES[match[1]], word) for word in words[1:2]))
+        self.say("".join(_ESCAPED.sub(lambda match: _ESCAPES[match[1]], word) for word in words[1:2]))
         return 0
 
     def list(self, commands: shell.List, *, tested: bool = False) -> None:
@@ -747,7 +612,7 @@ class _Shell(msgspec.Struct):
         try:
             self._ordinary([self._filled(word) for word in words if not self._redirects(word)])
         except Refused as refused:
-            self._say(f"{self.called}: can't create {refused}\n", error=True)
+            self.say(f"{self.called}: can't create {refused}\n", error=True)
             self.code = 1
         finally:
             self.sinks, self.input = outer, None
@@ -808,7 +673,7 @@ class _Shell(msgspec.Struct):
         return True
 
     def _opened(self, path: str, *, new: bool) -> str:
-        shown, path = path, self._place(path)
+        shown, path = path, self.place(path)
         if not path.startswith("/") or _DEVICE.fullmatch(path):
             return _AWAY
         if self.fs.is_folder(path):
@@ -890,7 +755,7 @@ class _Shell(msgspec.Struct):
             raise Unknown
         match rest:
             case ["-e" | "-f" | "-r" | "-s" | "-d" as option, path]:
-                holds = self.fs.is_there(option, self._place(path))
+                holds = self.fs.is_there(option, self.place(path))
             case ["-n", text]:
                 holds = bool(text)
             case ["-z", text]:
@@ -957,18 +822,11 @@ _PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {
     **dict.fromkeys(_OUTPUT_UNKNOWN, _Shell.output_unknown),
     **dict.fromkeys(_SHELLS, _Shell.run_shell),
     **dict.fromkeys(("env", "printenv"), _Shell.environment),
+    **file_commands.COMMANDS,
     "hostname": _Shell.hostname,
     "id": _Shell.id,
     "cd": _Shell.cd,
-    "touch": _Shell.touch,
-    "mkdir": _Shell.mkdir,
-    "rm": _Shell.rm,
-    "mv": _Shell.mv,
-    "cp": _Shell.cp,
-    "dd": _Shell.dd,
     "tail": _Shell.tail,
-    "cat": _Shell.cat,
-    "ls": _Shell.ls,
     "echo": _Shell.echo,
     "printf": _Shell.printf,
     "test": _Shell.test,

@@ -1,0 +1,182 @@
+"""Commands that find, make, move and take away files.
+
+Each takes the shell that runs it and its words, and returns its exit code.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from kcm_cli.sandbox.nodes.filesystem import FileSystem, Refused
+from kcm_cli.sandbox.nodes.shell import Unknown
+
+
+class Shell(Protocol):
+    """What runs a command. ``input``: what the command reads."""
+
+    fs: FileSystem
+    input: str | None
+
+    def say(self, text: str, *, error: bool = False) -> None:
+        """Write something. Raises Unknown where that is too much."""
+
+    def place(self, path: str) -> str:
+        """The absolute path; as it is given if the working directory is unknown. Raises Unknown."""
+
+    def paths(self, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Paths as they are written, and where they lead. Raises Unknown."""
+
+
+def touch(shell: Shell, words: Sequence[str]) -> int:
+    if any("$" in word for word in words):
+        raise Unknown
+    for word in words[1:]:
+        if not word.startswith("-"):
+            path = shell.place(word)
+            if not shell.fs.is_folder(path):
+                shell.fs.make(shell.fs.writable(path, word), shell.fs.texts.get(path, ""))
+    return 0
+
+
+def mv(shell: Shell, words: Sequence[str]) -> int:
+    """Files, each to a place; those that are unknown are taken to exist."""
+    return _carry(shell, words, moves=True)
+
+
+def cp(shell: Shell, words: Sequence[str]) -> int:
+    return _carry(shell, words, moves=False)
+
+
+def _carry(shell: Shell, words: Sequence[str], *, moves: bool) -> int:
+    options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
+    names = [word for word in words[1:] if not word.startswith("-")]
+    if len(names) != 2 or set(options) - set("fvp"):
+        raise Unknown
+    ((shown, source),) = shell.paths(names[:1])
+    ((shown_to, target),) = shell.paths(names[1:])
+    if names[1].endswith("/") or shell.fs.is_folder(target) or target == "/tmp":
+        target = shell.place(f"{target}/{source.rpartition('/')[2]}")
+        shown_to = f"{shown_to.rstrip('/')}/{source.rpartition('/')[2]}"
+    if shell.fs.is_folder(source) or source == "/":
+        raise Unknown
+    try:
+        text: str | None = shell.fs.content(source)
+    except IsADirectoryError:
+        raise Unknown from None
+    except FileNotFoundError:
+        shell.say(
+            f"{words[0]}: can't {'rename' if moves else 'stat'} '{shown}': No such file or directory\n", error=True
+        )
+        return 1
+    except Unknown:
+        text = None
+    if target == source:
+        if not moves:
+            shell.say(f"cp: '{shown}' and '{shown_to}' are the same file\n", error=True)
+        return 0 if moves else 1
+    shell.fs.make(shell.fs.writable(target, shown_to), text)
+    if moves:
+        shell.fs.writable(source, shown)
+        shell.fs.take_away(source)
+    if "v" in options:
+        shell.say(f"{'renamed ' if moves else ''}'{shown}' -> '{shown_to}'\n")
+    return 0
+
+
+def dd(shell: Shell, words: Sequence[str]) -> int:
+    """Only what makes a file: ``dd if=/dev/zero of=FILE bs=1 count=1``."""
+    values = dict(word.partition("=")[::2] for word in words[1:])
+    if values.keys() - {"if", "of", "bs", "count", "conv"} or values.get("if") != "/dev/zero" or "of" not in values:
+        raise Unknown
+    ((shown, path),) = shell.paths([values["of"]])
+    shell.fs.make(shell.fs.writable(path, shown), None)
+    return 0
+
+
+def mkdir(shell: Shell, words: Sequence[str]) -> int:
+    if any("$" in word for word in words):
+        raise Unknown
+    options = {word for word in words[1:] if word.startswith("-")}
+    if options - {"-p", "-v", "-pv", "-vp", "--parents"}:
+        raise Unknown
+    parents = bool(options - {"-v"})
+    for word in words[1:]:
+        path = shell.place(word)
+        if word not in options and path.startswith("/"):
+            if not parents and (path in shell.fs.texts or shell.fs.is_folder(path)):
+                raise Refused(f"{word}: File exists")
+            shell.fs.texts.setdefault(f"{shell.fs.writable(path, word, parents=parents)}/", "")
+    return 0
+
+
+def rm(shell: Shell, words: Sequence[str]) -> int:
+    """Only of files that are known: what else there is stays as unknown as it was."""
+    options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
+    if set(options) - set("rRfv"):
+        raise Unknown
+    code = 0
+    for word, path in shell.paths([word for word in words[1:] if not word.startswith("-")]):
+        inside = [each for each in shell.fs.texts if each.startswith(f"{path}/")]
+        shell.fs.work.spend(len(shell.fs.texts))
+        if path in shell.fs.texts or f"{path}/" in inside or (inside and path not in shell.fs.scratch):
+            shell.fs.writable(path, word)
+            if path not in shell.fs.texts and not {"r", "R"} & set(options):
+                shell.say(f"rm: {word}: is a directory\n", error=True)
+                code = 1
+                continue
+            for each in (path, *inside):
+                shell.fs.take_away(each)
+        elif "f" not in options:
+            if not shell.fs.in_scratch(path) and path not in shell.fs.gone:
+                raise Unknown
+            shell.say(f"rm: can't remove '{word}': No such file or directory\n", error=True)
+            code = 1
+        elif path in shell.fs.scratch or (shell.fs.volumes is not None and shell.fs.volumes.read_only(path)):
+            raise Unknown
+    return code
+
+
+def cat(shell: Shell, words: Sequence[str]) -> int:
+    code = 0
+    if not words[1:] and shell.input is not None:
+        shell.say(shell.input)
+        return code
+    for word, path in shell.paths(words[1:]):
+        try:
+            shell.say(shell.fs.content(path))
+        except IsADirectoryError:
+            shell.say(f"cat: {word}: Is a directory\n", error=True)
+            code = 1
+        except FileNotFoundError:
+            shell.say(f"cat: {word}: No such file or directory\n", error=True)
+            code = 1
+    return code
+
+
+def ls(shell: Shell, words: Sequence[str]) -> int:
+    code = 0
+    paths = list(shell.paths([word for word in words[1:] if word != "-1"]))
+    for word, path in paths:
+        try:
+            names = [name for name in shell.fs.names(path) if not name.startswith(".")]
+        except NotADirectoryError:
+            names = [word]
+        except FileNotFoundError:
+            shell.say(f"ls: {word}: No such file or directory\n", error=True)
+            code = 1
+            continue
+        if len(paths) > 1 and names != [word]:
+            shell.say(f"{word}:\n")
+        shell.say("".join(f"{name}\n" for name in names))
+    return code
+
+
+COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
+    "touch": touch,
+    "mkdir": mkdir,
+    "rm": rm,
+    "mv": mv,
+    "cp": cp,
+    "dd": dd,
+    "cat": cat,
+    "ls": ls,
+}
