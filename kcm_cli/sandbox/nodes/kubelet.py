@@ -301,7 +301,7 @@ class Kubelets:
         for index, code, reason in life.kills:
             state = machine.kill(life.script, state, index, now, code, reason)
         life.kills.clear()
-        if not pod.deleting and differs(pod, life.granted):
+        if not pod.deleting:
             state = self._resize(key, life, state, now)
         if pod.deleting:
             grace_s = pod.metadata.deletion_grace_period_seconds
@@ -376,6 +376,11 @@ class Kubelets:
     def _resize(self, key: str, life: Life, state: PodState, now: float) -> PodState:
         """Give a pod what it asks for, or have it wait until there is room."""
         agent, pod, before = life.agent, life.pod, life.pending
+        if not differs(pod, life.granted):
+            if before is not None:  # it asks for what it has again
+                life.pending = None
+                agent.deferred.discard(key)
+            return state
         node = self._nodes.store.get(agent.name)
         problem = agent.occupancy.refuses_resize(key, pod, node) if node is not None else ""
         if problem:

@@ -537,6 +537,22 @@ def test_a_pod_is_resized_in_place(play):
     play(run)
 
 
+def test_a_resize_that_is_taken_back_waits_no_more(play):
+    async def run(world: World) -> None:
+        for name in ("a", "b"):
+            await world.pod(name, asks("16"))
+        await world.wait(1)
+        await resize(world, "a", "20")
+        await world.wait(1)
+        assert (await world.condition("a", "PodResizePending"))["reason"] == "Deferred"
+        await resize(world, "a", "16")
+        await world.wait(1)
+        assert await world.condition("a", "PodResizePending") == {}
+        assert (await world.status("a"))["observedGeneration"] == 3
+
+    play(run, 1)
+
+
 def test_a_container_that_cannot_be_resized_in_place_is_restarted(play):
     async def run(world: World) -> None:
         await world.pod("a", asks("1", resizePolicy=[{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]))
