@@ -43,6 +43,17 @@ class User(msgspec.Struct, frozen=True):
     groups: tuple[str, ...] = ()
     extra: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
+    def info(self) -> Doc:
+        """As a UserInfo of the API."""
+        info: Doc = {"username": self.name}
+        if self.uid:
+            info["uid"] = self.uid
+        if self.groups:
+            info["groups"] = list(self.groups)
+        if self.extra:
+            info["extra"] = {key: list(self.extra[key]) for key in sorted(self.extra)}
+        return info
+
 
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 

@@ -51,9 +51,7 @@ def pod_spec(spec: Tree) -> None:
     for item in spec.get("ephemeralContainers") or ():
         container(item)
     resources.resource_list(spec.get("overhead"))
-    if own := spec.get("resources"):
-        resources.resource_list(own.get("limits"))
-        resources.resource_list(own.get("requests"))
+    resources.limits_and_requests(spec.get("resources"))
 
 
 def container(item: Tree) -> None:

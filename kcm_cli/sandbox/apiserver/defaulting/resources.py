@@ -28,11 +28,17 @@ def resource_list(amounts: Tree | None) -> None:
         amounts[name] = milli(value)
 
 
+def limits_and_requests(resources: Tree | None) -> None:
+    """Both maps of some resources, in place."""
+    if resources:
+        resource_list(resources.get("limits"))
+        resource_list(resources.get("requests"))
+
+
 def requirements(container: Tree) -> None:
     """The limits and requests of a container (or a claim): the field itself is always there."""
     resources = container.get("resources")
     if resources is None:
         container["resources"] = {}
-    elif resources:
-        resource_list(resources.get("limits"))
-        resource_list(resources.get("requests"))
+    else:
+        limits_and_requests(resources)

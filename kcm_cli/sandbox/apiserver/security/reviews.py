@@ -55,7 +55,7 @@ class Reviews:
             review["status"] = {"user": {}, "error": verdict.error}
         else:
             found = verdict.found
-            review["status"] = {"authenticated": True, "user": _user_info(found.user)}
+            review["status"] = {"authenticated": True, "user": found.user.info()}
             if found.audiences:
                 review["status"]["audiences"] = list(found.audiences)
         return review
@@ -65,7 +65,7 @@ class Reviews:
             "kind": "SelfSubjectReview",
             "apiVersion": "authentication.k8s.io/v1",
             "metadata": {"creationTimestamp": format_time(self._clock.now())},
-            "status": {"userInfo": _user_info(user)},
+            "status": {"userInfo": user.info()},
         }
 
     def _access(self, review: Tree, user: User, warnings: list[str]) -> Tree:
@@ -139,14 +139,3 @@ def _request(spec: Tree) -> RequestInfo:
         namespace=resource.get("namespace", ""),
         name=resource.get("name", ""),
     )
-
-
-def _user_info(user: User) -> Tree:
-    found: Tree = {"username": user.name}
-    if user.uid:
-        found["uid"] = user.uid
-    if user.groups:
-        found["groups"] = list(user.groups)
-    if user.extra:
-        found["extra"] = {key: list(user.extra[key]) for key in sorted(user.extra)}
-    return found

@@ -9,12 +9,13 @@ from typing import Generic, TypeVar
 import msgspec
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.sandbox.apiserver.admission.dynamic.chosen import Chosen
 from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import MatchConditions
-from kcm_cli.sandbox.apiserver.admission.dynamic.matching import Match, exempt
+from kcm_cli.sandbox.apiserver.admission.dynamic.matching import Match
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import Condition
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import Versions, View
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
-from kcm_cli.sandbox.apiserver.store import Event, Store, Stored
+from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 from kcm_cli.sandbox.apiserver.validation.labels import compile_selector
 
@@ -62,22 +63,18 @@ class Policies(Generic[T]):
         self._versions = versions
         self._policies, self._bindings = policies, bindings
         self._compile_body = compile_body
-        self._all: list[Policy[T]] | None = None
-        self._chosen: dict[tuple[object, ...], list[tuple[Policy[T], Served]]] = {}
-        for gvr in (policies, bindings):
-            store.subscribe(gvr, self._changed)
-        versions.changed.append(self._chosen.clear)
+        self._chosen: Chosen[Policy[T]] = Chosen(store, versions, (policies, bindings), self._compile, reviews=True)
 
     def concern(self, attrs: Attributes) -> bool:
         """Whether a write of this kind may concern any."""
-        return bool(self._of_kind(attrs))
+        return bool(self._chosen.of(attrs))
 
     def bound(self, attrs: Attributes, params: "Params") -> Iterator[tuple[Policy[T], Binding | None, View]]:
         """The policies that are about this write, by name, with each of their bindings; None in place of the bindings
         of a policy whose kind of parameters is not there. Raises ApiError.
         """
         versions = self._versions.of(attrs)
-        for policy, served in self._of_kind(attrs):
+        for policy, served in self._chosen.of(attrs):
             if not policy.match.matches(attrs, versions, served, self._store):
                 continue
             view = View(attrs, served, versions[0])
@@ -94,23 +91,6 @@ class Policies(Generic[T]):
             return True
         chosen = match.choose(attrs, versions)
         return chosen is not None and match.matches(attrs, versions, chosen, self._store)
-
-    def _of_kind(self, attrs: Attributes) -> list[tuple[Policy[T], Served]]:
-        if self._all is None:
-            self._all = list(self._compile())
-            self._chosen.clear()
-        if not self._all or exempt(attrs.resource.gvr, reviews=True):
-            return []
-        key = (attrs.resource.gvr, attrs.operation, attrs.subresource)
-        found = self._chosen.get(key)
-        if found is None:
-            versions = self._versions.of(attrs)
-            chosen = ((policy, policy.match.choose(attrs, versions)) for policy in self._all)
-            found = self._chosen[key] = [(policy, served) for policy, served in chosen if served is not None]
-        return found
-
-    def _changed(self, event: Event) -> None:
-        self._all = None
 
     def _compile(self) -> Iterator[Policy[T]]:
         bound: dict[str, list[Binding]] = {}

@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.views import View, kind_of
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.store import Store
-from kcm_cli.sandbox.apiserver.types import Attributes, Tree, User
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
 _BUDGET = 10_000_000
 _NO_MORE = "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -144,7 +144,7 @@ def admission_request(view: View) -> Tree:
         request["namespace"] = attrs.namespace
     request |= {
         "operation": attrs.operation,
-        "userInfo": _user_info(attrs.user),
+        "userInfo": attrs.user.info(),
         "dryRun": attrs.dry_run,
         "options": attrs.options or None,
     }
@@ -158,17 +158,6 @@ def _named(key: str, group: str, version: str, name: str) -> Tree:
 def _resource(served: Served) -> Tree:
     gvr = served.info.gvr
     return _named("resource", gvr.group, gvr.version, gvr.plural)
-
-
-def _user_info(user: User) -> Tree:
-    info: Tree = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return info
 
 
 def namespace_object(attrs: Attributes, store: Store) -> Tree | None:

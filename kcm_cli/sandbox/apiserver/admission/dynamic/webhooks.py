@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import msgspec
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.sandbox.apiserver.admission.dynamic.chosen import Chosen
 from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import ConditionError, MatchConditions
-from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION, Match, exempt
+from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION, Match
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import request_scope
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import Versions, View
 from kcm_cli.sandbox.apiserver.errors import forbidden
-from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
-from kcm_cli.sandbox.apiserver.store import Event, Store
+from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
 MUTATING = GVR(REGISTRATION, "v1", "mutatingwebhookconfigurations")
@@ -44,19 +44,16 @@ class Webhooks:
         self._versions = versions
         self._authorizer = authorizer
         self._gvr = gvr
-        self._all: list[Webhook] | None = None
-        self._chosen: dict[tuple[object, ...], list[tuple[Webhook, Served]]] = {}
-        store.subscribe(gvr, self._changed)
-        versions.changed.append(self._chosen.clear)
+        self._chosen: Chosen[Webhook] = Chosen(store, versions, (gvr,), self._compile, reviews=False)
 
     def concern(self, attrs: Attributes) -> bool:
         """Whether a write of this kind may concern any."""
-        return bool(self._of_kind(attrs))
+        return bool(self._chosen.of(attrs))
 
     def wanted(self, attrs: Attributes) -> Iterator[tuple[Webhook, View]]:
         """Those that are to be called about this write, judged one by one as it is then. Raises ApiError."""
         versions = self._versions.of(attrs)
-        for webhook, served in self._of_kind(attrs):
+        for webhook, served in self._chosen.of(attrs):
             if not webhook.match.matches(attrs, versions, served, self._store):
                 continue
             view = View(attrs, served, versions[0])
@@ -69,23 +66,6 @@ class Webhooks:
         except ConditionError as error:
             gvr = view.asked.info.gvr
             raise forbidden(gvr.group, gvr.plural, view.attrs.name, str(error)) from None
-
-    def _of_kind(self, attrs: Attributes) -> list[tuple[Webhook, Served]]:
-        if self._all is None:
-            self._all = list(self._compile())
-            self._chosen.clear()
-        if not self._all or exempt(attrs.resource.gvr, reviews=False):
-            return []
-        key = (attrs.resource.gvr, attrs.operation, attrs.subresource)
-        found = self._chosen.get(key)
-        if found is None:
-            versions = self._versions.of(attrs)
-            chosen = ((webhook, webhook.match.choose(attrs, versions)) for webhook in self._all)
-            found = self._chosen[key] = [(webhook, served) for webhook, served in chosen if served is not None]
-        return found
-
-    def _changed(self, event: Event) -> None:
-        self._all = None
 
     def _compile(self) -> Iterator[Webhook]:
         for stored in sorted(self._store.scan(self._gvr), key=lambda each: each.name):

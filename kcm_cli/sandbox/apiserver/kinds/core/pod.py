@@ -80,9 +80,7 @@ def _status(status: Tree) -> None:
 
 def _status_resources(item: Tree) -> None:
     resources.resource_list(item.get("allocatedResources"))
-    if found := item.get("resources"):
-        resources.resource_list(found.get("limits"))
-        resources.resource_list(found.get("requests"))
+    resources.limits_and_requests(item.get("resources"))
 
 
 _HUGE = "hugepages-"

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from functools import cache
 
 from kcm_cli.sandbox.apiserver.security.bootstrap import fixed_objects
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, rules
@@ -32,26 +34,24 @@ def _mandatory() -> Mapping[tuple[str, str], Tree]:
     return {(o["kind"], o["metadata"]["name"]): o["spec"] for o in objects if o["metadata"]["name"] in names}
 
 
-def check_status(new: Tree, old: Tree) -> Errors:
-    """The status of either kind."""
-    return validate_status(new.get("status") or {}, "status")
-
-
 validate_status = rules.fields(
     "", rules.each("conditions", rules.fields("", rules.required("type")), key="type", first=True)
 )
-"""Conditions, one of each type."""
 
 
-def whole_metadata_status(new: Tree, old: Tree) -> None:
+def _whole_metadata_status(new: Tree, old: Tree) -> None:
     """The strictest update of the status: all metadata but the managed fields stays."""
     keep(new, old, "spec")
-    managed = new["metadata"].get("managedFields")
-    version = new["metadata"].get("resourceVersion")
     meta = dict(old["metadata"])
-    for field, value in (("managedFields", managed), ("resourceVersion", version)):
-        if value is None:
-            meta.pop(field, None)
-        else:
-            meta[field] = value
+    for field in ("managedFields", "resourceVersion"):
+        keep(meta, new["metadata"], field)
     new["metadata"] = meta
+
+
+STRATEGY = Strategy(
+    on_create=parts.new_with_status({}, generation=True),
+    on_update=parts.spec_update,
+    on_status=_whole_metadata_status,
+    update_steps=("name", "rules"),
+    check_status=lambda new, old: validate_status(new.get("status") or {}, "status"),
+)

@@ -6,6 +6,8 @@ pkg/registry/flowcontrol/flowschema/strategy.go, pkg/printers/internalversion/pr
 
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.defaulting import fill
@@ -13,8 +15,6 @@ from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_rules impor
 from kcm_cli.sandbox.apiserver.kinds.flowcontrol import common
 from kcm_cli.sandbox.apiserver.kinds.flowcontrol.common import PRECEDENCE_MAX, validate_fixed, validate_status
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -165,14 +165,7 @@ KIND = Kind(
     "flowcontrol.apiserver.k8s.io",
     "flowschemas",
     defaults=_defaults,
-    strategy=Strategy(
-        on_create=parts.new_with_status({}, generation=True),
-        on_update=parts.spec_update,
-        on_status=common.whole_metadata_status,
-        check=_check,
-        update_steps=("name", "rules"),
-        check_status=common.check_status,
-    ),
+    strategy=replace(common.STRATEGY, check=_check),
     table=Layout(
         (
             NAME,

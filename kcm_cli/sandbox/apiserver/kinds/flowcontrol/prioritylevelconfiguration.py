@@ -7,6 +7,8 @@ pkg/registry/flowcontrol/prioritylevelconfiguration/strategy.go, pkg/printers/in
 import math
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.flowcontrol import common
@@ -17,8 +19,6 @@ from kcm_cli.sandbox.apiserver.kinds.flowcontrol.common import (
     validate_status,
 )
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, Layout, at, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -131,14 +131,7 @@ KIND = Kind(
     "flowcontrol.apiserver.k8s.io",
     "prioritylevelconfigurations",
     defaults=_defaults,
-    strategy=Strategy(
-        on_create=parts.new_with_status({}, generation=True),
-        on_update=parts.spec_update,
-        on_status=common.whole_metadata_status,
-        check=_check,
-        update_steps=("name", "rules"),
-        check_status=common.check_status,
-    ),
+    strategy=replace(common.STRATEGY, check=_check),
     table=Layout(
         (
             NAME,

@@ -1,0 +1,61 @@
+"""Which compiled policies or webhooks concern writes of a kind: worked out once, until any of them changes."""
+
+from collections.abc import Callable, Iterable
+from typing import Generic, Protocol, TypeVar
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.sandbox.apiserver.admission.dynamic.matching import Match, exempt
+from kcm_cli.sandbox.apiserver.admission.dynamic.views import Versions
+from kcm_cli.sandbox.apiserver.registry.catalog import Served
+from kcm_cli.sandbox.apiserver.store import Event, Store
+from kcm_cli.sandbox.apiserver.types import Attributes
+
+
+class Compiled(Protocol):
+    """A policy or a webhook."""
+
+    @property
+    def match(self) -> Match: ...
+
+
+C = TypeVar("C", bound=Compiled)
+
+
+class Chosen(Generic[C]):
+    """See the module. gvrs: what is compiled. reviews: whether reviews are exempt, too."""
+
+    def __init__(
+        self,
+        store: Store,
+        versions: Versions,
+        gvrs: Iterable[GVR],
+        compiled: Callable[[], Iterable[C]],
+        *,
+        reviews: bool,
+    ) -> None:
+        self._versions = versions
+        self._compiled = compiled
+        self._reviews = reviews
+        self._all: list[C] | None = None
+        self._of_kinds: dict[tuple[object, ...], list[tuple[C, Served]]] = {}
+        for gvr in gvrs:
+            store.subscribe(gvr, self._changed)
+        versions.changed.append(self._of_kinds.clear)
+
+    def of(self, attrs: Attributes) -> list[tuple[C, Served]]:
+        """Those that writes of this kind and operation may concern, each with the version that it asks for."""
+        if self._all is None:
+            self._all = list(self._compiled())
+            self._of_kinds.clear()
+        if not self._all or exempt(attrs.resource.gvr, reviews=self._reviews):
+            return []
+        key = (attrs.resource.gvr, attrs.operation, attrs.subresource)
+        found = self._of_kinds.get(key)
+        if found is None:
+            versions = self._versions.of(attrs)
+            chosen = ((one, one.match.choose(attrs, versions)) for one in self._all)
+            found = self._of_kinds[key] = [(one, served) for one, served in chosen if served is not None]
+        return found
+
+    def _changed(self, event: Event) -> None:
+        self._all = None
