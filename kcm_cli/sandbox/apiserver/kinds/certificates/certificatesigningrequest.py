@@ -204,14 +204,10 @@ def _stamp_request(new: Tree, old: Tree | None, context: Context) -> None:
     """Who asks is written by the server."""
     if old is not None:
         return
-    spec, user = new.setdefault("spec", {}), context.user
+    spec = new.setdefault("spec", {})
     for field in ("username", "uid", "groups", "extra"):
         spec.pop(field, None)
-    for field, value in (("username", user.name), ("uid", user.uid), ("groups", list(user.groups))):
-        if value:
-            spec[field] = value
-    if user.extra:
-        spec["extra"] = {key: list(values) for key, values in user.extra.items()}
+    spec.update(context.user.info())
 
 
 def _request_update(new: Tree, old: Tree) -> None:
