@@ -74,6 +74,9 @@ class Migrator:
             return
         try:
             await self._migrate(migration, served)
+        except plan.VersionError as error:
+            await self._write(self._unhandled(migration, str(error)))
+            return
         except ApiError as error:
             if error.status >= 500 or isinstance(error, TooManyRequests):
                 raise
@@ -101,10 +104,12 @@ class Migrator:
     async def _starting(self, migration: StorageVersionMigration, served: ServedResource) -> Update | None:
         body = await self._client.list_page(served.partial(), limit=1, metadata_only=True)
         version = read_page(body).resource_version
-        if plan.is_version(version):
-            return plan.starting_at(migration, version)
-        text = f'latest resourceVersion for {plan.shown(served.gvr)} is not valid: "{version}"'
-        return self._failed(migration, text)
+        try:
+            plan.order_of(version)
+        except plan.VersionError as error:
+            text = f"latest resourceVersion for {plan.shown(served.gvr)} is not valid: {error}"
+            return self._failed(migration, text)
+        return plan.starting_at(migration, version)
 
     async def _served(self, migration: StorageVersionMigration) -> ServedResource | None:
         """None where there is no such resource, and it is not likely to come. Raises NotYet."""

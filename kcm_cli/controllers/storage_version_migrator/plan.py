@@ -13,7 +13,8 @@ from kcm_cli.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS, CustomResourc
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.api.storagemigration import STORAGE_VERSION_MIGRATIONS, GroupResource, StorageVersionMigration
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import PartialObject, number_of
+from kcm_cli.machinery.errors import SyncError
+from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.actions import APPLY, Patch, Update
 from kcm_cli.planning.conditions import find
@@ -124,14 +125,23 @@ def _conditions(migration: StorageVersionMigration, conditions: list[Doc]) -> Up
     return Update(STORAGE_VERSION_MIGRATIONS, migration, {("status", "conditions"): conditions}, "status")
 
 
-def is_version(text: str) -> bool:
-    """Whether versions of this form can be compared."""
-    return text.isascii() and text.isdecimal() and not text.startswith("0")
+class VersionError(SyncError):
+    """A resource version that cannot be compared with others."""
+
+
+def order_of(version: str) -> tuple[int, str]:
+    """By what versions are compared: they are numbers of any length. Raises VersionError for others.
+
+    upstream: staging/src/k8s.io/apimachinery/pkg/util/resourceversion
+    """
+    if not (version.isascii() and version.isdecimal()) or version.startswith("0"):
+        raise VersionError(f"resource version is not well formed: {version}")
+    return len(version), version
 
 
 def is_due(obj: PartialObject, migration: StorageVersionMigration) -> bool:
-    """Whether an object was last written before the migration began."""
-    return obj.version <= number_of(migration.status.resource_version)
+    """Whether an object was last written before the migration began. Raises VersionError."""
+    return order_of(obj.metadata.resource_version) <= order_of(migration.status.resource_version)
 
 
 def touch(resource: Resource[PartialObject], obj: PartialObject) -> Doc:

@@ -1,11 +1,12 @@
 """The controller in a whole sandbox, on virtual time: objects are written anew, one migration of a resource a time."""
 
+import json
 import random
 from typing import Any
 
 import pytest
 
-from kcm_cli.rest.transport import Request, Transport
+from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
 from tests.unit.controllers.own_group import serve
@@ -211,5 +212,37 @@ def test_lost_requests_and_answers(play, seed):
             await world.wait(300)
             assert faulty.faults
             assert await conditions(world, "one") == await conditions(world, "two") == DONE
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize(
+    ("of_list", "failed"),
+    [
+        (
+            True,
+            "latest resourceVersion for /v1, Resource=secrets is not valid: resource version is not well formed: x7",
+        ),
+        (False, "migration encountered unhandled error: resource version is not well formed: x7"),
+    ],
+)
+def test_a_server_whose_versions_are_no_numbers(play, of_list, failed):
+    """As an aggregated one may have them: upstream gives the migration up."""
+
+    async def life(world: World) -> None:
+        await prepare(world)
+
+        def edit(request: Request, response: Response) -> Response:
+            if request.method != "GET" or request.path != "/api/v1/secrets":
+                return response
+            doc = json.loads(response.body)
+            for one in [doc] if of_list else doc["items"]:
+                one["metadata"]["resourceVersion"] = "x7"
+            return Response(response.status, response.headers, json.dumps(doc).encode())
+
+        async with running(world, Rewriting(world.server.transport(), edit)):
+            await migrate(world)
+            await world.wait(5)
+            assert (await conditions(world))["Failed"] == ("True", failed)
 
     play(life, nodes=0)
