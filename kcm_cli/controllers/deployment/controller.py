@@ -54,11 +54,13 @@ class DeploymentController:
         snapshot = await self._read(deployment, selector)
         wanted, rollout = plan(snapshot, self._clock.now())
         outcome = await self._execute(wanted, rollout)
+        if outcome.error is not None and namespace_terminating(outcome.error):
+            return None
         now = self._clock.now()
         new = status(rollout, outcome, now)
         if new is not None:
             await self._write_status(rollout, new)
-        if outcome.error is not None and not namespace_terminating(outcome.error):
+        if outcome.error is not None:
             raise outcome.error
         return next_check_s(rollout, new, now) if new is not None and new == deployment.status else None
 

@@ -15,7 +15,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.door import Interceptor, Send, Write
 from kcm_cli.rest.transport import Request, Response, Transport, TransportError
 from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.faults import Refusing, Rewriting, refusal
 from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 DEPLOYMENTS = resource("deployments", "apps")
@@ -302,3 +302,27 @@ def test_a_rollout_ends_the_same_though_a_write_is_lost(play, sent):
     assert undisturbed == {"images": ["i:2"] * 4, "sets": [0, 4], "available": 4}
     assert writes > 10
     assert {which: found for which in range(0, writes, 5) if (found := rollout(which)[1]) != undisturbed} == {}
+
+
+@pytest.mark.parametrize(("causes", "told"), [([], True), ([{"reason": "NamespaceTerminating"}], False)])
+def test_what_a_terminating_namespace_refuses_is_not_told(play, causes, told):
+    """Nothing more can come of it, and each status would bring another try."""
+
+    async def life(world: World) -> None:
+        tries = []
+
+        def answer(request: Request) -> Response | None:
+            if request.method != "POST" or not request.path.endswith("/replicasets"):
+                return None
+            tries.append(request)
+            return refusal(403, "Forbidden", causes=causes)
+
+        story = Story(world)
+        async with story.running(Rewriting(world.server.transport(), answer=answer)):
+            await story.make()
+            await world.wait(60)
+            status = (await world.get(DEPLOYMENTS, "web")).get("status", {})
+            assert bool(status.get("conditions")) is told
+            assert (len(tries) > 1) is told
+
+    play(life)
