@@ -1,4 +1,4 @@
-"""What /metrics of the API server shows: requests, watches, stored objects, the process.
+"""What /metrics of the API server shows: requests, watches, stored objects, the process; and /metrics/slis.
 
 upstream: apiserver pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics (v1.36)
 """
@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping
 
 from prometheus_client.metrics_core import Metric
 
+from kcm_cli.component.health import SliMetrics
 from kcm_cli.component.metrics import Counter, Histogram, Registry, Stability
 from kcm_cli.component.metrics.process import ProcessMetrics
 from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.sandbox.apiserver.discovery.health import CHECKS
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import RequestInfo
 
+_HEADERS = {"content-type": "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"}
 _WHERE = ("group", "version", "resource", "subresource", "scope", "component")
 _DURATION_BUCKETS = (
     *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0),
@@ -45,9 +48,30 @@ class ServerMetrics:
             labels=("verb", "dry_run", *_WHERE),
             stability=stable,
         )
+        self._slis = Registry(about_itself=False)
+        self._checks = SliMetrics(self._slis)
         self._known: dict[tuple[_Place, str, int], tuple[Counter, Histogram]] = {}
         self.registry.add(_Stored(store))
         self.registry.add(ProcessMetrics())
+
+    def answer(self, request: Request) -> Response | None:
+        """/metrics, and /metrics/slis: how the health checks came out, until they are forgotten (DELETE)."""
+        if request.path == "/metrics":
+            return Response(200, _HEADERS, self.registry.expose())
+        if request.path != "/metrics/slis":
+            return None
+        if request.method == "DELETE":
+            self._checks.reset()
+            return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"metrics reset\n")
+        return Response(200, _HEADERS, self._slis.expose())
+
+    def looked_at(self, request: Request) -> None:
+        """Count the checks of a health endpoint that has been asked for."""
+        probe = request.path.removeprefix("/")
+        excluded = {value for key, value in request.query if key == "exclude"}
+        for check in CHECKS.get(probe, ()):
+            if check not in excluded:
+                self._checks.observe(check, probe, healthy=True)
 
     def answered(self, request: Request, info: RequestInfo, answer: Response | Stream, duration_s: float) -> None:
         """Count a request that has been answered (a watch: that has begun)."""

@@ -271,8 +271,9 @@ class ApiServer:
     def _plain(self, request: Request, info: RequestInfo) -> Response:
         if served_faults.serves(info.path):
             return served_faults.answer(self.faults, request)
-        if info.path == "/metrics":
-            return Response(200, _METRICS_HEADERS, self._metrics.registry.expose())
+        if found := self._metrics.answer(request):
+            return found
+        self._metrics.looked_at(request)
         if info.path.startswith("/openapi/"):
             if found := answer_openapi(self._openapi, request):
                 return found
@@ -291,7 +292,6 @@ class ApiServer:
         self.core.store.compact(self.core.store.revision)
 
 
-_METRICS_HEADERS = {"content-type": "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"}
 _TYPED_BODY, _DELETIONS = frozenset(["create", "update"]), frozenset(["delete", "deletecollection"])
 _DEPRECATED = {
     GVR("", "v1", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",

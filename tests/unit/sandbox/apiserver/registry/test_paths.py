@@ -127,3 +127,16 @@ def test_an_object_for_an_empty_namespace_is_refused(served: Any) -> None:
     assert answer.status == 422
     causes = msgspec.json.decode(answer.body)["details"]["causes"]
     assert [cause["field"] for cause in causes] == ["metadata.namespace"]
+
+
+def test_health_checks_are_counted_until_they_are_forgotten(served: Any) -> None:
+    async def test(api: Any) -> None:
+        await api.call("GET", "/livez", query={"exclude": "ping"})
+        shown = (await api.call("GET", "/metrics/slis")).body.decode()
+        assert 'kubernetes_healthcheck{name="etcd",type="livez"} 1' in shown
+        assert 'kubernetes_healthchecks_total{name="etcd",status="success",type="livez"} 1' in shown
+        assert '"ping"' not in shown
+        assert (await api.call("DELETE", "/metrics/slis")).body == b"metrics reset\n"
+        assert "etcd" not in (await api.call("GET", "/metrics/slis")).body.decode()
+
+    served(test)
