@@ -16,10 +16,16 @@ Respond = Callable[[Tree], bytes | Tree]
 
 
 class HookServer:
-    """Serves with the API server's own certificate, on the loop of ``api``. ``asked``: the reviews that came."""
+    """Serves with the API server's own certificate, on the loop of ``api``.
+
+    asked: the reviews that came. paths: all that was asked for, with their methods. redirects: path -> status and
+    location.
+    """
 
     def __init__(self, api: Api, certificates: Certificates, folder: Path, respond: Respond) -> None:
         self.asked: list[Tree] = []
+        self.paths: list[str] = []
+        self.redirects: dict[str, tuple[int, str]] = {}
         self.status = 200
         self._api = api
         self._respond = respond
@@ -44,8 +50,17 @@ class HookServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await reader.readuntil(b"\r\n\r\n")
-        length = next(int(line[15:]) for line in asked.split(b"\r\n") if line.lower().startswith(b"content-length:"))
-        review = json.loads(await reader.readexactly(length))
+        lengths = (int(line[15:]) for line in asked.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+        path = asked.split(b" ")[1].decode().partition("?")[0]
+        self.paths.append(asked.split(b" HTTP")[0].decode())
+        if (redirect := self.redirects.get(path)) is not None:
+            status, location = redirect
+            head = f"HTTP/1.1 {status} X\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n"
+            writer.write(head.encode())
+            await writer.drain()
+            writer.close()
+            return
+        review = json.loads(await reader.readexactly(next(lengths)))
         self.asked.append(review)
         answer = self._respond(review)
         body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()

@@ -45,7 +45,14 @@ def aggregated(catalog: Catalog, *, core: bool) -> Doc:
 
 def root_paths(catalog: Catalog) -> list[str]:
     """What / lists."""
-    found = {"/.well-known/openid-configuration", "/api", "/apis", "/apis/", "/metrics", "/metrics/slis"} | health.paths()
+    found = {
+        "/.well-known/openid-configuration",
+        "/api",
+        "/apis",
+        "/apis/",
+        "/metrics",
+        "/metrics/slis",
+    } | health.paths()
     found |= {"/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/version", "/flagz", "/statusz"}
     for one in catalog.groups:
         base = f"/apis/{one.group}" if one.group else "/api"

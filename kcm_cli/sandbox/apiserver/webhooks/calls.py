@@ -20,6 +20,7 @@ from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.made_up import MadeUp
+from kcm_cli.sandbox.apiserver.webhooks.redirects import MOST_REDIRECTS, Hop, RedirectError, redirected
 from kcm_cli.sandbox.apiserver.webhooks.routes import Routes
 from kcm_cli.sandbox.apiserver.webhooks.targets import Target, TargetError, in_cluster, resolve, target_of
 
@@ -51,15 +52,23 @@ class WebhookCalls:
             target = target_of(config)
         except TargetError as error:
             raise CallError(str(error)) from None
-        query = f"?timeout={timeout_s:g}s"
+        hop = Hop(target, f"?timeout={timeout_s:g}s", body)
         try:
             with in_real_time():
                 async with asyncio.timeout(timeout_s):
-                    response = await self._ask(target, query, body)
+                    response = await self._ask(hop)
+                    for _ in range(MOST_REDIRECTS):
+                        following = redirected(hop, response)
+                        if following is None:
+                            break
+                        hop = following
+                        response = await self._ask(hop)
         except TimeoutError:
-            raise CallError(_failed(target, query, "context deadline exceeded")) from None
+            raise CallError(_failed(hop.url, "context deadline exceeded")) from None
+        except RedirectError as error:
+            raise CallError(_failed(error.url, str(error))) from None
         except (TargetError, OSError, httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            raise CallError(_failed(target, query, _explained(error, target))) from None
+            raise CallError(_failed(hop.url, _explained(error, hop.target))) from None
         if not 200 <= response.status <= 206:
             raise CallError(str(errors.from_response(response)))
         if not response.body:
@@ -67,10 +76,10 @@ class WebhookCalls:
             raise CallError(f"0-length response with status code: {response.status} and content type: {kind}")
         return response.body
 
-    async def _ask(self, target: Target, query: str, body: bytes) -> Response:
-        connection = await self._connect(target)
+    async def _ask(self, hop: Hop) -> Response:
+        connection = await self._connect(hop.target)
         try:
-            return await connection.ask(_request(target, query, body))
+            return await connection.ask(_request(hop))
         finally:
             connection.close()
 
@@ -112,23 +121,23 @@ def _context(ca: str) -> ssl.SSLContext:
         raise TargetError("unable to load root certificates: unable to parse bytes as PEM block") from None
 
 
-def _request(target: Target, query: str, body: bytes) -> bytes:
-    host = target.url.split("/")[2]
+def _request(hop: Hop) -> bytes:
+    host = hop.target.url.split("/")[2]
+    content = "" if hop.body is None else f"Content-Length: {len(hop.body)}\r\nContent-Type: application/json\r\n"
     head = (
-        f"POST {target.path}{query} HTTP/1.1\r\n"
+        f"{'GET' if hop.body is None else 'POST'} {hop.target.path}{hop.query} HTTP/1.1\r\n"
         f"Host: {host}\r\n"
         f"User-Agent: {_USER_AGENT}\r\n"
-        f"Content-Length: {len(body)}\r\n"
+        f"{content}"
         "Accept: application/json, */*\r\n"
-        "Content-Type: application/json\r\n"
         "Connection: close\r\n"
         "\r\n"
     )
-    return head.encode() + body
+    return head.encode() + (hop.body or b"")
 
 
-def _failed(target: Target, query: str, why: str) -> str:
-    return f"Post {quote(target.url + query)}: {why}"
+def _failed(url: str, why: str) -> str:
+    return f"Post {quote(url)}: {why}"
 
 
 def _explained(error: Exception, target: Target) -> str:

@@ -256,3 +256,42 @@ def test_a_conversion_webhook_is_refused_like_the_others(api: Api, hook: HookSer
     url = "https://hook.default.svc:443/p?timeout=30s"
     assert answer.message == f'conversion webhook for x.test/v1, Kind=Thing failed: Post "{url}": {NOBODY}'
     assert outside == []
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_redirect_is_followed(api: Api, hook: HookServer, status: int) -> None:
+    configure(api, hook.config("/p"))
+    hook.redirects["/p"] = (status, "/p /?a=b")
+    assert write(api) == ""
+    assert hook.paths == ["POST /p?timeout=10s", "POST /p%20/?a=b"]
+
+
+def test_redirects_lead_to_other_hosts_and_services_keep_their_route(api: Api, hook: HookServer) -> None:
+    serve(api, annotation=f"127.0.0.1:{hook.port}")
+    configure(api, by_service(hook))
+    hook.redirects["/p"] = (307, "q")
+    hook.redirects["/q"] = (307, f"https://localhost:{hook.port}/r")
+    assert write(api) == ""
+    assert hook.paths == ["POST /p?timeout=10s", "POST /q", "POST /r"]
+
+
+def test_older_redirects_make_a_get_of_it(api: Api, hook: HookServer) -> None:
+    configure(api, hook.config("/p"))
+    hook.redirects |= {"/p": (302, "/q"), "/q": (308, "/ftp"), "/ftp": (307, "ftp://a/b")}
+    assert write(api) == '"ftp://a/b": unsupported protocol scheme "ftp"'
+    assert hook.paths == ["POST /p?timeout=10s", "GET /q", "GET /ftp"]
+
+
+def test_redirects_end(api: Api, hook: HookServer) -> None:
+    configure(api, hook.config("/p"))
+    hook.redirects["/p"] = (307, "/p")
+    assert write(api) == '"/p": stopped after 10 redirects'
+    assert len(hook.paths) == 10
+
+
+def test_a_redirect_to_an_address_that_was_made_up_is_not_followed(api: Api, hook: HookServer) -> None:
+    configure(api, hook.config("/p"))
+    hook.redirects["/p"] = (307, "https://10.244.1.7/x")
+    with watched() as outside:
+        assert write(api) == f'"https://10.244.1.7/x": dial tcp 10.244.1.7:443: {MADE_UP}'
+    assert outside == []
