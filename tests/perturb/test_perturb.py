@@ -4,6 +4,7 @@ import asyncio
 import functools
 import gc
 import os
+import ssl
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import kubernetes
 import kubernetes_asyncio
 import pytest
@@ -19,6 +21,7 @@ import urllib3
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.cli.pytest_plugin import pytest_load_initial_conftests
+from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf
 from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb.campaign import perturb
 from kcm_cli.testing.perturb.points import ALL_KINDS, Point, Spot, kinds_of, point_of, points_of
@@ -127,6 +130,42 @@ def test_one_that_never_waits_is_told_what_it_asks(sandbox: Sandbox, monkeypatch
     monkeypatch.setattr(sandbox.loop, "advance", functools.partial(sandbox.loop.advance, stalled_s=1.0))
     with pytest.raises(Perturbed, match=r"it never waits; meanwhile it asked \d+ times list of configmaps"):
         perturb(sandbox, lambda trial: trial.operator(never_waits))
+
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+async def speaks_protobuf(kubeconfig: str) -> None:
+    """As client-go does: one write that has an effect, and one that has none."""
+    config = kubernetes_asyncio.client.Configuration()
+    await kubernetes_asyncio.config.load_kube_config(kubeconfig, client_configuration=config)
+    path, headers = (
+        f"{config.host}/api/v1/namespaces/default/configmaps",
+        dict.fromkeys(("Accept", "Content-Type"), PROTOBUF),
+    )
+    headers["Authorization"] = await config.get_api_key_with_prefix("BearerToken")
+    doc: Any = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "packed"}, "data": {"k": "v"}}
+    context = ssl.create_default_context(cafile=config.ssl_ca_cert)
+    async with aiohttp.ClientSession(headers=headers, connector=aiohttp.TCPConnector(ssl=context)) as session:
+        async with session.post(path, data=to_protobuf(doc)), session.put(f"{path}/packed", data=to_protobuf(doc)):
+            pass
+        async with session.get(f"{path}?watch=1") as watch:
+            await watch.content.read()
+
+
+def test_what_is_written_in_protobuf_has_its_name_and_counts_where_it_has_an_effect(sandbox: Sandbox) -> None:
+    trial = Trial(sandbox, sandbox.snapshot())
+    try:
+        trial.operator(speaks_protobuf)
+        trial.finish()
+    finally:
+        trial.stop()
+    assert [str(one) for one in trial.record.writes] == [
+        "create:configmaps:default/packed#1",
+        "update:configmaps:default/packed#1",
+    ]
+    assert trial.record.written == {"create of configmaps default/packed": 1}
+    assert trial.record.conflicting == []  # it names no version
 
 
 async def takes_nothing() -> None: ...

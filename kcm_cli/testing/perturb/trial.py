@@ -1,6 +1,7 @@
 """One run of a scenario with an operator: a reference, or one in which something goes wrong at a point."""
 
 import asyncio
+import re
 import threading
 import time
 from collections import Counter
@@ -12,7 +13,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver import errors as api_errors
-from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed
+from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed, as_json
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.types import ApiError, Dropped, RequestInfo
@@ -45,6 +46,7 @@ _START_S, _POLLS_S = 10.0, 1.0
 """In real time: how long an operator may take to open a watch, and one that only asks now and then."""
 _EXTRA_WRITES = 5
 _STARTS, _QUIET_STEPS = 20, 10
+_VERSION = re.compile(rb'"resourceVersion"\s*:\s*"[^"]')
 _TOLD, _OFTEN = 40, 3
 
 
@@ -420,7 +422,7 @@ class Trial:
         info = asked.info
         if info.verb == "create" and not info.name:
             try:
-                doc: Any = codec.decode_doc(asked.request.body)
+                doc: Any = codec.decode_doc(as_json(asked.request.body))
             except codec.DecodeError:
                 doc = {}
         else:
@@ -436,7 +438,7 @@ class Trial:
         if answer.status >= 400:
             return
         self.record.writes.append(spot)
-        if asked.info.verb in ("update", "patch") and b'"resourceVersion"' in asked.request.body:
+        if asked.info.verb in ("update", "patch") and _VERSION.search(as_json(asked.request.body)):
             self.record.conflicting.append(spot)
         if self._gone is not None:
             self.record.afterwards.append(spot)
@@ -451,7 +453,7 @@ class Trial:
         if not isinstance(answer, Response):
             return True
         try:
-            doc: Any = codec.decode_doc(answer.body)
+            doc: Any = codec.decode_doc(as_json(answer.body))
             revision = int(doc["metadata"]["resourceVersion"])
         except (codec.DecodeError, LookupError, TypeError, ValueError):
             return True

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.sandbox.apiserver.protobuf.decoding import MAGIC, to_json
 from kcm_cli.sandbox.apiserver.types import RequestInfo, User
 
 Answer = Response | Stream
@@ -40,7 +42,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of the object; of one that is created, as far as its body (JSON) tells."""
+        """The name of the object; of one that is created, as far as its body tells."""
         return self.info.name or (_name_in(self.request.body) if self.info.verb == "create" else "")
 
     def is_of(self, patterns: tuple[str, ...]) -> bool:
@@ -54,9 +56,19 @@ Interceptor = Callable[[Asked, Proceed], Awaitable[Answer]]
 """Answers in the server's place, or passes the request on; raises ApiError or Dropped."""
 
 
+def as_json(body: bytes) -> bytes:
+    """A body in protobuf as JSON; any other as it is, and one that cannot be read."""
+    if not body.startswith(MAGIC):
+        return body
+    try:
+        return to_json(body)
+    except FormatError:
+        return body
+
+
 def _name_in(body: bytes) -> str:
     try:
-        doc: Any = codec.decode_doc(body)
+        doc: Any = codec.decode_doc(as_json(body))
         return str(doc["metadata"].get("name") or doc["metadata"].get("generateName", ""))
     except (codec.DecodeError, LookupError, AttributeError, TypeError):
         return ""

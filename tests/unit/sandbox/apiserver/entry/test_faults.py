@@ -13,9 +13,13 @@ import pytest
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Unreachable
+from kcm_cli.sandbox.apiserver.entry.entrance import Asked
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, faults_of
 from kcm_cli.sandbox.apiserver.entry.faults import Faults, Injected
 from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest, Recorder
+from kcm_cli.sandbox.apiserver.protobuf.decoding import MAGIC
+from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf
+from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.embedded import EmbeddedServer
@@ -314,3 +318,10 @@ def test_faults_are_chosen_by_token_group_and_subresource(certificates: Certific
 def test_a_fault_survives_being_written_and_read() -> None:
     fault = Fault("delay", user="a", delay_s=(1, 2), for_s=3, resources=("pods",))
     assert faults_of([msgspec.to_builtins(fault)]) == (fault,)
+
+
+def test_what_is_created_is_named_by_its_body_in_protobuf_too() -> None:
+    doc: Any = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "web-"}}
+    for body, name in ((to_protobuf(doc), "web-"), (MAGIC + b"no message", ""), (json.dumps(doc).encode(), "web-")):
+        asked = Asked(User("operator"), Request("POST", MAPS, (), {}, body), resolve("POST", MAPS, {})[0])
+        assert asked.name == name
