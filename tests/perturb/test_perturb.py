@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -23,12 +24,13 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.cli.pytest_plugin import pytest_load_initial_conftests
 from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf
 from kcm_cli.testing import Sandbox
+from kcm_cli.testing.perturb import trial
 from kcm_cli.testing.perturb.campaign import perturb
 from kcm_cli.testing.perturb.points import ALL_KINDS, Point, Spot, kinds_of, point_of, points_of
 from kcm_cli.testing.perturb.states import State, differences, masked, plain
 from kcm_cli.testing.perturb.ties import ties_of, untied, words_of
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
-from tests.perturb.kit import OPTIONS, core
+from tests.perturb.kit import OPTIONS, config_map, core
 from tests.perturb.run import CASES
 
 pytestmark = [
@@ -166,6 +168,35 @@ def test_what_is_written_in_protobuf_has_its_name_and_counts_where_it_has_an_eff
     ]
     assert trial.record.written == {"create of configmaps default/packed": 1}
     assert trial.record.conflicting == []  # it names no version
+
+
+async def writes_for_ever(kubeconfig: str) -> None:
+    """A timer, and something that is done at each start."""
+    api = kubernetes_asyncio.client.CoreV1Api(await kubernetes_asyncio.config.new_client_from_config(kubeconfig))
+    async with api.api_client:
+        for name in ("start", "timer"):
+            with suppress(kubernetes_asyncio.client.ApiException):
+                await api.create_namespaced_config_map("default", config_map(name))
+        version = str(asyncio.get_running_loop().time())
+        await api.patch_namespaced_config_map("start", "default", {"metadata": {"annotations": {"start": version}}})
+        while True:
+            await asyncio.sleep(60)
+            await api.patch_namespaced_config_map("timer", "default", {"data": {"k": "v"}})
+
+
+def test_nothing_is_perturbed_in_the_quiet_time(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it does when it starts would be taken for work without end."""
+    monkeypatch.setattr(trial, "_LIMIT_S", 150.0)
+    one = trial.Trial(sandbox, base := sandbox.snapshot())
+    try:
+        one.operator(writes_for_ever)
+        one.finish()
+    finally:
+        one.stop()
+        sandbox.reset(base)
+    spots = Counter(f"{spot.verb} {spot.name}" for spot in one.record.writes)
+    assert spots.pop("patch default/timer") < 5
+    assert spots == {"create default/start": 1, "create default/timer": 1, "patch default/start": 1}
 
 
 async def takes_nothing() -> None: ...
@@ -315,6 +346,14 @@ def test_of_many_points_those_are_taken_that_lie_evenly_among_them() -> None:
     spots = [Spot("create", "pods", str(number), 1) for number in range(10)]
     assert [one.spot.name for one in points_of(spots, [], [], [], ("crash",), 5)] == ["0", "2", "4", "6", "8"]
     assert len(points_of(spots, spots[:1], spots[:3], spots[:2], kinds_of(""), 0)) == 10 + 10 + 1 + 12 + 10 + 3 + 2
+
+
+def test_of_what_is_done_again_and_again_the_first_times_are_taken() -> None:
+    spots = [Spot("patch", "pods", "timer", nth) for nth in range(1, 100)]
+    spots[50:50] = [Spot("create", "pods", "a", 1), Spot("update", "pods", "a", 1), Spot("update", "pods", "a", 2)]
+    chosen = points_of(spots, [], [], [], ("crash",), 6)
+    assert [one.spot.nth for one in chosen] == [1, 2, 3, 1, 1, 2]
+    assert [one.spot.name for one in chosen] == ["timer"] * 3 + ["a"] * 3
 
 
 def test_what_differs_in_the_references_stands_for_anything() -> None:

@@ -93,7 +93,7 @@ def points_of(
     kinds: Sequence[str],
     most: int,
 ) -> list[Point]:
-    """All points of these kinds; of more than ``most``, as many that lie evenly among them.
+    """All points of these kinds; of more than ``most``, so many of the first times that something is done.
 
     writes: of the operator; conflicting: those of them that a conflict can meet; afterwards: those that came after
     something was terminating and went; seen: changes that its watches show.
@@ -104,6 +104,13 @@ def points_of(
     sources["missed"] = sources["stale"]
     sources["stale"] = [*sources["stale"], *sources["crash"]]
     found = [Point(kind, spot) for kind in kinds for spot in sources[kind]]
-    if most <= 0 or len(found) <= most:
-        return found
-    return [found[index * len(found) // most] for index in range(most)]
+    return found if most <= 0 or len(found) <= most else _chosen(found, most)
+
+
+def _chosen(points: Sequence[Point], most: int) -> list[Point]:
+    """So many of them: the first times that something is done before the second ones, and of the last evenly many."""
+    last = sorted(point.spot.nth for point in points)[most]
+    sure = [point for point in points if point.spot.nth < last]
+    others, room = [point for point in points if point.spot.nth == last], most - len(sure)
+    chosen = {*sure, *(others[index * len(others) // room] for index in range(room))}
+    return [point for point in points if point in chosen]

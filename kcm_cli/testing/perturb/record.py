@@ -13,8 +13,8 @@ from kcm_cli.testing.perturb.ties import Ties, Words, ties_of
 class Record(msgspec.Struct):
     """What a run was like.
 
-    writes: of the operator, those that passed; conflicting: those of them that name a resourceVersion; afterwards:
-    those that came after an object that it reads was terminating and went.
+    writes: of the operator, those that passed, without those in the quiet time at the end; conflicting: those of them
+    that name a resourceVersion; afterwards: those that came after an object that it reads was terminating and went.
     seen: changes that its watches show. checkpoints: the state after each ``settle``, and at the end. words: what was
     said there; ties: what has to agree there, in a reference.
     made: how often each object was created. written: how often each was changed by the operator; late: the same in the

@@ -437,16 +437,20 @@ class Trial:
             self._story.append("(that was the request again whose answer was lost: its own change is in its way)")
         if answer.status >= 400:
             return
-        self.record.writes.append(spot)
-        if asked.info.verb in ("update", "patch") and _VERSION.search(as_json(asked.request.body)):
-            self.record.conflicting.append(spot)
-        if self._gone is not None:
-            self.record.afterwards.append(spot)
+        if not self._quiet:
+            self._is_a_point(asked, spot)
         if self._effective(answer):
             key = f"{spot.verb} of {spot.resource} {spot.name}"
             self.record.written[key] += 1
             if self._quiet:
                 self.record.late[key] += 1
+
+    def _is_a_point(self, asked: Asked, spot: Spot) -> None:
+        self.record.writes.append(spot)
+        if asked.info.verb in ("update", "patch") and _VERSION.search(as_json(asked.request.body)):
+            self.record.conflicting.append(spot)
+        if self._gone is not None:
+            self.record.afterwards.append(spot)
 
     def _effective(self, answer: Answer) -> bool:
         """Whether it has changed something; what cannot be read counts as a change."""
