@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.apply.resets import Writable
 from kcm_cli.sandbox.apiserver.defaulting import resources
 from kcm_cli.sandbox.apiserver.defaulting.pod import drop_init_annotations, pod_spec
 from kcm_cli.sandbox.apiserver.kinds.core import pod_validation
-from kcm_cli.sandbox.apiserver.kinds.core.pod_columns import cells_cells, completed
+from kcm_cli.sandbox.apiserver.kinds.core.pod_columns import completed, row
 from kcm_cli.sandbox.apiserver.kinds.core.pod_fields import SELECTABLE
 from kcm_cli.sandbox.apiserver.kinds.core.pod_resize import validate_resize
 from kcm_cli.sandbox.apiserver.kinds.core.pod_status import validate_pod_status
@@ -335,7 +335,7 @@ KIND = Kind(
             wide("Nominated Node", "PodStatus.nominatedNodeName"),
             wide("Readiness Gates", "PodSpec.readinessGates"),
         ),
-        cells_cells,
+        row,
         completed,
     ),
     selectable=SELECTABLE,

@@ -29,7 +29,7 @@ class _Tally(msgspec.Struct):
         self.last = max(self.last, ended)
 
 
-def cells_cells(doc: Tree, now: datetime) -> list[object]:
+def row(doc: Tree, now: datetime) -> list[object]:
     meta, spec, status = doc["metadata"], doc.get("spec") or {}, doc.get("status") or {}
     sidecars = {one["name"] for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"}
     total = len(spec.get("containers") or ()) + len(sidecars)

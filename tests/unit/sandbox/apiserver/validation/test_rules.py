@@ -73,3 +73,17 @@ def test_a_repeated_item_comes_first_where_that_is_asked_for() -> None:
 def test_a_detail_follows_what_is_repeated_or_not_found() -> None:
     assert errors.duplicate("a", "x", "twice").message == 'Duplicate value: "x": twice'
     assert errors.not_found("a", "x", "nowhere").message == 'Not found: "x": nowhere'
+
+
+def test_all_that_is_wrong_with_a_text_may_be_one_error() -> None:
+    def messages(text: str) -> list[str]:
+        return ["too short", "too dull"] if text == "a" else []
+
+    each = rules.form(messages)
+    assert [error.message for error in each("a", "name")] == [
+        'Invalid value: "a": too short',
+        'Invalid value: "a": too dull',
+    ]
+    once = rules.form(messages, start="no: ", separator=", ")
+    assert [error.message for error in once("a", "name")] == ['Invalid value: "a": no: too short, too dull']
+    assert list(once("b", "name")) == []
