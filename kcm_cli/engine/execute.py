@@ -65,8 +65,10 @@ class Executor:
         """Run one stage."""
         expect = stage.expect
         if expect is not None:
-            note = self._expectations.expect_more if expect.more else self._expectations.expect
-            note(expect.key, self._clock.monotonic(), creations=expect.creations, deletions=expect.deletions)
+            now = self._clock.monotonic()
+            self._expectations.expect(
+                expect.key, now, creations=expect.creations, deletions=expect.deletions, more=expect.more
+            )
         if stage.mode is Mode.SEQUENTIAL:
             return await self._sequential(stage, expect)
         if stage.mode is Mode.SLOW_START:

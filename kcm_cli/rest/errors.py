@@ -270,13 +270,13 @@ _GENERIC: Mapping[int, tuple[str, str]] = {
 _KEEPS_TEXT: Mapping[int, str] = {403: "Forbidden", 406: "NotAcceptable", 415: "UnsupportedMediaType"}
 
 
-def from_status(data: bytes | msgspec.Raw, *, retry_after_s: float | None = None) -> ApiError:
+def from_status(data: bytes | msgspec.Raw) -> ApiError:
     """The error of a Status document, as an ERROR event of a watch carries it; one without sense is a 500."""
     try:
         status = codec.decode(data, Status)
     except codec.DecodeError as error:
         return InternalError(500, "InternalError", f"an error that cannot be read: {error}")
-    return _from_status(status, 500, retry_after_s)
+    return _from_status(status, 500, None)
 
 
 def from_response(response: Response, request: Request | None = None) -> ApiError:

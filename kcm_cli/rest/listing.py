@@ -78,26 +78,13 @@ class Listed(msgspec.Struct, Generic[T], frozen=True):
 
 
 async def list_all(
-    client: Client,
-    resource: Resource[T],
-    namespace: str = "",
-    *,
-    label_selector: str = "",
-    field_selector: str = "",
-    metadata_only: bool = False,
+    client: Client, resource: Resource[T], namespace: str = "", *, metadata_only: bool = False
 ) -> Listed[T]:
-    """All objects that match, PAGE at a time. Raises RequestError.
+    """All objects, PAGE at a time. Raises RequestError.
 
     An object that cannot be decoded makes the answer Unreadable: the rest of a partial list is not absent.
     """
-    found = await list_readable(
-        client,
-        resource,
-        namespace,
-        label_selector=label_selector,
-        field_selector=field_selector,
-        metadata_only=metadata_only,
-    )
+    found = await list_readable(client, resource, namespace, metadata_only=metadata_only)
     for unknown in found.unknown:
         raise _unreadable(resource, unknown)
     return found

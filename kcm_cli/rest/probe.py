@@ -16,15 +16,15 @@ class NotHealthy(Exception):
     """The API server did not become healthy in time. The text is one line, fit for stderr."""
 
 
-async def wait_until_healthy(client: Client, clock: Clock, *, timeout_s: float = TIMEOUT_S) -> None:
+async def wait_until_healthy(client: Client, clock: Clock) -> None:
     """Ask ``/healthz`` every second. Raises NotHealthy."""
     start = clock.monotonic()
     while True:
         try:
-            await client.call(Request("GET", "/healthz", timeout_s=timeout_s))
+            await client.call(Request("GET", "/healthz", timeout_s=TIMEOUT_S))
             return
         except RequestError as error:
-            if clock.monotonic() - start + PERIOD_S > timeout_s:
+            if clock.monotonic() - start + PERIOD_S > TIMEOUT_S:
                 raise NotHealthy(explain(error)) from error
         await clock.sleep(PERIOD_S)
 

@@ -32,12 +32,13 @@ class Expectations:
         expected = self._expected.get(key)
         return expected is None or expected.fulfilled or now - expected.since > TIMEOUT_S
 
-    def expect(self, key: str, now: float, *, creations: int = 0, deletions: tuple[str, ...] = ()) -> None:
-        """Set what is expected, in place of what was: only a satisfied key plans."""
-        self._expected[key] = _Expected(now, creations, set(deletions))
-
-    def expect_more(self, key: str, now: float, *, creations: int = 0, deletions: tuple[str, ...] = ()) -> None:
-        """Expect this, too: for a plan whose writes go out in several steps."""
+    def expect(
+        self, key: str, now: float, *, creations: int = 0, deletions: tuple[str, ...] = (), more: bool = False
+    ) -> None:
+        """Set what is expected, in place of what was: only a satisfied key plans. more: on top of what was, for a plan
+        whose writes go out in several steps."""
+        if not more:
+            self.forget(key)
         expected = self._expected.setdefault(key, _Expected(now))
         expected.creations += creations
         expected.deletions.update(deletions)

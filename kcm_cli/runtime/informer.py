@@ -197,7 +197,7 @@ class Informer(Generic[T]):
         for index, key in enumerate(sorted(self.store.keys())):
             obj = self.store.get(key)
             if obj is not None:
-                self._updated(obj, obj)
+                self._notify(self._calls.update, obj, obj)
             if index % CHUNK == CHUNK - 1:
                 await asyncio.sleep(0)
 
@@ -410,10 +410,7 @@ class Informer(Generic[T]):
         if old is None:
             self._notify(self._calls.add, obj)
         elif old.metadata.resource_version != obj.metadata.resource_version:
-            self._updated(old, obj)
-
-    def _updated(self, old: T, new: T) -> None:
-        self._notify(self._calls.update, old, new)
+            self._notify(self._calls.update, old, obj)
 
     def _remove(self, key: str, last: T | None = None) -> None:
         unknown = self.store.unknown().get(key)
@@ -422,7 +419,7 @@ class Informer(Generic[T]):
         old = self.store.pop(key)
         if old is None:
             if unknown is not None:
-                self._unknown_deleted(unknown)
+                self._notify(self._calls.unknown_delete, unknown)
             return
         self.progress.removed(old.metadata.uid)
         self._notify(self._calls.delete, last if last is not None else old)
@@ -447,9 +444,6 @@ class Informer(Generic[T]):
         before = self.store.unknown().get(key)
         if before is not None and before.metadata.uid and uid and before.metadata.uid != uid:
             self._remove(key)
-
-    def _unknown_deleted(self, obj: Undecodable) -> None:
-        self._notify(self._calls.unknown_delete, obj)
 
     def _notify(self, calls: Iterable[Callable[..., None]], *objects: T | Undecodable) -> None:
         """One listener that fails for one object costs neither the others nor other objects anything."""

@@ -106,9 +106,7 @@ class MetricsApis:
                 raise Uncomputable("no metrics returned from resource metrics API")
             used = ((item, _used(item, resource, container)) for item in found)
             samples = {item.metadata.name: _sample(item, value) for item, value in used if value is not None}
-        except FormatError as error:
-            raise Uncomputable(f"unable to fetch metrics from resource metrics API: {error}") from None
-        except _Unread as error:
+        except (_Unread, FormatError) as error:
             raise Uncomputable(f"unable to fetch metrics from resource metrics API: {error}") from None
         return samples
 

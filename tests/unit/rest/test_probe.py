@@ -6,7 +6,7 @@ from kcm_cli.api.core import PODS
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.errors import Expired
-from kcm_cli.rest.listing import PAGE, list_all
+from kcm_cli.rest.listing import PAGE, list_all, list_readable
 from kcm_cli.rest.probe import NotHealthy, wait_until_healthy
 from kcm_cli.rest.transport import Unreachable, Unreadable, Untrusted
 
@@ -24,7 +24,7 @@ def pods(*names, token="", version="7"):
 
 def test_a_list_is_read_page_by_page(script, answer):
     transport = script(answer(200, pods("a", token="t")), answer(200, pods("b")))
-    listed = virtual.run(list_all(transport.client(), PODS, "ns", label_selector="x"))
+    listed = virtual.run(list_readable(transport.client(), PODS, "ns", label_selector="x"))
     assert [pod.name for pod in listed.items] == ["a", "b"]
     assert listed.resource_version == "7"
     assert [dict(request.query) for request in transport.asked] == [

@@ -43,8 +43,8 @@ def test_an_owner_that_is_gone_expects_nothing() -> None:
 
 def test_what_is_expected_may_grow_while_a_plan_is_carried_out() -> None:
     expectations = Expectations()
-    expectations.expect_more("a", 0.0, creations=1)
-    expectations.expect_more("a", 1.0, deletions=("u",))
+    expectations.expect("a", 0.0, creations=1, more=True)
+    expectations.expect("a", 1.0, deletions=("u",), more=True)
     expectations.creation_observed("a")
     assert not expectations.satisfied("a", 2.0)
     expectations.deletion_observed("a", "u")

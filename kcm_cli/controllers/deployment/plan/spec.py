@@ -60,24 +60,16 @@ def without_hash(template: Doc) -> Doc:
     labels = labels_of(template)
     if names.HASH_LABEL not in labels:
         return template
-    rest: Doc = {key: value for key, value in labels.items() if key != names.HASH_LABEL}
-    return {**template, "metadata": _with(template.get("metadata"), "labels", rest)}
+    metadata = {field: value for field, value in nested_map(template, "metadata").items() if field != "labels"}
+    if rest := {key: value for key, value in labels.items() if key != names.HASH_LABEL}:
+        metadata["labels"] = rest
+    return {**template, "metadata": metadata}
 
 
 def with_hash(template: Doc, value: str) -> Doc:
     """The template with the label pod-template-hash."""
     labels = {**labels_of(template), names.HASH_LABEL: value}
     return {**template, "metadata": {**nested_map(template, "metadata"), "labels": labels}}
-
-
-def _with(doc: object, field: str, value: Doc) -> Doc:
-    """A copy of a document with one field; an empty value removes the field."""
-    copy: Doc = dict(doc) if isinstance(doc, dict) else {}
-    if value:
-        copy[field] = value
-    else:
-        copy.pop(field, None)
-    return copy
 
 
 def same_template(left: Doc, right: Doc) -> bool:
