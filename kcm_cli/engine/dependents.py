@@ -92,13 +92,13 @@ class Dependents(Generic[Owner, Child]):
 
     def _updated(self, old: Child, new: Child) -> None:
         relabelled = old.metadata.labels != new.metadata.labels
-        if new.deleting:
-            self._deleted(new)
-            if relabelled:
-                self._deleted(old)
-            return
         before, after = controller_of(old), controller_of(new)
         moved = before != after
+        if new.deleting:
+            self._deleted(new)
+            if relabelled or moved:
+                self._deleted(old)
+            return
         if moved and before is not None:
             previous = _resolve(self._kind, self._owners, old, before)
             if previous is not None:

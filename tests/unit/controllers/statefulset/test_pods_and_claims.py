@@ -257,3 +257,20 @@ def test_a_pod_that_only_reads_like_one_of_its_ordinal_is_not_given_the_others_i
             assert set(await story.pods()) == {"db-0", "db-1"}
 
     play(life)
+
+
+def test_a_pod_on_its_way_out_that_is_taken_away_counts_no_more(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(replicas=1)
+            await world.wait(30)
+            await world.patch(PODS, "db-0", {"metadata": {"finalizers": ["example.com/held"]}})
+            await world.delete(PODS, "db-0")
+            await world.wait(60)
+            assert (await story.status())["replicas"] == 1
+            await world.patch(PODS, "db-0", {"metadata": {"ownerReferences": None}})
+            await world.wait(5)
+            assert (await story.status())["replicas"] == 0
+
+    play(life)
