@@ -120,6 +120,18 @@ def test_a_command_is_killed_and_started_anew(sandbox: Sandbox, tmp_path: Path) 
     assert perturb(sandbox, scenario(), only=[point_of("crash@create:configmaps:default/copy-of-a#1")]) == []
 
 
+def test_operators_have_users_of_their_own(sandbox: Sandbox) -> None:
+    one = trial.Trial(sandbox, base := sandbox.snapshot())
+    try:
+        for user in ("operator", "second"):
+            one.operator(speaks_protobuf, user=user)
+        with pytest.raises(ValueError, match="an operator is the user 'second' already: give this one another name"):
+            one.operator(speaks_protobuf, user="second")
+    finally:
+        one.stop()
+        sandbox.reset(base)
+
+
 async def never_waits(kubeconfig: str) -> None:
     """As a watch does that is told 410, and begins anew at the same version."""
     api = kubernetes_asyncio.client.CoreV1Api(await kubernetes_asyncio.config.new_client_from_config(kubeconfig))
@@ -156,18 +168,19 @@ async def speaks_protobuf(kubeconfig: str) -> None:
 
 
 def test_what_is_written_in_protobuf_has_its_name_and_counts_where_it_has_an_effect(sandbox: Sandbox) -> None:
-    trial = Trial(sandbox, sandbox.snapshot())
+    one = Trial(sandbox, base := sandbox.snapshot())
     try:
-        trial.operator(speaks_protobuf)
-        trial.finish()
+        one.operator(speaks_protobuf)
+        one.finish()
     finally:
-        trial.stop()
-    assert [str(one) for one in trial.record.writes] == [
+        one.stop()
+        sandbox.reset(base)
+    assert [str(one) for one in one.record.writes] == [
         "create:configmaps:default/packed#1",
         "update:configmaps:default/packed#1",
     ]
-    assert trial.record.written == {"create of configmaps default/packed": 1}
-    assert trial.record.conflicting == []  # it names no version
+    assert one.record.written == {"create of configmaps default/packed": 1}
+    assert one.record.conflicting == []  # it names no version
 
 
 async def writes_for_ever(kubeconfig: str) -> None:
@@ -524,9 +537,11 @@ def run(folder: Path, *words: str, buggy: bool = True) -> str:
 
 def test_each_point_is_a_test_of_its_own_and_is_told(tmp_path: Path) -> None:
     """The plugin in a pytest of its own, on an operator whose answer is lost."""
-    told = run(tmp_path, "--kcm-perturb=lost", "-rf")
+    absent = "crash@create:configmaps:nothing#1"
+    told = run(tmp_path, "--kcm-replay", "lost@create:configmaps:copy-of-a*#1", "--kcm-replay", absent, "-rf")
     point = "lost@create:configmaps:copy-of-a*#1"
     assert f"FAILED test_it.py::test_copies[{point}]" in told, told
     assert "configmaps copy-of-a*: there are 2, not 1" in told
     assert f"again: pytest --kcm-perturb --kcm-replay '{point}'" in told
     assert "kcm-perturb: 0 points stood, 1 not" in told
+    assert f"test_it.py::test_copies: {absent} did not come up: nothing was perturbed" in told

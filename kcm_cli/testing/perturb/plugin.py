@@ -42,6 +42,7 @@ class Perturbing:
         self._stood = 0
         self._found: list[str] = []
         self._idle: list[str] = []
+        self._absent: list[str] = []
 
     @pytest.fixture(autouse=True)
     def _kcm_base(self, request: pytest.FixtureRequest) -> Iterator[None]:
@@ -84,7 +85,9 @@ class Perturbing:
         reports = runtestprotocol(one, nextitem=sibling, log=True)
         hook.pytest_runtest_logfinish(nodeid=_nodeid(one), location=one.location)
         passed = all(report.passed for report in reports) and _TRIAL in one.stash
-        if point is not None:
+        if point is not None and passed and not one.stash[_TRIAL].fired:
+            self._absent.append(f"{item.nodeid}: {point}")
+        elif point is not None:
             self._stood += passed
             if any(report.failed for report in reports):
                 self._found.append(str(point))
@@ -119,6 +122,7 @@ class Perturbing:
         lines = [f"kcm-perturb: {self._stood} points stood, {len(self._found)} not"]
         lines += [f"  --kcm-replay '{point}'" for point in self._found]
         lines += [f"  {test}: no write of its operator came in both runs without faults" for test in self._idle]
+        lines += [f"  {point} did not come up: nothing was perturbed" for point in self._absent]
         terminalreporter.write_line("\n".join(lines))
 
 

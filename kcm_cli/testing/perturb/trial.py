@@ -109,8 +109,11 @@ class Trial:
     ) -> Operator:
         """Start the operator under test. Call it once for each operator; their users need different names.
 
-        Raises OperatorError where it ends at once, OSError for a command that cannot be run.
+        Raises OperatorError where it ends at once, OSError for a command that cannot be run, ValueError for a user that
+        another one has.
         """
+        if user in self._users:
+            raise ValueError(f"an operator is the user {user!r} already: give this one another name, as user='second'")
         one = self.sandbox.operator(program, user=user, groups=groups)
         self._users.add(user)
         one.start()
