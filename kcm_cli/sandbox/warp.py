@@ -26,8 +26,9 @@ REST_S = 1.0
 
 
 _NAMED = 20
-_LOOK_S = 0.0005
-"""How often others are looked at that are not at rest; what they send is seen at once."""
+_LOOK_S, _LONGEST_LOOK_S = 0.0005, 0.004
+"""How often others are looked at that are not at rest, at first and where they take long; what they send is seen at
+once."""
 
 
 class Stalled(Exception):
@@ -57,6 +58,7 @@ class _WarpSelector(selectors.DefaultSelector):
         self.loop: asyncio.AbstractEventLoop | None = None
         self.journey: _Journey | None = None
         self.holds = 0
+        self._look_s = _LOOK_S
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         journey = self.journey
@@ -68,7 +70,9 @@ class _WarpSelector(selectors.DefaultSelector):
         if self.holds:
             return super().select(timeout)
         if not self.shared.at_rest(self.loop):
-            return super().select(_LOOK_S if timeout is None else min(_LOOK_S, timeout))
+            look_s, self._look_s = self._look_s, min(2 * self._look_s, _LONGEST_LOOK_S)
+            return super().select(look_s if timeout is None else min(look_s, timeout))
+        self._look_s = _LOOK_S
         ready = super().select(0)  # what a follower has sent before it came to rest
         if ready:
             return ready
