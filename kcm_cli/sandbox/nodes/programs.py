@@ -59,7 +59,8 @@ _SUM = re.compile("\x0e(\\w+)([-+*/%])(\\w+)\x0e")
 _STOP, _LEAVE = "TERM", "EXIT"
 _INTERRUPTED = 143
 """The exit code of a command that a signal has ended (SIGTERM)."""
-_MOST_RESTS = 16
+_MOST_RESTS, _MOST_NESTED = 16, 64
+"""The latter: commands that run within others, also within functions and shells."""
 
 
 _NONE: Mapping[str, str | None] = MappingProxyType({})
@@ -188,8 +189,10 @@ class _Shell(msgspec.Struct):
     staged: bool = True
     """Whether the stages tell all."""
     functions: dict[str, shell.List] = msgspec.field(default_factory=dict)
-    calls: int = 0
-    """How deep they are called."""
+    nested: int = 0
+    """How many commands run within each other."""
+    tested: bool = False
+    """Whether the failure of the command that runs is looked at."""
     traps: dict[str, str] = msgspec.field(default_factory=dict)
     """What the first shell does at a signal, by its name; empty: nothing."""
     asked_s: float = math.inf
@@ -359,7 +362,7 @@ class _Shell(msgspec.Struct):
             raise Unknown
         if sink in (_OUTPUT, _ERRORS):
             self.output.append(Written(self.elapsed_s, text, sink == _ERRORS))
-        elif sink != _AWAY:
+        elif sink in self.fs.texts:  # it may be gone by now
             before = self.fs.texts[sink]
             self.fs.work.spend(len(before or "") * _PER_CHARACTER)
             self.fs.texts[sink] = None if before is None else before + text
@@ -482,7 +485,9 @@ class _Shell(msgspec.Struct):
 
     def _hold(self, text: str, match: re.Match[str]) -> str:
         """The text, or what stands for it where a shell would read something into it. Without quotation marks spaces
-        and lines become one space."""
+        and lines become one space. Raises Unknown."""
+        if _MARKS.search(text):
+            raise Unknown
         self.fs.work.spend(len(text) * _PER_CHARACTER * 4)  # each is looked at
         if match.string.count('"', 0, match.start()) % 2 == 0:
             text = " ".join(text.split())
@@ -551,8 +556,19 @@ class _Shell(msgspec.Struct):
                 raise _Ended
 
     def _run(self, command: shell.Command, *, tested: bool) -> None:
+        self.fs.work.spend(_PER_COMMAND)
+        if self.nested >= _MOST_NESTED:
+            raise Unknown
+        self.nested += 1
+        try:
+            self._carry_out(command, tested=tested)
+        finally:
+            self.nested -= 1
+
+    def _carry_out(self, command: shell.Command, *, tested: bool) -> None:
         match command:
             case shell.Simple(words):
+                self.tested = tested
                 self._simple(words)
             case shell.Negated(inner):
                 self._run(inner, tested=True)
@@ -682,7 +698,7 @@ class _Shell(msgspec.Struct):
         return path
 
     def _ordinary(self, words: Sequence[str]) -> None:
-        self.fs.work.spend(_PER_COMMAND + len(words) * _PER_WORD)
+        self.fs.work.spend(len(words) * _PER_WORD)
         first = next((at for at, word in enumerate(words) if not _SETTING.match(word)), len(words))
         if first == len(words):
             for word in words:
@@ -713,12 +729,10 @@ class _Shell(msgspec.Struct):
     def _call(self, words: Sequence[str]) -> None:
         """A function of the script, which takes no arguments."""
         self.steps += 1
-        self.calls += 1
-        if words[1:] or self.calls > shell.MOST_DEPTH:
+        if words[1:]:
             raise Unknown
         self.code = 0
-        self.list(self.functions[words[0]])
-        self.calls -= 1
+        self.list(self.functions[words[0]], tested=self.tested)
 
     def _assign(self, word: str) -> None:
         """Values that are not known make the variable unknown."""

@@ -274,11 +274,46 @@ def test_what_grows_without_end_is_unknown() -> None:
     assert outcome(["sh", "-c", folders], {}, ("/tmp",)) is None
 
 
-@pytest.mark.parametrize("body", ["a=1;" * 400, "[[ a = a ]];" * 150, f"echo {'a ' * 900} > /dev/null;"])
+@pytest.mark.parametrize(
+    "body",
+    ["a=1;" * 400, "[[ a = a ]];" * 150, f"echo {'a ' * 900} > /dev/null;", "{ } & " * 300, "{ }; " * 400],
+)
 def test_what_does_too_much_is_unknown(body: str) -> None:
     started = time.process_time()
     assert outcome(["sh", "-c", f"for i in {'1 ' * 950}; do {body} done"], {}) is None
     assert time.process_time() - started < 0.5
+
+
+def test_shells_and_functions_in_each_other_are_bounded() -> None:
+    inside = "f() { " + "if true; then " * 13 + "f; " + "fi; " * 13 + "}; f"
+    env = {"E0": inside}
+    for number in range(1, 13):
+        env[f"E{number}"] = "if true; then " * 13 + f'sh -c "$E{number - 1}"; ' + "fi; " * 13
+    for script in (env["E12"], inside, "f() { " + "! " * 14 + "f; }; f", "f() { f & f & }; f"):
+        assert outcome(["sh", "-c", script], env) is None
+
+
+def test_output_into_a_file_that_is_taken_away_meanwhile_is_lost() -> None:
+    scripts = ("rm f g >f 2>&1", "mv -v f g >f", "f() { rm x; echo hi; }; f >x")
+    for script, left in zip(scripts, ({}, {"/tmp/g": ""}, {}), strict=True):
+        known = outcome(["sh", "-c", f"cd /tmp; {script}"], {}, ("/tmp",))
+        assert known is not None and known.files == left and known.output == (), script
+
+
+def test_characters_that_have_a_meaning_of_their_own_are_unknown_in_variables_too() -> None:
+    for script in ('x="$A"; echo "$x"', 'trap "$A" EXIT; true', 'trap "echo $A" TERM; sleep 5', 'echo "$A"'):
+        for value in ("\x0699\x06", "\x0799", "\x0e1+2\x0e"):
+            words = ["sh", "-c", script]
+            assert outcome(words, {"A": value}) is None, (script, value)
+            assert signals_among(There(), words, {"A": value}) is None
+
+
+def test_a_function_whose_failure_is_looked_at_does_not_end_the_shell() -> None:
+    for use in ("f || exit 9", "if ! f; then exit 9; fi", "f && exit 3"):
+        known = outcome(["sh", "-c", f"set -e; f() {{ false; {{ false; }}; sleep 2; }}; {use}; exit 3"], {})
+        assert known is not None and (known.lasts_s, known.code) == (2, 3), use
+    known = outcome(["sh", "-c", "set -e; f() { false; sleep 2; }; f; exit 3"], {})
+    assert known is not None and (known.lasts_s, known.code) == (0, 1)
 
 
 def test_defaults_of_what_a_loop_may_set_are_looked_for_once() -> None:
