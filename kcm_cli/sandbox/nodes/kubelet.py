@@ -250,7 +250,7 @@ class Kubelets:
             life = None
         self._wake(key)
         ended = self._unmounting.get(key)
-        if ended is not None and (pod is None or ended.uid != pod.uid):
+        if ended is not None and (pod is None or ended.uid != pod.uid or not pod.deleting):
             del self._unmounting[key]
             ended = None
         if pod is None:

@@ -8,6 +8,7 @@ import pytest
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
+from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.store import Event
 from tests.unit.sandbox.nodes.world import EPOCH, NODES, PODS, World, resource
 
@@ -171,6 +172,25 @@ def test_a_deleted_pod_shows_its_end_for_a_moment_before_it_is_gone(play):
         assert await world.gone("a")
         await world.delete(PODS, "b")  # it had ended before
         assert await world.gone("b")
+
+    play(run)
+
+
+def test_a_pod_that_a_snapshot_brings_back_while_it_ends_runs_on(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"restartPolicy": "Never"}, run_time="20s")
+        await world.wait(2)
+        store = world.server.api.core.store
+        before = snapshots.take(store)
+        await world.delete(PODS, "a")
+        await world.wait(0.1)
+        assert (await world.status("a"))["phase"] == "Succeeded"
+        snapshots.restore(store, before)
+        await world.wait(2)
+        assert (await world.status("a"))["phase"] == "Running"
+        await world.wait(20)
+        assert (await world.status("a"))["phase"] == "Succeeded"
+        assert not await world.gone("a")
 
     play(run)
 
