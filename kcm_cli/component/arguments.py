@@ -1,7 +1,7 @@
 """Arguments of what users call from their tests, checked against annotations before anything is done with them.
 
 Only what a caller can mistake is looked at: numbers, strings, functions, lists of these, instances of classes. Other
-annotations (type variables, those that are strings) fit whatever is given.
+annotations (type variables, protocols, those that are strings) fit whatever is given.
 """
 
 import inspect
@@ -10,6 +10,7 @@ import reprlib
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
+from numbers import Real
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import msgspec
@@ -47,12 +48,18 @@ def checked(function: Callable[P, T], name: str = "") -> Callable[P, T]:
         for argument, value in given.items():
             if (parameter := known.get(argument)) is None:
                 continue
-            for one in value if parameter.kind is parameter.VAR_POSITIONAL else (value,):
+            for one in _given(parameter, value):
                 if not fits(one, parameter.annotation):
                     raise TypeError(_problem(f"{whose}: {argument}", one, parameter.annotation))
         return function(*args, **keywords)
 
     return call
+
+
+def _given(parameter: inspect.Parameter, value: Any) -> Iterable[object]:
+    if parameter.kind is parameter.VAR_KEYWORD:
+        return list(value.values())
+    return value if parameter.kind is parameter.VAR_POSITIONAL else (value,)
 
 
 def checks_arguments(cls: type[T]) -> type[T]:
@@ -72,7 +79,10 @@ def check_fields(struct: msgspec.Struct) -> None:
 
 
 def fits(value: object, annotation: Any) -> bool:
-    """Whether a value can be of a type. A list will do for a tuple of any length; what can be read once is not read."""
+    """Whether a value can be of a type.
+
+    A list will do for a tuple of any length. What can be read once is not read, and will do for an Iterable only.
+    """
     origin, args = get_origin(annotation) or annotation, get_args(annotation)
     if origin in (Union, types.UnionType):
         return any(fits(value, one) for one in args)
@@ -80,17 +90,19 @@ def fits(value: object, annotation: Any) -> bool:
         return isinstance(value, str) and value in args
     if origin is Callable:
         return callable(value)
-    if origin is Any or not isinstance(origin, type):
+    if origin is Any or not isinstance(origin, type) or getattr(origin, "_is_protocol", False):
         return True
     if origin is type:
         return isinstance(value, type)
     if origin is tuple and args[-1:] != (...,):
         return isinstance(value, tuple) and len(value) == len(args) and all(map(fits, value, args))
     if origin in _LISTS:
+        if _is_text(value) or not isinstance(value, Iterable if origin is Iterable else Collection):
+            return False
         items = value if isinstance(value, Collection) and args else ()
-        return isinstance(value, Iterable) and not _is_text(value) and all(fits(one, args[0]) for one in items)
-    if origin in (int, float):
-        return isinstance(value, (int, origin)) and not isinstance(value, bool)
+        return all(fits(one, args[0]) for one in items)
+    if origin in (int, float):  # whole numbers are written into objects, where no other type is known
+        return isinstance(value, int if origin is int else Real) and not isinstance(value, bool)
     return isinstance(value, origin)
 
 
@@ -113,6 +125,8 @@ def _words(annotation: Any) -> str:
         return _PLAIN[origin]
     if origin is Callable:
         return "a function"
+    if not isinstance(origin, type):
+        return "of any type"
     if origin is tuple and args[-1:] != (...,):
         return f"({', '.join(map(_words, args))})"
     if issubclass(origin, Mapping):

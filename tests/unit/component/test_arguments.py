@@ -1,12 +1,21 @@
 """Arguments of the wrong type are named."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from fractions import Fraction
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 import pytest
 
 from kcm_cli.component.arguments import check_fields, checked, checks_arguments, fits
+
+T = TypeVar("T")
+
+
+class Named(Protocol):
+    """Of classes that need not know it."""
+
+    name: str
 
 
 class Thing(msgspec.Struct):
@@ -24,6 +33,7 @@ class Thing(msgspec.Struct):
     ("value", "annotation", "does"),
     [
         (1, float, True),
+        (Fraction(1, 2), float, True),  # numpy's numbers are registered in the same way
         (True, float, False),
         (True, int, False),
         (1.5, int, False),
@@ -38,7 +48,11 @@ class Thing(msgspec.Struct):
         ((1,), tuple[float, float], False),
         ({"a": 1}, Mapping[str, Any], True),
         ({"a": 1}, Sequence[str], False),
+        ({"a"}, Iterable[str], True),
         ((one for one in [1]), Iterable[str], True),
+        ((one for one in ["a"]), Sequence[str], False),  # it is read more than once
+        ((one for one in ["a"]), tuple[str, ...], False),
+        (3, Named, True),
         (b"a", Sequence[str], False),
         (len, Callable[[], object], True),
         (3, Callable[[], object], False),
@@ -54,6 +68,14 @@ def test_what_fits(value: object, annotation: Any, does: bool) -> None:
     assert fits(value, annotation) is does
 
 
+def label(**labels: str) -> dict[str, str]:
+    return labels
+
+
+def first(things: Sequence[T]) -> T:
+    return things[0]
+
+
 def test_the_argument_is_named() -> None:
     @checked
     def apply(*things: str, times: int = 1) -> int:
@@ -64,6 +86,11 @@ def test_the_argument_is_named() -> None:
         apply("a", 3)  # type: ignore[arg-type]  # what is tested
     with pytest.raises(TypeError, match="^apply: times has to be a whole number, not 'x'$"):
         apply(times="x")  # type: ignore[arg-type]  # what is tested
+    with pytest.raises(TypeError, match="^label: labels has to be a string, not 3$"):
+        checked(label)(a="x", b=3)  # type: ignore[arg-type]  # what is tested
+    assert checked(label)(a="x") == {"a": "x"}
+    with pytest.raises(TypeError, match=r"^first: things has to be a list \(of any type each\), not 3$"):
+        checked(first)(3)  # type: ignore[arg-type]  # what is tested
     with pytest.raises(TypeError, match="unexpected keyword argument 'nope'"):
         apply(nope=1)  # type: ignore[call-arg]  # what is tested
 
