@@ -200,16 +200,19 @@ async def writes_for_ever(kubeconfig: str) -> None:
 def test_nothing_is_perturbed_in_the_quiet_time(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it does when it starts would be taken for work without end."""
     monkeypatch.setattr(trial, "_LIMIT_S", 150.0)
-    one = trial.Trial(sandbox, base := sandbox.snapshot())
-    try:
-        one.operator(writes_for_ever)
-        one.finish()
-    finally:
-        one.stop()
-        sandbox.reset(base)
-    spots = Counter(f"{spot.verb} {spot.name}" for spot in one.record.writes)
-    assert spots.pop("patch default/timer") < 5
-    assert spots == {"create default/start": 1, "create default/timer": 1, "patch default/start": 1}
+    late = Point("crash", Spot("patch", "configmaps", "default/timer", 8))
+    for point in (None, late):
+        one = trial.Trial(sandbox, base := sandbox.snapshot(), point=point)
+        try:
+            one.operator(writes_for_ever)
+            one.finish()
+        finally:
+            one.stop()
+            sandbox.reset(base)
+        assert not one.fired
+        spots = Counter(f"{spot.verb} {spot.name}" for spot in one.record.writes)
+        assert spots.pop("patch default/timer") < 5
+        assert spots == {"create default/start": 1, "create default/timer": 1, "patch default/start": 1}
 
 
 async def takes_nothing() -> None: ...

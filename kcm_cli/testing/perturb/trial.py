@@ -324,7 +324,7 @@ class Trial:
         return self._judged[1]
 
     def _faults(self, reference: Record) -> list[str]:
-        wrong = self._wrong(reference, -1)
+        wrong = list(self._wrong(reference, -1))
         settled = {key for state in reference.checkpoints for key in state}
         for key, count, once in counts_above(reference.made, self.record.made):
             if key not in settled and count <= 3 * once + _EXTRA_WRITES:
@@ -369,7 +369,7 @@ class Trial:
         if info.verb not in _WRITES or info.plural in UNCOMPARED:
             return await proceed(asked.request, None)
         spot = self._arrival(asked)
-        hit = self.point is not None and not self.fired and self.point.spot == spot
+        hit = self.point is not None and not self.fired and not self._quiet and self.point.spot == spot
         kind = self.point.kind if self.point is not None and hit else ""
         self._acted()
         if kind in ("conflict", "refused"):
