@@ -73,7 +73,10 @@ async def retry_on(retries: Retries, write: Callable[[], Awaitable[R]]) -> R:
 async def put_status(
     client: Door, resource: Resource[T], obj: T, changes: Mapping[Path, Value], retries: Retries = ONCE_MORE
 ) -> T:
-    """Write fields of an object's status; after an error they are written to the object as it is then."""
+    """Write fields of an object's status; after an error they are written to the object as it is then.
+
+    Raises the last error, NotFound if the object (this uid) was deleted.
+    """
     return await retry_on_conflict(client, resource, obj, lambda _: changes, subresource="status", retries=retries)
 
 

@@ -1,10 +1,11 @@
 """Which metrics of the original a manager with all its controllers lacks, and why."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.component.metrics import Histogram
+from kcm_cli.component.metrics import Histogram, Registry
 from kcm_cli.component.metrics.informers import HANDLING_BUCKETS, CacheState
 from kcm_cli.manager.config import complete
 from kcm_cli.manager.config_controllers import known_of
@@ -84,3 +85,21 @@ def test_help_says_what_never_moves() -> None:
     show = Observability(config, LoopClock())
     still = {f.description.name for f in show.registry.families() if "Never moves" in f.description.help}
     assert still == {name for name in STILL if name.startswith("rest_client_")}
+
+
+def test_queues_that_only_here_are_retried_or_there(play: Callable[..., None]) -> None:
+    metrics = Registry()
+    parts = complete(flag_set().parse([]), known_of(CONTROLLERS)).by_type().values()
+
+    async def life(world: World) -> None:
+        names = ["node-lifecycle-controller", "taint-eviction-controller", "resourcequota-controller"]
+        async with controllers(world, *parts, names=names, metrics=metrics):
+            await world.wait(1)
+
+    play(life, alone=True)
+    assert {*re.findall('workqueue_retries_total{name="([^"]+)"}', metrics.expose().decode())} >= {
+        "node_lifecycle_controller",
+        "noexec_taint_node",
+        "noexec_taint_pod",
+        "resource_quota_controller_appeared_objects",
+    }
