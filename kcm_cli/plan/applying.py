@@ -3,7 +3,7 @@
 upstream: staging/src/k8s.io/kubectl/pkg/drain/{drain,filters}.go, pkg/cmd/apply/apply.go
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import codec, labels
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.documents import nested_map, nested_str
+from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object as ObjectView
 from kcm_cli.machinery.meta import PartialObject, controller_of
@@ -322,17 +322,18 @@ def resource_named(known: Discovery, word: str) -> ServedResource | None:
 
 def node_like(node: Doc, name: str, now: str) -> Doc:
     """A new Node as another one is."""
-    spec, status = nested_map(node, "spec"), nested_map(node, "status")
+    status = nested_map(node, "status")
     labels = {**nested_map(node, "metadata", "labels"), "kubernetes.io/hostname": name}
     keeps = ("capacity", "allocatable", "nodeInfo", "daemonEndpoints", "declaredFeatures", "features")
     conditions: list[object] = [
         {**one, "lastHeartbeatTime": now, "lastTransitionTime": now}
-        for one in status.get("conditions") or ()
+        for one in nested_list(status, "conditions")
         if isinstance(one, dict) and one.get("type") != "Ready"
     ]
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now}
     conditions.append({**ready, "message": "kubelet is posting ready status", "lastTransitionTime": now})
-    taints = [t for t in spec.get("taints") or () if not str(t.get("key")).startswith("node.kubernetes.io/")]
+    kept = (one for one in nested_list(node, "spec", "taints") if isinstance(one, dict))
+    taints = [one for one in kept if not nested_str(one, "key").startswith("node.kubernetes.io/")]
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -348,8 +349,8 @@ def _named(key: str) -> Object:
 
 
 def _has_empty_dir(stored: Any) -> bool:
-    volumes = nested_map(stored.doc, "spec").get("volumes") if stored is not None else None
-    return any(isinstance(volume, Mapping) and "emptyDir" in volume for volume in volumes or ())
+    volumes = nested_list(stored.doc, "spec", "volumes") if stored is not None else ()
+    return any("emptyDir" in nested_map(volume) for volume in volumes)
 
 
 def _budget(error: ApiError) -> str:

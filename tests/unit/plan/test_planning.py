@@ -18,6 +18,7 @@ from kcm_cli.plan import (
     Target,
     plan,
 )
+from kcm_cli.plan.applying import node_like
 from tests.simulation.workload import deployment
 from tests.simulation.world import NAMESPACE, World
 from tests.unit.plan.clusters import crowded, settled, snapshot_of
@@ -218,3 +219,13 @@ def test_an_orphan_is_found_by_the_audit() -> None:
     assert ("deployment-controller", "update", "replicasets.apps") in [
         (one.controller, one.verb, one.resource) for one in answer.audit
     ]
+
+
+@pytest.mark.parametrize("odd", [None, 3, "k", {"k": "v"}, ["k", None]])
+def test_a_node_is_copied_without_what_is_none_of_its_fields(odd: object) -> None:
+    made = node_like({"metadata": odd, "spec": {"taints": odd}, "status": {"conditions": odd}}, "n", "now")
+    assert made["metadata"] == {"name": "n", "labels": {"kubernetes.io/hostname": "n"}}
+    assert made["spec"] == {}
+    kept = {"key": "a", "effect": "NoSchedule"}
+    taints = [kept, {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]
+    assert node_like({"spec": {"taints": taints}}, "n", "now")["spec"] == {"taints": [kept]}
