@@ -18,30 +18,41 @@ from typing import Any
 
 from kcm_cli.component.clock import RealClock
 
-_OUT_OF_QUEUE = 0x5411
-"""SIOCOUTQ of Linux: how many bytes of a socket its peer's kernel has not taken yet."""
+_UNACKNOWLEDGED, _UNSENT = 0x5411, 0x894B
+"""SIOCOUTQ and SIOCOUTQNSD of Linux: how many bytes of a socket its peer has not acknowledged, and how many of them
+have not been sent, for the peer's buffer is full."""
 _NO_BYTES = b"\0\0\0\0"
 _REAL = RealClock()
-_MOST_S = 0.2
-"""So much real time at most is given to bytes that are not read."""
+_UNSENT_S, _SENT_S = 0.2, 0.003
+"""So much real time at most is given to bytes that are not read, and to those that have been sent: the peer's kernel
+has them at once, but may acknowledge them 40 ms later."""
 _REFUSED_S = 0.05
 """So long it takes until a connection of what was killed is refused."""
 
 
-def unsent(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether bytes that a loop has written are still on their way to their reader."""
+def under_way(loop: asyncio.AbstractEventLoop) -> list[tuple[int, bytes, bool]]:
+    """A loop's sockets with bytes on their way to their reader: descriptor, how many, whether some are not sent."""
     if not sys.platform.startswith("linux"):
-        return False
+        return []
     from fcntl import ioctl  # imported here: there is none on Windows
 
+    found = []
     by_descriptor: Any = getattr(loop, "_transports", {})
     for descriptor in list(by_descriptor):
         try:
-            if ioctl(descriptor, _OUT_OF_QUEUE, _NO_BYTES) != _NO_BYTES:
-                return True
+            count = ioctl(descriptor, _UNACKNOWLEDGED, _NO_BYTES)
         except OSError:  # closed meanwhile, or no socket
             continue
-    return False
+        if count != _NO_BYTES:
+            found.append((descriptor, count, _is_unsent(ioctl, descriptor)))
+    return found
+
+
+def _is_unsent(ioctl: Callable[[int, int, bytes], bytes], descriptor: int) -> bool:
+    try:
+        return ioctl(descriptor, _UNSENT, _NO_BYTES) != _NO_BYTES
+    except OSError:  # a socket of this machine alone: what is counted is what has not been read
+        return True
 
 
 class Time:
@@ -49,7 +60,8 @@ class Time:
 
     def __init__(self) -> None:
         self.offset_s = 0.0
-        self._unsent_since = 0.0
+        self._under_way: list[tuple[int, bytes, bool]] = []
+        self._since = 0.0
         self._followers: list[FollowingLoop] = []
 
     def join(self, loop: "FollowingLoop") -> None:
@@ -65,14 +77,14 @@ class Time:
         """Whether no follower has anything to do, and nothing is on its way between them and who leads them."""
         followers = list(self._followers)
         if not all(one.at_rest() for one in followers):
-            self._unsent_since = 0.0
+            self._under_way = []
             return False
-        if not followers or lead is None or not any(unsent(one) for one in (lead, *followers)):
-            self._unsent_since = 0.0
-            return True
-        now = _REAL.monotonic()
-        self._unsent_since = self._unsent_since or now
-        return now - self._unsent_since > _MOST_S
+        loops = (lead, *followers) if followers and lead is not None else ()
+        found = [one for loop in loops for one in under_way(loop)]
+        if found != self._under_way:
+            self._under_way, self._since = found, _REAL.monotonic()
+        patience_s = max((_UNSENT_S if unsent else _SENT_S for _, _, unsent in found), default=0.0)
+        return not found or _REAL.monotonic() - self._since > patience_s
 
     def left_s(self) -> float:
         """Seconds to the next timer of a follower."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.sandbox.following import FollowingLoop
+from kcm_cli.sandbox.following import FollowingLoop, under_way
 from kcm_cli.sandbox.warp import Stalled, WarpLoop
 
 
@@ -123,3 +123,28 @@ def test_a_follower_that_was_not_awake_sees_real_time_after_a_journey(loop: Warp
     with followed(loop, later()):
         loop.advance(99.9)
         assert done.wait(10)
+
+
+def test_bytes_that_were_sent_are_told_from_those_that_wait_for_a_reader() -> None:
+    """What was sent may be acknowledged 40 ms later: time does not wait so long for that."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        written: asyncio.Future[asyncio.StreamWriter] = loop.create_future()
+        server = await asyncio.start_server(lambda _, writer: written.set_result(writer), "127.0.0.1", 0)
+        with socket.create_connection(server.sockets[0].getsockname()) as reader:
+            writer = await written
+            for _ in range(100):
+                writer.write(b"x")
+                assert not any(unsent for _, _, unsent in under_way(loop))
+            writer.write(b"x" * 50_000_000)
+            assert any(unsent for _, _, unsent in under_way(loop))
+            left = 50_000_100
+            while left:
+                left -= len(await asyncio.to_thread(reader.recv, 1 << 20))
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()
+        server.close()
+
+    asyncio.run(main())
