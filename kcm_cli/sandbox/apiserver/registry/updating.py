@@ -221,7 +221,7 @@ class Updater:
             rules.prepare_update(doc, old, context)
             errors = rules.validate_update(doc, old)
             if errors and change.stated is not None and call.resource is hub and not hub.custom:
-                errors = rules.validate_update(with_empty(doc, change.stated(current)), old)
+                errors = _worded(errors, rules.validate_update(with_empty(doc, change.stated(current)), old))
             if errors and self._core.ratchets:
                 errors = _fresh(errors, rules.validate_update(old, old))
             warnings = [] if errors else rules.warn(doc, old)
@@ -273,6 +273,13 @@ class Updater:
             if call.resource.custom:
                 raise api_errors.unsupported_media_type(", ".join((*_PATCH_TYPES, *APPLY_TYPES)))
             raise api_errors.unsupported_patch()
+
+
+def _worded(errors: list[FieldError], again: Sequence[FieldError]) -> list[FieldError]:
+    """The errors, as another check words them that finds the same, and maybe more: to it, empty and absent differ."""
+    there = {(error.type, error.field) for error in errors}
+    same = [error for error in again if (error.type, error.field) in there]
+    return same if len(same) == len(errors) else errors
 
 
 def _fresh(errors: Sequence[FieldError], known: Sequence[FieldError]) -> list[FieldError]:

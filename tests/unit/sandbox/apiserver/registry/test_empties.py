@@ -51,3 +51,15 @@ def test_a_refusal_tells_what_was_emptied_from_what_was_left_out(api: Api, metho
     answer = api.run(api.ask(method, f"{pods}/p", stated, content_type=media))
     assert answer.status == 422
     assert '"Ports": []' in answer.message
+
+
+def test_an_empty_value_is_no_error_of_its_own(api: Api) -> None:
+    namespace = api.namespace()
+    pod = {"spec": {"containers": [{"name": "c", "image": "i"}]}, "metadata": {"name": "p", "labels": {"a": "b"}}}
+    sets = {"metadata": {"name": "p"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": pod}}
+    for path, doc in (("/api/v1/{}/pods", pod), ("/apis/apps/v1/{}/statefulsets", sets)):
+        objects = path.format(f"namespaces/{namespace}")
+        spec = api.make(objects, doc)["spec"]
+        wrong = {"metadata": {"name": "p", "labels": {"!": ""}}, "spec": {**spec, "nodeSelector": {}, "unknown": []}}
+        answer = api.put(f"{objects}/p", wrong)
+        assert {cause["field"] for cause in answer.causes} == {"metadata.labels"}
