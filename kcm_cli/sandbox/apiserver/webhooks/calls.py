@@ -91,7 +91,7 @@ class WebhookCalls:
         try:
             loop = asyncio.get_running_loop()
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except socket.gaierror:
+        except (socket.gaierror, UnicodeError):  # the latter for labels that are empty or too long
             raise TargetError(f"dial tcp: lookup {host}: no such host") from None
         context = _context(target.ca)
         failure: OSError | None = None

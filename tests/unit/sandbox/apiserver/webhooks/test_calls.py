@@ -226,6 +226,13 @@ def test_other_names_of_the_clusters_dns_are_not_looked_up(api: Api, host: str) 
     assert outside == []
 
 
+@pytest.mark.parametrize("host", ["a..b", f"{'a' * 64}.example"])
+def test_names_that_dns_cannot_have_lead_nowhere(api: Api, hook: HookServer, host: str) -> None:
+    configure(api, hook.config("/p"))
+    hook.redirects["/p"] = (307, f"https://{host}/x")
+    assert write(api) == f'"https://{host}/x": dial tcp: lookup {host}: no such host'
+
+
 @pytest.mark.parametrize("name", ["localhost", "hook2.default.svc.cluster.local"])
 def test_an_external_name_is_called(api: Api, hook: HookServer, name: str) -> None:
     configure(api, by_service(hook, port=hook.port))
