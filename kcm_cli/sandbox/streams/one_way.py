@@ -49,18 +49,19 @@ def events_over_websocket(headers: Mapping[str, str], answer: Stream, *, binary:
         chunks: Any = answer.chunks
         async with aclosing(chunks):
             async for chunk in chunks:
-                for event in _with_lengths(chunk) if binary else chunk.splitlines(keepends=True):
-                    duplex.write(websocket.message(event) if binary else websocket.text(event))
+                events = _with_lengths(chunk) if binary else chunk.splitlines(keepends=True)
+                duplex.write(b"".join(map(websocket.message if binary else websocket.text, events)))
                 await duplex.drained()
 
     return _upgraded(headers, ", ".join(websocket.protocols(headers)), send)
 
 
 def _with_lengths(data: bytes) -> Iterator[bytes]:
-    while data:
-        end = 4 + int.from_bytes(data[:4], "big")
-        yield data[4:end]
-        data = data[end:]
+    at = 0
+    while at < len(data):
+        start = at + 4
+        at = start + int.from_bytes(data[at:start], "big")
+        yield data[start:at]
 
 
 def _upgraded(headers: Mapping[str, str], protocol: str, send: Callable[[Duplex], Awaitable[None]]) -> Upgraded:

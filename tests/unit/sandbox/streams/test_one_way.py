@@ -1,6 +1,7 @@
 """Answers over WebSockets, and clients that are not as they should be."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -99,6 +100,22 @@ def test_a_watch_is_one_message_for_each_event(chunk: bytes, binary: bool, event
         assert isinstance(answer, Upgraded)
         await answer.serve(client)
         assert client.written == b"".join([*events, websocket.close()])
+
+    asyncio.run(main())
+
+
+def test_many_events_at_once_cost_no_more_than_few() -> None:
+    async def main() -> None:
+        async def chunks() -> AsyncIterator[bytes]:
+            yield (b"\0\0\0\x7d" + b"a" * 125) * 30_000
+
+        client = Client()
+        answer = events_over_websocket(HANDSHAKE, Stream(200, {}, chunks()), binary=True)
+        assert isinstance(answer, Upgraded)
+        started = time.process_time()
+        await answer.serve(client)
+        assert time.process_time() - started < 0.5
+        assert len(client.written) == 30_000 * 127 + len(websocket.close())
 
     asyncio.run(main())
 
