@@ -5,8 +5,11 @@ import uuid
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 
 from kcm_cli.rest.transport import Request, Response
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import User
 from tests.unit.sandbox.apiserver.conftest import Api
 
@@ -79,6 +82,21 @@ def test_a_new_schema_counts_at_once(served: Any) -> None:
 def test_what_is_not_queued_has_no_place(served: Any, path: str, query: dict[str, str]) -> None:
     async def test(api: Api) -> None:
         assert SCHEMA not in (await asked(api, User("a", groups=("system:masters",)), path, **query)).headers
+
+    served(test)
+
+
+def test_a_broken_token_among_protocols_harms_nobody_with_a_certificate(
+    served: Any, certificates: Certificates
+) -> None:
+    pem = certificates.client("jane", ("system:masters",)).certificate
+    der = x509.load_pem_x509_certificate(pem).public_bytes(serialization.Encoding.DER)
+    headers = {"upgrade": "websocket", "connection": "Upgrade"}
+    headers["sec-websocket-protocol"] = "base64url.bearer.authorization.k8s.io.!"
+
+    async def test(api: Api) -> None:
+        request = Request("GET", "/version", headers=headers)
+        assert [(await api.server.api.handle(request, cert)).status for cert in (der, None)] == [200, 401]
 
     served(test)
 
