@@ -8,10 +8,10 @@ import inspect
 import os
 import reprlib
 import types
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from numbers import Real
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 
@@ -30,7 +30,8 @@ _LISTS = (tuple, list, Sequence, Collection, Iterable)
 
 
 def checked(function: Callable[P, T], name: str = "") -> Callable[P, T]:
-    """The same function, which raises TypeError for arguments that do not fit, and names the argument.
+    """The same function, which raises TypeError for arguments that do not fit, and names the argument. A coroutine
+    function stays one, and raises it when it is awaited.
 
     name: what the function is called there.
     """
@@ -38,8 +39,7 @@ def checked(function: Callable[P, T], name: str = "") -> Callable[P, T]:
     signature = inspect.signature(function)
     known = {name: one for name, one in signature.parameters.items() if one.annotation is not one.empty}
 
-    @wraps(function)
-    def call(*args: P.args, **keywords: P.kwargs) -> T:
+    def check(args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         __tracebackhide__ = True  # in the report of a test that fails
         try:
             given = signature.bind(*args, **keywords).arguments
@@ -51,9 +51,20 @@ def checked(function: Callable[P, T], name: str = "") -> Callable[P, T]:
             for one in _given(parameter, value):
                 if not fits(one, parameter.annotation):
                     raise TypeError(_problem(f"{whose}: {argument}", one, parameter.annotation))
+
+    @wraps(function)
+    def call(*args: P.args, **keywords: P.kwargs) -> T:
+        __tracebackhide__ = True
+        check(args, keywords)
         return function(*args, **keywords)
 
-    return call
+    @wraps(function)
+    async def call_async(*args: P.args, **keywords: P.kwargs) -> Any:
+        __tracebackhide__ = True
+        check(args, keywords)
+        return await cast(Awaitable[Any], function(*args, **keywords))
+
+    return cast(Callable[P, T], call_async) if inspect.iscoroutinefunction(function) else call
 
 
 def _given(parameter: inspect.Parameter, value: Any) -> Iterable[object]:

@@ -1,5 +1,7 @@
 """Arguments of the wrong type are named."""
 
+import asyncio
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal, Protocol, TypeVar
@@ -93,6 +95,19 @@ def test_the_argument_is_named() -> None:
         checked(first)(3)  # type: ignore[arg-type]  # what is tested
     with pytest.raises(TypeError, match="unexpected keyword argument 'nope'"):
         apply(nope=1)  # type: ignore[call-arg]  # what is tested
+
+
+def test_a_coroutine_function_stays_one() -> None:
+    """Mocks and frameworks tell by it what has to be awaited."""
+
+    @checked
+    async def pause(seconds: float) -> float:
+        return seconds
+
+    assert inspect.iscoroutinefunction(pause)
+    assert asyncio.run(pause(1)) == 1
+    with pytest.raises(TypeError, match="^pause: seconds has to be a number, not 'x'$"):
+        asyncio.run(pause("x"))  # type: ignore[arg-type]  # what is tested
 
 
 def test_methods_and_fields_are_checked() -> None:
