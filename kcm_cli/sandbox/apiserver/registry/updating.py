@@ -221,7 +221,8 @@ class Updater:
             rules.prepare_update(doc, old, context)
             errors = rules.validate_update(doc, old)
             if errors and change.stated is not None and call.resource is hub and not hub.custom:
-                errors = _worded(errors, rules.validate_update(with_empty(doc, change.stated(current)), old))
+                filled = with_empty(doc, change.stated(current))
+                errors = _worded(errors, rules.validate_update(filled, old)) if filled != doc else errors
             if errors and self._core.ratchets:
                 errors = _fresh(errors, rules.validate_update(old, old))
             warnings = [] if errors else rules.warn(doc, old)
