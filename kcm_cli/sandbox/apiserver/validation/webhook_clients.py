@@ -75,11 +75,13 @@ _SERVICE = rules.fields(
 
 def reviews(versions: Sequence[str], path: str) -> Errors:
     """Versions of reviews: names, each of them once."""
+    seen: set[str] = set()
     for index, version in enumerate(versions):
-        if version in versions[:index]:
+        if version in seen:
             yield errors.invalid(f"{path}[{index}]", version, "duplicate version")
         else:
             yield from errors.invalid_each(f"{path}[{index}]", version, names.dns1035_label(version))
+        seen.add(version)
 
 
 def known_review(versions: Sequence[str], path: str) -> Errors:

@@ -1,5 +1,7 @@
 """How webhooks are reached: the same texts for definitions, configurations and APIServices."""
 
+import time
+
 import pytest
 
 from kcm_cli.sandbox.apiserver.crd.checks.names import check_conversion
@@ -62,3 +64,18 @@ def test_paths_of_services(path: str, messages: list[str]) -> None:
 def test_a_service_without_a_name_is_reported_as_one_without_a_namespace() -> None:
     found = webhook_clients.client({"service": {"namespace": "n", "port": 0}}, "c")
     assert [error.field for error in found] == ["c.service.namespace", "c.service.port"]
+
+
+def test_versions_of_reviews_are_named_once() -> None:
+    found = webhook_clients.reviews(["v1", "v2", "v1", "V3", "v2"], "r")
+    assert [(error.field, error.type) for error in found] == [
+        ("r[2]", "FieldValueInvalid"),
+        ("r[3]", "FieldValueInvalid"),
+        ("r[4]", "FieldValueInvalid"),
+    ]
+
+
+def test_many_versions_of_reviews_cost_no_more_than_few() -> None:
+    started = time.process_time()
+    assert list(webhook_clients.reviews([f"v{number}" for number in range(50_000)], "r")) == []
+    assert time.process_time() - started < 1
