@@ -112,9 +112,19 @@ def fits(value: object, annotation: Any) -> bool:
             return False
         items = value if isinstance(value, Collection) and args else ()
         return all(fits(one, args[0]) for one in items)
-    if origin in (int, float):  # whole numbers are written into objects, where no other type is known
-        return isinstance(value, int if origin is int else Real) and not isinstance(value, bool)
+    if origin is int:  # they are written into objects, where no other type is known
+        return isinstance(value, int) and not isinstance(value, bool)
+    if origin is float:
+        return isinstance(value, Real) and not isinstance(value, bool) and _is_float(value)
     return isinstance(value, origin)
+
+
+def _is_float(value: Real) -> bool:
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def _is_text(value: object) -> bool:

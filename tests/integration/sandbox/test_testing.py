@@ -170,6 +170,7 @@ async def _awaited():
         (lambda one: one.advance(1, patience="x"), "advance: patience has to be a number, not 'x'"),
         (lambda one: one.advance(1, patience=-1), "patience is a number of seconds, not -1"),
         (lambda one: one.advance("5"), "advance: seconds has to be a number, not '5'"),
+        (lambda one: one.advance(10**400), "advance: seconds has to be a number, not 1000"),
         (lambda one: one.apply(None), "apply: manifests has to be a string or a path or a dict, not None"),
         (lambda one: one.reset(None), "reset: snapshot has to be of type Snapshot, not None"),
         (lambda one: one.inject("lose"), "inject: fault has to be of type Fault, not 'lose'"),

@@ -36,6 +36,7 @@ class Thing(msgspec.Struct):
     [
         (1, float, True),
         (Fraction(1, 2), float, True),  # numpy's numbers are registered in the same way
+        pytest.param(10**400, float, False, id="a whole number that is too large for the clock"),
         (True, float, False),
         (True, int, False),
         (1.5, int, False),
