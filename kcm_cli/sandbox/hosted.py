@@ -52,6 +52,7 @@ Companion = Callable[[Sandbox, asyncio.Event, tuple[str, ...], Callable[[], obje
 """Something that runs with a sandbox until the event is set: the controllers, with these flags. They call the last one
 when all of them run. Bad flags are an error of the call, not of the work that it returns."""
 START_S, STOP_S = 60.0, 10.0
+_DAY_S = 24 * 3600.0
 _TOKEN_S = 10 * 365 * 24 * 3600
 _RESETS, _RESETS_AT_ONCE, _RESET_STEP_S, _TOLD = 20, 3, 5.0, 10
 _READS = ("GET", "HEAD", "OPTIONS")
@@ -178,8 +179,8 @@ class HostedSandbox:
         Returns when all that was due in that time has happened inside of the cluster.
         """
         self._check()
-        if not 0 <= patience < float("inf"):
-            raise ValueError(f"patience is a number of seconds, not {patience}")
+        if not 0 <= patience <= _DAY_S:  # selectors and locks wait for some weeks at most
+            raise ValueError(f"patience is a number of seconds up to a day, not {patience}")
         wall_clock.adapt()
         self._loop.advance(seconds, patience_s=patience)
 

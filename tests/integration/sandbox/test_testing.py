@@ -168,7 +168,8 @@ async def _awaited():
     ("call", "message"),
     [
         (lambda one: one.advance(1, patience="x"), "advance: patience has to be a number, not 'x'"),
-        (lambda one: one.advance(1, patience=-1), "patience is a number of seconds, not -1"),
+        (lambda one: one.advance(1, patience=-1), "patience is a number of seconds up to a day, not -1"),
+        (lambda one: one.advance(1, patience=1e300), "patience is a number of seconds up to a day, not 1e"),
         (lambda one: one.advance("5"), "advance: seconds has to be a number, not '5'"),
         (lambda one: one.advance(10**400), "advance: seconds has to be a number, not 1000"),
         (lambda one: one.apply(None), "apply: manifests has to be a string or a path or a dict, not None"),
