@@ -58,11 +58,13 @@ def _exit_codes(codes: Tree, containers: Collection[str], path: str) -> Errors:
         yield from _FEW_CODES(values, place)
     else:
         yield errors.invalid(place, codes.get("values"), "at least one value is required")
+    seen: set[int] = set()
     for index, value in enumerate(values):
         if codes.get("operator") == "In" and value == 0:
             yield errors.invalid(f"{place}[{index}]", value, "must not be 0 for the In operator")
-        if value in values[:index]:
+        if value in seen:
             yield errors.duplicate(f"{place}[{index}]", value)
+        seen.add(value)
     if values != sorted(values):
         yield errors.invalid(place, values, "must be ordered")
 

@@ -47,11 +47,13 @@ def validate_bindings(device: Tree, path: str) -> Errors:
             continue
         for index, item in enumerate(items):
             yield from labels.validate_key(item, f"{path}.{field}[{index}]")
-    for field, items, others in zip(fields, values, ([], values[0]), strict=True):
+    for field, items, others in zip(fields, values, (set[str](), set(values[0])), strict=True):
+        seen: set[str] = set()
         for index, item in enumerate(items):
             place = f"{path}.{field}[{index}]"
-            if item in items[:index]:
+            if item in seen:
                 yield errors.duplicate(place, item)
+            seen.add(item)
             if item in others:
                 yield errors.invalid(place, item, "bindingFailureConditions must not overlap with bindingConditions")
     for mine, other in ((0, 1), (1, 0)):

@@ -78,10 +78,11 @@ _CONSUMERS = at_most_items(
 def _reported(items: list[Tree], allocated: set[DeviceId]) -> Errors:
     for index, item in enumerate(items):
         yield from validate_status(item, allocated, f"status.devices[{index}]")
-    known = [identity(item) for item in items]
-    for index, one in enumerate(known):
-        if one in known[:index]:
+    known: set[DeviceId] = set()
+    for index, one in enumerate(map(identity, items)):
+        if one in known:
             yield errors.duplicate(f"status.devices[{index}]", shown_identity(one))
+        known.add(one)
 
 
 def _allocation(allocation: Tree, claim: Tree, path: str) -> Errors:
