@@ -378,5 +378,6 @@ def test_pods_that_a_terminating_namespace_refuses_are_no_failed_creations(play,
             await world.wait(5)
             failed = metric(metrics, "job_controller_job_pods_creation_total", status="failed")
             assert (failed > 0) is counted
+            assert metric(metrics, "job_controller_job_pods_creation_total", status="succeeded") == 0
 
     play(life)
