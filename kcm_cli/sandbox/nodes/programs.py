@@ -379,12 +379,13 @@ class _Shell(msgspec.Struct):
         if "c" not in options or not words or set(options) - set("ceuxl"):
             raise Unknown
         outer, self.strict = self.strict, "e" in options
+        functions, self.functions = self.functions, {}
         try:
             self._script(shell.parse(self._substituted(words[0])))
         except _Ended:
             if self.depth == 1 or self.elapsed_s == math.inf:
                 raise
-        self.strict, self.called = outer, outer_called
+        self.strict, self.called, self.functions = outer, outer_called, functions
         self.depth -= 1
         return self.code
 

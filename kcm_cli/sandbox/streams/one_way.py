@@ -40,7 +40,7 @@ def over_websocket(headers: Mapping[str, str], protocol: str, answer: Response |
 def events_over_websocket(headers: Mapping[str, str], answer: Stream, *, binary: bool) -> Response | Upgraded:
     """A watch, one message for each event. ``binary``: the events have their length before them, which is left out.
 
-    upstream: apiserver pkg/endpoints/handlers/watch.go#HandleWebSocket
+    upstream: apiserver pkg/endpoints/handlers/watch.go#WatchServer.HandleWS
     """
     if refusal := websocket.refusal(headers):
         return refusal

@@ -316,6 +316,12 @@ def test_a_function_whose_failure_is_looked_at_does_not_end_the_shell() -> None:
     assert known is not None and (known.lasts_s, known.code) == (0, 1)
 
 
+def test_a_shell_knows_no_functions_of_others() -> None:
+    assert outcome(["sh", "-c", "f() { exit 3; }; sh -c f"], {}) is None
+    known = outcome(["sh", "-c", "f() { exit 3; }; sh -c 'f() { exit 4; }; f'; f"], {})
+    assert known is not None and known.code == 3
+
+
 def test_defaults_of_what_a_loop_may_set_are_looked_for_once() -> None:
     script = "${X:-}" * 330 + " for" * 500
     started = time.process_time()
