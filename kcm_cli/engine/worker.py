@@ -3,6 +3,7 @@
 ``sync`` raises; this is the only place that catches everything and logs it.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
@@ -36,7 +37,8 @@ async def until_synced(informers: Iterable[AnyInformer]) -> None:
 
 
 class Worker(msgspec.Struct, frozen=True, kw_only=True):
-    """``count`` loops that sync the keys of one queue once the caches are full.
+    """Up to ``count`` loops that sync the keys of one queue once the caches are full; one more is started when a key
+    leaves no other loop that waits.
 
     ``retries``: how often a key is retried before it is dropped until its next change, whatever the error; None for
     ever. ``own``: a key is left alone until the caches show what was written for it, and then queued again.
@@ -55,20 +57,27 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
         """Until cancelled; then the queue takes no more keys and the syncs under way are cancelled."""
         await until_synced(self.waits_for)
         tasks = Tasks(self._crashed)
-        loops = [tasks.start(f"{self.controller} worker {n}", self._loop()) for n in range(self.count)]
+        loops: list[asyncio.Task[None]] = []
+
+        def another() -> None:
+            if len(loops) < self.count and not self.queue.awaited:
+                loops.append(tasks.start(f"{self.controller} worker {len(loops)}", self._loop(another)))
+
+        another()
         try:
-            for loop in loops:
+            for loop in loops:  # the list grows meanwhile
                 await loop
         finally:
             self.queue.shut_down()
             await tasks.stop()
 
-    async def _loop(self) -> None:
+    async def _loop(self, another: Callable[[], None]) -> None:
         while True:
             try:
                 key = await self.queue.get()
             except ShutDown:
                 return
+            another()
             try:
                 await self._work(key)
             finally:

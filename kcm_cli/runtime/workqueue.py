@@ -107,6 +107,11 @@ class WorkQueue:
         """Nothing queued and nothing being processed (delayed keys do not count)."""
         return not self._queue and not self._processing
 
+    @property
+    def awaited(self) -> bool:
+        """A worker waits in ``get`` for the next key."""
+        return bool(self._waiters)
+
     def add(self, key: str) -> None:
         """Ask for this key to be worked on."""
         if self._closed or key in self._dirty:

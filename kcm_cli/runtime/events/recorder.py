@@ -38,7 +38,8 @@ class EventWriter:
         self._names = names
         self._clock = clock
         self._rng = rng
-        self._lanes: list[_Lane] = [asyncio.Queue(QUEUE) for _ in range(LANES)]
+        self._lanes: dict[int, _Lane] = {}
+        self._opened: asyncio.Queue[_Lane] = asyncio.Queue()
 
     def recorder(self, component: str, *, level: int = V3) -> "ObjectRecorder":
         """A recorder whose Events name this source, and are logged at this level."""
@@ -47,22 +48,29 @@ class EventWriter:
     def put(self, correlator: Correlator, source: Source, notice: Notice) -> None:
         event = Emitted(source, notice, self._names.of(notice.ref), format_time(self._clock.now()))
         try:
-            self._lanes[crc32(notice.ref.uid.encode()) % LANES].put_nowait((correlator, event))
+            self._lane(crc32(notice.ref.uid.encode()) % LANES).put_nowait((correlator, event))
         except asyncio.QueueFull:
             log.error("Unable to record event: too many queued events, dropped event", extra=_fields(event))
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write until cancelled. A lane has a task from its first Event on: most writers never write one."""
         async with asyncio.TaskGroup() as group:
-            for lane in self._lanes:
-                group.create_task(self._run(lane))
+            while True:
+                group.create_task(self._write(await self._opened.get()))
 
     async def flush(self) -> None:
         """Wait until all that was queued is written or given up."""
-        for lane in self._lanes:
+        for lane in tuple(self._lanes.values()):
             await lane.join()
 
-    async def _run(self, lane: "_Lane") -> None:
+    def _lane(self, number: int) -> "_Lane":
+        lane = self._lanes.get(number)
+        if lane is None:
+            lane = self._lanes[number] = asyncio.Queue(QUEUE)
+            self._opened.put_nowait(lane)
+        return lane
+
+    async def _write(self, lane: "_Lane") -> None:
         while True:
             correlator, event = await lane.get()
             try:

@@ -102,3 +102,40 @@ def test_what_is_given_up_is_always_told(caplog: pytest.LogCaptureFixture) -> No
     times(iter([LOST]), 1, 0)
     (record,) = [record for record in caplog.records if "Giving the key up" in record.message]
     assert record.levelno == logging.ERROR
+
+
+def at_once(keys: int, count: int) -> tuple[int, int]:
+    """The most keys that are synced at the same time, and how many loops there are then."""
+
+    async def main() -> tuple[int, int]:
+        clock = LoopClock(EPOCH)
+        queue = WorkQueue("q", clock)
+        busy: set[str] = set()
+        most = 0
+
+        async def sync(key: str) -> None:
+            nonlocal most
+            busy.add(key)
+            most = max(most, len(busy))
+            await clock.sleep(1.0)
+            busy.remove(key)
+
+        worker = asyncio.create_task(Worker(controller="c", queue=queue, sync=sync, clock=clock, count=count).run())
+        for number in range(keys):
+            queue.add(f"{number}")
+        await clock.sleep(60.0)
+        loops = sum(task.get_name().startswith("c worker") for task in asyncio.all_tasks())
+        worker.cancel()
+        await asyncio.gather(worker, return_exceptions=True)
+        return most, loops
+
+    return virtual.run(main())
+
+
+@pytest.mark.parametrize(
+    ("keys", "count", "expected"), [(0, 5, (0, 1)), (2, 5, (2, 3)), (5, 5, (5, 5)), (40, 5, (5, 5)), (3, 1, (1, 1))]
+)
+def test_keys_are_synced_side_by_side_by_no_more_loops_than_they_need(
+    keys: int, count: int, expected: tuple[int, int]
+) -> None:
+    assert at_once(keys, count) == expected

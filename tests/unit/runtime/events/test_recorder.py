@@ -183,3 +183,18 @@ def test_what_is_too_much_to_queue_is_dropped_and_logged(caplog: pytest.LogCaptu
         server = played(fine, *[Notice(POD, "Normal", f"R{number}", "m") for number in range(QUEUE + 3)])
     assert caplog.text.count("too many queued events") == 3
     assert server.seen != []
+
+
+def test_a_writer_without_events_costs_one_task() -> None:
+    async def play() -> int:
+        clock = LoopClock()
+        client = Client(Server(fine), limiter=Unlimited(), user_agent="test", clock=clock)
+        task = asyncio.create_task(EventWriter(client, EventNames(clock), clock, random.Random(1)).run())
+        before = len(asyncio.all_tasks())
+        await clock.sleep(1.0)
+        tasks = len(asyncio.all_tasks()) - before
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return tasks
+
+    assert virtual.run(play()) == 0
