@@ -124,11 +124,21 @@ class ResourceFieldRef(View, frozen=True, gc=False):
     divisor: str = ""
 
 
+class FileKeyRef(View, frozen=True, gc=False):
+    """A variable in a file of an emptyDir."""
+
+    volume_name: str = ""
+    path: str = ""
+    key: str = ""
+    optional: bool | None = None
+
+
 class EnvSource(View, frozen=True, gc=False):
     field_ref: FieldRef | None = None
     resource_field_ref: ResourceFieldRef | None = None
     config_map_key_ref: KeyRef | None = None
     secret_key_ref: KeyRef | None = None
+    file_key_ref: FileKeyRef | None = None
 
 
 class EnvVar(View, frozen=True, gc=False):

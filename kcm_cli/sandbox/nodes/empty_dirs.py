@@ -4,8 +4,10 @@ upstream: pkg/volume/emptydir/empty_dir.go
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from posixpath import normpath
 
 from kcm_cli.sandbox.nodes.filesystem import Files
+from kcm_cli.sandbox.nodes.shell import Unknown
 
 Mounted = Mapping[str, tuple[str, str]]
 """Folders of a container, each with its emptyDir (or a name that no volume has, for what only this run of it sees) and
@@ -66,6 +68,19 @@ class EmptyDirs:
             for path in self._gone.get(volume, ())
             if path.startswith(f"{inside}/")
         )
+
+    def text(self, volume: str, path: str) -> str:
+        """What is in a file. Raises OSError where there is none, Unknown."""
+        path = normpath(f"/{path}")
+        files = self._made.get(volume, {})
+        found = files.get(path, "")
+        if path not in files:
+            if volume in self._unknown:
+                raise Unknown
+            raise IsADirectoryError if any(_below(path, files)) else FileNotFoundError
+        if found is None:
+            raise Unknown
+        return found
 
     def _volume(self, name: str, inside: str) -> dict[str, str | None]:
         """A volume, in which there is the folder that is mounted."""

@@ -5,10 +5,13 @@ upstream: pkg/kubelet/kubelet_pods.go#makeEnvironmentVariables, pkg/kubelet/envv
 
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import cast
 
 from kcm_cli.api.core import Service
 from kcm_cli.sandbox.nodes.downward import field_of, resource_of
+from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
+from kcm_cli.sandbox.nodes.env_files import EnvFileError, file_value
 from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.volumes import Objects
 from kcm_cli.sandbox.views import EnvSource, KeyRef, SimulatedContainer, SimulatedPod
@@ -19,8 +22,10 @@ MASTER = "default", "kubernetes"
 """Namespace and name of the Service of the API server, which all containers find."""
 
 
-def known_env(container: SimulatedContainer, pod: SimulatedPod, objects: Objects | None) -> dict[str, str]:
-    """Those whose values are known, expanded in their order. ``objects``: what they come from.
+def known_env(
+    container: SimulatedContainer, pod: SimulatedPod, objects: Objects | None, made: EmptyDirs | None = None
+) -> dict[str, str]:
+    """Those whose values are known, expanded in their order. ``objects``, ``made``: what they come from.
 
     Those that would make them longer than Linux lets them be are left out.
     """
@@ -39,7 +44,7 @@ def known_env(container: SimulatedContainer, pod: SimulatedPod, objects: Objects
         if variable.value_from is None:
             found = expand(variable.value, seen)
         else:
-            found = _value(variable.value_from, container, pod, objects)
+            found = _value(variable.value_from, container, pod, objects, made)
         known.pop(variable.name, None)
         length += len(found or "")
         if found is not None and length <= _MOST_CHARACTERS:
@@ -82,9 +87,19 @@ def _variable_of(name: str) -> str:
     return name.replace("-", "_").upper()
 
 
-def _value(source: EnvSource, container: SimulatedContainer, pod: SimulatedPod, objects: Objects | None) -> str | None:
+def _value(
+    source: EnvSource,
+    container: SimulatedContainer,
+    pod: SimulatedPod,
+    objects: Objects | None,
+    made: EmptyDirs | None,
+) -> str | None:
     if source.field_ref is not None:
         return field_of(pod, source.field_ref.field_path)
+    if source.file_key_ref is not None:
+        with suppress(EnvFileError):  # the container does not start
+            return None if made is None else file_value(source.file_key_ref, pod, made)
+        return None
     if objects is None:
         return None
     if source.resource_field_ref is not None:

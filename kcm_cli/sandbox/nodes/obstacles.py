@@ -5,7 +5,7 @@ pkg/volume/{configmap,secret,projected}
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import chain
 
@@ -114,11 +114,13 @@ class Obstacles:
 
     def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> list[Hold | None]:
         """What keeps each container from starting, in the order of the script."""
-        wishes = {container.name: container.pull_error for container in script.containers}
-        return [
-            self._image(container, wishes.get(container.name, ""), images) or self._config(pod, container)
-            for container in containers_of(pod)
-        ]
+        known = {container.name: container for container in script.containers}
+        found: list[Hold | None] = []
+        for container in containers_of(pod):
+            own = known.get(container.name)
+            failure, problems = (own.pull_error, dict(own.env_problems)) if own is not None else ("", {})
+            found.append(self._image(container, failure, images) or self._config(pod, container, problems))
+        return found
 
     def _image(self, container: SimulatedContainer, failure: str, images: Images) -> Hold | None:
         image = container.image
@@ -136,9 +138,12 @@ class Obstacles:
             return Hold(NEVER_PULL, f'Container image "{image}" is not present with pull policy of Never')
         return Hold(PULL, error or _not_found(name)) if error is not None else None
 
-    def _config(self, pod: SimulatedPod, container: SimulatedContainer) -> Hold | None:
+    def _config(self, pod: SimulatedPod, container: SimulatedContainer, of_files: Mapping[str, str]) -> Hold | None:
+        """of_files: what is wrong with variables that come from files."""
         for message in chain(
-            self._env_problems(pod, container), self._mount_problems(pod, container), _root_problems(pod, container)
+            self._env_problems(pod, container, of_files),
+            self._mount_problems(pod, container),
+            _root_problems(pod, container),
         ):
             return Hold(CONFIG_ERROR, message)
         return None
@@ -161,7 +166,9 @@ class Obstacles:
             elif ".." in path.split("/"):
                 yield f"unable to provision SubPath `{path}`: must not contain '..'"
 
-    def _env_problems(self, pod: SimulatedPod, container: SimulatedContainer) -> Iterator[str]:
+    def _env_problems(
+        self, pod: SimulatedPod, container: SimulatedContainer, of_files: Mapping[str, str]
+    ) -> Iterator[str]:
         for source in container.env_from:
             yield from self._ref(pod, source.config_map_ref, self._config_maps, "ConfigMap")
             yield from self._ref(pod, source.secret_ref, self._secrets, "Secret")
@@ -169,6 +176,8 @@ class Obstacles:
             if variable.value_from is not None and not variable.value:
                 yield from self._ref(pod, variable.value_from.config_map_key_ref, self._config_maps, "ConfigMap")
                 yield from self._ref(pod, variable.value_from.secret_key_ref, self._secrets, "Secret")
+                if variable.name in of_files:
+                    yield of_files[variable.name]
 
     def _ref(self, pod: SimulatedPod, ref: KeyRef | None, cache: Informer[Keyed], kind: str) -> Iterator[str]:
         if ref is None or ref.optional:

@@ -18,6 +18,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.sandbox.nodes import programs
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Mounted
+from kcm_cli.sandbox.nodes.env_files import env_file_problems
 from kcm_cli.sandbox.nodes.environment import known_env
 from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.filesystem import Files, There
@@ -103,6 +104,8 @@ class ContainerScript(msgspec.Struct, frozen=True):
     pre_stop: Hook = NO_HOOK
     failures: tuple[Failure, ...] = ()
     """The looks of its probes that fail."""
+    env_problems: tuple[tuple[str, str], ...] = ()
+    """The variables that files of emptyDirs should have and have not, each with what is wrong."""
 
     def nth_run(self, number: int) -> Run:
         """The run with this number, counted from 1."""
@@ -157,6 +160,7 @@ def read(
     containers = [reader.script(c, _init_role(c), spec.restart_policy) for c in spec.init_containers]
     containers += [reader.script(c, Role.MAIN, spec.restart_policy) for c in spec.containers]
     containers += [reader.script(c, Role.DEBUG, "Never") for c in spec.ephemeral_containers]
+    containers = reader.with_env_problems(containers)
     grace_s = spec.termination_grace_period_seconds
     return PodScript(
         tuple(containers),
@@ -215,9 +219,27 @@ class _Reader:
         self.left: set[str] = set()
         self._stages: tuple[Stages, Stages] = ((), ())
         """Of the container that is read: the files during its first run, and during later ones."""
+        self._env_problems: dict[str, dict[str, tuple[str, str]]] = {}
+        """Of containers: the variables that lack a value, with their volumes and what is wrong."""
+        self._writers: set[tuple[str, str]] = set()
+        """Containers that run beside others and may write into an emptyDir, and that."""
+
+    def with_env_problems(self, containers: Sequence[ContainerScript]) -> list[ContainerScript]:
+        """Containers know what they wait for; not where another one may write it while it runs."""
+        found = list(containers)
+        for index, container in enumerate(containers):
+            problems = tuple(
+                (variable, message)
+                for variable, (volume, message) in self._env_problems.get(container.name, {}).items()
+                if not any(volume == each and name != container.name for name, each in self._writers)
+            )
+            if problems:
+                found[index] = replace(container, env_problems=problems)
+        return found
 
     def script(self, container: SimulatedContainer, role: Role, pod_policy: str) -> ContainerScript:
         wishes, name = self._wishes, container.name
+        self._env_problems[name] = env_file_problems(container, self._pod, self._empty_dirs)
         scope = name if role is not Role.MAIN else f"{name}*"
         restart = container.restart_policy or _pod_policy(role, pod_policy)
         restarts = wishes.number(RESTARTS, scope)
@@ -234,15 +256,17 @@ class _Reader:
             run = Run(lasts_s, code or 0, reason)
             runs = 0, run, run
             if self._commands and role is Role.INIT and code is None and not (container.command or container.args):
-                self._empty_dirs.doubt(program_of(container, self._pod, self._objects).own)
+                self._empty_dirs.doubt(self._program(container).own)
             if self._commands and code is None and (container.command or container.args):
                 runs = self._programmed(container, role, scope, reason) or runs
         failing, first, last = runs
+        stages = self._stages[0]
         known, again = self._probed(container)
         hooks = container.lifecycle or _NO_HOOKS
         post_start = self._hook(container, hooks.post_start)
         started_s = _probe_s(container.startup_probe) if known.started_s is None else known.started_s
         started_s = max(started_s, post_start.lasts_s)
+        self._stays_beside(container, role, stages, started_s)
         ready_s, turns = max(started_s, _probe_s(container.readiness_probe)), known.turns
         if known.turns is not None:
             ready_s, turns = (known.turns[0], known.turns[1:]) if known.turns else (math.inf, ())
@@ -280,12 +304,36 @@ class _Reader:
             tuple(failures),
         )
 
+    def _program(self, container: SimulatedContainer, command: Sequence[str] = ()) -> "Program":
+        return program_of(container, self._pod, self._objects, command, made=self._empty_dirs)
+
+    def _stays_beside(self, container: SimulatedContainer, role: Role, stages: Stages, started_s: float) -> None:
+        """Note the emptyDirs into which a container writes that others run beside, and what those after a sidecar find.
+
+        stages: none where its program is unknown.
+        """
+        if role is Role.INIT or not any(volume.empty_dir is not None for volume in self._pod.spec.volumes):
+            return
+        own = self._program(container).own
+        before = self._empty_dirs.seen_by(own)
+        last = stages[-1][1] if stages else {}
+        fixed = {mount.mount_path.rstrip("/") for mount in container.volume_mounts if mount.read_only}
+        for folder, (volume, _) in own.items():
+            wrote = not stages or any(before.get(path, "") != last[path] for path in _below(folder, last))
+            if wrote and folder not in fixed:
+                self._writers.add((container.name, volume))
+        if role is Role.SIDECAR and not stages:
+            self._empty_dirs.doubt({folder: each for folder, each in own.items() if folder not in fixed})
+        elif role is Role.SIDECAR:
+            _, files, gone = next(each for each in reversed(stages) if each[0] <= max(started_s, stages[0][0]))
+            self._empty_dirs.put(own, files, gone)
+
     def _probed(self, container: SimulatedContainer) -> tuple[Probed, Probed]:
         """What the probes of the first run and of later ones say, as far as their commands and the files tell."""
         stages, self._stages = self._stages, ((), ())
         if not self._commands or not (container.startup_probe or container.readiness_probe or container.liveness_probe):
             return Probed(), Probed()
-        env = program_of(container, self._pod, self._objects).env
+        env = self._program(container).env
         first, again = (probed(container, env, each, own_folders(container)) for each in stages)
         return first, again
 
@@ -303,7 +351,7 @@ class _Reader:
     def _hooked(self, container: SimulatedContainer, handler: LifecycleHandler) -> Outcome | None:
         if handler.exec is None or not handler.exec.command or not self._commands:
             return None
-        program = program_of(container, self._pod, self._objects, handler.exec.command)
+        program = self._program(container, handler.exec.command)
         return program.outcome((*program.scratch, *own_folders(container)), {})
 
     def _programmed(
@@ -312,7 +360,7 @@ class _Reader:
         """The first run and the later ones as the command says: these find what it left in emptyDirs, and in folders of
         the node where pods after it find that, too.
         """
-        program = program_of(container, self._pod, self._objects)
+        program = self._program(container)
         shared = _folders_of_node(container, self._pod)
         there: dict[str, str | None] = dict.fromkeys(
             f"{mount}{file[len(folder) :]}" for mount, folder in shared.items() for file in _below(folder, self._files)
@@ -408,10 +456,14 @@ class Program(msgspec.Struct, frozen=True):
 
 
 def program_of(
-    container: SimulatedContainer, pod: SimulatedPod, objects: Objects | None, command: Sequence[str] = ()
+    container: SimulatedContainer,
+    pod: SimulatedPod,
+    objects: Objects | None,
+    command: Sequence[str] = (),
+    made: EmptyDirs | None = None,
 ) -> Program:
-    """``command``: in the place of the container's own."""
-    env = known_env(container, pod, objects)
+    """``command``: in the place of the container's own. made: what there was in emptyDirs when it started."""
+    env = known_env(container, pod, objects, made)
     words = tuple(command) or _expanded((*container.command, *container.args), env)
     own = {volume.name for volume in pod.spec.volumes if volume.empty_dir is not None}
     mounts = (mount for mount in container.volume_mounts if mount.name in own)

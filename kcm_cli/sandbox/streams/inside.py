@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 from math import inf
 from typing import TypeVar, cast
 
@@ -216,27 +216,34 @@ class Inside:
         container = next((each for each in containers_of(pod.view) if each.name == name), None)
         if container is None or not (container.command or container.args):
             return None
-        program = program_of(container, pod.view, self._objects)
-        before = [
-            each for each in pod.view.spec.init_containers if each.restart_policy != "Always" and each.name != name
-        ]
-        made, _ = self._made(pod, before)
+        made = self._made_before(pod, name)
+        program = program_of(container, pod.view, self._objects, made=made)
         known = program.outcome(made.known(program.own), made.seen_by(program.own))
         if known is None:
             return None
         return list(whole_lines(known.output))
 
-    def _made(self, pod: "_Pod", containers: Iterable[SimulatedContainer], asked: str = "") -> tuple[EmptyDirs, bool]:
-        """What these containers have made in emptyDirs until now, and the one that is asked in all its folders;
+    def _made_before(self, pod: "_Pod", name: str) -> EmptyDirs:
+        """What a container finds in emptyDirs when it starts."""
+        before = takewhile(lambda each: each.name != name, pod.view.spec.init_containers)
+        run = pod.run(name, previous=False)
+        made, _ = self._made(pod, before, until=None if run is None else run.started)
+        return made
+
+    def _made(
+        self, pod: "_Pod", containers: Iterable[SimulatedContainer], asked: str = "", until: datetime | None = None
+    ) -> tuple[EmptyDirs, bool]:
+        """What these containers have made in emptyDirs until then or now, and the one that is asked in all its folders;
         whether it is known what that one does."""
         found, known_all = EmptyDirs(), False
+        until = until or self._clock.now()
         for container in containers:
             run = pod.run(container.name, previous=False)
             mine = container.name == asked
             if run is None or not (container.volume_mounts or mine):
                 continue
-            program = program_of(container, pod.view, self._objects)
-            passed_s = inf if run.finished is not None else (self._clock.now() - run.started).total_seconds()
+            program = program_of(container, pod.view, self._objects, made=found)
+            passed_s = inf if run.finished is not None else (until - run.started).total_seconds()
             known = program.outcome(found.known(program.own), found.seen_by(program.own), passed_s)
             if known is not None:
                 found.put(_folders(program, container, run) if mine else program.own, known.files, known.gone)
@@ -251,7 +258,7 @@ class Inside:
         written = self._written.get(pod.view.uid, ())
         for mounted, files, gone in written:
             made.put(mounted, files, gone)
-        program = program_of(container, pod.view, self._objects, command)
+        program = program_of(container, pod.view, self._objects, command, self._made_before(pod, container.name))
         run = pod.run(container.name, previous=False)
         folders = _folders(program, container, run)
         scratch = (*made.known(program.own), *(own_folders(container) if whole else ()))

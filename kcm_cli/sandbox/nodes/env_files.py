@@ -1,0 +1,91 @@
+"""Variables that come from files of emptyDirs: the grammar of such files, and what is wrong with them.
+
+upstream: pkg/kubelet/util/env/env_util.go, pkg/kubelet/kubelet_pods.go#makeEnvironmentVariables
+"""
+
+from posixpath import normpath
+
+from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
+from kcm_cli.sandbox.nodes.shell import Unknown
+from kcm_cli.sandbox.views import FileKeyRef, SimulatedContainer, SimulatedPod
+
+_LONGEST_LINE = (64 << 10) - 1
+"""Bytes of a line that a kubelet reads."""
+_BLANKS = " \t"
+_FOLDER = "/var/lib/kubelet/pods/{uid}/volumes/kubernetes.io~empty-dir/{volume}"
+
+
+class EnvFileError(Exception):
+    """Why a variable has no value, as a container's status says it."""
+
+
+def value_in(text: str, key: str) -> str:
+    """The value of a key, empty where the file has none. Lines are ``KEY='value'``, comments, or blank; a value may
+    go on for several lines. What follows the key is not looked at. Raises EnvFileError."""
+    lines = iter(text.removesuffix("\n").split("\n") if text else ())
+    for line in lines:
+        line = _checked(line).lstrip(_BLANKS)
+        if not line or line.startswith("#"):
+            continue
+        name, found, value = line.partition("=")
+        if not found or not name or name.endswith(tuple(_BLANKS)):
+            raise EnvFileError(_UNREADABLE)
+        if value.startswith(tuple(_BLANKS)):
+            if name == key:
+                return ""
+            continue
+        if not value.startswith("'"):
+            raise EnvFileError(_UNREADABLE)
+        parts: list[str] = []
+        part, closed, rest = value[1:].partition("'")
+        while not closed:
+            parts.append(f"{part}\n")
+            following = next(lines, None)
+            if following is None:
+                raise EnvFileError(_UNREADABLE)
+            part, closed, rest = _checked(following).partition("'")
+        rest = rest.lstrip(_BLANKS)
+        if rest and not rest.startswith("#"):
+            raise EnvFileError(_UNREADABLE)
+        if name == key:
+            return "".join((*parts, part))
+    return ""
+
+
+_UNREADABLE = "couldn't parse env file"
+
+
+def _checked(line: str) -> str:
+    if len(line) > _LONGEST_LINE or len(line.encode("utf-8", "surrogateescape")) > _LONGEST_LINE:
+        raise EnvFileError(_UNREADABLE)
+    return line.removesuffix("\r")
+
+
+def file_value(ref: FileKeyRef, pod: SimulatedPod, made: EmptyDirs) -> str | None:
+    """The value of a variable; None where it has none: it is optional, or nobody knows what is in the file. Raises
+    EnvFileError."""
+    try:
+        value = value_in(made.text(ref.volume_name, ref.path), ref.key)
+    except Unknown:
+        return None
+    except OSError:
+        raise EnvFileError(_UNREADABLE) from None
+    if value:
+        return value
+    if ref.optional:
+        return None
+    path = normpath(f"{_FOLDER.format(uid=pod.uid, volume=ref.volume_name)}/{ref.path}")
+    raise EnvFileError(f'environment variable key "{ref.key}" not found in file "{path}"')
+
+
+def env_file_problems(container: SimulatedContainer, pod: SimulatedPod, made: EmptyDirs) -> dict[str, tuple[str, str]]:
+    """The variables without a value that the container needs, each with its volume and what is wrong."""
+    found: dict[str, tuple[str, str]] = {}
+    for variable in container.env:
+        ref = variable.value_from.file_key_ref if variable.value_from is not None else None
+        if ref is not None:
+            try:
+                file_value(ref, pod, made)
+            except EnvFileError as error:
+                found[variable.name] = ref.volume_name, str(error)
+    return found

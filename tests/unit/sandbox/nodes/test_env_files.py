@@ -1,0 +1,128 @@
+"""Variables that come from files of emptyDirs."""
+
+import pytest
+
+from kcm_cli.sandbox.nodes.env_files import EnvFileError, value_in
+from tests.unit.sandbox.nodes.world import PODS, World
+
+MOUNTS = [{"name": "config", "mountPath": "/data"}]
+VOLUMES = [{"name": "config", "emptyDir": {}}]
+WRITTEN = r"echo COLOR=\'blue\' > /data/app.env; echo EMPTY=\'\' >> /data/app.env"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("KEY='a b'", "a b"),
+        ("# KEY='no'\n\n \t\n  KEY='yes' # said\nKEY='later'\n", "yes"),
+        ("KEY='one\ntwo\n' #", "one\ntwo\n"),
+        ("KEY='$HOME \\n \"'", '$HOME \\n "'),
+        ("OTHER= x y\nKEY='v'\r\n", "v"),
+        ("KEY= 'v'\nKEY='w'", ""),
+        ("", ""),
+        ("OTHER='v'\n", ""),
+        ("KEY='v'\nbroken", "v"),
+        (f"KEY='v'\n#{'x' * 70000}", "v"),
+        ("9a-b.c='x'\nKEY='=#'", "=#"),
+    ],
+)
+def test_a_value_is_in_single_quotes(text: str, value: str) -> None:
+    assert value_in(text, "KEY") == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "broken\nKEY='v'",
+        "KEY ='v'",
+        "='v'",
+        "export KEY",
+        "KEY=v",
+        'KEY="v"',
+        "KEY='v'x",
+        "KEY='v' 'w'",
+        "KEY='v\nw",
+        "OTHER=\nKEY='v'",
+        f"#{'x' * 70000}\nKEY='v'",
+        f"KEY='{'é' * 40000}'",
+    ],
+)
+def test_what_else_there_is_cannot_be_read(text: str) -> None:
+    with pytest.raises(EnvFileError, match="couldn't parse env file"):
+        value_in(text, "KEY")
+
+
+def variable(name: str, key: str, path: str = "app.env", **ref: bool) -> dict:
+    return {"name": name, "valueFrom": {"fileKeyRef": {"volumeName": "config", "path": path, "key": key, **ref}}}
+
+
+async def played(world: World, env: list[dict], script: str, init: list[dict], **more: object) -> dict:
+    """The status of the container after a few seconds."""
+    container = {"name": "c", "image": "i", "command": ["sh", "-c", script], "env": env, **more}
+    spec = {"initContainers": init, "containers": [container], "volumes": VOLUMES, "restartPolicy": "Never"}
+    await world.pod("a", spec)
+    await world.wait(5)
+    return next(each for each in (await world.status("a"))["containerStatuses"] if each["name"] == "c")
+
+
+def writer(script: str = WRITTEN, **more: object) -> dict:
+    return {"name": "i", "image": "i", "command": ["sh", "-c", script], "volumeMounts": MOUNTS, **more}
+
+
+def test_a_container_takes_what_an_init_container_has_written(play) -> None:
+    async def test(world: World) -> None:
+        env = [variable("MINE", "COLOR"), variable("NO", "NONE", optional=True), {"name": "SAID", "value": "-$(MINE)-"}]
+        script = '[ "$MINE$SAID" = "blue-blue-" ] && [ -z "${NO:-}" ] && exit 3; exit 4'
+        status = await played(world, env, script, [writer()], args=[])
+        assert status["state"]["terminated"]["exitCode"] == 3
+
+    play(test, 1)
+
+
+@pytest.mark.parametrize(
+    ("ref", "message"),
+    [
+        (variable("A", "NONE"), 'environment variable key "NONE" not found in file "{}/app.env"'),
+        (variable("A", "EMPTY"), 'environment variable key "EMPTY" not found in file "{}/app.env"'),
+        (variable("A", "COLOR", "none.env"), "couldn't parse env file"),
+        (variable("A", "COLOR", "none.env", optional=True), "couldn't parse env file"),
+    ],
+)
+def test_a_container_waits_for_what_is_missing(play, ref: dict, message: str) -> None:
+    """Upstream says so of an optional variable, too, where the file is missing."""
+
+    async def test(world: World) -> None:
+        status = await played(world, [ref], "exit 3", [writer()], volumeMounts=MOUNTS)
+        uid = (await world.get(PODS, "a"))["metadata"]["uid"]
+        text = message.format(f"/var/lib/kubelet/pods/{uid}/volumes/kubernetes.io~empty-dir/config")
+        assert status["state"] == {"waiting": {"reason": "CreateContainerConfigError", "message": text}}
+        assert ("Failed", f"Error: {text}") in await world.events("a")
+
+    play(test, 1)
+
+
+@pytest.mark.parametrize("init", [[writer("fetch > /data/app.env")], []])
+def test_nobody_knows_what_others_write(play, init: list[dict]) -> None:
+    """An unknown program before it, or one beside it."""
+
+    async def test(world: World) -> None:
+        beside = {"name": "d", "image": "i", "volumeMounts": MOUNTS}
+        container = {"name": "c", "image": "i", "command": ["sh", "-c", "sleep 9"], "env": [variable("A", "COLOR")]}
+        spec = {"initContainers": init, "containers": [container, beside], "volumes": VOLUMES}
+        await world.pod("a", spec)
+        await world.wait(5)
+        assert (await world.status("a"))["phase"] == "Running"
+
+    play(test, 1)
+
+
+def test_a_sidecar_writes_before_its_startup_probe_succeeds(play) -> None:
+    async def test(world: World) -> None:
+        probe = {"exec": {"command": ["cat", "/tmp/up"]}, "periodSeconds": 1}
+        sidecar = writer(f"sleep 2; {WRITTEN}; touch /tmp/up; sleep 999", restartPolicy="Always", startupProbe=probe)
+        await played(world, [variable("A", "COLOR")], '[ "$A" = blue ] && exit 3; exit 4', [sidecar])
+        await world.wait(5)
+        status = (await world.status("a"))["containerStatuses"][0]
+        assert status["state"]["terminated"]["exitCode"] == 3
+
+    play(test, 1)
