@@ -34,6 +34,8 @@ _FOLDERS = frozenset(("", "/bin", "/usr/bin", "/usr/local/bin"))
 _SILENT = frozenset((":", "true", "export", "umask", "sync", "set"))
 _OUTPUT_UNKNOWN = frozenset(("date", "whoami", "pwd", "uname"))
 """They succeed; their output is unknown."""
+_READING = _SHELLS | {"env", "printenv"}
+"""They find variables that are set for them."""
 _BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set", "wait"))
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
@@ -49,8 +51,13 @@ _HOSTNAME = re.compile(r"\$\(\s*hostname(?:\s+(-[fs]))?\s*\)|`\s*hostname(?:\s+(
 _ID = re.compile(r"\$\(\s*id\s+-([ug])\s*\)|`\s*id\s+-([ug])\s*`")
 _HELD = re.compile("\x06(\\d+)\x06")
 """Stands for a text that is put in once the words are known."""
-_MARKS = re.compile("[\x01-\x07\x0e]")
+_MARKS = re.compile("[\x01-\x07\x0e-\x11]")
 """Characters with a meaning of their own here, which no script has."""
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|(?<![^\s;&|(])#[^\n]*", re.DOTALL)
+"""Texts in quotation marks, characters after a backslash, and comments."""
+_AS_THEY_ARE = str.maketrans("$<>", "\x0f\x10\x11")
+_AS_THEY_WERE = str.maketrans("\x0f\x10\x11", "$<>")
+"""Characters that no shell reads anything into, and back."""
 _ESCAPED, _ESCAPES = re.compile(r"\\([nt\\])"), {"n": "\n", "t": "\t", "\\": "\\"}
 _OUTPUT, _ERRORS, _AWAY = "output", "errors", ""
 _DEVICE = re.compile(r"/dev/(null|zero|full|tty|random|urandom|stdin|stdout|stderr|fd/.*)")
@@ -185,6 +192,10 @@ class _Shell(msgspec.Struct):
     """Those that the script has set; None: to what is unknown."""
     own: frozenset[str] = frozenset()
     """The variables that scripts may set."""
+    exported: frozenset[str] = frozenset()
+    """Those of them that programs find which it starts; these are not in ``env``."""
+    given: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """The variables that are set for one command."""
     stages: list[tuple[float, Files, frozenset[str]]] = msgspec.field(default_factory=list)
     staged: bool = True
     """Whether the stages tell all."""
@@ -261,18 +272,23 @@ class _Shell(msgspec.Struct):
 
     def environment(self, words: Sequence[str]) -> int:
         """``env`` and ``printenv``, as far as variables are known."""
-        names = words[1:]
+        names, env = words[1:], self._passed_on()
         if not names:
-            for name, value in self.env.items():
+            for name, value in env.items():
                 self.say(f"{name}={value}\n")
             return 0
         if _name(words[0]) == "env" or any(word.startswith("-") or "$" in word for word in names):
             raise Unknown
         for name in names:
-            if name not in self.env:
+            if name not in env:
                 raise Unknown
-            self.say(f"{self.env[name]}\n")
+            self.say(f"{env[name]}\n")
         return 0
+
+    def _passed_on(self) -> dict[str, str]:
+        """The variables that a program finds, as far as they are known."""
+        found = {name: self.variables.get(name, self.env.get(name)) for name in (*self.env, *sorted(self.exported))}
+        return {**{name: value for name, value in found.items() if value is not None}, **self.given}
 
     def id(self, words: Sequence[str]) -> int:
         known = self._identity(words[1][1:] if len(words) == 2 else "") if len(words) <= 2 else None
@@ -378,16 +394,31 @@ class _Shell(msgspec.Struct):
         words = words[1:] if words and words[0] == "--" else words
         if "c" not in options or not words or set(options) - set("ceuxl"):
             raise Unknown
-        outer, self.strict = self.strict, "e" in options
-        functions, self.functions = self.functions, {}
+        outer = self.strict, self.functions, self.env, self.variables, self.own, self.exported, self.given
+        self.strict, self.functions = "e" in options, {}
+        if self.depth > 1:
+            self._inherit()
         try:
             self._script(shell.parse(self._substituted(words[0])))
         except _Ended:
             if self.depth == 1 or self.elapsed_s == math.inf:
                 raise
-        self.strict, self.called, self.functions = outer, outer_called, functions
+        self.strict, self.functions, self.env, self.variables, self.own, self.exported, self.given = outer
+        self.called = outer_called
         self.depth -= 1
         return self.code
+
+    def _inherit(self) -> None:
+        """A shell within another one finds what that exports, and nothing else that it has set."""
+        env = self._passed_on()
+        shared = self.exported | self.env.keys()
+        hidden = {
+            name: None if value is None and name in shared else ""
+            for name, value in self.variables.items()
+            if name not in env
+        }
+        self.env, self.variables, self.own = env, hidden, frozenset(hidden)
+        self.exported, self.given = frozenset(), {}
 
     def _script(self, commands: shell.List) -> None:
         """All of it, and what was to be done at the end."""
@@ -410,10 +441,13 @@ class _Shell(msgspec.Struct):
             for name in map(_signal, words[2:] if self.depth == 1 and words[1:2] == ["-"] else ()):
                 self.traps.pop(name, None)
             return 0
-        if "$" in words[1]:
+        handler = self._substituted(words[1])
+        if "$" in _NAMED.sub(
+            lambda match: "" if (match[1] or match[4]) in self.own else "$", handler.replace("$?", "")
+        ):
             raise Unknown
         for name in map(_signal, words[2:]):
-            self.traps[name] = words[1]
+            self.traps[name] = handler
         return 0
 
     def wait(self, words: Sequence[str]) -> int:
@@ -447,6 +481,8 @@ class _Shell(msgspec.Struct):
         self.fs.work.spend(len(script) * _PER_SCRIPT)
         if len(script) > MOST_CHARACTERS or _MARKS.search(script):
             raise Unknown
+        if "<<" not in script:
+            script = _QUOTED.sub(_as_they_are, script)
         assigned, taken = _assigned(script)
         self.own |= assigned
         for name in taken:
@@ -641,6 +677,7 @@ class _Shell(msgspec.Struct):
             self.fs.work.spend(len(word) * _PER_CHARACTER)
         if shell.COMPUTED in word:
             word = _SUM.sub(self._sum, word)
+        word = word.translate(_AS_THEY_WERE)
         if not self.held or "\x06" not in word:
             return word
         word = _HELD.sub(lambda match: self.held[int(match[1])], word)
@@ -704,11 +741,11 @@ class _Shell(msgspec.Struct):
         if first == len(words):
             for word in words:
                 self._assign(word)
-        words = words[first:]
+        given, words = words[:first], words[first:]
         if words and words[0] == "exec":
             if len(words) > 1:
                 self.traps.clear()
-                self.code = self.program(words[1:])
+                self.code = self._with(given, words[1:])
                 raise _Ended
             raise Unknown
         if not words:
@@ -723,9 +760,20 @@ class _Shell(msgspec.Struct):
             if words[0] == "set":
                 self._set(words[1:])
             elif words[0] == "export":
+                self.exported |= {word.partition("=")[0] for word in words[1:] if not word.startswith("-")}
                 for word in filter(_SETTING.match, words[1:]):
                     self._assign(word)
-            self.code = self.program(words)
+            self.code = self._with(given, words)
+
+    def _with(self, given: Sequence[str], words: Sequence[str]) -> int:
+        """Run one program with these variables; its exit code."""
+        if any("$" in word or "`" in word for word in given) and _name(words[0]) in _READING:
+            raise Unknown
+        self.given = dict((name, value) for name, _, value in (word.partition("=") for word in given))
+        try:
+            return self.program(words)
+        finally:
+            self.given = {}
 
     def _call(self, words: Sequence[str]) -> None:
         """A function of the script, which takes no arguments."""
@@ -804,6 +852,19 @@ def _assigned(script: str) -> tuple[set[str], set[str]]:
         _, *loops = _LOOP.split(line, maxsplit=1)
         taken.update(word for loop in loops for word in re.findall(r"\w+", loop))
     return taken | set(_ASSIGNMENT.findall(script)), taken
+
+
+def _as_they_are(match: re.Match[str]) -> str:
+    """What a shell reads nothing into, so that nobody does."""
+    text = match[0]
+    if text[0] == "'":
+        return text.translate(_AS_THEY_ARE)
+    if text[0] == "#":
+        return ""
+    if text[0] == "\\":
+        return text[1:].translate(_AS_THEY_ARE) if text[1] in "$<>" else text
+    text = re.sub(r"\\.", lambda each: "\x0f" if each[0] == r"\$" else each[0], text, flags=re.DOTALL)
+    return text if "$(" in text or "`" in text else text.replace("<", "\x10").replace(">", "\x11")
 
 
 def _group(number: int) -> str:

@@ -101,7 +101,7 @@ def test_programs(words: list[str], seconds: float, code: int) -> None:
     ("script", "output"),
     [
         ("echo hi there; sleep 2; echo -n a; printf 'b\\tc\\n%s' d", [(0, "hi there\n"), (2, "a"), (2, "b\tc\n%s")]),
-        ("echo $NAME; echo '$NAME'; echo no >&2", [(0, "me\n"), (0, "me\n"), (0, "no\n")]),
+        ("echo $NAME; echo '$NAME'; echo no >&2", [(0, "me\n"), (0, "$NAME\n"), (0, "no\n")]),
         ("echo a > /data/f; echo b >>f; echo c 2>/dev/null; echo d 1>f", [(0, "c\n")]),
         ("for i in 1 2; do echo x; sleep 1; done", [(0, "x\n"), (1, "x\n")]),
         ("if true > /dev/null; then echo yes; fi; exit 3 > f", [(0, "yes\n")]),
@@ -375,3 +375,34 @@ def test_as_whom_a_program_runs() -> None:
     assert [each.text for each in known.output] == [f"{line}\n" for line in lines]
     unknown = outcome(("sh", "-c", "id; id -G"), {}, volumes=Folders("/"))
     assert unknown is not None and unknown.output == ()
+
+
+def test_a_shell_sees_the_variables_that_its_parent_exports() -> None:
+    cases = {
+        "X=a; sh -c 'echo [$X]'": "[]\n",
+        "X=a; export X; sh -c 'echo [$X]'": "[a]\n",
+        "export X=a; sh -c 'echo [$X]'; sh -c 'X=b; echo [$X]'; echo $X": "[a]\n[b]\na\n",
+        'X=a; sh -c "echo [$X]"': "[a]\n",
+        'X=a; export X; sh -c "X=b; echo [$X] \\$X"; echo $X': "[a] b\na\n",
+        "NAME=you; sh -c 'echo $NAME'": "you\n",
+        "sh -c 'NAME=you'; echo $NAME": "me\n",
+        "export X=a; sh -c \"sh -c 'echo [$X]'\"": "[a]\n",
+        "X=a Y=b sh -c 'echo [$X$Y]'; echo [${X:-no}]": "[ab]\n[no]\n",
+        "X=a; Y=b sh -c 'echo [$X] ${X:-no}'": "[] no\n",
+        "for X in a b; do sh -c 'echo [$X]'; done": "[]\n[]\n",
+        "export X=a; env": "NAME=me\nX=a\n",
+        "X=a printenv X": "a\n",
+        "X=a; export X; X=b; printenv X": "b\n",
+        "X=a; echo '$X' \"$X\" \"'$X'\" \\$X": "$X a 'a' $X\n",
+        "# don't\nX=a; echo \"$X\" # nor 'this $X": "a\n",
+        "trap 'echo bye $X' EXIT; X=a": "bye a\n",
+        "f() { export X=a; }; f; sh -c 'echo $X'": "a\n",
+        "trap 'echo $?' EXIT; exit 3": "3\n",
+        "X=a; echo '<$X>' \"<$X>\" 'a > b'": "<$X> <a> a > b\n",
+    }
+    for script, text in cases.items():
+        known = outcome(("sh", "-c", script), {"NAME": "me"})
+        assert known is not None, script
+        assert "".join(each.text for each in known.output) == text, script
+    unknown = outcome(("sh", "-c", "export X=$(date); sh -c 'exit $X'"), {})
+    assert unknown is None
