@@ -16,14 +16,16 @@ from kcm_cli.sandbox.nodes.machine import (
     RESET_S,
     RESTARTING_ALL,
     RESTARTING_ALL_MESSAGE,
+    RESYNC_S,
     ContainerState,
     Exit,
     Hold,
+    ended_by_hook,
 )
 from kcm_cli.sandbox.nodes.script import ContainerScript, Role
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
 
-CRASH_LOOP = "CrashLoopBackOff"
+CRASH_LOOP, HOOK_FAILED = "CrashLoopBackOff", "PostStartHookError"
 _LOST = "ContainerStatusUnknown"
 _LOST_MESSAGE = "The container could not be located when the pod was terminated"
 
@@ -66,7 +68,7 @@ def report(
         "imageID": "",
         "ready": ready,
         "restartCount": current.starts if current.fresh else current.starts - 1,
-        "state": _state(pod, spec, current, now, lost=lost),
+        "state": _state(pod, spec, script, current, now, lost=lost),
         "lastState": _last_state(pod, spec.name, current, now),
     }
     if script.role is not Role.DEBUG:
@@ -92,7 +94,15 @@ def waiting(image: str, hold: Hold, attempts: int) -> tuple[str, str]:
     return hold.reason, hold.message
 
 
-def _state(pod: SimulatedPod, spec: SimulatedContainer, current: ContainerState, now: float, *, lost: bool) -> Doc:
+def _state(
+    pod: SimulatedPod,
+    spec: SimulatedContainer,
+    script: ContainerScript,
+    current: ContainerState,
+    now: float,
+    *,
+    lost: bool,
+) -> Doc:
     if current.started_at is not None:
         return {"running": {"startedAt": instant(current.started_at)}}
     ended = current.exit
@@ -107,6 +117,8 @@ def _state(pod: SimulatedPod, spec: SimulatedContainer, current: ContainerState,
         reason = "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
         return {"waiting": {"reason": reason}}
     if _backing_off(pod, current, now):
+        if ended_by_hook(script, ended) and now < ended.finished + RESYNC_S:
+            return {"waiting": {"reason": HOOK_FAILED, "message": script.post_start.error}}
         message = (
             f"back-off {_go_seconds(current.backoff_s)} restarting failed container={spec.name} "
             f"pod={pod.name}_{pod.namespace}({pod.uid})"

@@ -110,6 +110,9 @@ RESTARTING_ALL = "RestartingAllContainers"
 RESTARTING_ALL_MESSAGE = "The container is removed because RestartAllContainers in place"
 RESET_S = 1.0
 """How long it takes to remove all containers of a pod."""
+RESYNC_S = 60.0
+"""How often a kubelet looks at a pod of which nothing changes, and how long a failed ``postStart`` hook is the reason
+why its container waits."""
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 _DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
 
@@ -228,7 +231,16 @@ def due(script: PodScript, state: PodState, now: float) -> float:
                     at = instant
             if current.told is not None and now < current.told[0] < at:
                 at = current.told[0]
+        elif ended_by_hook(container, current.exit) and current.exit is not None:
+            resync_at = current.exit.finished + RESYNC_S
+            at = resync_at if now < resync_at < at else at
     return at
+
+
+def ended_by_hook(container: ContainerScript, ended: Exit | None) -> bool:
+    """Whether it was a failing ``postStart`` hook that ended a run."""
+    hook = container.post_start
+    return hook.fails and ended is not None and ended.finished == ended.started + hook.lasts_s
 
 
 def finished(script: PodScript, state: PodState) -> bool:

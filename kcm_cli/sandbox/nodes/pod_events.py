@@ -9,7 +9,7 @@ from kcm_cli.planning.actions import Notice
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.nodes.containers import waiting
 from kcm_cli.sandbox.nodes.images import Images
-from kcm_cli.sandbox.nodes.machine import ATTACH, PULL, ContainerState, Hold, PodState
+from kcm_cli.sandbox.nodes.machine import ATTACH, PULL, ContainerState, Hold, PodState, ended_by_hook
 from kcm_cli.sandbox.nodes.obstacles import INVALID_IMAGE, NEVER_PULL
 from kcm_cli.sandbox.nodes.script import SIMULATED_FAILURE, ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
@@ -94,9 +94,9 @@ def _of_hook(
 ) -> Iterator[Notice]:
     """A run that its ``postStart`` hook has ended since."""
     ended = new.exit or new.previous
-    if not container.post_start.fails or ended is None or ended.run <= (old.exit.run if old.exit is not None else 0):
+    if ended is not None and ended.run <= (old.exit.run if old.exit is not None else 0):
         return
-    if ended.finished == ended.started + container.post_start.lasts_s:
+    if ended_by_hook(container, ended):
         yield _notice(pod, container, WARNING, "FailedPostStartHook", "PostStartHook failed")
         yield _notice(pod, container, NORMAL, "Killing", "FailedPostStartHook")
 

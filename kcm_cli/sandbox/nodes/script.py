@@ -13,9 +13,11 @@ from posixpath import normpath
 import msgspec
 from msgspec.structs import replace
 
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import controller_of
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.nodes import programs
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Mounted
 from kcm_cli.sandbox.nodes.env_files import env_file_problems
@@ -75,10 +77,11 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Hook(msgspec.Struct, frozen=True):
-    """A lifecycle hook: how long it takes, and whether it fails."""
+    """A lifecycle hook: how long it takes, whether it fails, and what is said of that."""
 
     lasts_s: float = 0.0
     fails: bool = False
+    error: str = ""
 
 
 NO_HOOK = Hook()
@@ -344,9 +347,11 @@ class _Reader:
         if handler.sleep is not None:
             return Hook(float(handler.sleep.seconds))
         known = self._hooked(container, handler)
-        if known is None:
-            return Hook(fails=handler.tcp_socket is not None)
-        return Hook(known.lasts_s, known.code != 0)
+        if known is None and handler.tcp_socket is not None:
+            return Hook(fails=True, error=_cannot_run(handler.tcp_socket))
+        if known is None or known.code == 0 or handler.exec is None:
+            return Hook() if known is None else Hook(known.lasts_s)
+        return Hook(known.lasts_s, True, _hook_error(handler.exec.command, known, container, self._pod))
 
     def _hooked(self, container: SimulatedContainer, handler: LifecycleHandler) -> Outcome | None:
         if handler.exec is None or not handler.exec.command or not self._commands:
@@ -395,6 +400,26 @@ class _Reader:
         least_s = 0.0 if role is Role.INIT else SHORT_RUN_S
         lasts_s = self._wishes.seconds(RUN_TIME, scope, max(known.lasts_s, least_s))
         return Run(lasts_s, known.code, reason, message=_last_words(known, container), done_s=known.lasts_s)
+
+
+def _hook_error(command: Sequence[str], known: Outcome, container: SimulatedContainer, pod: SimulatedPod) -> str:
+    """upstream: pkg/kubelet/lifecycle/handlers.go"""
+    words = " ".join(command)
+    output, errors = ("".join(each.text for each in known.output if each.error is error) for error in (False, True))
+    where = f'Container "{container.name}" in Pod "{pod.name}_{pod.namespace}({pod.uid})"'
+    text = (
+        f"Exec lifecycle hook ([{words}]) for {where} failed - error: command '{words}' exited with {known.code}: "
+        f"{errors}, message: {quote(output + errors)}"
+    )
+    return _cut(text, _LONGEST_MESSAGE)
+
+
+def _cannot_run(socket: Doc) -> str:
+    port = socket.get("port")
+    shown = f"0 {port} " if isinstance(port, int) else f"1 0 {port}"
+    target = f"&TCPSocketAction{{Port:{{{shown}}},Host:{socket.get('host') or ''},}}"
+    handler = f"&LifecycleHandler{{Exec:nil,HTTPGet:nil,TCPSocket:{target},Sleep:nil,}}"
+    return f"Cannot run handler: invalid handler: {handler}"
 
 
 def _last_words(known: Outcome, container: SimulatedContainer) -> str:

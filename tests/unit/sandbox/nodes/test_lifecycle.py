@@ -1494,14 +1494,35 @@ def test_a_container_is_told_to_run_once_its_hook_is_done(play):
     play(run)
 
 
-@pytest.mark.parametrize("hook", [{"exec": {"command": ["sh", "-c", "exit 3"]}}, {"tcpSocket": {"port": 1}}])
-def test_hooks_that_fail(play, hook):
+@pytest.mark.parametrize(
+    ("hook", "error"),
+    [
+        (
+            {"exec": {"command": ["sh", "-c", "echo no >&2; exit 3"]}},
+            'Exec lifecycle hook ([sh -c echo no >&2; exit 3]) for Container "c" in Pod "a_default(UID)" failed - '
+            "error: command 'sh -c echo no >&2; exit 3' exited with 3: no\n, message: \"no\\n\"",
+        ),
+        (
+            {"tcpSocket": {"port": 1}},
+            "Cannot run handler: invalid handler: &LifecycleHandler{Exec:nil,HTTPGet:nil,"
+            "TCPSocket:&TCPSocketAction{Port:{0 1 },Host:,},Sleep:nil,}",
+        ),
+    ],
+)
+def test_hooks_that_fail(play, hook, error):
     async def run(world: World) -> None:
         await world.pod("a", {"containers": [{"name": "c", "image": "x", "lifecycle": {"postStart": hook}}]})
         await world.pod("b", {"containers": [{"name": "c", "image": "x", "lifecycle": {"preStop": hook}}]})
         await world.wait(3)
         (container,) = (await world.status("a"))["containerStatuses"]
-        assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+        uid = (await world.get(PODS, "a"))["metadata"]["uid"]
+        waits = {"reason": "PostStartHookError", "message": error.replace("UID", uid)}
+        assert container["state"]["waiting"] == waits
+        assert container["lastState"]["terminated"]["exitCode"] == 0
+        await world.wait(10 + 20 + 40 + 50)
+        assert waiting(await world.status("a"))["reason"] == "PostStartHookError"
+        await world.wait(15)
+        assert waiting(await world.status("a"))["reason"] == "CrashLoopBackOff"
         assert ("FailedPostStartHook", "PostStartHook failed") in await world.events("a")
         await world.delete(PODS, "b")
         await world.wait(1)
