@@ -228,6 +228,7 @@ class ReadinessGate(View, frozen=True, gc=False):
 
 class ImageSource(View, frozen=True, gc=False):
     reference: str = ""
+    pull_policy: str = ""
 
 
 class KeyToPath(View, frozen=True, gc=False):

@@ -107,7 +107,7 @@ def _state(
         return {"running": {"startedAt": instant(current.started_at)}}
     ended = current.exit
     if current.hold is not None and current.attempts and not lost and not (pod.deleting and current.exit):
-        reason, message = waiting(spec.image, current.hold, current.attempts)
+        reason, message = waiting(current.hold.image or spec.image, current.hold, current.attempts)
         return {"waiting": {"reason": reason, "message": message}}
     if ended is None or current.fresh:
         if lost:

@@ -396,9 +396,25 @@ class Kubelets:
         life.granted, life.pending = pod, None
         agent.deferred.discard(key)
         agent.occupancy.add(key, pod)
+        self._retry_resizes(agent)
         self._emit(life, "Normal", "ResizeStarted", resizing.message("Pod resize started", pod))
         self._emit(life, "Normal", "ResizeCompleted", resizing.message("Pod resize completed", pod))
         return state
+
+    def _retry_resizes(self, agent: Agent) -> None:
+        """Some room is free: look at the pods that wait for it."""
+        for key in sorted(agent.deferred, key=self._turn):
+            self._queue.add(key)
+
+    def _turn(self, key: str) -> tuple[int, bool, float, str]:
+        """Which pod comes first: by priority, then Guaranteed ones, then the one that waits longest."""
+        pod, pending = self._lives[key].pod, self._lives[key].pending
+        return (
+            -(pod.spec.priority or 0),
+            pod.status.qos_class != "Guaranteed",
+            pending.since if pending is not None else 0.0,
+            key,
+        )
 
     def _tell_of_pull_secrets(self, life: Life, pod: SimulatedPod) -> None:
         missing = self.obstacles.missing_pull_secrets(pod) if self.obstacles is not None else ()
@@ -484,8 +500,7 @@ class Kubelets:
         self._waiting.discard(key)
         life.agent.occupancy.remove(key)
         life.agent.deferred.discard(key)
-        for other in life.agent.deferred:
-            self._queue.add(other)
+        self._retry_resizes(life.agent)
         if not life.pod.spec.host_network:
             life.agent.addresses.free(life.place.pod_ip)
 

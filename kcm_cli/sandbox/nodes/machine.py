@@ -33,11 +33,13 @@ class Exit(msgspec.Struct, frozen=True):
 
 
 class Hold(msgspec.Struct, frozen=True):
-    """Why something cannot start now: what its status or its Event says of it, and further Events of that reason."""
+    """Why something cannot start now: what its status or its Event says of it, and further Events of that reason.
+    ``image``: the one of a volume, where that is the reason."""
 
     reason: str
     message: str
     more: tuple[str, ...] = ()
+    image: str = ""
 
 
 PULL, MOUNT = "ErrImagePull", "FailedMount"

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import chain
 
+from msgspec.structs import replace
+
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.remembered import remembered
 from kcm_cli.runtime.informer import Informer
@@ -119,22 +121,35 @@ class Obstacles:
         for container in containers_of(pod):
             own = known.get(container.name)
             failure, problems = (own.pull_error, dict(own.env_problems)) if own is not None else ("", {})
-            found.append(self._image(container, failure, images) or self._config(pod, container, problems))
+            found.append(
+                self._volume_image(pod, container, images)
+                or self._image(container.image, container.image_pull_policy, failure, images)
+                or self._config(pod, container, problems)
+            )
         return found
 
-    def _image(self, container: SimulatedContainer, failure: str, images: Images) -> Hold | None:
-        image = container.image
+    def _volume_image(self, pod: SimulatedPod, container: SimulatedContainer, images: Images) -> Hold | None:
+        """The image of a volume that the container mounts; of several the last one."""
+        sources = {volume.name: volume.image for volume in pod.spec.volumes if volume.image is not None}
+        for mount in reversed(container.volume_mounts) if sources else ():
+            source = sources.get(mount.name)
+            hold = self._image(source.reference, source.pull_policy, "", images) if source is not None else None
+            if source is not None and hold is not None:
+                return replace(hold, image=source.reference)
+        return None
+
+    def _image(self, image: str, policy: str, failure: str, images: Images) -> Hold | None:
         if not is_image(image):
             why = f'couldn\'t parse image name "{image}": invalid reference format'
             return Hold(INVALID_IMAGE, f'Failed to apply default image tag "{image}": {why}')
         if not failure and not self._failing:
             return None
-        if container.image_pull_policy != "Always" and images.has(image):
+        if policy != "Always" and images.has(image):
             return None
         name = full_image(image)
         rules = (text for pattern, text in self._failing.items() if _like(image, pattern) or _like(name, pattern))
         error = failure or next(rules, None)
-        if error is not None and container.image_pull_policy == "Never":
+        if error is not None and policy == "Never":
             return Hold(NEVER_PULL, f'Container image "{image}" is not present with pull policy of Never')
         return Hold(PULL, error or _not_found(name)) if error is not None else None
 

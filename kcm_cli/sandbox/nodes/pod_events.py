@@ -32,6 +32,8 @@ def notices(
     if hold is not None and hold.reason != ATTACH and after.attempts and after.attempted_at != before.attempted_at:
         for text in (hold.message, *hold.more):
             yield Notice(ref_of("v1", "Pod", pod), WARNING, hold.reason, text)
+    if before.sandbox_at is None and after.sandbox_at is not None:
+        yield from _of_volumes(pod, after, images)
     for container, old, new in zip(script.containers, before.containers, after.containers, strict=True):
         if killed and old.started_at is not None:
             yield _notice(pod, container, NORMAL, "Killing", f"Stopping container {container.name}")
@@ -42,6 +44,15 @@ def notices(
                 yield from _of_probe(pod, container, old, new)
                 yield from _of_hook(pod, container, old, new)
             yield from _of_container(pod, container, old, new, images)
+
+
+def _of_volumes(pod: SimulatedPod, state: PodState, images: Images) -> Iterator[Notice]:
+    """The images of volumes that can be pulled."""
+    held = {current.hold.image for current in state.containers if current.hold is not None}
+    for volume in pod.spec.volumes:
+        if volume.image is not None and volume.image.reference not in held:
+            for reason, text in _pulled(volume.image.reference, volume.image.pull_policy, images):
+                yield Notice(ref_of("v1", "Pod", pod), NORMAL, reason, text)
 
 
 def _of_container(
@@ -104,7 +115,7 @@ def _of_hook(
 def _of_hold(
     pod: SimulatedPod, container: ContainerScript, state: ContainerState, hold: Hold, images: Images
 ) -> Iterator[Notice]:
-    image = next((c.image for c in containers_of(pod) if c.name == container.name), "")
+    image = hold.image or next((c.image for c in containers_of(pod) if c.name == container.name), "")
     reason, _ = waiting(image, hold, state.attempts)
     error = reason
     if reason == PULL:
@@ -122,19 +133,21 @@ def _of_hold(
 
 def _of_image(pod: SimulatedPod, container: ContainerScript, images: Images) -> Iterator[Notice]:
     spec = next((c for c in containers_of(pod) if c.name == container.name), None)
-    if spec is None:
-        return
-    pull = images.use(spec.image, spec.image_pull_policy)
+    if spec is not None:
+        for reason, text in _pulled(spec.image, spec.image_pull_policy, images):
+            yield _notice(pod, container, NORMAL, reason, text)
+
+
+def _pulled(image: str, policy: str, images: Images) -> Iterator[tuple[str, str]]:
+    """Reasons and texts of the Events; it is on the node then."""
+    pull = images.use(image, policy)
     if pull is None:
-        text = f'Container image "{spec.image}" already present on machine and can be accessed by the pod'
-    else:
-        yield _notice(pod, container, NORMAL, "Pulling", f'Pulling image "{spec.image}"')
-        took = f"{pull.took_ms}ms"
-        text = (
-            f'Successfully pulled image "{spec.image}" in {took} ({took} including waiting). '
-            f"Image size: {pull.size} bytes."
-        )
-    yield _notice(pod, container, NORMAL, "Pulled", text)
+        yield "Pulled", f'Container image "{image}" already present on machine and can be accessed by the pod'
+        return
+    yield "Pulling", f'Pulling image "{image}"'
+    took = f"{pull.took_ms}ms"
+    text = f'Successfully pulled image "{image}" in {took} ({took} including waiting). Image size: {pull.size} bytes.'
+    yield "Pulled", text
 
 
 def _notice(pod: SimulatedPod, container: ContainerScript, type_: str, reason: str, message: str) -> Notice:

@@ -158,7 +158,8 @@ class Volumes:
             return bool(fixed) and not path.startswith(("/dev/", "/proc/"))
         if volume is None:
             return False
-        return mount.read_only or bool(volume.config_map or volume.secret or volume.downward_api or volume.projected)
+        others = volume.config_map or volume.secret or volume.downward_api or volume.projected or volume.image
+        return mount.read_only or others is not None
 
     def mount_point(self, path: str) -> str:
         """Where the volume is mounted in which a path is; empty where it is in none."""

@@ -608,6 +608,28 @@ def test_a_resize_waits_until_there_is_room(play):
     play(run, 1)
 
 
+def test_the_pod_with_the_highest_priority_is_resized_first(play):
+    async def run(world: World) -> None:
+        classes = resource("priorityclasses", "scheduling.k8s.io", namespaced=False)
+        await world.create(classes, {"metadata": {"name": "high"}, "value": 9})
+        names = {"a": {}, "b": {"priorityClassName": "high"}, "c": {}, "d": {}}
+        for name, more in names.items():
+            await world.pod(name, {**asks("8"), **more})
+        await world.wait(1)
+        for name in ("c", "b", "a"):
+            await resize(world, name, "12")
+            await world.wait(1)
+        await world.delete(PODS, "d")
+        await world.wait(2)
+        got = {name: (await world.status(name))["containerStatuses"][0]["allocatedResources"]["cpu"] for name in "abc"}
+        assert got == {"a": "8", "b": "12", "c": "12"}
+        await resize(world, "c", "4")
+        await world.wait(1)
+        assert (await world.status("a"))["containerStatuses"][0]["allocatedResources"]["cpu"] == "12"
+
+    play(run, 1)
+
+
 def test_what_a_pod_was_given_and_as_whom_it_runs(play):
     async def run(world: World) -> None:
         spec = {
@@ -1612,5 +1634,35 @@ def test_programs_know_their_addresses_and_as_whom_they_run(play):
             await world.wait(3)
             (found,) = (await world.status(name))["containerStatuses"]
             assert found["state"]["terminated"]["exitCode"] == code, name
+
+    play(run)
+
+
+def test_a_volume_whose_image_cannot_be_pulled(play):
+    async def run(world: World) -> None:
+        world.cluster.nodes.fail_image("*/data:*")
+        volumes = [
+            {"name": "v", "image": {"reference": "example.com/data:1"}},
+            {"name": "w", "image": {"reference": "example.com/more:1"}},
+            {"name": "x", "image": {"reference": "example.com/Wrong"}},
+        ]
+        containers = [
+            {"name": name, "image": "i", "volumeMounts": [{"name": volume, "mountPath": "/v"}]}
+            for name, volume in (("a", "v"), ("b", "w"), ("c", "x"))
+        ]
+        await world.pod("a", {"containers": containers, "volumes": volumes})
+        await world.wait(5)
+        first, second, third = (await world.status("a"))["containerStatuses"]
+        assert first["state"]["waiting"]["reason"] == "ImagePullBackOff"
+        assert first["state"]["waiting"]["message"].startswith(
+            'Back-off pulling image "example.com/data:1": ErrImagePull'
+        )
+        assert "running" in second["state"] and third["state"]["waiting"]["reason"] == "InvalidImageName"
+        events = await world.events("a")
+        assert ("Pulling", 'Pulling image "example.com/more:1"') in events
+        assert not any(reason == "Pulled" and "data:1" in text for reason, text in events)
+        world.cluster.nodes.restore_images()
+        await world.wait(60)
+        assert "running" in (await world.status("a"))["containerStatuses"][0]["state"]
 
     play(run)
