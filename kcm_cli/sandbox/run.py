@@ -243,6 +243,7 @@ def _bound(address: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((address, port))
+        listener.listen()  # who finds the kubeconfig may connect at once, and no other process can take the port
     except OSError:
         listener.close()
         raise

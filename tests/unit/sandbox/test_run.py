@@ -89,3 +89,16 @@ def test_a_directory_in_use_stays_its_users(tmp_path: Path) -> None:
     with pytest.raises(DirectoryInUse):
         Sandbox(options).prepare()
     stopped(first)
+
+
+def test_one_who_finds_the_kubeconfig_may_connect_and_none_else_takes_the_port(tmp_path: Path) -> None:
+    sandbox = Sandbox(SandboxOptions(port=0))
+    sandbox.prepare()
+    sandbox.write_kubeconfig()
+    try:
+        assert not is_free(sandbox.port)
+        with pytest.raises(OSError, match="in use"):
+            Sandbox(SandboxOptions(port=sandbox.port)).prepare()
+    finally:
+        stopped(sandbox)
+    assert is_free(sandbox.port)
