@@ -25,6 +25,9 @@ from kcm_cli.runtime.tasks import Tasks
 
 log = logging.getLogger(__name__)
 SOURCE = "attachdetach-controller"
+GATHER_S = 0.1
+"""So long a volume waits for more pods that need it on the node: the Events are about all of them (upstream looks every
+100 ms at all volumes)."""
 
 
 class NotSafe(SyncError):
@@ -152,6 +155,12 @@ class Reconciler:
     def _attach(self, wanted: Wanted) -> float | None:
         """Attach a volume to a node that needs it, or say when to look again."""
         decision, requeue_after_s = plan.plan_attach(self._read_needed(wanted))
+        if decision in (Attach.MULTI_ATTACH_ERROR, Attach.START):
+            now = self._clock.monotonic()
+            wanted.since = now if wanted.since is None else wanted.since
+            left_s = wanted.since + GATHER_S - now
+            if left_s > 0:
+                return left_s
         match decision:
             case Attach.ATTACHED:
                 self._actual.keep(wanted.volume.unique_name, wanted.node)

@@ -12,12 +12,16 @@ from kcm_cli.planning.volumes.attachable import AttachableVolume
 
 
 class Wanted(msgspec.Struct):
-    """A volume that pods (by uid) need on a node. multi_attach_reported: an Event says that it is in use elsewhere."""
+    """A volume that pods (by uid) need on a node. multi_attach_reported: an Event says that it is in use elsewhere.
+
+    since: the monotonic time at which it was first looked at.
+    """
 
     volume: AttachableVolume
     node: str
     pods: dict[str, Pod] = msgspec.field(default_factory=dict)
     multi_attach_reported: bool = False
+    since: float | None = None
 
 
 class DesiredState:

@@ -71,6 +71,29 @@ def test_a_volume_is_attached_for_its_pod_and_detached_after_it(play):
     play(life)
 
 
+def test_pods_that_come_together_are_all_told_how_it_went(play):
+    """Upstream looks every 100 ms at what is to be attached."""
+
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        async with running(world):
+            for pod in ("p", "q"):
+                await start(world, pod, using("a"))
+                await world.wait(0.02)
+            await world.wait(3)
+            assert SUCCEEDED in await world.events("p")
+            assert SUCCEEDED in await world.events("q")
+            for pod in ("r", "s"):
+                await start(world, pod, using("a", node="node-2"))
+                await world.wait(0.02)
+            await world.wait(1)
+            text = 'Multi-Attach error for volume "v-a" Volume is already used by pod(s) p, q'
+            assert ("FailedAttachVolume", text) in await world.events("r")
+            assert ("FailedAttachVolume", text) in await world.events("s")
+
+    play(life)
+
+
 def test_a_node_that_does_not_list_what_is_attached_has_it_written_again(play):
     """As after a start with a stale cache: what it showed is not what the node says."""
 
