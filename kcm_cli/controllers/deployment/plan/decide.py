@@ -38,6 +38,7 @@ def plan(snapshot: Snapshot, now: datetime) -> tuple[Plan, Rollout]:
     elif wanted is not None:
         rollback(rollout, wanted)
     elif is_scaling(rollout):
+        rollout.scales = True
         scale(rollout)
     else:
         rollout.progresses = True

@@ -63,6 +63,7 @@ class Rollout(msgspec.Struct, eq=False):
     """The state of a decision: ReplicaSets as they should be, and the status as known before the writes.
 
     ``progresses``: whether its progress is followed (not while paused, scaling or being deleted).
+    ``scales``: whether its ReplicaSets follow a new size first.
     ``annotations``: of the Deployment.
     """
 
@@ -72,6 +73,7 @@ class Rollout(msgspec.Struct, eq=False):
     status: DeploymentStatus
     annotations: dict[str, str]
     progresses: bool = False
+    scales: bool = False
     cleanup: bool = False
     events: list[Notice] = msgspec.field(default_factory=list)
     deletions: list[ReplicaSet] = msgspec.field(default_factory=list)

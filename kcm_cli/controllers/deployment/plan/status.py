@@ -82,11 +82,21 @@ def status(rollout: Rollout, outcome: Outcome, now: datetime) -> DeploymentStatu
         message = f'Created new replica set "{rollout.new.name}"'
         created = condition(names.PROGRESSING, "True", names.NEW_REPLICA_SET, message, now)
         base = put(base, created)
+    if rollout.scales and _is_unfollowed(rollout.snapshot.deployment):
+        return base
     new = _counts(rollout, base, now)
     if rollout.progresses:
         new = _progress(rollout, base, new, now)
         new = _failures(rollout, new)
     return new
+
+
+def _is_unfollowed(deployment: Deployment) -> bool:
+    """Whether nothing is said of its progress yet: what its adopted ReplicaSets have is progress when it is rolled out.
+
+    Upstream writes a condition or an annotation of such a ReplicaSet first, so that its write of the counts conflicts.
+    """
+    return spec.deadline_s(deployment) is not None and find(deployment.status, names.PROGRESSING) is None
 
 
 def _creation_failed(rollout: Rollout, error: Exception, now: datetime) -> DeploymentStatus | None:

@@ -385,6 +385,19 @@ def test_a_rollout_that_has_begun() -> None:
     assert found.updated_replicas == 0
 
 
+@pytest.mark.parametrize("revision", [1, 2])
+def test_the_counts_of_adopted_replica_sets_are_progress_though_they_are_scaled_first(revision: int) -> None:
+    """Upstream's writes of the status conflict while it scales: the counts come with the rollout."""
+    made = deployment(3)
+    sets = (replica_set("new", "v2", 2, 0, desired=4, revision=revision), replica_set("old", "v1", 3, 0, desired=4))
+    scaling = status_of(made, *sets)
+    assert (scaling.replicas, scaling.updated_replicas, scaling.ready_replicas) == (0, 0, 0)
+    sets = (replica_set("new", "v2", 2, 0, desired=3, revision=3), replica_set("old", "v1", 2, 0, desired=3))
+    seen = status_of(msgspec.structs.replace(made, status=scaling), *sets)
+    assert reasons(seen)["Progressing"] == ("True", "ReplicaSetUpdated")
+    assert (seen.replicas, seen.updated_replicas) == (4, 2)
+
+
 def progressing(age_s: int) -> DeploymentStatus:
     since = format_time(NOW - timedelta(seconds=age_s))
     condition = Condition("Progressing", "True", "ReplicaSetUpdated", "", last_update_time=since)
