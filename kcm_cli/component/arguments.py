@@ -104,7 +104,7 @@ def fits(value: object, annotation: Any) -> bool:
     if origin is Any or not isinstance(origin, type) or getattr(origin, "_is_protocol", False):
         return True
     if origin is type:
-        return isinstance(value, type)
+        return isinstance(value, type) and (not args or not isinstance(args[0], type) or issubclass(value, args[0]))
     if origin is tuple and args[-1:] != (...,):
         return isinstance(value, tuple) and len(value) == len(args) and all(map(fits, value, args))
     if origin in _LISTS:

@@ -4,24 +4,24 @@ import asyncio
 import inspect
 import reprlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
 T = TypeVar("T")
-Errors = type[Exception] | tuple[type[Exception], ...]
+Errors = type[Exception] | Collection[type[Exception]]
 POLL_S = 0.02
 
 
 def wait(condition: Callable[[], T], timeout: float, ignoring: Errors) -> T:
     """The first answer that is true. ``ignoring``: errors that stand for not yet. Raises TimeoutError."""
     __tracebackhide__ = True  # in the report of a test that fails
-    patience = _Patience(timeout)
+    patience, ignored = _Patience(timeout), _classes(ignoring)
     while True:
         try:
             if answer := decided(condition()):
                 return answer
             last: object = answer
-        except ignoring as error:
+        except ignored as error:
             last = error
         patience.after(last)
         time.sleep(POLL_S)
@@ -30,16 +30,21 @@ def wait(condition: Callable[[], T], timeout: float, ignoring: Errors) -> T:
 async def wait_async(condition: Callable[[], Awaitable[T]], timeout: float, ignoring: Errors) -> T:
     """The same with a condition that is awaited."""
     __tracebackhide__ = True  # in the report of a test that fails
-    patience = _Patience(timeout)
+    patience, ignored = _Patience(timeout), _classes(ignoring)
     while True:
         try:
             if answer := await condition():
                 return answer
             last: object = answer
-        except ignoring as error:
+        except ignored as error:
             last = error
         patience.after(last)
         await asyncio.sleep(POLL_S)
+
+
+def _classes(errors: Errors) -> type[Exception] | tuple[type[Exception], ...]:
+    """In the form that ``except`` takes: a list is none."""
+    return errors if isinstance(errors, type) else tuple(errors)
 
 
 def decided(answer: T) -> T:

@@ -11,9 +11,11 @@ import aiohttp
 import kubernetes_asyncio
 from kubernetes_asyncio.client import ApiException
 
-from tests.perturb.kit import GROUP, PLURAL, SPACE, Case, Tree, changes, config_map, ends, starts
+from tests.perturb.kit import GROUP, PLURAL, SPACE, Case, Tree, adds_another, changes, config_map, ends, starts
 
 FAILED = (ApiException, aiohttp.ClientError, OSError, TimeoutError)
+
+SEVERAL = (starts, adds_another, changes)
 
 
 def program(handle: Callable[[Any, Tree, bool], Awaitable[None]], **listing: str) -> Callable[[bool], Any]:
@@ -149,6 +151,31 @@ async def writes(core: Any, widget: Tree, buggy: bool) -> None:
                 raise
 
 
+def sums_up(buggy: bool) -> Any:
+    """One ConfigMap tells of all widgets. The correct one writes it when it has listed them all."""
+    seen: Tree = {}
+
+    async def tell(core: Any, widget: Tree, buggy: bool) -> None:
+        seen[widget["metadata"]["name"]] = widget["spec"]["text"]
+        known = seen
+        if not buggy:
+            widgets = kubernetes_asyncio.client.CustomObjectsApi(core.api_client)
+            found = await widgets.list_namespaced_custom_object(GROUP, "v1", SPACE, PLURAL)
+            known = {one["metadata"]["name"]: one["spec"]["text"] for one in found["items"]}
+        await unless(409, core.create_namespaced_config_map(SPACE, config_map("all")))
+        there = await core.read_namespaced_config_map("all", SPACE)
+        there.data = {name: str(text) for name, text in known.items()}
+        await core.replace_namespaced_config_map("all", SPACE, there)
+
+    follow = program(tell)(buggy)
+
+    async def main(kubeconfig: str) -> None:
+        seen.clear()
+        await follow(kubeconfig)
+
+    return main
+
+
 CASES = (
     Case("leads-for-ever", "kubernetes-asyncio", "a dead one leads for ever", leads, (starts, changes)),
     Case("ignores-refusals", "kubernetes-asyncio", "what is refused is forgotten", program(writes), (starts,)),
@@ -160,4 +187,5 @@ CASES = (
         program(cleans_up, resource_version="0"),
         (starts, ends, starts),
     ),
+    Case("forgets-the-rest", "kubernetes-asyncio", "a restart takes away what it has not seen yet", sums_up, SEVERAL),
 )

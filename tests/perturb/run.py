@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kcm_cli.testing import Sandbox
-from kcm_cli.testing.perturb.campaign import Finding, each, perturb
+from kcm_cli.testing.perturb.campaign import each, perturb
 from kcm_cli.testing.perturb.points import ALL_KINDS
 from tests.perturb import asyncio_operators, kopf_operators, lightkube_operators, plain_operators
 from tests.perturb.kit import OPTIONS, Case
@@ -57,7 +57,7 @@ def correct(sandbox: Sandbox, chosen: Sequence[str], seed: int, *, stories: bool
     points = reports = 0
     for name in random.Random(seed).sample(list(chosen), len(chosen)):
         outcomes = list(each(sandbox, CASES[name].scenario(False), seed=seed))
-        wrong = [one for one in outcomes if isinstance(one, Finding)]
+        wrong = [one for one in outcomes if one.story]
         points, reports = points + len(outcomes), reports + len(wrong)
         if wrong or stories:
             print(f"{name:22} {CASES[name].client:18} {len(outcomes):5} points  {len(wrong)} reports", flush=True)

@@ -25,9 +25,10 @@ from kcm_cli.cli.pytest_plugin import pytest_load_initial_conftests
 from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf
 from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb import trial
-from kcm_cli.testing.perturb.campaign import perturb
+from kcm_cli.testing.perturb.campaign import each, perturb
 from kcm_cli.testing.perturb.points import ALL_KINDS, Point, Spot, kinds_of, point_of, points_of
 from kcm_cli.testing.perturb.states import State, differences, masked, plain
+from kcm_cli.testing.perturb.taken import has, taken
 from kcm_cli.testing.perturb.ties import ties_of, untied, words_of
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
 from tests.perturb.kit import OPTIONS, config_map, core
@@ -125,11 +126,20 @@ def test_operators_have_users_of_their_own(sandbox: Sandbox) -> None:
     try:
         for user in ("operator", "second"):
             one.operator(speaks_protobuf, user=user)
+        with pytest.raises(FileNotFoundError):
+            one.operator(["./there-is-none"], user="third")
+        one.operator(speaks_protobuf, user="third")
         with pytest.raises(ValueError, match="an operator is the user 'second' already: give this one another name"):
             one.operator(speaks_protobuf, user="second")
     finally:
         one.stop()
         sandbox.reset(base)
+
+
+def test_a_point_that_does_not_come_up_is_not_stood(sandbox: Sandbox) -> None:
+    only = [point_of("crash@create:configmaps:default/packed#1"), point_of("crash@create:configmaps:nothing#1")]
+    outcomes = list(each(sandbox, lambda trial: trial.operator(speaks_protobuf), only=only))
+    assert [(one.came_up, one.story) for one in outcomes] == [(True, ""), (False, "")]
 
 
 async def never_waits(kubeconfig: str) -> None:
@@ -210,6 +220,7 @@ def test_nothing_is_perturbed_in_the_quiet_time(sandbox: Sandbox, monkeypatch: p
             one.stop()
             sandbox.reset(base)
         assert not one.fired
+        assert one.record.restless == {"patch of configmaps default/timer"}
         spots = Counter(f"{spot.verb} {spot.name}" for spot in one.record.writes)
         assert spots.pop("patch default/timer") < 5
         assert spots == {"create default/start": 1, "create default/timer": 1, "patch default/start": 1}
@@ -370,6 +381,45 @@ def test_of_what_is_done_again_and_again_the_first_times_are_taken() -> None:
     chosen = points_of(spots, [], [], [], ("crash",), 6)
     assert [one.spot.nth for one in chosen] == [1, 2, 3, 1, 1, 2]
     assert [one.spot.name for one in chosen] == ["timer"] * 3 + ["a"] * 3
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lost"),
+    [
+        ({"data": {"a": "1", "b": "2"}}, {"data": {"a": "1"}}, [("data", "b")]),
+        ({"data": {"a": "1"}}, {}, [("data",)]),
+        ({"data": {"a": "1"}}, {"data": {"b": "1"}}, []),  # it has something else instead
+        ({"data": {"a": "x y z"}}, {"data": {"a": "x z"}}, [("data", "a", "y")]),
+        ({"data": {"a": "x y"}}, {"data": {"a": "x q"}}, []),
+        ({"status": {"a": "1"}}, {}, []),
+        ({"status": {"a": "1"}}, {"status": {}}, []),
+        ({"subjects": [{"name": "a"}, {"name": "b"}]}, {"subjects": [{"name": "b"}]}, [("subjects", "a")]),
+        ({"l": [{"k": 1}, {"k": 2}]}, {"l": [{"k": 2}]}, [("l", '{"k":1}')]),
+        ({"l": [1, None, "a"]}, {"l": [1]}, [("l", "a"), ("l", "null")]),
+        ({"l": [{"name": "c", "env": [1, 2]}]}, {"l": [{"name": "c", "env": [1]}]}, [("l", "c", "env", "2")]),
+        ({"a": 1, "b": None}, {"a": 2, "b": None}, []),
+    ],
+)
+def test_what_is_taken_away(before: Any, after: Any, lost: Any) -> None:
+    assert sorted(taken(before, after)) == lost
+
+
+def test_what_is_sure_to_be_there() -> None:
+    first = {"a x": [{"data": {"k": "1", "l": "m n", "o": "p"}}], "a y": [{}, {}]}
+    reference = masked(first, {"a x": [{"data": {"k": "2", "l": "m n"}}], "a y": [{}, {}]})
+    found = [entry for entry in ("k", "l", "o", "q") if has(reference, "a x", ("data", entry))]
+    assert found == ["k", "l"]
+    assert has(reference, "a x", ("data", "l", "m"))
+    assert not has(reference, "a x", ("data", "k", "1"))
+    assert not has(reference, "a y", ("data",))
+    assert not has(reference, "a z", ("data",))
+
+
+def test_what_a_restart_takes_away_for_a_while_is_told(sandbox: Sandbox) -> None:
+    """Settled states do not show it: all is put back."""
+    found = perturb(sandbox, CASES["forgets-the-rest"].scenario(True), kinds=("crash",), enough=1)
+    assert "configmaps default/all: data.web was taken away for a while" in found[0].story
+    assert perturb(sandbox, CASES["forgets-the-rest"].scenario(False), only=[found[0].point]) == []
 
 
 def test_what_differs_in_the_references_stands_for_anything() -> None:

@@ -1,5 +1,6 @@
 """All runs of a scenario: two references, then one for each point."""
 
+import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
 
@@ -15,13 +16,18 @@ from kcm_cli.testing.perturb.trial import Perturbed, Trial
 Scenario = Callable[[Trial], object]
 """Starts operators, changes what is in the cluster, and calls ``settle`` after each change."""
 MOST = 100
+_log = logging.getLogger(__name__)
 
 
-class Finding(msgspec.Struct, frozen=True):
-    """What an operator did not stand."""
+class Outcome(msgspec.Struct, frozen=True):
+    """What became of a point. story: what happened, where the operator did not stand it, else empty.
+
+    came_up: whether anything was perturbed; without that the operator has stood nothing.
+    """
 
     point: Point
     story: str
+    came_up: bool
 
 
 @checked
@@ -33,16 +39,18 @@ def perturb(
     most: int = MOST,
     only: Sequence[Point] = (),
     enough: int = 0,
-) -> list[Finding]:
-    """Run a scenario at all of its points (``only``: at these); what was found, ``enough`` of it at most.
+) -> list[Outcome]:
+    """Run a scenario at all of its points (``only``: at these); those that were not stood, ``enough`` of them at most.
 
-    Between the runs the cluster is reset to what it was at first. Raises ValueError for kinds that there are not, and
-    what the references raise.
+    Between the runs the cluster is reset to what it was at first. Points that did not come up are logged as warnings.
+    Raises ValueError for kinds that there are not, and what the references raise.
     """
-    found: list[Finding] = []
-    for finding in each(sandbox, scenario, kinds=kinds, most=most, only=only):
-        if isinstance(finding, Finding):
-            found.append(finding)
+    found: list[Outcome] = []
+    for outcome in each(sandbox, scenario, kinds=kinds, most=most, only=only):
+        if not outcome.came_up:
+            _log.warning("%s did not come up: nothing was perturbed", outcome.point)
+        if outcome.story:
+            found.append(outcome)
             if enough and len(found) >= enough:
                 break
     return found
@@ -57,14 +65,13 @@ def each(
     most: int = MOST,
     only: Sequence[Point] = (),
     seed: int | None = None,
-) -> Iterator[Finding | Point]:
-    """The same, run by run: a point that was stood, or a finding. ``seed``: of the order of the points."""
+) -> Iterator[Outcome]:
+    """The same, run by run, with those that were stood. ``seed``: of the order of the points."""
     if wrong := [kind for kind in kinds if kind not in ALL_KINDS]:
         raise ValueError(f"{', '.join(wrong)}: choose from {', '.join(ALL_KINDS)}")
     base = sandbox.snapshot()
 
-    def run(point: Point | None, reference: Record | None) -> Record:
-        trial = Trial(sandbox, base, "", point, reference)
+    def run(trial: Trial) -> Record:
         try:
             decided(scenario(trial))
             if not trial.started:
@@ -75,14 +82,14 @@ def each(
             trial.stop()
             sandbox.reset(base)
 
-    reference = references(lambda: run(None, None))
+    reference = references(lambda: run(Trial(sandbox, base)))
     chosen = list(only) or reference.points(kinds, most)
     if seed is not None:
         random.Random(seed).shuffle(chosen)
     for point in chosen:
+        trial, story = Trial(sandbox, base, "", point, reference), ""
         try:
-            run(point, reference)
+            run(trial)
         except Perturbed as error:
-            yield Finding(point, str(error))
-        else:
-            yield point
+            story = str(error)
+        yield Outcome(point, story, trial.fired)

@@ -43,6 +43,7 @@ class Perturbing:
         self._found: list[str] = []
         self._idle: list[str] = []
         self._absent: list[str] = []
+        self._restless: list[str] = []
 
     @pytest.fixture(autouse=True)
     def _kcm_base(self, request: pytest.FixtureRequest) -> Iterator[None]:
@@ -66,6 +67,7 @@ class Perturbing:
         if first is not None and second is not None:
             reference = reference_of(first, second)
             points = self._only or reference.points(self._kinds, self._most)
+            self._restless += [f"{item.nodeid}: {what}" for what in sorted(reference.restless)]
             if not reference.writes:
                 self._idle.append(item.nodeid)
             for point in points:
@@ -122,6 +124,9 @@ class Perturbing:
         lines = [f"kcm-perturb: {self._stood} points stood, {len(self._found)} not"]
         lines += [f"  --kcm-replay '{point}'" for point in self._found]
         lines += [f"  {test}: no write of its operator came in both runs without faults" for test in self._idle]
+        lines += [
+            f"  {what} goes on though nothing happens: each settle() waits half an hour" for what in self._restless
+        ]
         lines += [f"  {point} did not come up: nothing was perturbed" for point in self._absent]
         terminalreporter.write_line("\n".join(lines))
 

@@ -7,6 +7,7 @@ import msgspec
 
 from kcm_cli.testing.perturb.points import Point, Spot, points_of
 from kcm_cli.testing.perturb.states import State, masked
+from kcm_cli.testing.perturb.taken import Entry
 from kcm_cli.testing.perturb.ties import Ties, Words, ties_of
 
 
@@ -18,7 +19,8 @@ class Record(msgspec.Struct):
     seen: changes that its watches show. checkpoints: the state after each ``settle``, and at the end. words: what was
     said there; ties: what has to agree there, in a reference.
     made: how often each object was created. written: how often each was changed by the operator; late: the same in the
-    quiet time at the end.
+    quiet time at the end. taken: entries of objects that the operator took away, each before so many checkpoints.
+    restless: what was done last where nothing settled, in a reference.
     """
 
     writes: list[Spot] = msgspec.field(default_factory=list)
@@ -31,6 +33,8 @@ class Record(msgspec.Struct):
     written: Counter[str] = msgspec.field(default_factory=Counter)
     made: Counter[str] = msgspec.field(default_factory=Counter)
     late: Counter[str] = msgspec.field(default_factory=Counter)
+    taken: set[tuple[int, str, Entry]] = msgspec.field(default_factory=set)
+    restless: set[str] = msgspec.field(default_factory=set)
 
     def points(self, kinds: Sequence[str], most: int) -> list[Point]:
         """Where something can go wrong, as ``points.points_of`` has it."""
@@ -42,6 +46,7 @@ def reference_of(first: Record, second: Record) -> Record:
     merged = Record(
         made=first.made | second.made, late=first.late | second.late, written=first.written | second.written
     )
+    merged.taken, merged.restless = first.taken | second.taken, first.restless | second.restless
     merged.writes = _common(first.writes, second.writes)
     merged.conflicting = _common(first.conflicting, second.conflicting)
     merged.afterwards = _common(first.afterwards, second.afterwards)

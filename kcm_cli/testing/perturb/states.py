@@ -43,7 +43,7 @@ _RANDOM = re.compile(f"{_UID.pattern}|[0-9a-f]{{40,}}")
 GONE = "(gone)"
 CURRENT = "the object's generation"
 """What stands for an ``observedGeneration`` that is it; an older one says nothing, and is left out."""
-_ANY, _SOME = object(), object()
+ANY, _SOME = object(), object()
 """What may be there or not, and what has to be there: neither needs a certain value."""
 _FREE = frozenset({"data", "stringData"})
 """Fields whose keys are the user's."""
@@ -124,14 +124,14 @@ def _in_order(key: str, value: Any) -> Any:
 
 def masked(first: State, second: State) -> State:
     """What both have in common; what only one of them has may be there or not, and what differs may be anything."""
-    return {key: _common(first.get(key, _ANY), second.get(key, _ANY)) for key in {*first, *second}}
+    return {key: _common(first.get(key, ANY), second.get(key, ANY)) for key in {*first, *second}}
 
 
 def _common(one: Any, other: Any) -> Any:
-    if one is _ANY or other is _ANY:
-        return _ANY
+    if one is ANY or other is ANY:
+        return ANY
     if isinstance(one, dict) and isinstance(other, dict):
-        return {key: _common(one.get(key, _ANY), other.get(key, _ANY)) for key in {*one, *other}}
+        return {key: _common(one.get(key, ANY), other.get(key, ANY)) for key in {*one, *other}}
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         return [_common(*pair) for pair in zip(one, other, strict=True)]
     return one if one == other else _SOME
@@ -141,7 +141,7 @@ def differences(reference: State, state: State) -> Iterator[str]:
     """What is not as it was without perturbation, for people; the first few of each object."""
     for key in sorted({*reference, *state}):
         wanted, found = reference.get(key, []), state.get(key, [])
-        if wanted is _ANY or (wanted is _SOME and found):
+        if wanted is ANY or (wanted is _SOME and found):
             continue
         if wanted is _SOME:
             yield f"{key} is missing"
@@ -167,7 +167,7 @@ def _count(key: str, wanted: list[Any], found: list[Any]) -> str:
 
 
 def _unlike(wanted: Any, found: Any, path: str) -> Iterator[str]:
-    if wanted is _ANY or wanted is _SOME:
+    if wanted is ANY or wanted is _SOME:
         return
     if isinstance(wanted, dict) and isinstance(found, dict):
         for key in {*wanted, *found}:
@@ -176,7 +176,7 @@ def _unlike(wanted: Any, found: Any, path: str) -> Iterator[str]:
             if key not in wanted:
                 yield f"{path}{key} is {_short(found[key])}, and was not set"
             elif key not in found:
-                if wanted[key] is not _ANY:
+                if wanted[key] is not ANY:
                     yield f"{path}{key} is not set, and was {_short(wanted[key])}"
             else:
                 yield from _unlike(wanted[key], found[key], f"{path}{key}.")
@@ -188,16 +188,17 @@ def _unlike(wanted: Any, found: Any, path: str) -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
-    text = repr(_shown(value))
+    text = repr(shown(value))
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 
 
-def _shown(value: Any) -> Any:
+def shown(value: Any) -> Any:
+    """The same without what may be anything."""
     if isinstance(value, dict):
-        return {key: _shown(one) for key, one in value.items()}
+        return {key: shown(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_shown(one) for one in value]
-    return "anything" if value is _ANY or value is _SOME else value
+        return [shown(one) for one in value]
+    return "anything" if value is ANY or value is _SOME else value
 
 
 _WIDTH = 120

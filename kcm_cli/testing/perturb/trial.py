@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -23,7 +23,8 @@ from kcm_cli.sandbox.snapshots import LEASES, Snapshot
 from kcm_cli.sandbox.warp import Stalled
 from kcm_cli.testing.perturb.points import Point, Spot
 from kcm_cli.testing.perturb.record import Record
-from kcm_cli.testing.perturb.states import UNCOMPARED, State, counts_above, differences, name_of, state_of
+from kcm_cli.testing.perturb.states import UNCOMPARED, State, counts_above, differences, name_of, plain, state_of
+from kcm_cli.testing.perturb.taken import has, taken
 from kcm_cli.testing.perturb.ties import Words, untied, words_of
 
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -45,9 +46,13 @@ _REAL_LOOKING_S = 4.0
 _START_S, _POLLS_S = 10.0, 1.0
 """In real time: how long an operator may take to open a watch, and one that only asks now and then."""
 _EXTRA_WRITES = 5
+_SEEING = frozenset({"crash", "lost", "refused", "conflict"})
+"""Kinds that leave an operator what there is to see: with an old view it may write what was right then."""
 _STARTS, _QUIET_STEPS = 20, 10
 _VERSION = re.compile(rb'"resourceVersion"\s*:\s*"[^"]')
 _TOLD, _OFTEN = 40, 3
+
+_WHOLE = "what is made of several objects has to wait until all of them are listed"
 
 
 class Perturbed(AssertionError):
@@ -84,10 +89,11 @@ class Trial:
         self._lost = b""
         self._arrived: Counter[tuple[str, str, str]] = Counter()
         self._events: Counter[tuple[str, str, str]] = Counter()
-        self._unclaimed: set[int] = set()
+        self._unclaimed: dict[int, tuple[str, Event]] = {}
         self._writing = 0
         self._activity = self._looks = 0
         self._active_at = 0.0
+        self._latest = ""
         self._asked: Counter[str] = Counter()
         self._judged: tuple[tuple[int, int], list[str]] | None = None
         self._quiet = False
@@ -115,8 +121,11 @@ class Trial:
         if user in self._users:
             raise ValueError(f"an operator is the user {user!r} already: give this one another name, as user='second'")
         one = self.sandbox.operator(program, user=user, groups=groups)
-        self._users.add(user)
-        one.start()
+        with ExitStack() as undo:
+            self._users.add(user)
+            undo.callback(self._users.discard, user)
+            one.start()
+            undo.pop_all()
         self._operators.append(one)
         self._await_watch(one)
         return one
@@ -154,7 +163,8 @@ class Trial:
         then. Raises Perturbed where it does not get there, OperatorError for an operator that ends in a reference.
         """
         if self._reference is None:
-            self._rest()
+            if not self._rest():
+                self.record.restless.add(self._latest)
             self._checkpoint()
             return
         passed = 0.0
@@ -231,11 +241,10 @@ class Trial:
     def _passed(self, passed: float) -> str:
         return f"{passed:.0f} s of the cluster's time" if self._virtual else f"{passed:.0f} s"
 
-    def _rest(self) -> None:
-        """Wait until nothing changes any more."""
+    def _rest(self) -> bool:
+        """Wait until nothing changes any more; False where that does not come."""
         if self._virtual:
-            self._await_idle(_IDLE_S)
-            return
+            return self._await_idle(_IDLE_S)
         passed = still = unlooked = 0.0
         idle = _REAL_IDLE_S
         while (still < idle or unlooked < idle) and still < max(idle, _REAL_LOOKING_S) and passed < self._limit_s:
@@ -244,26 +253,29 @@ class Trial:
             passed += took
             still = still + took if before == self._activity else 0.0
             unlooked = unlooked + took if looks == self._looks else 0.0
+        return passed < self._limit_s
 
     def _calm(self) -> None:
         """All may be as it should be before the operator knows of it: it sees again, and does what it then has to."""
         self._advance(max(0.0, self._blind_until - self.sandbox.run(self.sandbox.clock.monotonic)))
         self._await_idle(_IDLE_S if self._virtual else _REAL_CALM_S)
 
-    def _await_idle(self, idle: float) -> None:
-        """Wait until nothing has changed for so long, in the operators' time."""
+    def _await_idle(self, idle: float) -> bool:
+        """Wait until nothing has changed for so long, in the operators' time; False where that does not come."""
         passed = still = 0.0
         while still < idle and passed < self._limit_s:
             before = self._activity
             took = self._step(min(_LEAP_S, idle - still))
             passed += took
             still = still + took if before == self._activity else self._inactive_s()
+        return still >= idle
 
     def _inactive_s(self) -> float:
         return self.sandbox.run(self.sandbox.clock.monotonic) - self._active_at if self._virtual else 0.0
 
-    def _acted(self) -> None:
+    def _acted(self, what: str) -> None:
         self._activity += 1
+        self._latest = what
         self._active_at = self.sandbox.clock.monotonic()
 
     def _step(self, seconds: float) -> float:
@@ -325,6 +337,7 @@ class Trial:
 
     def _faults(self, reference: Record) -> list[str]:
         wrong = list(self._wrong(reference, -1))
+        wrong += self._vanished(reference)
         settled = {key for state in reference.checkpoints for key in state}
         for key, count, once in counts_above(reference.made, self.record.made):
             if key not in settled and count <= 3 * once + _EXTRA_WRITES:
@@ -338,6 +351,16 @@ class Trial:
                 f"it was not quiet: {count} times {key} in ten minutes in which nothing happened, and {once} without"
             )
         return wrong
+
+    def _vanished(self, reference: Record) -> Iterator[str]:
+        """What had settled and had to stay, and was not there for a while."""
+        if self.point is None or self.point.kind not in _SEEING:
+            return
+        known = {(key, entry) for _, key, entry in reference.taken}
+        for checkpoint, key, entry in sorted(self.record.taken):
+            around = reference.checkpoints[checkpoint - 1 : checkpoint + 1] if checkpoint else []
+            if around and (key, entry) not in known and all(has(state, key, entry) for state in around):
+                yield f"{key}: {'.'.join(entry)} was taken away for a while; {_WHOLE}"
 
     # -- on the sandbox's thread
 
@@ -371,7 +394,7 @@ class Trial:
         spot = self._arrival(asked)
         hit = self.point is not None and not self.fired and not self._quiet and self.point.spot == spot
         kind = self.point.kind if self.point is not None and hit else ""
-        self._acted()
+        self._acted(f"{spot.verb} of {spot.resource} {spot.name}")
         if kind in ("conflict", "refused"):
             self.fired = True
             error = _refusal(kind, info)
@@ -441,14 +464,14 @@ class Trial:
         if answer.status >= 400:
             return
         if not self._quiet:
-            self._is_a_point(asked, spot)
+            self._note_point(asked, spot)
         if self._effective(answer):
             key = f"{spot.verb} of {spot.resource} {spot.name}"
             self.record.written[key] += 1
             if self._quiet:
                 self.record.late[key] += 1
 
-    def _is_a_point(self, asked: Asked, spot: Spot) -> None:
+    def _note_point(self, asked: Asked, spot: Spot) -> None:
         self.record.writes.append(spot)
         if asked.info.verb in ("update", "patch") and _VERSION.search(as_json(asked.request.body)):
             self.record.conflicting.append(spot)
@@ -464,19 +487,28 @@ class Trial:
             revision = int(doc["metadata"]["resourceVersion"])
         except (codec.DecodeError, LookupError, TypeError, ValueError):
             return True
-        known = revision in self._unclaimed
-        self._unclaimed.discard(revision)
-        return known
+        if (known := self._unclaimed.pop(revision, None)) is None:
+            return False
+        self._note_taken(*known)
+        return True
+
+    def _note_taken(self, name: str, event: Event) -> None:
+        """Note what a write of the operator has taken away from an object."""
+        if event.type != "MODIFIED" or event.previous is None or "*" in name:
+            return
+        before, after = (plain(one.doc, self.namespace) for one in (event.previous, event.stored))
+        checkpoint = len(self.record.checkpoints)
+        self.record.taken |= {(checkpoint, name, entry) for entry in taken(before, after)}
 
     def _observe(self, gvr: GVR, event: Event) -> None:
-        if self._writing:
-            self._unclaimed.add(event.revision)
         if gvr.plural in UNCOMPARED:
             return
-        self._acted()
         stored = event.stored
         resource = api_errors.qualified(gvr.group, gvr.plural)
         name = name_of(stored.doc, stored.namespace, self.namespace)
+        self._acted(f"{event.type} {resource} {name}")
+        if self._writing:
+            self._unclaimed[event.revision] = f"{resource} {name}", event
         if event.type == "ADDED" and "*" not in name:
             self.record.made[f"{resource} {name}"] += 1
         if (gvr.group, gvr.plural) in self._read:

@@ -56,6 +56,8 @@ class Thing(msgspec.Struct):
         ((one for one in ["a"]), Sequence[str], False),  # it is read more than once
         ((one for one in ["a"]), tuple[str, ...], False),
         (3, Named, True),
+        (ValueError, type[Exception], True),
+        (int, type[Exception], False),
         (b"a", Sequence[str], False),
         (len, Callable[[], object], True),
         (3, Callable[[], object], False),

@@ -27,7 +27,7 @@ def test_errors_that_stand_for_not_yet() -> None:
             raise error
         return "there"
 
-    assert wait(ask, 10, KeyError) == "there"
+    assert wait(ask, 10, [KeyError]) == "there"
 
 
 def test_other_errors_are_told_at_once() -> None:
