@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import selectors
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
@@ -21,6 +22,9 @@ PATIENCE_S = 0.0
 """Nothing that belongs to the cluster needs real time, so that an hour takes what the work in it takes."""
 STALLED_S = 30.0
 """After so much real time without any way made, a journey is given up."""
+_BUSY, _PATIENT = 0.1, 4
+"""It is given up then if the process was at work for a tenth of it; one that was not may have got no processor on a
+machine under load, and has four times as long."""
 REST_S = 1.0
 """After so much time that was jumped over, what is outside of the loop is given its bit of real time."""
 
@@ -132,7 +136,8 @@ class WarpLoop(asyncio.SelectorEventLoop):
         """Let seconds pass on this loop. Called from another thread; one journey at a time.
 
         Raises ValueError for a negative or endless time, RuntimeError on the loop's own thread and where the loop has
-        ended, Stalled where it is never at rest, so that no time passes for ``stalled_s`` real seconds.
+        ended, Stalled where it is never at rest, so that no time passes for ``stalled_s`` real seconds (four times as
+        many if the process got hardly any CPU).
         """
         if not 0 <= seconds < float("inf"):
             raise ValueError(f"time can be advanced by a number of seconds, not by {seconds}")
@@ -144,17 +149,20 @@ class WarpLoop(asyncio.SelectorEventLoop):
             self._await(journey, stalled_s + patience_s)
 
     def _await(self, journey: _Journey, stalled_s: float) -> None:
-        left_s = journey.left_s
+        left_s, waits, cpu_s = journey.left_s, 0, time.process_time()
         while True:
             try:
                 return journey.done.result(stalled_s)
             except TimeoutError:
                 if not self.is_running():
                     raise RuntimeError("the loop has ended") from None
-                if journey.left_s == left_s:
+                if journey.left_s != left_s:
+                    left_s, waits, cpu_s = journey.left_s, 0, time.process_time()
+                    continue
+                waits += 1
+                if waits == _PATIENT or time.process_time() - cpu_s > _BUSY * stalled_s:
                     self.call_soon_threadsafe(self._break_off, journey)
                     raise Stalled(f"{_not_at_rest(left_s)}; pending: {', '.join(self._pending())}") from None
-                left_s = journey.left_s
 
     def _pending(self) -> list[str]:
         return sorted(task.get_name() for task in asyncio.all_tasks(self))[:_NAMED] or ["no task"]

@@ -3,11 +3,12 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 
 import pytest
 
 from kcm_cli.component.clock import in_real_time
+from kcm_cli.sandbox import warp
 from kcm_cli.sandbox.warp import Stalled, WarpLoop
 
 
@@ -99,6 +100,24 @@ def test_a_loop_that_is_never_at_rest_is_told_with_what_it_does(loop: WarpLoop) 
         loop.advance(10, patience_s=0, stalled_s=0.05)
     loop.call_soon_threadsafe(task.cancel)
     loop.advance(10, patience_s=0)
+
+
+def test_a_process_that_gets_no_processor_is_waited_for(loop: WarpLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks as if it were never at rest, and has not had the time."""
+    monkeypatch.setattr(warp.time, "process_time", lambda: 1.0)
+    ends = time.monotonic() + 0.15
+
+    async def busy() -> None:
+        while time.monotonic() < ends:
+            await asyncio.sleep(0)
+
+    task = on(loop, _started(busy()))
+    loop.advance(10, patience_s=0, stalled_s=0.1)
+    assert task.done()
+
+
+async def _started(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    return asyncio.create_task(work)
 
 
 def test_a_loop_that_has_ended_has_no_time(loop: WarpLoop) -> None:
