@@ -43,8 +43,9 @@ _REAL_CALM_S = 0.5
 """In real time: one that was perturbed and has done its work is quiet after so long without a change."""
 _REAL_LOOKING_S = 4.0
 """In real time: one that goes on reading has settled after so long without a write."""
-_START_S, _POLLS_S = 10.0, 1.0
-"""In real time: how long an operator may take to open a watch, and one that only asks now and then."""
+_START_S, _REAL_START_S, _POLLS_S = 10.0, 30.0, 1.0
+"""In real time: how long an operator may take to open a watch (a process on a busy machine longer), and one that only
+asks now and then."""
 _EXTRA_WRITES = 5
 _SEEING = frozenset({"crash", "lost", "refused", "conflict"})
 """Kinds that leave an operator what there is to see: with an old view it may write what was right then."""
@@ -132,11 +133,12 @@ class Trial:
 
     def _await_watch(self, one: Operator) -> None:
         """Let it get ready: it has a watch open, or has had some time for that. Raises OperatorError."""
-        deadline = time.monotonic() + _START_S
+        began = time.monotonic()
+        deadline = began + (_START_S if one.virtual else _REAL_START_S)
         self._polls = False
         while time.monotonic() < deadline and not self.sandbox.run(lambda: self._watches(one.user)):
             one.check()
-            if self._polls and time.monotonic() > deadline - _START_S + _POLLS_S:
+            if self._polls and time.monotonic() > began + _POLLS_S:
                 return
             if one.virtual:
                 self._advance(0.1)
