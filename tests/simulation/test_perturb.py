@@ -1,6 +1,9 @@
 """A few of the points of ``make perturb``: kcm's own controllers stand what goes wrong at their writes."""
 
 import asyncio
+import random
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +43,18 @@ def test_of_other_stories_each_kind_once(story: str) -> None:
             point = several[number % len(several)]
             run, wrong = play(story, point, found)
             assert (run.fired, explained_of(str(point), wrong)[0]) == (True, []), point
+
+
+def test_of_the_story_of_the_day_a_few_points() -> None:
+    """All stories within as many days as there are of them. The day is that of the commit, so that it fails again."""
+    command = ["git", "log", "-1", "--format=%ct"]
+    told = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False).stdout
+    day = int(told or 0) // 86_400
+    story = list(STORIES)[day % len(STORIES)]
+    found = reference_of(story)
+    for point in random.Random(day).sample(points_of(story, found), 2):
+        run, wrong = play(story, point, found)
+        assert (run.fired, explained_of(str(point), wrong)[0]) == (True, []), point
 
 
 def test_each_controller_that_writes_is_in_a_story() -> None:
