@@ -11,7 +11,7 @@ from kcm_cli.controllers.deployment.plan.revisions import revision_of, start, sy
 from kcm_cli.controllers.deployment.plan.rollback import rollback, rollback_revision
 from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target, creation, updates
 from kcm_cli.controllers.deployment.plan.scaling import is_scaling, scale
-from kcm_cli.controllers.deployment.plan.status import found_new, is_complete, paused_or_resumed
+from kcm_cli.controllers.deployment.plan.status import found_new, is_complete, paused_or_resumed, renews
 from kcm_cli.controllers.deployment.plan.strategies import recreate, roll
 from kcm_cli.controllers.deployment.snapshot import Snapshot
 from kcm_cli.machinery.errors import SyncError
@@ -38,7 +38,7 @@ def plan(snapshot: Snapshot, now: datetime) -> tuple[Plan, Rollout]:
     elif wanted is not None:
         rollback(rollout, wanted)
     elif is_scaling(rollout):
-        rollout.scales = True
+        rollout.counts_later = renews(rollout)
         scale(rollout)
     else:
         rollout.progresses = True

@@ -63,7 +63,7 @@ class Rollout(msgspec.Struct, eq=False):
     """The state of a decision: ReplicaSets as they should be, and the status as known before the writes.
 
     ``progresses``: whether its progress is followed (not while paused, scaling or being deleted).
-    ``scales``: whether its ReplicaSets follow a new size first.
+    ``counts_later``: whether the next sync is to see the counts as progress.
     ``annotations``: of the Deployment.
     """
 
@@ -73,7 +73,7 @@ class Rollout(msgspec.Struct, eq=False):
     status: DeploymentStatus
     annotations: dict[str, str]
     progresses: bool = False
-    scales: bool = False
+    counts_later: bool = False
     cleanup: bool = False
     events: list[Notice] = msgspec.field(default_factory=list)
     deletions: list[ReplicaSet] = msgspec.field(default_factory=list)

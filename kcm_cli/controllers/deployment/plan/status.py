@@ -69,6 +69,18 @@ def found_new(rollout: Rollout, now: datetime) -> None:
         rollout.status = put(rollout.status, found)
 
 
+def renews(rollout: Rollout) -> bool:
+    """Whether an older ReplicaSet becomes the new one, and the status does not tell of it yet.
+
+    Upstream writes the ReplicaSet's revision, then that of the Deployment; if it scales them too, its write of the
+    counts conflicts, and they are progress when it rolls out.
+    """
+    deployment = rollout.snapshot.deployment
+    unfollowed = spec.deadline_s(deployment) is not None and find(rollout.status, names.PROGRESSING) is None
+    untold = unfollowed or rollout.annotations != deployment.annotations
+    return rollout.new is not None and untold and bool(rollout.new.changes())
+
+
 def status(rollout: Rollout, outcome: Outcome, now: datetime) -> DeploymentStatus | None:
     """The status to have after this outcome; None if a failure leaves it as it was."""
     base = rollout.status
@@ -82,21 +94,13 @@ def status(rollout: Rollout, outcome: Outcome, now: datetime) -> DeploymentStatu
         message = f'Created new replica set "{rollout.new.name}"'
         created = condition(names.PROGRESSING, "True", names.NEW_REPLICA_SET, message, now)
         base = put(base, created)
-    if rollout.scales and _is_unfollowed(rollout.snapshot.deployment):
+    if rollout.counts_later:
         return base
     new = _counts(rollout, base, now)
     if rollout.progresses:
         new = _progress(rollout, base, new, now)
         new = _failures(rollout, new)
     return new
-
-
-def _is_unfollowed(deployment: Deployment) -> bool:
-    """Whether nothing is said of its progress yet: what its adopted ReplicaSets have is progress when it is rolled out.
-
-    Upstream writes a condition or an annotation of such a ReplicaSet first, so that its write of the counts conflicts.
-    """
-    return spec.deadline_s(deployment) is not None and find(deployment.status, names.PROGRESSING) is None
 
 
 def _creation_failed(rollout: Rollout, error: Exception, now: datetime) -> DeploymentStatus | None:

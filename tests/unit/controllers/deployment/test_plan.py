@@ -385,17 +385,28 @@ def test_a_rollout_that_has_begun() -> None:
     assert found.updated_replicas == 0
 
 
-@pytest.mark.parametrize("revision", [1, 2])
-def test_the_counts_of_adopted_replica_sets_are_progress_though_they_are_scaled_first(revision: int) -> None:
-    """Upstream's writes of the status conflict while it scales: the counts come with the rollout."""
-    made = deployment(3)
-    sets = (replica_set("new", "v2", 2, 0, desired=4, revision=revision), replica_set("old", "v1", 3, 0, desired=4))
+@pytest.mark.parametrize("found", [DeploymentStatus(), DeploymentStatus(replicas=4, updated_replicas=1)])
+def test_an_old_replica_set_that_becomes_the_new_one_is_progress_though_it_is_scaled_first(
+    found: DeploymentStatus,
+) -> None:
+    """Upstream's write of the counts conflicts while it scales: they come with the rollout."""
+    made = deployment(3, status=found)
+    sets = (replica_set("new", "v2", 2, 0, desired=4), replica_set("old", "v1", 3, 0, desired=4, revision=2))
     scaling = status_of(made, *sets)
-    assert (scaling.replicas, scaling.updated_replicas, scaling.ready_replicas) == (0, 0, 0)
+    assert scaling == found
     sets = (replica_set("new", "v2", 2, 0, desired=3, revision=3), replica_set("old", "v1", 2, 0, desired=3))
     seen = status_of(msgspec.structs.replace(made, status=scaling), *sets)
     assert reasons(seen)["Progressing"] == ("True", "ReplicaSetUpdated")
     assert (seen.replicas, seen.updated_replicas) == (4, 2)
+
+
+def test_a_replica_set_that_is_adopted_and_scaled_is_found() -> None:
+    made = deployment(2)
+    scaling = status_of(made, replica_set("new", "v2", 3, 0, desired=3))
+    seen = status_of(
+        msgspec.structs.replace(made, status=scaling), replica_set("new", "v2", 2, 0, desired=2, running=3)
+    )
+    assert (scaling.updated_replicas, reasons(seen)["Progressing"]) == (3, ("True", "FoundNewReplicaSet"))
 
 
 def progressing(age_s: int) -> DeploymentStatus:
