@@ -17,7 +17,7 @@ from typing import NamedTuple, cast
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.sandbox.nodes import file_commands, shell
+from kcm_cli.sandbox.nodes import file_commands, shell, text_commands
 from kcm_cli.sandbox.nodes.filesystem import Files, FileSystem, Refused, There, Volumes, Work
 from kcm_cli.sandbox.nodes.shell import Unknown
 from kcm_cli.sandbox.nodes.signals import Reaction, Signals
@@ -36,6 +36,7 @@ _OUTPUT_UNKNOWN = frozenset(("date", "whoami", "pwd", "uname"))
 """They succeed; their output is unknown."""
 _READING = _SHELLS | {"env", "printenv"}
 """They find variables that are set for them."""
+_OF_A_SHELL = frozenset(("exit", "cd", "set", "trap", "export", "wait", "exec"))
 _BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set", "wait"))
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
@@ -51,14 +52,17 @@ _HOSTNAME = re.compile(r"\$\(\s*hostname(?:\s+(-[fs]))?\s*\)|`\s*hostname(?:\s+(
 _ID = re.compile(r"\$\(\s*id\s+-([ug])\s*\)|`\s*id\s+-([ug])\s*`")
 _HELD = re.compile("\x06(\\d+)\x06")
 """Stands for a text that is put in once the words are known."""
-_MARKS = re.compile("[\x01-\x07\x0e-\x11]")
+_MARKS = re.compile("[\x01-\x07\x0e-\x17]")
 """Characters with a meaning of their own here, which no script has."""
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|(?<![^\s;&|(])#[^\n]*", re.DOTALL)
 """Texts in quotation marks, characters after a backslash, and comments."""
-_AS_THEY_ARE = str.maketrans("$<>", "\x0f\x10\x11")
-_AS_THEY_WERE = str.maketrans("\x0f\x10\x11", "$<>")
+_AS_THEY_ARE = str.maketrans("$<>|&;()", "\x0f\x10\x11\x12\x13\x14\x15\x16")
+_AS_THEY_WERE = {to: at for at, to in _AS_THEY_ARE.items()}
+_WITHIN_TEXTS = {at: to for at, to in _AS_THEY_ARE.items() if at != ord("$")}
 """Characters that no shell reads anything into, and back."""
 _ESCAPED, _ESCAPES = re.compile(r"\\([nt\\])"), {"n": "\n", "t": "\t", "\\": "\\"}
+_PIPE = "|"
+"""The name of a file for what one command writes and another one reads."""
 _OUTPUT, _ERRORS, _AWAY = "output", "errors", ""
 _DEVICE = re.compile(r"/dev/(null|zero|full|tty|random|urandom|stdin|stdout|stderr|fd/.*)")
 _WILD = re.compile(r"[*?\[]")
@@ -202,6 +206,8 @@ class _Shell(msgspec.Struct):
     functions: dict[str, shell.List] = msgspec.field(default_factory=dict)
     nested: int = 0
     """How many commands run within each other."""
+    pipefail: bool = False
+    """Whether the failure of any command of a pipeline is its failure."""
     tested: bool = False
     """Whether the failure of the command that runs is looked at."""
     traps: dict[str, str] = msgspec.field(default_factory=dict)
@@ -344,9 +350,9 @@ class _Shell(msgspec.Struct):
         return normpath(f"/{path.lstrip('/')}") if path.startswith("/") else path
 
     def tail(self, words: Sequence[str]) -> int:
-        """Only what is done to stay: ``tail -f /dev/null``."""
+        """The last lines, or what is done to stay: ``tail -f /dev/null``."""
         if len(words) != 3 or words[1] not in ("-f", "-F") or words[2] != "/dev/null":
-            raise Unknown
+            return text_commands.tail(self, words)
         self._pass(math.inf)
         return 0
 
@@ -388,12 +394,15 @@ class _Shell(msgspec.Struct):
         self.depth += 1
         if self.depth > shell.MOST_DEPTH:
             raise Unknown
-        options = ""
+        options, words, pipefail = "", list(words), False
         while words and words[0].startswith("-") and words[0] != "--":
             options, words = options + words[0][1:], words[1:]
+            if options.endswith("o"):
+                options, pipefail, words = options[:-1], pipefail or words[:1] == ["pipefail"], words[1:]
         words = words[1:] if words and words[0] == "--" else words
         if "c" not in options or not words or set(options) - set("ceuxl"):
             raise Unknown
+        outer_pipefail, self.pipefail = self.pipefail, pipefail
         outer = self.strict, self.functions, self.env, self.variables, self.own, self.exported, self.given
         self.strict, self.functions = "e" in options, {}
         if self.depth > 1:
@@ -404,7 +413,7 @@ class _Shell(msgspec.Struct):
             if self.depth == 1 or self.elapsed_s == math.inf:
                 raise
         self.strict, self.functions, self.env, self.variables, self.own, self.exported, self.given = outer
-        self.called = outer_called
+        self.called, self.pipefail = outer_called, outer_pipefail
         self.depth -= 1
         return self.code
 
@@ -588,7 +597,7 @@ class _Shell(msgspec.Struct):
                 continue
             followed = index + 1 < len(commands) and commands[index + 1][0] != ";"
             self._run(command, tested=tested or followed)
-            simple = isinstance(command, shell.Simple)
+            simple = isinstance(command, shell.Simple | shell.Pipeline)
             if self.code != 0 and self.strict and simple and not tested and not followed:
                 raise _Ended
 
@@ -607,6 +616,8 @@ class _Shell(msgspec.Struct):
             case shell.Simple(words):
                 self.tested = tested
                 self._simple(words)
+            case shell.Pipeline(commands):
+                self._pipe(commands)
             case shell.Negated(inner):
                 self._run(inner, tested=True)
                 self.code = 0 if self.code else 1
@@ -621,6 +632,30 @@ class _Shell(msgspec.Struct):
                 self.code = 0
             case _:
                 self.list(cast("shell.List", command), tested=tested)
+
+    def _pipe(self, commands: Sequence[shell.Simple]) -> None:
+        """What takes time is unknown, but for the last command."""
+        sinks, began_s, text, failed = self.sinks, self.elapsed_s, "", 0
+        for index, command in enumerate(commands):
+            if command.words[0] in _OF_A_SHELL or _SETTING.match(command.words[0]):
+                raise Unknown  # a shell of its own
+            last = index + 1 == len(commands)
+            if self.elapsed_s > began_s or "$" in text:
+                raise Unknown
+            self.input = text if index else None
+            self.fs.texts[_PIPE] = ""
+            self.sinks = sinks[0] if last else _PIPE, sinks[1]
+            self.tested = True
+            try:
+                self._simple(command.words)
+            finally:
+                self.sinks = sinks
+                written = self.fs.texts.pop(_PIPE)
+            if written is None:
+                raise Unknown
+            text, failed = written, self.code or failed
+        if self.pipefail:
+            self.code = failed
 
     def _choose(self, choice: shell.Choice, *, tested: bool) -> None:
         for condition, body in choice.branches:
@@ -798,6 +833,8 @@ class _Shell(msgspec.Struct):
 
     def _set(self, words: Sequence[str]) -> None:
         for before, word in pairwise(("", *words)):
+            if word == "pipefail":
+                self.pipefail = before.startswith("-")
             option = "-e" if word == "errexit" and before[-1:] == "o" else word
             if option.startswith("-") and "e" in option:
                 self.strict = True
@@ -862,9 +899,9 @@ def _as_they_are(match: re.Match[str]) -> str:
     if text[0] == "#":
         return ""
     if text[0] == "\\":
-        return text[1:].translate(_AS_THEY_ARE) if text[1] in "$<>" else text
+        return text[1:].translate(_AS_THEY_ARE) if ord(text[1]) in _AS_THEY_ARE else text
     text = re.sub(r"\\.", lambda each: "\x0f" if each[0] == r"\$" else each[0], text, flags=re.DOTALL)
-    return text if "$(" in text or "`" in text else text.replace("<", "\x10").replace(">", "\x11")
+    return text if "$(" in text or "`" in text else text.translate(_WITHIN_TEXTS)
 
 
 def _group(number: int) -> str:
@@ -899,6 +936,7 @@ _PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {
     **dict.fromkeys(_SHELLS, _Shell.run_shell),
     **dict.fromkeys(("env", "printenv"), _Shell.environment),
     **file_commands.COMMANDS,
+    **text_commands.COMMANDS,
     "hostname": _Shell.hostname,
     "id": _Shell.id,
     "cd": _Shell.cd,

@@ -1,7 +1,7 @@
 """The language of shells, as far as simple commands need it: a script becomes lists of commands.
 
-``;``, ``&&``, ``||``, ``!``, ``&``, groups, functions, ``if``, ``for``, ``while``, here-documents, and where output
-goes. Bounded in size and depth.
+``;``, ``&&``, ``||``, ``!``, ``&``, ``|``, groups, functions, ``if``, ``for``, ``while``, here-documents, and where
+output goes. Bounded in size and depth.
 """
 
 import re
@@ -69,7 +69,13 @@ class Function(msgspec.Struct, frozen=True):
     body: "List"
 
 
-Command = Simple | Choice | Loop | Negated | Background | Function | tuple[tuple[str, object], ...]
+class Pipeline(msgspec.Struct, frozen=True):
+    """Commands of which each reads what the one before it writes."""
+
+    commands: tuple[Simple, ...]
+
+
+Command = Simple | Pipeline | Choice | Loop | Negated | Background | Function | tuple[tuple[str, object], ...]
 List = tuple[tuple[str, Command], ...]
 """Commands, each with what stands before it: ``;``, ``&&`` or ``||``."""
 
@@ -137,7 +143,7 @@ def _redirected(match: re.Match[str]) -> str:
 
 def _operator(token: str) -> str:
     bare = token.replace("\n", ";").strip(";")
-    if bare in ("&&", "||", "&", "()"):
+    if bare in ("&&", "||", "&", "|", "()"):
         return bare
     if bare:
         raise Unknown
@@ -193,6 +199,8 @@ class _Parser:
         word = self._peek()
         if word not in _OPENING:
             simple = self._simple()
+            if self._peek() == "|":
+                return self._pipeline(simple)
             return self._function(simple) if self._peek() == "()" else simple
         self._at += 1
         if word == "!":
@@ -213,11 +221,20 @@ class _Parser:
 
     def _simple(self) -> Simple:
         words: list[str] = []
-        while self._at < len(self._tokens) and self._peek() not in (";", "&&", "||", "&", "()"):
+        while self._at < len(self._tokens) and self._peek() not in (";", "&&", "||", "&", "|", "()"):
             words.append(self._take())
         if not words:
             raise Unknown
         return Simple(tuple(words))
+
+    def _pipeline(self, first: Simple) -> Pipeline:
+        commands = [first]
+        while self._peek() == "|":
+            self._take()
+            if self._peek() in _OPENING:
+                raise Unknown
+            commands.append(self._simple())
+        return Pipeline(tuple(commands))
 
     def _function(self, named: Simple) -> Function:
         self._take("()")

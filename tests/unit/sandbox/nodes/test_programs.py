@@ -406,3 +406,43 @@ def test_a_shell_sees_the_variables_that_its_parent_exports() -> None:
         assert "".join(each.text for each in known.output) == text, script
     unknown = outcome(("sh", "-c", "export X=$(date); sh -c 'exit $X'"), {})
     assert unknown is None
+
+
+PIPELINES = {
+    "env | grep -E '(NAME|X)' | sort": "NAME=me\n",
+    "echo b > /d/f; echo a >> /d/f; sort /d/f | head -n 1; cat /d/f | tail -n1 | wc -l": "a\n1\n",
+    "printf 'b\\na\\nb\\n' | sort -u | tee /d/g; wc -l /d/g; sort -r /d/g | head -1": "a\nb\n2 /d/g\nb\n",
+    "echo x | tee -a /d/g | grep -c x; cat /d/g": "1\nx\n",
+    "echo abc | grep -q a.c && echo yes; echo abc | grep -v b || echo no": "yes\nno\n",
+    "echo Abc | grep -i ^aB; echo 'a(b' | grep -F '(' ; echo 'x|y' \"|\" \\; '&&' | cat": "Abc\na(b\nx|y | ; &&\n",
+    "false | true; echo $?; true | false; echo $?; ! true | false; echo $?": "0\n1\n0\n",
+    "echo a | sh -c 'cat; echo b' | cat": "a\nb\n",
+    "if echo a | grep -q b; then echo b; else\n echo c |\n cat; fi": "c\n",
+    "echo hi | { cat; }": None,
+    "date | cat": None,
+    "sleep 1 | cat": None,
+    "echo a | exit 3": None,
+    "echo a | grep 'x*y'": None,
+    "echo $(date) | grep 2": None,
+    "sort": None,
+    "echo a | X=1": None,
+}
+
+
+@pytest.mark.parametrize("script", PIPELINES)
+def test_commands_read_what_others_write(script: str) -> None:
+    known = outcome(("sh", "-c", script), {"NAME": "me"}, ("/d",))
+    text = None if known is None else "".join(each.text for each in known.output)
+    assert text == PIPELINES[script]
+    assert known is None or not any("|" in path for path in known.files)
+
+
+def test_a_failure_within_a_pipeline() -> None:
+    known = outcome(("bash", "-c", "set -eo pipefail; false | true; exit 3"), {})
+    assert known is not None and known.code == 1
+    known = outcome(("bash", "-euo", "pipefail", "-c", "false | true; exit 3"), {})
+    assert known is not None and known.code == 1
+    known = outcome(("bash", "-c", "set -e; false | true; exit 3"), {})
+    assert known is not None and known.code == 3
+    stays = outcome(("sh", "-c", "tail -f /dev/null | cat"), {})
+    assert stays is not None and (stays.lasts_s, dict(stays.files)) == (math.inf, {})

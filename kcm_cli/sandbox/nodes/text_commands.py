@@ -1,0 +1,159 @@
+"""Commands that read lines, from files or from the command before them, and write some of these.
+
+Each takes the shell that runs it and its words, and returns its exit code.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from kcm_cli.sandbox.nodes.file_commands import Shell
+from kcm_cli.sandbox.nodes.shell import Unknown
+
+_PER_CHARACTER = 1 / 16
+"""What looking at a character costs, as a number of files."""
+_MOST_ALTERNATIVES = 16
+_PLAIN = re.compile(r"\^?[\w ./:=@,%#\"'<>-]*\$?")
+"""Patterns that take as long as their texts are."""
+_COUNT = re.compile(r"\d{1,9}", re.ASCII)
+
+
+def grep(shell: Shell, words: Sequence[str]) -> int:
+    """Patterns of characters, dots, anchors and alternatives."""
+    options, names, patterns = "", [], []
+    rest = iter(words[1:])
+    for word in rest:
+        if word == "-e":
+            patterns.append(next(rest, ""))
+        elif word.startswith("-") and word != "-":
+            options += word[1:]
+        else:
+            names.append(word)
+    if set(options) - set("EFvqich"):
+        raise Unknown
+    if not patterns:
+        patterns, names = names[:1], names[1:]
+    if len(patterns) != 1 or len(names) > 1:
+        raise Unknown
+    matches = _pattern(patterns[0], options)
+    lines = [line for line in _lines(shell, names) if (matches.search(line) is None) == ("v" in options)]
+    if "q" not in options:
+        for line in [str(len(lines))] if "c" in options else lines:
+            shell.say(f"{line}\n")
+    return 0 if lines else 1
+
+
+def _pattern(text: str, options: str) -> re.Pattern[str]:
+    flags = re.IGNORECASE if "i" in options else 0
+    if "F" in options:
+        return re.compile(re.escape(text), flags)
+    if "E" in options:
+        whole = text[1:-1] if text.startswith("(") and text.endswith(")") else text
+        alternatives = whole.split("|")
+    else:
+        alternatives = text.split("\\|")
+    if len(alternatives) > _MOST_ALTERNATIVES or not all(map(_PLAIN.fullmatch, alternatives)):
+        raise Unknown
+    return re.compile("|".join(alternatives), flags)
+
+
+def sort(shell: Shell, words: Sequence[str]) -> int:
+    """By their bytes."""
+    options, names = _options(words)
+    if set(options) - set("ur"):
+        raise Unknown
+    lines = sorted(
+        _lines(shell, names), key=lambda line: line.encode("utf-8", "surrogateescape"), reverse="r" in options
+    )
+    for line in dict.fromkeys(lines) if "u" in options else lines:
+        shell.say(f"{line}\n")
+    return 0
+
+
+def head(shell: Shell, words: Sequence[str]) -> int:
+    """The first lines."""
+    count, names = _count(words)
+    for line in list(_lines(shell, names))[:count]:
+        shell.say(f"{line}\n")
+    return 0
+
+
+def tail(shell: Shell, words: Sequence[str]) -> int:
+    """The last lines."""
+    count, names = _count(words)
+    lines = list(_lines(shell, names))
+    for line in lines[max(0, len(lines) - count) :]:
+        shell.say(f"{line}\n")
+    return 0
+
+
+def wc(shell: Shell, words: Sequence[str]) -> int:
+    """How many lines there are."""
+    options, names = _options(words)
+    if options != "l":
+        raise Unknown
+    count = _text(shell, names).count("\n")
+    shell.say(f"{count} {names[0]}\n" if names else f"{count}\n")
+    return 0
+
+
+def tee(shell: Shell, words: Sequence[str]) -> int:
+    """Into files, too."""
+    options, names = _options(words)
+    if set(options) - set("a") or any("$" in name for name in names):
+        raise Unknown
+    text = _text(shell, ())
+    for name in names:
+        path = shell.place(name)
+        if not path.startswith("/") or path.startswith("/dev/") or shell.fs.is_folder(path):
+            raise Unknown
+        before = shell.fs.texts.get(path, "") if options else ""
+        shell.fs.make(shell.fs.writable(path, name), None if before is None else f"{before}{text}")
+    shell.say(text)
+    return 0
+
+
+def _options(words: Sequence[str]) -> tuple[str, list[str]]:
+    options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
+    return options, [word for word in words[1:] if not word.startswith("-")]
+
+
+def _count(words: Sequence[str]) -> tuple[int, list[str]]:
+    """How many lines are asked for, and of which files."""
+    rest = list(words[1:])
+    count = "10"
+    if rest and rest[0] == "-n":
+        count, rest = "".join(rest[1:2]), rest[2:]
+    elif rest and rest[0].startswith("-"):
+        count, rest = rest[0].removeprefix("-n").removeprefix("-"), rest[1:]
+    if not _COUNT.fullmatch(count) or len(rest) > 1:
+        raise Unknown
+    return int(count), rest
+
+
+def _text(shell: Shell, names: Sequence[str]) -> str:
+    """Raises Unknown, also where a file is missing."""
+    if not names or names == ["-"]:
+        if shell.input is None:
+            raise Unknown
+        text = shell.input
+    else:
+        try:
+            text = "".join([shell.fs.content(path) for _, path in shell.paths(names)])
+        except OSError:
+            raise Unknown from None
+    shell.fs.work.spend(len(text) * _PER_CHARACTER)
+    return text
+
+
+def _lines(shell: Shell, names: Sequence[str]) -> Iterator[str]:
+    text = _text(shell, names)
+    yield from text.removesuffix("\n").split("\n") if text else ()
+
+
+COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
+    "grep": grep,
+    "sort": sort,
+    "head": head,
+    "wc": wc,
+    "tee": tee,
+}
