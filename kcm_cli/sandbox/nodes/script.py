@@ -354,10 +354,7 @@ class _Reader:
         return Hook(known.lasts_s, True, _hook_error(handler.exec.command, known, container, self._pod))
 
     def _hooked(self, container: SimulatedContainer, handler: LifecycleHandler) -> Outcome | None:
-        if handler.exec is None or not handler.exec.command or not self._commands:
-            return None
-        program = self._program(container, handler.exec.command)
-        return program.outcome((*program.scratch, *own_folders(container)), {})
+        return hooked(container, self._pod, self._objects, handler, self._empty_dirs) if self._commands else None
 
     def _programmed(
         self, container: SimulatedContainer, role: Role, scope: str, reason: str
@@ -371,10 +368,7 @@ class _Reader:
             f"{mount}{file[len(folder) :]}" for mount, folder in shared.items() for file in _below(folder, self._files)
         )
         there |= self._empty_dirs.seen_by(program.own)
-        post_start = container.lifecycle.post_start if container.lifecycle is not None else None
-        hooked = self._hooked(container, post_start) if post_start is not None else None
-        if hooked is not None and hooked.lasts_s == 0.0:
-            there |= hooked.files
+        there |= made_at_start(container, self._pod, self._objects, self._empty_dirs)
         scratch = (*self._empty_dirs.known(program.own), *shared)
         first = program.outcome(scratch, there)
         if first is None:
@@ -500,6 +494,27 @@ def program_of(
     }
     volumes = None if objects is None else Volumes(pod, container, env, objects)
     return Program(words, {"HOSTNAME": hostname_of(pod), **env}, inside, volumes)
+
+
+def hooked(
+    container: SimulatedContainer,
+    pod: SimulatedPod,
+    objects: Objects | None,
+    handler: LifecycleHandler,
+    made: EmptyDirs,
+) -> Outcome | None:
+    """What the command of a hook does; None where that is unknown."""
+    if handler.exec is None or not handler.exec.command:
+        return None
+    program = program_of(container, pod, objects, handler.exec.command, made)
+    return program.outcome((*program.scratch, *own_folders(container)), {})
+
+
+def made_at_start(container: SimulatedContainer, pod: SimulatedPod, objects: Objects | None, made: EmptyDirs) -> Files:
+    """The files that a ``postStart`` hook makes, by the time at which the container looks for them."""
+    handler = container.lifecycle.post_start if container.lifecycle is not None else None
+    known = hooked(container, pod, objects, handler, made) if handler is not None else None
+    return known.files if known is not None and known.lasts_s == 0.0 else {}
 
 
 def _expanded(words: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
 from kcm_cli.sandbox.nodes.filesystem import There
 from kcm_cli.sandbox.nodes.probes import Verdicts, after
 from kcm_cli.sandbox.nodes.programs import Outcome, Written
-from kcm_cli.sandbox.nodes.script import PREFIX, Program, number_of, own_folders, program_of
+from kcm_cli.sandbox.nodes.script import PREFIX, Program, made_at_start, number_of, own_folders, program_of
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
 from kcm_cli.sandbox.streams.log_lines import TRUE, LogOptions, whole_lines
 from kcm_cli.sandbox.streams.objects import Issue, StoredObjects
@@ -218,7 +218,8 @@ class Inside:
             return None
         made = self._made_before(pod, name)
         program = program_of(container, pod.view, self._objects, made=made)
-        known = program.outcome(made.known(program.own), made.seen_by(program.own))
+        there = made.seen_by(program.own) | made_at_start(container, pod.view, self._objects, made)
+        known = program.outcome(made.known(program.own), there)
         if known is None:
             return None
         return list(whole_lines(known.output))
@@ -244,7 +245,8 @@ class Inside:
                 continue
             program = program_of(container, pod.view, self._objects, made=found)
             passed_s = inf if run.finished is not None else (until - run.started).total_seconds()
-            known = program.outcome(found.known(program.own), found.seen_by(program.own), passed_s)
+            there = found.seen_by(program.own) | made_at_start(container, pod.view, self._objects, found)
+            known = program.outcome(found.known(program.own), there, passed_s)
             if known is not None:
                 found.put(_folders(program, container, run) if mine else program.own, known.files, known.gone)
                 known_all = known_all or mine

@@ -175,6 +175,25 @@ def test_logs_have_what_volumes_hold(kcm_namespace, core, pod):
     assert core.read_namespaced_pod_log(name, kcm_namespace) == "blue\nnew\non a\n"
 
 
+def test_logs_and_commands_know_what_files_and_hooks_have_given(kcm_sandbox, kcm_namespace, core):
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    init = {
+        "name": "i",
+        "image": "i",
+        "command": ["sh", "-c", r"echo COLOR=\'blue\' > /data/env"],
+        "volumeMounts": mounts,
+    }
+    variable = {"name": "MINE", "valueFrom": {"fileKeyRef": {"volumeName": "data", "path": "env", "key": "COLOR"}}}
+    hook = {"postStart": {"exec": {"command": ["sh", "-c", "echo hook $MINE > /tmp/hook"]}}}
+    container = {"name": "c", "image": "i", "command": ["sh", "-c", "env | grep MINE; cat /tmp/hook; sleep 900"]}
+    container |= {"env": [variable], "lifecycle": hook, "volumeMounts": mounts}
+    spec = {"initContainers": [init], "containers": [container], "volumes": [{"name": "data", "emptyDir": {}}]}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a"}, "spec": spec})
+    kcm_sandbox.wait(lambda: core.read_namespaced_pod("a", kcm_namespace).status.phase == "Running")
+    assert core.read_namespaced_pod_log("a", kcm_namespace) == "MINE=blue\nhook blue\n"
+    assert executed(core, kcm_namespace, "a", "sh", "-c", "echo $MINE; cat /tmp/hook") == (b"blue\nhook blue\n", b"", 0)
+
+
 def test_files_of_volumes_are_read_by_commands(kcm_sandbox, kcm_namespace, core, pod):
     core.create_namespaced_secret(kcm_namespace, {"metadata": {"name": "s"}, "data": {"key": "AP8="}})
     name = pod("a", more={"volumes": [{"name": "v", "secret": {"secretName": "s"}}]})
