@@ -70,14 +70,12 @@ class EmptyDirs:
         )
 
     def text(self, volume: str, path: str) -> str:
-        """What is in a file. Raises OSError where there is none, Unknown."""
+        """What is in a file. Raises FileNotFoundError where there is none, Unknown."""
         path = normpath(f"/{path}")
         files = self._made.get(volume, {})
-        found = files.get(path, "")
-        if path not in files:
-            if volume in self._unknown:
-                raise Unknown
-            raise IsADirectoryError if any(_below(path, files)) else FileNotFoundError
+        if path not in files and volume not in self._unknown:
+            raise FileNotFoundError
+        found = files.get(path)
         if found is None:
             raise Unknown
         return found

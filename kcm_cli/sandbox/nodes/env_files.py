@@ -3,6 +3,8 @@
 upstream: pkg/kubelet/util/env/env_util.go, pkg/kubelet/kubelet_pods.go#makeEnvironmentVariables
 """
 
+from collections.abc import Iterator
+from functools import lru_cache
 from posixpath import normpath
 
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
@@ -11,6 +13,8 @@ from kcm_cli.sandbox.views import FileKeyRef, SimulatedContainer, SimulatedPod
 
 _LONGEST_LINE = (64 << 10) - 1
 """Bytes of a line that a kubelet reads."""
+_MOST_CHARACTERS = 256 << 10
+"""Of a file that is read here."""
 _BLANKS = " \t"
 _FOLDER = "/var/lib/kubelet/pods/{uid}/volumes/kubernetes.io~empty-dir/{volume}"
 
@@ -21,7 +25,30 @@ class EnvFileError(Exception):
 
 def value_in(text: str, key: str) -> str:
     """The value of a key, empty where the file has none. Lines are ``KEY='value'``, comments, or blank; a value may
-    go on for several lines. What follows the key is not looked at. Raises EnvFileError."""
+    go on for several lines. What follows the key is not looked at. Raises EnvFileError, Unknown of a file that is too
+    long."""
+    if len(text) > _MOST_CHARACTERS:
+        raise Unknown
+    values, whole = _read(text)
+    if key not in values and not whole:
+        raise EnvFileError(_UNREADABLE)
+    return values.get(key, "")
+
+
+@lru_cache(16)
+def _read(text: str) -> tuple[dict[str, str], bool]:
+    """The variables of a file, and whether all of it could be read."""
+    values: dict[str, str] = {}
+    try:
+        for name, value in _variables(text):
+            values.setdefault(name, value)
+    except EnvFileError:
+        return values, False
+    return values, True
+
+
+def _variables(text: str) -> Iterator[tuple[str, str]]:
+    """Raises EnvFileError at what cannot be read."""
     lines = iter(text.removesuffix("\n").split("\n") if text else ())
     for line in lines:
         line = _checked(line).lstrip(_BLANKS)
@@ -31,8 +58,7 @@ def value_in(text: str, key: str) -> str:
         if not found or not name or name.endswith(tuple(_BLANKS)):
             raise EnvFileError(_UNREADABLE)
         if value.startswith(tuple(_BLANKS)):
-            if name == key:
-                return ""
+            yield name, ""
             continue
         if not value.startswith("'"):
             raise EnvFileError(_UNREADABLE)
@@ -47,9 +73,7 @@ def value_in(text: str, key: str) -> str:
         rest = rest.lstrip(_BLANKS)
         if rest and not rest.startswith("#"):
             raise EnvFileError(_UNREADABLE)
-        if name == key:
-            return "".join((*parts, part))
-    return ""
+        yield name, "".join((*parts, part))
 
 
 _UNREADABLE = "couldn't parse env file"

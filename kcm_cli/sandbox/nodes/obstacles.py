@@ -28,6 +28,7 @@ from kcm_cli.sandbox.views import (
     CONFIG_MAP_KEYS,
     SECRET_KEYS,
     ConfigMapSource,
+    ImageSource,
     Keyed,
     KeyRef,
     SecretSource,
@@ -117,20 +118,22 @@ class Obstacles:
     def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> list[Hold | None]:
         """What keeps each container from starting, in the order of the script."""
         known = {container.name: container for container in script.containers}
+        sources = {volume.name: volume.image for volume in pod.spec.volumes if volume.image is not None}
         found: list[Hold | None] = []
         for container in containers_of(pod):
             own = known.get(container.name)
             failure, problems = (own.pull_error, dict(own.env_problems)) if own is not None else ("", {})
             found.append(
-                self._volume_image(pod, container, images)
+                self._volume_image(sources, container, images)
                 or self._image(container.image, container.image_pull_policy, failure, images)
                 or self._config(pod, container, problems)
             )
         return found
 
-    def _volume_image(self, pod: SimulatedPod, container: SimulatedContainer, images: Images) -> Hold | None:
+    def _volume_image(
+        self, sources: Mapping[str, ImageSource], container: SimulatedContainer, images: Images
+    ) -> Hold | None:
         """The image of a volume that the container mounts; of several the last one."""
-        sources = {volume.name: volume.image for volume in pod.spec.volumes if volume.image is not None}
         for mount in reversed(container.volume_mounts) if sources else ():
             source = sources.get(mount.name)
             hold = self._image(source.reference, source.pull_policy, "", images) if source is not None else None

@@ -280,8 +280,8 @@ class _Shell(msgspec.Struct):
         """``env`` and ``printenv``, as far as variables are known."""
         names, env = words[1:], self._passed_on()
         if not names:
-            for name, value in env.items():
-                self.say(f"{name}={value}\n")
+            if env:
+                self.say("".join(f"{name}={value}\n" for name, value in env.items()))
             return 0
         if _name(words[0]) == "env" or any(word.startswith("-") or "$" in word for word in names):
             raise Unknown
@@ -293,6 +293,7 @@ class _Shell(msgspec.Struct):
 
     def _passed_on(self) -> dict[str, str]:
         """The variables that a program finds, as far as they are known."""
+        self.fs.work.spend(len(self.env) + len(self.exported))
         found = {name: self.variables.get(name, self.env.get(name)) for name in (*self.env, *sorted(self.exported))}
         return {**{name: value for name, value in found.items() if value is not None}, **self.given}
 

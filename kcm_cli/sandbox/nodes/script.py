@@ -224,8 +224,8 @@ class _Reader:
         """Of the container that is read: the files during its first run, and during later ones."""
         self._env_problems: dict[str, dict[str, tuple[str, str]]] = {}
         """Of containers: the variables that lack a value, with their volumes and what is wrong."""
-        self._writers: set[tuple[str, str]] = set()
-        """Containers that run beside others and may write into an emptyDir, and that."""
+        self._writers: dict[str, set[str]] = {}
+        """The containers that run beside others and may write into an emptyDir."""
 
     def with_env_problems(self, containers: Sequence[ContainerScript]) -> list[ContainerScript]:
         """Containers know what they wait for; not where another one may write it while it runs."""
@@ -234,7 +234,7 @@ class _Reader:
             problems = tuple(
                 (variable, message)
                 for variable, (volume, message) in self._env_problems.get(container.name, {}).items()
-                if not any(volume == each and name != container.name for name, each in self._writers)
+                if not self._writers.get(volume, set()) - {container.name}
             )
             if problems:
                 found[index] = replace(container, env_problems=problems)
@@ -324,7 +324,7 @@ class _Reader:
         for folder, (volume, _) in own.items():
             wrote = not stages or any(before.get(path, "") != last[path] for path in _below(folder, last))
             if wrote and folder not in fixed:
-                self._writers.add((container.name, volume))
+                self._writers.setdefault(volume, set()).add(container.name)
         if role is Role.SIDECAR and not stages:
             self._empty_dirs.doubt({folder: each for folder, each in own.items() if folder not in fixed})
         elif role is Role.SIDECAR:

@@ -4,13 +4,13 @@ Each takes the shell that runs it and its words, and returns its exit code.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kcm_cli.sandbox.nodes.file_commands import Shell
 from kcm_cli.sandbox.nodes.shell import Unknown
 
-_PER_CHARACTER = 1 / 16
-"""What looking at a character costs, as a number of files."""
+_PER_CHARACTER, _PER_COMPARISON, _PER_LINE = 1 / 16, 1 / 64, 4
+"""What they cost, as a number of files."""
 _MOST_ALTERNATIVES = 16
 _PLAIN = re.compile(r"\^?[\w ./:=@,%#\"'<>-]*\$?")
 """Patterns that take as long as their texts are."""
@@ -35,10 +35,11 @@ def grep(shell: Shell, words: Sequence[str]) -> int:
     if len(patterns) != 1 or len(names) > 1:
         raise Unknown
     matches = _pattern(patterns[0], options)
-    lines = [line for line in _lines(shell, names) if (matches.search(line) is None) == ("v" in options)]
+    text = _text(shell, names)
+    shell.fs.work.spend(len(text) * len(patterns[0]) * _PER_COMPARISON)
+    lines = [line for line in _lines(shell, text) if (matches.search(line) is None) == ("v" in options)]
     if "q" not in options:
-        for line in [str(len(lines))] if "c" in options else lines:
-            shell.say(f"{line}\n")
+        _say(shell, [str(len(lines))] if "c" in options else lines)
     return 0 if lines else 1
 
 
@@ -61,28 +62,24 @@ def sort(shell: Shell, words: Sequence[str]) -> int:
     options, names = _options(words)
     if set(options) - set("ur"):
         raise Unknown
-    lines = sorted(
-        _lines(shell, names), key=lambda line: line.encode("utf-8", "surrogateescape"), reverse="r" in options
-    )
-    for line in dict.fromkeys(lines) if "u" in options else lines:
-        shell.say(f"{line}\n")
+    lines = _lines(shell, _text(shell, names))
+    lines.sort(key=lambda line: line.encode("utf-8", "surrogateescape"), reverse="r" in options)
+    _say(shell, dict.fromkeys(lines) if "u" in options else lines)
     return 0
 
 
 def head(shell: Shell, words: Sequence[str]) -> int:
     """The first lines."""
     count, names = _count(words)
-    for line in list(_lines(shell, names))[:count]:
-        shell.say(f"{line}\n")
+    _say(shell, _lines(shell, _text(shell, names))[:count])
     return 0
 
 
 def tail(shell: Shell, words: Sequence[str]) -> int:
     """The last lines."""
     count, names = _count(words)
-    lines = list(_lines(shell, names))
-    for line in lines[max(0, len(lines) - count) :]:
-        shell.say(f"{line}\n")
+    lines = _lines(shell, _text(shell, names))
+    _say(shell, lines[max(0, len(lines) - count) :])
     return 0
 
 
@@ -145,9 +142,14 @@ def _text(shell: Shell, names: Sequence[str]) -> str:
     return text
 
 
-def _lines(shell: Shell, names: Sequence[str]) -> Iterator[str]:
-    text = _text(shell, names)
-    yield from text.removesuffix("\n").split("\n") if text else ()
+def _lines(shell: Shell, text: str) -> list[str]:
+    shell.fs.work.spend(text.count("\n") * _PER_LINE)
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _say(shell: Shell, lines: Iterable[str]) -> None:
+    if text := "".join(f"{line}\n" for line in lines):
+        shell.say(text)
 
 
 COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {

@@ -218,7 +218,7 @@ class Inside:
             return None
         made = self._made_before(pod, name)
         program = program_of(container, pod.view, self._objects, made=made)
-        there = made.seen_by(program.own) | made_at_start(container, pod.view, self._objects, made)
+        there = {**made.seen_by(program.own), **made_at_start(container, pod.view, self._objects, made)}
         known = program.outcome(made.known(program.own), there)
         if known is None:
             return None
@@ -245,7 +245,7 @@ class Inside:
                 continue
             program = program_of(container, pod.view, self._objects, made=found)
             passed_s = inf if run.finished is not None else (until - run.started).total_seconds()
-            there = found.seen_by(program.own) | made_at_start(container, pod.view, self._objects, found)
+            there = {**found.seen_by(program.own), **made_at_start(container, pod.view, self._objects, found)}
             known = program.outcome(found.known(program.own), there, passed_s)
             if known is not None:
                 found.put(_folders(program, container, run) if mine else program.own, known.files, known.gone)

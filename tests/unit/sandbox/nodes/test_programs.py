@@ -353,7 +353,8 @@ class Folders:
 TEXT = (
     "sleep exit true false echo if then else fi while do done for in { } ! && || ; 5 $X touch [ ] -f /tmp/a sh -c"
     " test -d cat ls mkdir rm -rf ${A:-b} > >> /d/f /d 2>&1 >&2 2>/dev/null $(cat /d/f) `cat /v` /d/* env printenv"
-    " tail hostname mv cp dd X=a $X id -u export \" ' & wait trap TERM EXIT f() <<E E $((X+1)) $? exit"
+    " tail grep a sort head tee | -n wc -l hostname mv cp dd X=a $X id -u export \" ' & wait trap TERM EXIT f() <<E E"
+    " $((X+1)) $? exit"
 )
 words = st.sampled_from([*TEXT.split(), "\n"])
 
@@ -446,3 +447,14 @@ def test_a_failure_within_a_pipeline() -> None:
     assert known is not None and known.code == 3
     stays = outcome(("sh", "-c", "tail -f /dev/null | cat"), {})
     assert stays is not None and (stays.lasts_s, dict(stays.files)) == (math.inf, {})
+
+
+def test_pipelines_of_long_texts_are_unknown_soon() -> None:
+    class Long(Folders):
+        def read(self, path: str) -> bytes:
+            return b"a\n" * (1 << 19)
+
+    started = time.process_time()
+    for script in (f"grep {'.' * 3000} /v/f", "sort -u /v/f", "cat /v/f | sort | tail -n 3", "sh -c env; " * 300):
+        outcome(("sh", "-c", script), dict.fromkeys(map(str, range(10000)), "x"), volumes=Long("/v"))
+    assert time.process_time() - started < 1
