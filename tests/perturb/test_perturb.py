@@ -136,6 +136,13 @@ def test_operators_have_users_of_their_own(sandbox: Sandbox) -> None:
         sandbox.reset(base)
 
 
+def test_without_an_operator_nothing_settles(sandbox: Sandbox) -> None:
+    one = trial.Trial(sandbox, sandbox.snapshot())
+    one.stop()
+    with pytest.raises(ValueError, match="no operator was started"):
+        one.settle()
+
+
 def test_a_point_that_does_not_come_up_is_not_stood(sandbox: Sandbox) -> None:
     only = [point_of("crash@create:configmaps:default/packed#1"), point_of("crash@create:configmaps:nothing#1")]
     outcomes = list(each(sandbox, lambda trial: trial.operator(speaks_protobuf), only=only))

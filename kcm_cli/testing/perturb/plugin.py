@@ -125,7 +125,7 @@ class Perturbing:
         lines += [f"  --kcm-replay '{point}'" for point in self._found]
         lines += [f"  {test}: no write of its operator came in both runs without faults" for test in self._idle]
         lines += [
-            f"  {what} goes on though nothing happens: each settle() waits half an hour" for what in self._restless
+            f"  {what} goes on though nothing happens: settle() waited in vain for rest" for what in self._restless
         ]
         lines += [f"  {point} did not come up: nothing was perturbed" for point in self._absent]
         terminalreporter.write_line("\n".join(lines))

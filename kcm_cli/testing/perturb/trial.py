@@ -162,8 +162,11 @@ class Trial:
         """Let time pass until the operator has done its work.
 
         In a reference that is when nothing has changed for a while; under perturbation when the cluster is as it was
-        then. Raises Perturbed where it does not get there, OperatorError for an operator that ends in a reference.
+        then. Raises Perturbed where it does not get there, OperatorError for an operator that ends in a reference,
+        ValueError where none was started.
         """
+        if not self.started:
+            raise ValueError("no operator was started: call kcm_operator(main), or trial.operator(main), first")
         if self._reference is None:
             if not self._rest():
                 self.record.restless.add(self._latest)
@@ -185,7 +188,7 @@ class Trial:
 
     def finish(self) -> None:
         """Judge the run. Raises Perturbed."""
-        if self._finished:
+        if self._finished or not self.started:
             return
         self._finished = True
         self.settle()
