@@ -79,6 +79,7 @@ class Perturbing:
         """One run, as a test of its own; what it was like, where it has passed."""
         one, sibling = _clone(item, name), _clone(item, item.name)
         one.stash[_POINT], one.stash[_REFERENCE] = point, reference
+        item.session.testscollected += name != item.name  # or progress is shown beyond 100 %
         hook = item.ihook
         hook.pytest_runtest_logstart(nodeid=_nodeid(one), location=one.location)
         # imported here: pytest has no public name for it
