@@ -19,6 +19,7 @@ _TOKEN = re.compile(
     rf"|{_PREFIX}(?P<string>\"\"\".*?\"\"\"|'''.*?'''"
     r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<escaped>`[A-Za-z0-9_.\-/ ]+`)"
     r"|(?P<op>\|\||&&|==|!=|<=|>=|[-+*/%!<>?:.,()\[\]{}])",
     re.DOTALL,
 )
@@ -48,7 +49,7 @@ _INT_DIGITS = 4000
 
 
 class Token(msgspec.Struct, frozen=True):
-    """kind: ``name``, ``literal``, ``end``, or the operator itself."""
+    """kind: ``name``, ``escaped`` (a name in backticks), ``literal``, ``end``, or the operator itself."""
 
     kind: str
     offset: int
@@ -93,6 +94,8 @@ def _token(text: str, offset: int, match: re.Match[str]) -> Token:
         if shown in ("true", "false", "null"):
             return Token("literal", offset, shown, {"true": True, "false": False, "null": None}[shown])
         return Token("in" if shown == "in" else "name", offset, shown)
+    if match["escaped"] is not None:
+        return Token("escaped", offset, shown)
     if match["float"] is not None:
         return Token("literal", offset, shown, float(shown))
     if match["int"] is not None:

@@ -29,6 +29,9 @@ _INDEX = f"{{'[', '{{', '(', '.', '-', '!', '?', {_LITERALS}}}"
 _ITEM = f"{{'[', ']', '{{', '(', '.', ',', '-', '!', '?', {_LITERALS}}}"
 _KEY = f"{{'[', '{{', '}}', '(', '.', ',', '-', '!', '?', {_LITERALS}}}"
 _FIELD = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
+_NUMBER = frozenset(("literal",))
+_NEGATED = STARTS - {"!"}
+"""What can follow a minus in front of a member."""
 _MAX_DEPTH = 250
 _RELATIONS = {
     "<": "_<_",
@@ -135,21 +138,37 @@ class _Parser:
 
     def _unary(self) -> Node:
         token = self._in.next
-        if token.kind not in ("!", "-"):
-            return self._member()
+        if token.kind == "!":
+            return self._not(token.offset)
+        if token.kind == "-":
+            return self._minus(token.offset)
+        if not self._in.check_start(_START):
+            return _missing(token)
+        return self._unary() if self._in.next.kind in ("!", "-") else self._member()
+
+    def _not(self, offset: int) -> Node:
         count = 0
-        while self._in.next.kind == token.kind:
+        while self._in.takes("!"):
+            count += 1
+        if not self._in.check_negated(_START):
+            return _missing(self._in.next)
+        node = self._member()
+        return Call(offset, "!_", None, (node,)) if count % 2 else node
+
+    def _minus(self, offset: int) -> Node:
+        count = 0
+        while self._in.next.kind == "-":
+            if not self._in.check_minus(_NEGATED):
+                return _missing(self._in.next)
             self._in.take()
             count += 1
-        number = self._in.next
-        if token.kind == "-" and (negated := _negated(number)) is not None:
+        if (negated := _negated(self._in.next)) is not None:
             self._in.take()
-            node: Node = self._members(Constant(token.offset, negated))
+            node: Node = self._members(Constant(offset, negated))
             count -= 1
         else:
             node = self._member()
-        function = {"!": "!_", "-": "-_"}[token.kind]
-        return Call(token.offset, function, None, (node,)) if count % 2 else node
+        return Call(offset, "-_", None, (node,)) if count % 2 else node
 
     def _member(self) -> Node:
         return self._members(self._primary())
@@ -188,7 +207,9 @@ class _Parser:
     def _arguments(self, end: str) -> tuple[Node, ...]:
         args: list[Node] = []
         if not self._in.takes(end):
-            self._in.check_start(_ARGUMENT)
+            self._in.check_start(_ARGUMENT, end)
+            if self._in.takes(end):
+                return ()
             with self._in.within(end, ","):
                 args.append(self._expression())
                 while self._in.takes(","):
@@ -213,8 +234,14 @@ class _Parser:
                 return self._map(self._in.take().offset)
             case "." | "name":
                 return self._named()
-        self._in.check_start(_START)
-        return self._primary()
+            case "-" if self._in.check_minus(_NUMBER):
+                minus = self._in.take()
+                if (negated := _negated(self._in.next)) is not None:
+                    self._in.take()
+                    return Constant(minus.offset, negated)
+            case "-":
+                return _missing(token)
+        raise self._in.mismatch(token, _START)
 
     def _literal(self, token: Token) -> Node:
         if type(token.value) is int and token.value > INT_MAX:
@@ -251,7 +278,9 @@ class _Parser:
             self._in.expect(end)
             return
         if self._in.next.kind != "?":
-            self._in.check_start(wanted)
+            self._in.check_start(wanted, end)
+            if self._in.takes(end):
+                return
         while True:
             with self._in.within(end, ","):
                 yield self._in.takes("?")
@@ -309,6 +338,11 @@ class _Parser:
         if kind == "existsOne":
             kind = "exists_one"
         return Macro(offset, kind, target, tuple(names), args[count:])
+
+
+def _missing(token: Token) -> Node:
+    """What stands for an expression that is not there; the error about it has been noted."""
+    return Ident(token.offset, "")
 
 
 def _negated(token: Token) -> int | float | None:

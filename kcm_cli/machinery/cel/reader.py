@@ -5,6 +5,7 @@ upstream: antlr4 DefaultErrorStrategy
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 
 from kcm_cli.machinery.cel.errors import CelSyntaxError, located
 from kcm_cli.machinery.cel.lexer import Token, tokens
@@ -25,6 +26,8 @@ class Reader:
         self._text = text
         self._tokens, self._problems = tokens(text)
         self._position = 0
+        self._reported = -1
+        """Where the last error was: the next one is reported when a token has been taken since."""
         self._after = [_END]
         """What may follow the expression that is read, innermost last."""
 
@@ -97,11 +100,14 @@ class Reader:
         self.take()
 
     def _report(self, token: Token, message: str) -> None:
-        self._problems.append((token.offset, f"Syntax error: {message}"))
+        if self._reported != self._position:
+            self._problems.append((token.offset, f"Syntax error: {message}"))
+        self._reported = self._position
 
     def mismatch(self, token: Token, wanted: str) -> CelSyntaxError:
         """For a token that nothing can be done about."""
-        return self.error(token.offset, f"Syntax error: mismatched input '{token.text}' expecting {wanted}")
+        self._report(token, f"mismatched input '{token.text}' expecting {wanted}")
+        return self._failure()
 
     def error(self, offset: int, message: str) -> CelSyntaxError:
         """All that was found, and this."""
@@ -109,23 +115,55 @@ class Reader:
         return self._failure()
 
     def name(self) -> Token:
-        """What follows a dot. Raises CelSyntaxError."""
+        """What follows a dot; an empty name where the text can go on without. Raises CelSyntaxError."""
         token = self.next
+        if token.kind == "escaped":
+            self.note(token.offset, "unsupported syntax: '`'")
+            return self.take()
         if token.kind != "name":
-            shown = token.text if token.kind != "end" else ""
-            raise self.error(token.offset, f"Syntax error: no viable alternative at input '.{shown}'")
+            self._report(token, f"no viable alternative at input '.{_shown(token)}'")
+            if token.kind not in _GOES_ON - {"."}:
+                raise self._failure()
+            return Token("name", token.offset, "")
         return self.take()
 
-    def check_start(self, wanted: str) -> None:
-        """Something that begins an expression comes next, or follows a sign too much. Raises CelSyntaxError."""
+    def check_start(self, wanted: str, end: str = "") -> bool:
+        """Whether an expression (or the end) comes next, perhaps after a sign too much; False where it is left out
+        before an operator. Raises CelSyntaxError.
+        """
         token = self.next
         if token.kind in STARTS:
-            return
-        if self._following.kind not in STARTS:
+            return True
+        if self._following.kind in STARTS or self._following.kind == end:
+            self._report(token, f"extraneous input '{token.text}' expecting {wanted}")
+            self.take()
+            return True
+        if token.kind not in _GOES_ON:
             raise self.mismatch(token, wanted)
+        self._report(token, f"mismatched input '{token.text}' expecting {wanted}")
+        return False
+
+    def check_negated(self, wanted: str) -> bool:
+        """Whether what can be negated comes after an exclamation mark."""
+        token = self.next
+        if token.kind in STARTS:
+            return True
         self._report(token, f"extraneous input '{token.text}' expecting {wanted}")
-        self.take()
+        return False
+
+    def check_minus(self, followers: frozenset[str]) -> bool:
+        """Whether one of these follows the minus that comes next; else it is taken for an operator between two."""
+        following = self._following
+        if following.kind in followers:
+            return True
+        self._report(following, f"no viable alternative at input '-{_shown(following)}'")
+        return False
 
     def _failure(self) -> CelSyntaxError:
         """All that was found, in its order."""
-        return CelSyntaxError("\n".join(located(self._text, *problem) for problem in sorted(self._problems)))
+        problems = sorted(self._problems, key=itemgetter(0))
+        return CelSyntaxError("\n".join(located(self._text, *problem) for problem in problems))
+
+
+def _shown(token: Token) -> str:
+    return token.text if token.kind != "end" else ""

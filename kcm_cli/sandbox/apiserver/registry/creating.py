@@ -10,6 +10,7 @@ from kcm_cli.sandbox.apiserver.registry import device_access, objects
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.empties import reworded
 from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, stated_version, write_options
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context
@@ -39,7 +40,7 @@ class Creator:
         objects.drop_repeated_owners(meta, call.warnings, mutated=False)
         doc = core.completed(call.served, doc)
         core.patching.track_update(resource, "", None, doc, options.manager, core.clock.now())
-        made = await self.insert(call, self._core.to_storage(call.served, doc), options)
+        made = await self.insert(call, self._core.to_storage(call.served, doc), options, from_body=True)
         return await self.answer(call, made, 201)
 
     async def answer(self, call: Call, made: "Stored | Tree", status: int) -> Response:
@@ -49,8 +50,11 @@ class Creator:
             return call.media.object(status, made)
         return call.media.document(status, await self._core.answered(call.served, made))
 
-    async def insert(self, call: Call, doc: Tree, options: WriteOptions) -> "Stored | Tree":
-        """Admit, complete, check and store a new object (in the stored form). Raises ApiError."""
+    async def insert(self, call: Call, doc: Tree, options: WriteOptions, *, from_body: bool = False) -> "Stored | Tree":
+        """Admit, complete, check and store a new object (in the stored form). Raises ApiError.
+
+        from_body: it is what the body of the request says.
+        """
         core, meta = self._core, doc["metadata"]
         if call.hub.closed:
             gvr, name = call.resource.gvr, meta.get("name") or ""
@@ -69,7 +73,7 @@ class Creator:
         pristine = codec.encode(doc) if stem else b""
         for _ in range(_NAME_ATTEMPTS):
             try:
-                return await self._insert_once(call, doc, attrs, options, stem)
+                return await self._insert_once(call, doc, attrs, options, stem, from_body)
             except AlreadyExists:
                 if not stem:
                     break
@@ -82,7 +86,7 @@ class Creator:
         raise api_errors.already_exists(call.resource, meta["name"], deleting=deleting)
 
     async def _insert_once(
-        self, call: Call, doc: Tree, attrs: Attributes, options: WriteOptions, stem: str
+        self, call: Call, doc: Tree, attrs: Attributes, options: WriteOptions, stem: str, from_body: bool
     ) -> "Stored | Tree":
         core = self._core
         meta = doc["metadata"]
@@ -91,18 +95,23 @@ class Creator:
         if stem:
             meta["name"] = objects.generated_name(stem, core.random)
         if not is_service(call) or call.subresource:  # a Service that comes by its status gets no address
-            return await self._checked(call, doc, attrs, options)
+            return await self._checked(call, doc, attrs, options, from_body)
         held = core.services.begin_create(doc, dry_run=options.dry_run)
         try:
-            return await self._checked(call, doc, attrs, options)
+            return await self._checked(call, doc, attrs, options, from_body)
         finally:
             held.done()
 
-    async def _checked(self, call: Call, doc: Tree, attrs: Attributes, options: WriteOptions) -> "Stored | Tree":
+    async def _checked(
+        self, call: Call, doc: Tree, attrs: Attributes, options: WriteOptions, from_body: bool
+    ) -> "Stored | Tree":
         core, hub, meta = self._core, call.hub.info, doc["metadata"]
         rules = self._core.rules(call.ruled)
         rules.prepare_create(doc, Context(meta["creationTimestamp"], call.user))
         if errors := [*device_access.on_create(core, call, doc), *rules.validate_create(doc)]:
+            if from_body and call.resource is hub and not hub.custom:
+                stated = core.schemas.stated(hub, call.request.body, call.content_type)
+                errors = reworded(errors, doc, stated, rules.validate_create)
             raise invalid(hub, meta.get("name") or "", errors)
         if not meta.get("name"):
             raise invalid(hub, "", [required("metadata.name", "name or generateName is required")])

@@ -1,26 +1,45 @@
-"""Empty lists and maps that a client wrote: decoding drops them, and the texts of errors tell them from absent ones.
+"""Empty lists, maps and texts that a client wrote: decoding drops them, and upstream tells them from absent ones where
+it words errors, and where it compares two objects with reflect.DeepEqual.
 
 upstream: encoding/json makes an empty slice of ``[]``, and validation prints it.
 """
 
-from kcm_cli.sandbox.apiserver.types import Tree
+from collections.abc import Callable, Sequence
+
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 
 _NOT_THE_CLIENTS = ("metadata", "status")
+_CONTAINERS: tuple[object, ...] = ([], {})
+_TEXTS: tuple[object, ...] = ([], {}, "")
 
 
-def with_empty(doc: Tree, stated: Tree) -> Tree:
-    """The object with the empty lists and maps that it has in ``stated`` and lacks itself; shares the rest."""
+def with_empty(doc: Tree, stated: Tree, *, texts: bool = False) -> Tree:
+    """The object with the empty lists and maps (and texts) that it has in ``stated`` and lacks itself; shares the
+    rest.
+    """
     wanted = {key: value for key, value in stated.items() if key not in _NOT_THE_CLIENTS}
-    filled = _filled(doc, wanted)
+    filled = _filled(doc, wanted, _TEXTS if texts else _CONTAINERS)
     assert isinstance(filled, dict)
     return filled
 
 
-def _filled(value: object, stated: object) -> object:
+def reworded(
+    errors: list[FieldError], doc: Tree, stated: Tree, check: Callable[[Tree], Sequence[FieldError]]
+) -> list[FieldError]:
+    """The errors of an object as they read for the one that the client wrote."""
+    filled = with_empty(doc, stated, texts=True)
+    if filled == doc:
+        return errors
+    there = {(error.type, error.field) for error in errors}
+    same = [error for error in check(filled) if (error.type, error.field) in there]
+    return same if len(same) == len(errors) else errors
+
+
+def _filled(value: object, stated: object, empty: tuple[object, ...]) -> object:
     if isinstance(value, dict) and isinstance(stated, dict):
-        missing = {key: part for key, part in stated.items() if part in ([], {}) and value.get(key) is None}
-        found = {key: _filled(part, stated[key]) for key, part in value.items() if key in stated}
+        missing = {key: part for key, part in stated.items() if part in empty and value.get(key) is None}
+        found = {key: _filled(part, stated[key], empty) for key, part in value.items() if key in stated}
         return {**value, **found, **missing}
     if isinstance(value, list) and isinstance(stated, list) and len(value) == len(stated):
-        return [_filled(part, below) for part, below in zip(value, stated, strict=True)]
+        return [_filled(part, below, empty) for part, below in zip(value, stated, strict=True)]
     return value

@@ -19,11 +19,12 @@ from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator, is_service
-from kcm_cli.sandbox.apiserver.registry.empties import with_empty
+from kcm_cli.sandbox.apiserver.registry.empties import reworded, with_empty
 from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, stated_version, write_options
 from kcm_cli.sandbox.apiserver.security.authorizer import refusal
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context
+from kcm_cli.sandbox.apiserver.strategy.parts import bump_generation
 from kcm_cli.sandbox.apiserver.types import Attributes, FieldError, Tree, invalid
 from kcm_cli.sandbox.apiserver.validation import errors as field_errors
 
@@ -219,10 +220,13 @@ class Updater:
         else:
             rules = self._core.rules(call.ruled, "" if change.subresource == SCALE else change.subresource)
             rules.prepare_update(doc, old, context)
+            stated = change.stated if call.resource is hub and not hub.custom else None
+            same = doc["metadata"].get("generation") == old["metadata"].get("generation")
+            if rules.empty_counts and same and stated is not None and with_empty(doc, stated(current)) != doc:
+                bump_generation(doc, old)
             errors = rules.validate_update(doc, old)
-            if errors and change.stated is not None and call.resource is hub and not hub.custom:
-                filled = with_empty(doc, change.stated(current))
-                errors = _worded(errors, rules.validate_update(filled, old)) if filled != doc else errors
+            if errors and stated is not None:
+                errors = reworded(errors, doc, stated(current), lambda filled: rules.validate_update(filled, old))
             if errors and self._core.ratchets:
                 errors = _fresh(errors, rules.validate_update(old, old))
             warnings = [] if errors else rules.warn(doc, old)
@@ -274,13 +278,6 @@ class Updater:
             if call.resource.custom:
                 raise api_errors.unsupported_media_type(", ".join((*_PATCH_TYPES, *APPLY_TYPES)))
             raise api_errors.unsupported_patch()
-
-
-def _worded(errors: list[FieldError], again: Sequence[FieldError]) -> list[FieldError]:
-    """The errors, as another check words them that finds the same, and maybe more: to it, empty and absent differ."""
-    there = {(error.type, error.field) for error in errors}
-    same = [error for error in again if (error.type, error.field) in there]
-    return same if len(same) == len(errors) else errors
 
 
 def _fresh(errors: Sequence[FieldError], known: Sequence[FieldError]) -> list[FieldError]:

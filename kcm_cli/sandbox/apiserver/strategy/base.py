@@ -97,6 +97,8 @@ class Strategy(msgspec.Struct, frozen=True):
     needs_version_on_update: a PUT without ``resourceVersion`` is refused (422).
     returns_object_on_delete: DELETE answers the object, not a Status.
     propagation: what happens to dependents when the request does not say.
+    empty_counts: an empty list or map that an update states, and that is not stored, makes a new generation each time
+    (upstream compares with reflect.DeepEqual).
     completes_on_read: whether upstream stores a new object (which is given) less complete than it shows it, so that
     rewriting it as it is shown is a write.
     grace_period: seconds that a deletion waits, from the object and the request's ``gracePeriodSeconds``; ``None``
@@ -119,6 +121,7 @@ class Strategy(msgspec.Struct, frozen=True):
     warn_status: Warn = lambda new, old: []
     warn_refused: Callable[[Tree, Tree, list[FieldError]], list[str]] = lambda new, old, found: []
     completes_on_read: Callable[[Tree], bool] = lambda doc: False
+    empty_counts: bool = False
     creates_on_update: bool = False
     needs_version_on_update: bool = False
     returns_object_on_delete: bool = False

@@ -18,7 +18,7 @@ def validate_dns(spec: Tree, path: str) -> Errors:
     if config is None:
         if none:
             yield errors.required(place, "must provide `dnsConfig` when `dnsPolicy` is None")
-    elif none and config and not config.get("nameservers"):
+    elif none and not config.get("nameservers"):
         detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
         yield errors.required(f"{place}.nameservers", detail)
     else:

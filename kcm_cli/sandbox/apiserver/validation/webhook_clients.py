@@ -31,6 +31,9 @@ def _url(url: str, path: str) -> Errors:
     except ValueError as error:
         yield errors.required(path, f'url must be a valid URL: parse "{url}": {error}{_FORM}')
         return
+    if url.startswith(":"):  # Python takes it for a path
+        yield errors.required(path, f'url must be a valid URL: parse "{url}": missing protocol scheme{_FORM}')
+        return
     user, at, host = parts.netloc.rpartition("@")
     if parts.scheme != "https":
         yield errors.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{_FORM}")

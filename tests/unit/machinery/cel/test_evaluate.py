@@ -151,6 +151,7 @@ FAILS = {
     "1 ? 2 : 3": "no such overload",
     "nofunction(1)": "no such overload: nofunction(int)",
     "quantity('x')": "quantities must match the regular expression",
+    "!-1": "no such overload: !_(int)",
     "'a'.substring(5)": "index out of range: 5",
     "'(' .matches('(')": "error parsing regexp",
 }
@@ -192,6 +193,28 @@ SYNTAX = {
     ],
     "../x": [("1:2", "Syntax error: no viable alternative at input '..'")],
     "a.": [("1:3", "Syntax error: no viable alternative at input '.'")],
+    "*": [
+        ("1:1", f"Syntax error: mismatched input '*' {START}"),
+        ("1:2", f"Syntax error: mismatched input '<EOF>' {START}"),
+    ],
+    "* && true": [
+        ("1:1", f"Syntax error: mismatched input '*' {START}"),
+        ("1:3", f"Syntax error: extraneous input '&&' {START}"),
+    ],
+    "f(*)": [("1:3", "Syntax error: extraneous input '*' expecting {'[', '{', '(', ')', '.', '-', '!', " + LITERALS)],
+    "a.in": [
+        ("1:3", "Syntax error: no viable alternative at input '.in'"),
+        ("1:5", f"Syntax error: mismatched input '<EOF>' {START}"),
+    ],
+    "(!)": [("1:3", f"Syntax error: extraneous input ')' {START}")],
+    "!-a": [("1:3", "Syntax error: no viable alternative at input '-a'")],
+    "-!a": [("1:2", "Syntax error: no viable alternative at input '-!'")],
+    "*-": [
+        ("1:1", f"Syntax error: extraneous input '*' {START}"),
+        ("1:3", "Syntax error: no viable alternative at input '-'"),
+        ("1:3", f"Syntax error: mismatched input '<EOF>' {START}"),
+    ],
+    "a.`b`": [("1:3", "unsupported syntax: '`'")],
 }
 
 

@@ -140,7 +140,12 @@ POLICY_STRATEGY = Strategy(
 )
 """What policies and their bindings have in common."""
 
-WEBHOOKS = replace(POLICY_STRATEGY, on_update=bump_if_changed("webhooks"), check=admissionregistration_webhooks.check)
+WEBHOOKS = replace(
+    POLICY_STRATEGY,
+    on_update=bump_if_changed("webhooks"),
+    check=admissionregistration_webhooks.check,
+    empty_counts=True,
+)
 
 
 def _param_kind(doc: Tree, now: datetime) -> str:

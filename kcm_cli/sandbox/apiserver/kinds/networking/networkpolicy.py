@@ -137,6 +137,7 @@ KIND = Kind(
     strategy=Strategy(
         on_create=parts.first_generation,
         on_update=parts.bump_if_spec_changed,
+        empty_counts=True,
         check=_check,
         warn=of_network_policy,
     ),

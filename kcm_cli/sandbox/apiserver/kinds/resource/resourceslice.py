@@ -8,6 +8,7 @@ import re
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.kinds.resource import capacities
 from kcm_cli.sandbox.apiserver.kinds.resource.devices import (
     ATTRIBUTES_MAX,
     EFFECTS,
@@ -47,6 +48,7 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
     yield from rules.unless(rules.max_items(64 if advanced else 128), rules.items(device, key="name", at_key=False))(
         devices, "spec.devices"
     )
+    yield from capacities.validate_shared(spec.get("sharedCounters") or (), "spec.sharedCounters")
 
 
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
@@ -64,6 +66,12 @@ def _place(spec: Tree) -> Errors:
     if selector is not None:
         used.append("`nodeSelector`")
         yield from scheduling.validate_node_selector(selector, "spec.nodeSelector")
+        terms = selector.get("nodeSelectorTerms")
+        if len(terms or ()) != 1:
+            shown = go_print.internal("v1.NodeSelector", selector)
+            assert isinstance(shown, dict)
+            detail = "must have exactly one node selector term"
+            yield errors.invalid("spec.nodeSelector.nodeSelectorTerms", shown["NodeSelectorTerms"], detail)
     for field in ("allNodes", "perDeviceNodeSelection"):
         if spec.get(field):
             used.append(f"`{field}`")
@@ -98,10 +106,13 @@ def validate_device(device: Tree, path: str, *, selects_nodes: bool) -> Errors:
     for key, amount in sorted(capacity.items()):
         place = f"{path}.capacity"
         yield from qualified(key, place)
-        if amount.get("requestPolicy") is not None and not device.get("allowMultipleAllocations"):
-            where = f"{place}[{_shown_key(key)}].requestPolicy"
+        where, policy = f"{place}[{_shown_key(key)}].requestPolicy", amount.get("requestPolicy")
+        if policy is not None and device.get("allowMultipleAllocations"):
+            yield from capacities.validate_request_policy(policy, amount.get("value"), where)
+        elif policy is not None:
             yield errors.forbidden(where, "allowMultipleAllocations must be true")
     yield from _TAINTS(device, path)
+    yield from capacities.validate_consumed(device.get("consumesCounters") or (), f"{path}.consumesCounters")
     yield from _nodes(device, path, selects_nodes=selects_nodes)
     yield from validate_bindings(device, path)
 
@@ -153,12 +164,32 @@ def _shown_key(key: str) -> str:
 
 def _nodes(device: Tree, path: str, *, selects_nodes: bool) -> Errors:
     given = [field for field in ("nodeName", "nodeSelector", "allNodes") if device.get(field) is not None]
-    if given and not selects_nodes:
-        detail = "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true"
-        return [errors.invalid(path, None, f"{detail} in the ResourceSlice spec")]
-    return []
+    if not selects_nodes:
+        if given:
+            detail = "can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+            yield errors.invalid(path, None, f"`nodeName`, `nodeSelector` and `allNodes` {detail}")
+        return
+    name = device.get("nodeName")
+    if name == "":
+        given.remove("nodeName")
+        yield errors.invalid(f"{path}.nodeName", name, "must not be empty")
+    elif name is not None:
+        yield from errors.invalid_each(f"{path}.nodeName", name, names.dns1123_subdomain(name))
+    if "nodeSelector" in given:
+        yield from scheduling.validate_node_selector(device["nodeSelector"], f"{path}.nodeSelector")
+    if device.get("allNodes") is False:
+        given.remove("allNodes")
+        yield errors.invalid(f"{path}.allNodes", False, "must be either unset or set to true")
+    if not given:
+        yield errors.required(path, _ONE_NODES)
+    elif len(given) > 1:
+        yield errors.invalid(path, f"{{{', '.join(f'`{field}`' for field in given)}}}", _ONE_NODES)
 
 
+_ONE_NODES = (
+    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when "
+    "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+)
 _GATED_DEVICE_FIELDS = ("nodeAllocatableResourceMappings",)  # gate DRANodeAllocatableResources
 _LIST_ATTRIBUTES = ("bools", "ints", "strings", "versions")  # gate DRAListTypeAttributes
 

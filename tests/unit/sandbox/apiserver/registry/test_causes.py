@@ -282,6 +282,25 @@ def device(**content: Any) -> dict[str, Any]:
     return {"spec": {"driver": "d.x", "pool": pool, "nodeName": "n", "devices": [{"name": "d", **content}]}}
 
 
+def of_slice(**content: Any) -> dict[str, Any]:
+    made = device()["spec"]
+    del made["devices"]
+    return {"spec": {key: value for key, value in {**made, **content}.items() if value is not None}}
+
+
+def shared(policy: dict[str, Any]) -> dict[str, Any]:
+    return device(allowMultipleAllocations=True, capacity={"c": {"value": "10", "requestPolicy": policy}})
+
+
+LABEL = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+TERM = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+SHOWN_TERM = {"MatchExpressions": [{"Key": "a", "Operator": "Exists", "Values": None}], "MatchFields": None}
+
+
 def claim(expression: str) -> dict[str, Any]:
     exactly = {"deviceClassName": "c", "selectors": [{"cel": {"expression": expression}}]}
     return {"spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}}
@@ -335,6 +354,76 @@ def claim(expression: str) -> dict[str, Any]:
             "spec.devices[0]: Invalid value: null: `nodeName`, `nodeSelector` and `allNodes` can only be set if "
             "`perDeviceNodeSelection` is set to true in the ResourceSlice spec",
             id="nodes of one device",
+        ),
+        pytest.param(
+            device(consumesCounters=[{"counterSet": "s"}]),
+            "spec.devices[0].consumesCounters[0].counters: Required value",
+            id="no counters",
+        ),
+        pytest.param(
+            device(consumesCounters=[{"counterSet": "s", "counters": {"A": {"value": "1"}}}]),
+            f'spec.devices[0].consumesCounters[0].counters: Invalid value: "A": {LABEL}',
+            id="counter",
+        ),
+        pytest.param(
+            {**of_slice(sharedCounters=[{"name": "s", "counters": {"a": {"value": "1"}}}] * 2)},
+            'spec.sharedCounters[1]: Duplicate value: "s"',
+            id="sets of one name",
+        ),
+        pytest.param(
+            of_slice(nodeName=None, perDeviceNodeSelection=True, devices=[{"name": "d"}]),
+            "spec.devices[0]: Required value: exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required "
+            "when `perDeviceNodeSelection` is set to true in the ResourceSlice spec",
+            id="device without nodes",
+        ),
+        pytest.param(
+            of_slice(
+                nodeName=None, perDeviceNodeSelection=True, devices=[{"name": "d", "nodeName": "", "allNodes": True}]
+            ),
+            'spec.devices[0].nodeName: Invalid value: "": must not be empty',
+            id="empty name of a node",
+        ),
+        pytest.param(
+            of_slice(nodeName=None, nodeSelector={"nodeSelectorTerms": [TERM, TERM]}),
+            "spec.nodeSelector.nodeSelectorTerms: Invalid value: "
+            + msgspec.json.encode([SHOWN_TERM, SHOWN_TERM]).decode()
+            + ": must have exactly one node selector term",
+            id="two terms",
+        ),
+        pytest.param(
+            shared({"validValues": ["1", "2"]}),
+            "spec.devices[0].capacity[c].requestPolicy.default: Required value: required when validValues is defined",
+            id="values without a default",
+        ),
+        pytest.param(
+            shared({"validValues": ["2", "1"], "default": "1"}),
+            'spec.devices[0].capacity[c].requestPolicy.validValues[1]: Invalid value: "1": '
+            "values must be sorted in ascending order",
+            id="unsorted values",
+        ),
+        pytest.param(
+            shared({"validValues": ["1"], "default": "2"}),
+            'spec.devices[0].capacity[c].requestPolicy.validValues: Invalid value: "2": '
+            "default value is not valid according to the requestPolicy",
+            id="default that is no value",
+        ),
+        pytest.param(
+            shared({"validRange": {"min": "1", "max": "11"}, "default": "1"}),
+            'spec.devices[0].capacity[c].requestPolicy.validRange.max: Invalid value: "11": '
+            "max is larger than capacity value: 10",
+            id="range beyond the capacity",
+        ),
+        pytest.param(
+            shared({"validRange": {"min": "1", "step": "2"}, "default": "4"}),
+            'spec.devices[0].capacity[c].requestPolicy.validRange.step: Invalid value: "4": '
+            "value is not a multiple of a given step (2) from (1)",
+            id="default between steps",
+        ),
+        pytest.param(
+            shared({"validRange": {"min": "1"}, "validValues": ["1"], "default": "1"}),
+            "spec.devices[0].capacity[c].requestPolicy: Forbidden: exactly one policy can be specified, "
+            'cannot specify "validValues" and "validRange" at the same time',
+            id="values and a range",
         ),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.registry.empties import with_empty
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.types import Tree
 from tests.unit.sandbox.asking import Api
 
 
@@ -63,3 +64,22 @@ def test_an_empty_value_is_no_error_of_its_own(api: Api) -> None:
         wrong = {"metadata": {"name": "p", "labels": {"!": ""}}, "spec": {**spec, "nodeSelector": {}, "unknown": []}}
         answer = api.put(f"{objects}/p", wrong)
         assert {cause["field"] for cause in answer.causes} == {"metadata.labels"}
+
+
+def test_a_refused_creation_tells_empty_from_absent(api: Api) -> None:
+    template = {"metadata": {"labels": {}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    sets = {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}}
+    answer = api.post(f"/apis/apps/v1/namespaces/{api.namespace()}/deployments", sets)
+    assert "Invalid value: {}: `selector` does not match template `labels`" in answer.message
+
+
+def test_some_kinds_count_an_empty_list_as_a_change_each_time(api: Api) -> None:
+    path = f"/apis/networking.k8s.io/v1/namespaces/{api.namespace()}/networkpolicies"
+    doc: Tree = {"metadata": {"name": "p"}, "spec": {"podSelector": {"matchLabels": {"a": "b"}}}}
+    assert api.post(path, doc).doc["metadata"]["generation"] == 1
+    assert api.put(f"{path}/p", doc).doc["metadata"]["generation"] == 1
+    doc["spec"]["podSelector"]["matchExpressions"] = []
+    for generation in (2, 3):
+        changed = api.put(f"{path}/p", doc).doc
+        assert changed["metadata"]["generation"] == generation
+        assert changed["spec"]["podSelector"] == {"matchLabels": {"a": "b"}}

@@ -89,6 +89,14 @@ SPECS = [
         id="dns-none",
     ),
     pytest.param(
+        {"dnsPolicy": "None", "dnsConfig": {}},
+        [
+            "spec.dnsConfig.nameservers: Required value: "
+            "must provide at least one DNS nameserver when `dnsPolicy` is None"
+        ],
+        id="dns-none-without-servers",
+    ),
+    pytest.param(
         {"volumes": [_BOTH]},
         ["spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type"],
         id="two-sources",

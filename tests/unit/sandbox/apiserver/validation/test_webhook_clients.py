@@ -14,6 +14,7 @@ FORM = "; desired format: https://host[/path]"
     ("url", "messages"),
     [
         ("https://a/b", []),
+        ("://", [f'Required value: url must be a valid URL: parse "://": missing protocol scheme{FORM}']),
         ("http://a", [f"Invalid value: \"http\": 'https' is the only allowed URL scheme{FORM}"]),
         (
             "https://u:p@",
