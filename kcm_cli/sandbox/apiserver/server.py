@@ -247,6 +247,8 @@ class ApiServer:
         asked.flow = self._flows.headers(user, info)
         self._security.authorizer.require(user, info)
         if not info.is_resource:
+            if "//" in request.path:
+                raise NoSuchGroup
             return self._plain(request, info)
         served = route(self.catalog, info, request.method, asked.rest, request.path)
         if found := _DEPRECATED.get(served.info.gvr):

@@ -39,21 +39,22 @@ def repeated(schema: Structural, value: object, path: str = "") -> list[FieldErr
 
 def _own(schema: Structural, value: list[object], path: str) -> list[FieldError]:
     if schema.list_type == "set":
-        return [_duplicate(f"{path}[{index}]", value[index]) for index in _again([_identity(item) for item in value])]
+        return [_duplicate(f"{path}[{index}]", value[index]) for index in _again([identity(item) for item in value])]
     if schema.list_type != "map":
         return []
     for index, item in enumerate(value):
         if item is not None and not isinstance(item, dict):
             return [invalid(f"{path}[{index}]", item, "must be an object for an array of list-type map")]
     keys = [_key(schema, item) for item in value]
-    return [_duplicate(f"{path}[{index}]", keys[index]) for index in _again([_identity(key) for key in keys])]
+    return [_duplicate(f"{path}[{index}]", keys[index]) for index in _again([identity(key) for key in keys])]
 
 
 def _key(schema: Structural, item: object) -> Doc:
     return {key: item[key] for key in schema.list_keys if isinstance(item, dict) and key in item}
 
 
-def _identity(value: object) -> Hashable:
+def identity(value: object) -> Hashable:
+    """Equal for the same JSON values alone: a boolean is no number, and 1 is not 1.0."""
     return (type(value), codec.encode_sorted(value))
 
 

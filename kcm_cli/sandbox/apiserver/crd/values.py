@@ -15,6 +15,7 @@ from kcm_cli.machinery.regexps import compile_go
 from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.crd.findings import Findings, number
 from kcm_cli.sandbox.apiserver.crd.formats import check_of, recognized
+from kcm_cli.sandbox.apiserver.crd.lists import identity
 
 ABSENT = object()
 """No old value that a value could be compared with."""
@@ -243,7 +244,7 @@ class Checker:
             found.invalid(path, size, f"should have at least {least} items")
         if most is not None and size > most:
             found.too_many(path, size, most, "items")
-        if raw.get("uniqueItems") and any(same(a, b) for i, a in enumerate(value) for b in value[:i]):
+        if raw.get("uniqueItems") and len({identity(item) for item in value}) < size:
             found.invalid(path, "", "shouldn't contain duplicates")
         found.matches += 2
 

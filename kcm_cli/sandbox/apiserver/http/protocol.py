@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import cache
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 from urllib.parse import parse_qsl, unquote
 
 import httptools
@@ -51,6 +51,7 @@ _REASONS = {
     },
     **{401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable"},
     **{409: "Conflict", 410: "Gone", 413: "Request Entity Too Large", 415: "Unsupported Media Type"},
+    **{417: "Expectation Failed", 505: "HTTP Version Not Supported"},
     **{
         422: "Unprocessable Entity",
         429: "Too Many Requests",
@@ -82,7 +83,7 @@ class HttpConnection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self.transport: asyncio.Transport | None = None
         self._peer: bytes | None = None
-        self._waiting: deque[tuple[Request, bool]] = deque()
+        self._waiting: deque[_Asked] = deque()
         self._task: asyncio.Task[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._closing = False
@@ -217,7 +218,11 @@ class HttpConnection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         self._in_head = self._head_begun = False
         self._slot.idle(BODY_S)
-        if self._headers.get("expect", "").lower() == "100-continue" and self.transport is not None:
+        headers, version = self._headers, self._parser.get_http_version()
+        if wrong := _wrong_head(version, self._url, headers):
+            status, text = wrong
+            self._refuse(status, text.encode())
+        elif "expect" in headers and version == "1.1" and _has_body(headers) and self.transport is not None:
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
@@ -232,7 +237,7 @@ class HttpConnection(asyncio.Protocol):
         self._slot.complete()
         keep_alive = self._parser.should_keep_alive()
         request = _request(self._parser.get_method().decode("latin-1"), self._url, self._headers, self._body)
-        self._waiting.append((request, keep_alive))
+        self._waiting.append(_Asked(request, keep_alive, self._parser.get_http_version() == "1.0"))
         if self._length > MAX_BODY_BYTES:
             self._waiting.pop()
             self._refuse(413, _TOO_LARGE, "application/json")
@@ -247,7 +252,7 @@ class HttpConnection(asyncio.Protocol):
         """Answer what waits, in order; ends when nothing does."""
         try:
             while self._waiting:
-                await self._answer(*self._waiting.popleft())
+                await self._answer(self._waiting.popleft())
         except Dropped:
             self.abort()
         except Exception:  # noqa: BLE001 - a bug costs this connection, and is seen; its client is not left waiting
@@ -256,17 +261,19 @@ class HttpConnection(asyncio.Protocol):
         finally:
             self._task = None
 
-    async def _answer(self, request: Request, keep_alive: bool) -> None:
+    async def _answer(self, asked: "_Asked") -> None:
         self._begun = False
-        answer = await self._server.handler(request, self._peer)
-        keep_alive = keep_alive and not self._upgrading  # what comes next would not be read as HTTP
+        answer = await self._server.handler(asked.request, self._peer)
+        if self._upgrading:  # what comes next would not be read as HTTP
+            asked = asked._replace(keep_alive=False)
         if isinstance(answer, Upgraded):
             await self._upgrade(answer)
         elif isinstance(answer, Stream):
-            await self._stream(answer, keep_alive)
+            asked = asked._replace(keep_alive=asked.keep_alive and not asked.old)
+            await self._stream(answer, asked)
         else:
-            await self._whole(request, answer, keep_alive)
-        if not keep_alive or self._closing:
+            await self._whole(asked, answer)
+        if not asked.keep_alive or self._closing:
             self.close()
         elif self.transport is not None:
             self.transport.resume_reading()
@@ -280,23 +287,25 @@ class HttpConnection(asyncio.Protocol):
             self._closing = False
             self._refuse(500, _FAILED, "application/json")
 
-    async def _whole(self, request: Request, answer: Response, keep_alive: bool) -> None:
-        body, encoding = answer.body, ""
+    async def _whole(self, asked: "_Asked", answer: Response) -> None:
+        body, encoding, request = answer.body, "", asked.request
         if len(body) >= GZIP_BYTES and "gzip" in request.headers.get("accept-encoding", ""):
             encoding = "gzip"
             body = await asyncio.to_thread(gzip.compress, body, _GZIP_LEVEL)
         if self.transport is None:
             return
         length = f"Content-Length: {len(body)}\r\n"
-        head = self._head(answer.status, answer.headers, keep_alive, encoding, length)
+        head = self._head(answer.status, answer.headers, asked, encoding, length)
         self._begun = True
         self.transport.write(head if request.method == "HEAD" else head + body)
         await self.drained()
 
-    async def _stream(self, answer: Stream, keep_alive: bool) -> None:
+    async def _stream(self, answer: Stream, asked: "_Asked") -> None:
+        """In chunks; to a client of HTTP/1.0, which knows none, up to the end of the connection."""
         if self.transport is None:
             return
-        head = self._head(answer.status, answer.headers, keep_alive, "", "Transfer-Encoding: chunked\r\n")
+        chunked = "" if asked.old else "Transfer-Encoding: chunked\r\n"
+        head = self._head(answer.status, answer.headers, asked, "", chunked)
         self._begun = True
         self.transport.write(head)
         self._endless = True
@@ -307,11 +316,11 @@ class HttpConnection(asyncio.Protocol):
                     return
                 if not chunk:  # it would end the body
                     continue
-                self.transport.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
+                self.transport.write(chunk if asked.old else b"%x\r\n%s\r\n" % (len(chunk), chunk))
                 if self._writable is not None:
                     await self.drained()
         self._endless = False
-        if self.transport is not None:
+        if self.transport is not None and not asked.old:
             self.transport.write(b"0\r\n\r\n")
 
     async def _upgrade(self, answer: Upgraded) -> None:
@@ -330,8 +339,12 @@ class HttpConnection(asyncio.Protocol):
         while self._writable is not None:
             await self._writable
 
-    def _head(self, status: int, headers: Mapping[str, str], keep_alive: bool, encoding: str, length: str) -> bytes:
-        lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Unknown')}\r\n"]
+    def _head(
+        self, status: int, headers: Mapping[str, str], asked: "_Asked | None", encoding: str, length: str
+    ) -> bytes:
+        """``asked``: None for what is refused before it is a request."""
+        old, keep_alive = asked is not None and asked.old, asked is not None and asked.keep_alive
+        lines = [f"HTTP/1.{0 if old else 1} {status} {_REASONS.get(status, 'Unknown')}\r\n"]
         fields = {"cache-control": "no-cache, private", **headers}
         if encoding:
             varies = ["Accept-Encoding", fields["vary"]] if "vary" in fields else ["Accept-Encoding"]
@@ -339,8 +352,8 @@ class HttpConnection(asyncio.Protocol):
         for name in sorted(fields):
             written = _written(name)
             lines += [f"{written}: {one}\r\n" for one in fields[name].split("\n")]
-        if not keep_alive:
-            lines.append("Connection: close\r\n")
+        if keep_alive == old:  # not what clients of that version expect
+            lines.append(f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n")
         lines.append(f"Date: {self._server.date()}\r\n{length}\r\n")
         return "".join(lines).encode("utf-8")
 
@@ -350,7 +363,7 @@ class HttpConnection(asyncio.Protocol):
         if self.transport is not None and not self._closing:
             self._closing = True
             length = f"Content-Length: {len(body)}\r\n"
-            self.transport.write(self._head(status, {"content-type": content_type}, False, "", length) + body)
+            self.transport.write(self._head(status, {"content-type": content_type}, None, "", length) + body)
             if close:
                 self.close()
 
@@ -371,6 +384,14 @@ class HttpConnection(asyncio.Protocol):
             self._task.cancel()
         if self.transport is not None:
             self.transport.abort()
+
+
+class _Asked(NamedTuple):
+    """A request that waits for its answer. ``old``: in HTTP/1.0."""
+
+    request: Request
+    keep_alive: bool
+    old: bool
 
 
 class _Duplex:
@@ -433,12 +454,37 @@ _TOO_LARGE = (
 )
 
 
+def _wrong_head(version: str, url: bytes, headers: Mapping[str, str]) -> tuple[int, str] | None:
+    """Why a head that can be parsed is refused: a status, and a text.
+
+    upstream: net/http server.go#readRequest, #serve, which answers before any handler is asked
+    """
+    if version not in ("1.0", "1.1"):
+        return (505, "505 HTTP Version Not Supported: unsupported protocol version") if version >= "2" else _BAD
+    if version == "1.1" and "host" not in headers:
+        return 400, "400 Bad Request: missing required Host header"
+    if ", " in headers.get("host", "") or _BAD_ESCAPE.search(url.partition(b"?")[0].decode("latin-1")):
+        return _BAD
+    if headers.get("transfer-encoding", "chunked").lower() != "chunked":
+        return 501, "Unsupported transfer encoding"
+    if headers.get("expect", "100-continue").lower() != "100-continue":
+        return 417, ""
+    return None
+
+
+_BAD = 400, "400 Bad Request"
+
+
+def _has_body(headers: Mapping[str, str]) -> bool:
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
 def _request(method: str, url: bytes, headers: dict[str, str], body: list[bytes]) -> Request:
     target = url.decode("latin-1")
     path, _, text = target.partition("?")
-    if not path.startswith("/"):
+    if not path.startswith(("/", "*")):
         path = "/" + path.partition("://")[2].partition("/")[2]
-    if not headers.get("content-type", "a").islower():
+    if method != "PATCH" and not headers.get("content-type", "a").islower():
         headers["content-type"] = headers["content-type"].lower()
     query = tuple(parse_qsl(_readable(text), keep_blank_values=True)) if text else _NO_QUERY
     return Request(method, unquote(path) if "%" in path else path, query, headers, b"".join(body))

@@ -252,14 +252,12 @@ def check_timeout(text: str) -> None:
 
     upstream: apiserver pkg/endpoints/filters/request_deadline.go
     """
-    problem = ""
+    if not text:
+        return
     try:
-        if parse_duration(text) < 0:
-            problem = "timeout duration can not have a negative value"
+        parse_duration(text)
     except FormatError as error:
-        problem = str(error)
-    if text and problem:
-        raise bad_request(f"invalid timeout specified in the request URL - {problem}")
+        raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
 
 
 def integer(query: Mapping[str, str], name: str) -> int | None:

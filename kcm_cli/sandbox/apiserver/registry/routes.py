@@ -3,6 +3,8 @@
 upstream: apiserver pkg/endpoints/installer.go (which paths and methods exist), v1.36
 """
 
+from kcm_cli.machinery import names
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.errors import bad_request, method_not_allowed
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
@@ -29,6 +31,8 @@ class NoSuchGroup(Exception):
 
 def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str) -> Served:
     """The resource that a request is about. Raises ApiError 404, 405; NoSuchGroup; Unavailable."""
+    if path.startswith("//"):
+        raise NoSuchGroup
     served = catalog.find(info.group, info.version, info.plural)
     if served is None:
         if catalog.is_remote(info.group, info.version):
@@ -38,6 +42,7 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
         raise api_errors.no_such_path()
     if served.info.custom:
         _route_custom(served, info)
+        _check_name(info)
         return served
     resource = served.info
     if "//" in path:
@@ -50,7 +55,17 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
     if rest and not (info.subresource == "proxy" and "proxy" in served.subresources):
         raise api_errors.no_such_path()
     _check_verb(served, info, method)
+    _check_name(info)
     return served
+
+
+def _check_name(info: RequestInfo) -> None:
+    """No object can have such a name. Raises ApiError 400.
+
+    upstream: apiserver pkg/registry/generic/registry/store.go#NamespaceKeyFunc
+    """
+    if info.verb in _OF_OBJECTS and (wrong := names.path_segment(info.name)):
+        raise bad_request(f"Name parameter invalid: {quote(info.name)}: {';'.join(wrong)}")
 
 
 def _check_unnamed(resource: ResourceInfo, info: RequestInfo, path: str) -> None:

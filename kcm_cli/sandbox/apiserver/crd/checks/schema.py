@@ -254,15 +254,17 @@ def _map_items(schema: Tree, path: str) -> Iterator[FieldError]:
     if type_ != "object":
         yield invalid(f"{path}.items.type", type_, f"must be object if parent array's {_LIST} is map")
         return
-    for index, key in enumerate(keys):
+    unique = set[str]()
+    for key in keys:
         found = (items.get("properties") or {}).get(key)
         if found is None:
             yield invalid(f"{path}.{_KEYS}", keys, "entries must all be names of item properties")
         elif found.get("type") in ("array", "object"):
             detail = f"must be a scalar type if parent array's {_LIST} is map"
             yield invalid(f"{path}.items.properties[{key}].type", type_, detail)
-        if key in keys[:index]:
+        if key in unique:
             yield invalid(f"{path}.{_KEYS}", keys, "must not contain duplicate entries")
+        unique.add(key)
 
 
 def loose_keys(schema: Tree, path: str) -> Iterator[FieldError]:
@@ -272,12 +274,13 @@ def loose_keys(schema: Tree, path: str) -> Iterator[FieldError]:
         return
     if items.get("nullable"):
         yield errors.forbidden(f"{path}.items.nullable", f"cannot be nullable when {_LIST} is {list_type}")
+    required = frozenset(items.get("required") or ())
     for key in (schema.get(_KEYS) or ()) if list_type == "map" else ():
         found = (items.get("properties") or {}).get(key)
         where, said = f"{path}.items.properties[{key}]", f"this property is in {_KEYS}, so it"
         if found is None:
             continue
-        if key not in (items.get("required") or ()) and found.get("default") is None:
+        if key not in required and found.get("default") is None:
             yield errors.required(f"{where}.default", f"{said} must have a default or be a required property")
         if found.get("nullable"):
             yield errors.forbidden(f"{where}.nullable", f"{said} cannot be nullable")

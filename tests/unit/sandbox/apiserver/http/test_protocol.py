@@ -81,9 +81,80 @@ async def answer(reader: asyncio.StreamReader, *, head: bool = False) -> tuple[i
     return status, lines[1:-2], b"" if head else await reader.readexactly(length)
 
 
+OLD = b"GET %s HTTP/1.0\r\n%s\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "text"),
+    [
+        (b"GET / HTTP/1.1\r\n", 400, b"400 Bad Request: missing required Host header"),
+        (b"GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n", 400, b"400 Bad Request"),
+        (b"GET /%zz HTTP/1.1\r\nhost: a\r\n", 400, b"400 Bad Request"),
+        (b"GET / HTTP/2.0\r\nhost: a\r\n", 505, b"505 HTTP Version Not Supported: unsupported protocol version"),
+        (b"GET / HTTP/1.1\r\nhost: a\r\nexpect: 200-ok\r\n", 417, b""),
+        (
+            b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip, chunked\r\n",
+            501,
+            b"Unsupported transfer encoding",
+        ),
+    ],
+    ids=["no host", "two hosts", "escape", "version", "expectation", "encoding"],
+)
+def test_a_head_that_cannot_be_served_is_refused_at_once(head: bytes, status: int, text: bytes) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
+        writer.write(head + b"\r\n")
+        found, headers, body = await answer(reader)
+        assert (found, body) == (status, text)
+        assert "Connection: close" in headers
+        assert await reader.read() == b""
+
+    run(talk)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n",
+        b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 1\r\n",
+        b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: +1\r\n",
+        b"GET /\xc3\xa9 HTTP/1.1\r\nhost: a\r\n",
+    ],
+    ids=["length and chunks", "two lengths", "sign", "bytes"],
+)
+def test_heads_that_proxies_disagree_on_are_refused(head: bytes) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
+        writer.write(head + b"\r\n")
+        assert (await answer(reader))[0] == 400
+
+    run(talk)
+
+
+def test_nobody_is_told_to_continue_without_a_body() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
+        writer.write(b"GET / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\n\r\n")
+        assert (await answer(reader))[0] == 200
+
+    run(talk)
+
+
+def test_http_1_0_is_answered_in_its_own_version() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
+        writer.write(OLD % (b"/a", b"connection: keep-alive\r\n") + OLD % (b"/gaps", b""))
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        assert head[0] == "HTTP/1.0 200 OK"
+        assert "Connection: keep-alive" in head
+        length = next(int(line.partition(":")[2]) for line in head if line.startswith("Content-Length"))
+        await reader.readexactly(length)
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        assert not [line for line in head if line.startswith(("Connection", "Transfer-Encoding", "Content-Length"))]
+        assert await reader.read() == b"ab"
+
+    run(talk)
+
+
 def test_keeps_the_connection_and_answers_in_order() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
-        writer.write(b"GET /slow HTTP/1.1\r\n\r\nGET /b%20c?x=1&y=a%2Cb HTTP/1.1\r\n\r\n")
+        writer.write(b"GET /slow HTTP/1.1\r\nhost: a\r\n\r\nGET /b%20c?x=1&y=a%2Cb HTTP/1.1\r\nhost: a\r\n\r\n")
         await asyncio.sleep(0)
         echo.let_go.set()
         assert msgspec.json.decode((await answer(reader))[2])["path"] == "/slow"
@@ -103,8 +174,8 @@ def test_keeps_the_connection_and_answers_in_order() -> None:
 @pytest.mark.parametrize(
     ("message", "length"),
     [
-        (b"POST / HTTP/1.1\r\ncontent-length: 3\r\n\r\nabc", 3),
-        (b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", 5),
+        (b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc", 3),
+        (b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", 5),
     ],
     ids=["length", "chunked"],
 )
@@ -118,7 +189,7 @@ def test_reads_bodies(message: bytes, length: int) -> None:
 
 def test_asks_for_the_body_when_the_client_waits_for_that() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"POST / HTTP/1.1\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n")
+        writer.write(b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n")
         assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         writer.write(b"x")
         assert (await answer(reader))[0] == 200
@@ -128,7 +199,7 @@ def test_asks_for_the_body_when_the_client_waits_for_that() -> None:
 
 def test_refuses_a_body_that_is_too_large() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"POST / HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1))
+        writer.write(b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1))
         writer.write(b"x" * (MAX_BODY_BYTES + 1))
         status, _headers, body = await answer(reader)
         assert status == 413
@@ -161,7 +232,15 @@ def test_a_head_that_is_too_large_is_refused(parts: list[bytes]) -> None:
 
 def test_a_head_that_comes_in_parts_is_read() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        for part in (HEAD, b"x: " + b"x" * 500_000, b"\r", b"\n", b"\r", b"\nGET /two HTTP/1.1\r\n", b"a: b\r\n\r\n"):
+        for part in (
+            HEAD,
+            b"x: " + b"x" * 500_000,
+            b"\r",
+            b"\n",
+            b"\r",
+            b"\nGET /two HTTP/1.1\r\nhost: a\r\n",
+            b"a: b\r\n\r\n",
+        ):
             writer.write(part)
             await asyncio.sleep(0.01)
         assert msgspec.json.decode((await answer(reader))[2])["path"] == "/"
@@ -193,7 +272,7 @@ def test_clients_that_do_not_go_on_are_closed_and_streams_are_not() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: HttpServer, _: Echo) -> None:
         port = writer.get_extra_info("peername")
         watch, watching = await asyncio.open_connection(*port)
-        watching.write(b"GET /stream HTTP/1.1\r\n\r\n")
+        watching.write(b"GET /stream HTTP/1.1\r\nhost: a\r\n\r\n")
         await watch.readuntil(b'{"n":1}\n')
         writer.write(HEAD)
         assert await reader.read() == b""
@@ -224,7 +303,7 @@ def test_new_connections_displace_those_that_wait() -> None:
 
 def test_a_method_that_nobody_knows_is_one_that_no_path_has() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"FROB /x HTTP/1.1\r\n\r\n")
+        writer.write(b"FROB /x HTTP/1.1\r\nhost: a\r\n\r\n")
         assert msgspec.json.decode((await answer(reader))[2])["method"] == "TRACE"
 
     run(talk)
@@ -250,7 +329,7 @@ def test_bytes_without_a_word_get_400() -> None:
 
 def test_parameters_that_cannot_be_read_are_none() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"GET /x?a=1;b=2&c=%zz&d=%20;&e=%41 HTTP/1.1\r\n\r\n")
+        writer.write(b"GET /x?a=1;b=2&c=%zz&d=%20;&e=%41 HTTP/1.1\r\nhost: a\r\n\r\n")
         assert msgspec.json.decode((await answer(reader))[2])["query"] == [["e", "A"]]
 
     run(talk)
@@ -258,7 +337,7 @@ def test_parameters_that_cannot_be_read_are_none() -> None:
 
 def test_head_has_no_body() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"HEAD / HTTP/1.1\r\n\r\nGET /next HTTP/1.1\r\n\r\n")
+        writer.write(b"HEAD / HTTP/1.1\r\nhost: a\r\n\r\nGET /next HTTP/1.1\r\nhost: a\r\n\r\n")
         await answer(reader, head=True)
         assert msgspec.json.decode((await answer(reader))[2])["path"] == "/next"
 
@@ -267,7 +346,9 @@ def test_head_has_no_body() -> None:
 
 def test_large_answers_are_compressed_for_those_who_can() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"GET /big HTTP/1.1\r\naccept-encoding: gzip\r\n\r\nGET /big HTTP/1.1\r\n\r\n")
+        writer.write(
+            b"GET /big HTTP/1.1\r\nhost: a\r\naccept-encoding: gzip\r\n\r\nGET /big HTTP/1.1\r\nhost: a\r\n\r\n"
+        )
         _status, headers, body = await answer(reader)
         assert "Content-Encoding: gzip" in headers
         assert gzip.decompress(body) == b"x" * 200_000
@@ -278,7 +359,7 @@ def test_large_answers_are_compressed_for_those_who_can() -> None:
 
 def test_a_stream_ends_with_its_client() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: HttpServer, echo: Echo) -> None:
-        writer.write(b"GET /stream HTTP/1.1\r\n\r\n")
+        writer.write(b"GET /stream HTTP/1.1\r\nhost: a\r\n\r\n")
         await reader.readuntil(b"\r\n\r\n")
         assert await reader.readexactly(13) == b'8\r\n{"n":1}\n\r\n'
         writer.close()
@@ -291,7 +372,7 @@ def test_a_stream_ends_with_its_client() -> None:
 
 def test_stopping_waits_for_answers_but_not_for_streams() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: HttpServer, echo: Echo) -> None:
-        writer.write(b"GET /stream HTTP/1.1\r\n\r\n")
+        writer.write(b"GET /stream HTTP/1.1\r\nhost: a\r\n\r\n")
         await reader.readuntil(b"\r\n\r\n")
         start = asyncio.get_running_loop().time()
         await server.stop(5)
@@ -313,7 +394,14 @@ def test_headers_that_come_again_keep_their_values() -> None:
         listener = socket.create_server(("127.0.0.1", 0))
         await server.start([listener], None)
         reader, writer = await asyncio.open_connection(*listener.getsockname())
-        lines = ["GET /a HTTP/1.1", "Impersonate-Group: a, b", "Impersonate-Group: c", "Accept: x", "Accept: y"]
+        lines = [
+            "GET /a HTTP/1.1",
+            "host: a",
+            "Impersonate-Group: a, b",
+            "Impersonate-Group: c",
+            "Accept: x",
+            "Accept: y",
+        ]
         lines += ["Authorization: Bearer a", "Authorization: Bearer b", "Content-Type: A/B", "Content-Type: c/d"]
         writer.write("\r\n".join((*lines, "", "")).encode())
         await answer(reader)
@@ -327,7 +415,7 @@ def test_headers_that_come_again_keep_their_values() -> None:
 
 def test_an_error_in_the_handler_is_an_answer_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"GET /broken HTTP/1.1\r\n\r\n")
+        writer.write(b"GET /broken HTTP/1.1\r\nhost: a\r\n\r\n")
         status, headers, body = await answer(reader)
         assert (status, msgspec.json.decode(body)["reason"]) == (500, "InternalError")
         assert "Connection: close" in headers
@@ -339,7 +427,7 @@ def test_an_error_in_the_handler_is_an_answer_and_is_logged(caplog: pytest.LogCa
 
 def test_an_error_in_a_stream_breaks_it_off(caplog: pytest.LogCaptureFixture) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"GET /breaks HTTP/1.1\r\n\r\n")
+        writer.write(b"GET /breaks HTTP/1.1\r\nhost: a\r\n\r\n")
         try:
             assert not (await reader.read()).endswith(b"0\r\n\r\n")
         except ConnectionResetError:
@@ -373,12 +461,12 @@ def test_whatever_arrives_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
         for _number in range(300):
             sent = b"".join(rng.choices(PIECES, k=rng.randrange(1, 9)))
             _reader, other = await asyncio.open_connection(*writer.get_extra_info("peername"))
-            other.write(b"GET /x HTTP/1.1\r\n" + sent if rng.random() < 0.5 else sent)
+            other.write(b"GET /x HTTP/1.1\r\nhost: a\r\n" + sent if rng.random() < 0.5 else sent)
             if rng.random() < 0.5:
                 other.write_eof()
             await asyncio.sleep(0)
             other.close()
-        writer.write(b"GET /still HTTP/1.1\r\n\r\n")
+        writer.write(b"GET /still HTTP/1.1\r\nhost: a\r\n\r\n")
         assert (await answer(reader))[0] == 200
         assert failures == []
 

@@ -83,3 +83,39 @@ def test_some_kinds_count_an_empty_list_as_a_change_each_time(api: Api) -> None:
         changed = api.put(f"{path}/p", doc).doc
         assert changed["metadata"]["generation"] == generation
         assert changed["spec"]["podSelector"] == {"matchLabels": {"a": "b"}}
+
+
+def test_an_empty_list_is_no_value(api: Api) -> None:
+    path = f"/apis/resource.k8s.io/v1/namespaces/{api.namespace()}/resourceclaimtemplates"
+    api.make(path, {"metadata": {"name": "t"}, "spec": {"metadata": {"finalizers": []}, "spec": {}}})
+
+
+def test_what_ends_upstreams_connection_is_refused(api: Api) -> None:
+    version = {"name": "v1", "served": True, "storage": True, "schema": {}}
+    spec = {"group": "e.x", "names": {"plural": "as", "kind": "A"}, "scope": "Cluster", "versions": [version]}
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert api.post(crds, {"metadata": {"name": "as.e.x"}, "spec": spec}).status == 422
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    job = {"completionMode": "Indexed", "parallelism": 1, "successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
+    jobs = f"/apis/batch/v1/namespaces/{api.namespace()}/jobs"
+    assert api.post(jobs, {"metadata": {"name": "j"}, "spec": {**job, "template": {"spec": pod}}}).status == 422
+
+
+def test_warnings_of_a_policy_name_any_field(api: Api) -> None:
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods"]}]
+    spec = {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "true"}]}
+    made = api.make(path, {"metadata": {"name": "p"}, "spec": spec})
+    made["status"] = {"typeChecking": {"expressionWarnings": [{"fieldRef": "/abs", "warning": "w"}]}}
+    assert api.put(f"{path}/p/status", made).status == 200
+
+
+def test_volumes_of_claims_are_numbered_by_name(api: Api) -> None:
+    claims = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}, {"metadata": {}}]
+    pod = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": pod, "volumeClaimTemplates": claims}
+    answer = api.post(
+        f"/apis/apps/v1/namespaces/{api.namespace()}/statefulsets", {"metadata": {"name": "s"}, "spec": spec}
+    )
+    fields = [cause["field"] for cause in answer.causes]
+    assert "spec.template.spec.volumes[0].name" in fields
