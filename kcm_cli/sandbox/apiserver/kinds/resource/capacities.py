@@ -57,7 +57,7 @@ def validate_request_policy(policy: Tree, capacity: object, path: str) -> Errors
     whole, usual = from_json(capacity or "0"), from_json(default)
     if values:
         return _values([from_json(value) for value in values], usual, whole, f"{path}.{field}")
-    return _range(span, usual, whole, f"{path}.{field}")
+    return _range(span or {}, usual, whole, f"{path}.{field}")
 
 
 def _values(values: list[Quantity], default: Quantity, whole: Quantity, path: str) -> Errors:
