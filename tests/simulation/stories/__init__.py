@@ -43,6 +43,12 @@ EXPLAINED = (
         "the creation of the Service, and it is told with the first attempt to write it, which may fail",
     ),
     Explanation(
+        "service/minute@.*",
+        r"endpointslices.*: metadata\.annotations is not set, and was .*last-change-trigger-time.*",
+        "a pod that is gone before it was seen to end triggered nothing, with upstream as well: what is written then "
+        "has no such annotation",
+    ),
+    Explanation(
         r"(broken-device|claims-of-devices)/.*@resourceclaim-controller:update:resourceclaims(/status)?:.*",
         r"resourceclaims\.resource\.k8s\.io .*: metadata\.finalizers is .*delete-protection.*, and was not set",
         "the finalizer of a claim that was freed before the manager died stays until the claim is deleted or allocated "
@@ -79,7 +85,7 @@ EXPLAINED = (
         "can tell it from one to a Secret that is still to come",
     ),
     Explanation(
-        "provisioning/(before|after|old|older)@persistentvolume-attach-detach-controller:.*",
+        "(provisioning/(before|after|old|older)|attaching/older)@persistentvolume-attach-detach-controller:.*",
         r"volumeattachments\.storage\.k8s\.io csi-\* was never deleted, or should not be there",
         "what its predecessor attached a manager learns at its start, with upstream as well, and from the volume: one "
         "that is gone by then, or that was attached behind a stale cache, keeps its VolumeAttachment; the volume "
