@@ -61,6 +61,10 @@ class Refused(Exception):
     """A file cannot be written."""
 
 
+PER_CHARACTER = 1 / 16
+"""What a character that is moved costs, in files that are looked at."""
+
+
 class Work(msgspec.Struct):
     """What a program has cost, as a number of files that it looked at, and what it may cost."""
 

@@ -18,14 +18,14 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.sandbox.nodes import file_commands, shell, text_commands
-from kcm_cli.sandbox.nodes.filesystem import Files, FileSystem, Refused, There, Volumes, Work
+from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER, Files, FileSystem, Refused, There, Volumes, Work
 from kcm_cli.sandbox.nodes.shell import Unknown
 from kcm_cli.sandbox.nodes.signals import Reaction, Signals
+from kcm_cli.sandbox.nodes.variables import Variables
 
 MOST_CHARACTERS, MOST_STEPS, MOST_OUTPUT = shell.MOST_CHARACTERS, 2000, 4 << 20
-MOST_WORK, _PER_CHARACTER, _PER_SCRIPT, _PER_COMMAND, _PER_WORD = 1 << 20, 1 / 16, 16.0, 64, 8
-"""How many files a program may look at; so many of them are a character that is moved, one of a script, a command, and
-one of its words."""
+MOST_WORK, _PER_COMMAND, _PER_WORD = 1 << 20, 64, 8
+"""How many files a program may look at; so many of them are a command, and one of its words."""
 _LONGEST_PATH = 4096
 _LONG_S = 1e9
 _MOST_STAGES = 32
@@ -40,33 +40,13 @@ _OF_A_SHELL = frozenset(("exit", "cd", "set", "trap", "export", "wait", "exec"))
 _BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set", "wait"))
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
-_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::\?[\w ]*)?\}|(\w+))", re.ASCII)
-_DEFAULT = re.compile(r"\$\{(\w+)(:?)-([\w./:@,+-]*)\}", re.ASCII)
-_NAMED = re.compile(r"\$(?:\{(\w+)(?:(:?)-([\w./:@,+-]*))?\}|(\w+))", re.ASCII)
-_SETTING, _LONGEST_VALUE = re.compile(r"[A-Za-z_]\w*="), 1024
-_ASSIGNMENT, _LOOP = re.compile(r"\b(\w+)="), re.compile(r"\b(?:for|read)\b")
-_PLAIN = re.compile(r"[\w./:-]{0,256}", re.ASCII)
-_ARITHMETIC = re.compile(r"\$(?:\(\(\s*|\(expr\s+)(-?\d{1,9})\s*([-+*/%])\s*(-?\d{1,9})\s*\)\)?", re.ASCII)
-_CONTENT = re.compile(r"\$\(\s*(?:cat|<)\s+(/[\w./-]+)\s*\)|`\s*cat\s+(/[\w./-]+)\s*`", re.ASCII)
-_HOSTNAME = re.compile(r"\$\(\s*hostname(?:\s+(-[fs]))?\s*\)|`\s*hostname(?:\s+(-[fs]))?\s*`")
-_ID = re.compile(r"\$\(\s*id\s+-([ug])\s*\)|`\s*id\s+-([ug])\s*`")
-_HELD = re.compile("\x06(\\d+)\x06")
-"""Stands for a text that is put in once the words are known."""
-_MARKS = re.compile("[\x01-\x07\x0e-\x17]")
-"""Characters with a meaning of their own here, which no script has."""
-_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|(?<![^\s;&|(])#[^\n]*", re.DOTALL)
-"""Texts in quotation marks, characters after a backslash, and comments."""
-_AS_THEY_ARE = str.maketrans("$<>|&;()", "\x0f\x10\x11\x12\x13\x14\x15\x16")
-_AS_THEY_WERE = {to: at for at, to in _AS_THEY_ARE.items()}
-_WITHIN_TEXTS = {at: to for at, to in _AS_THEY_ARE.items() if at != ord("$")}
-"""Characters that no shell reads anything into, and back."""
+_SETTING = re.compile(r"[A-Za-z_]\w*=")
 _ESCAPED, _ESCAPES = re.compile(r"\\([nt\\])"), {"n": "\n", "t": "\t", "\\": "\\"}
 _PIPE = "|"
 """The name of a file for what one command writes and another one reads."""
 _OUTPUT, _ERRORS, _AWAY = "output", "errors", ""
 _DEVICE = re.compile(r"/dev/(null|zero|full|tty|random|urandom|stdin|stdout|stderr|fd/.*)")
 _WILD = re.compile(r"[*?\[]")
-_SUM = re.compile("\x0e(\\w+)([-+*/%])(\\w+)\x0e")
 _STOP, _LEAVE = "TERM", "EXIT"
 _INTERRUPTED = 143
 """The exit code of a command that a signal has ended (SIGTERM)."""
@@ -162,7 +142,7 @@ def signals_among(
 
 def _shell(there: There, env: Mapping[str, str], volumes: Volumes | None, work: Work) -> "_Shell":
     files = FileSystem(dict(there.files), there.scratch, set(there.gone), volumes, work)
-    return _Shell(env, files, "" if volumes is None else volumes.working_dir)
+    return _Shell(Variables(env, files), files, "" if volumes is None else volumes.working_dir)
 
 
 def _when(written: Written) -> float:
@@ -175,7 +155,7 @@ def _name(word: str) -> str:
 
 
 class _Shell(msgspec.Struct):
-    env: Mapping[str, str]
+    variables: Variables
     fs: FileSystem
     folder: str
     """Where relative paths begin; empty if that is unknown."""
@@ -191,15 +171,6 @@ class _Shell(msgspec.Struct):
     written: int = 0
     sinks: tuple[str, str] = (_OUTPUT, _ERRORS)
     """Where output and errors go: to the container's, away, or into a file."""
-    held: list[str] = msgspec.field(default_factory=list)
-    variables: dict[str, str | None] = msgspec.field(default_factory=dict)
-    """Those that the script has set; None: to what is unknown."""
-    own: frozenset[str] = frozenset()
-    """The variables that scripts may set."""
-    exported: frozenset[str] = frozenset()
-    """Those of them that programs find which it starts; these are not in ``env``."""
-    given: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """The variables that are set for one command."""
     stages: list[tuple[float, Files, frozenset[str]]] = msgspec.field(default_factory=list)
     staged: bool = True
     """Whether the stages tell all."""
@@ -278,7 +249,7 @@ class _Shell(msgspec.Struct):
 
     def environment(self, words: Sequence[str]) -> int:
         """``env`` and ``printenv``, as far as variables are known."""
-        names, env = words[1:], self._passed_on()
+        names, env = words[1:], self.variables.passed_on()
         if not names:
             if env:
                 self.say("".join(f"{name}={value}\n" for name, value in env.items()))
@@ -291,50 +262,19 @@ class _Shell(msgspec.Struct):
             self.say(f"{env[name]}\n")
         return 0
 
-    def _passed_on(self) -> dict[str, str]:
-        """The variables that a program finds, as far as they are known."""
-        self.fs.work.spend(len(self.env) + len(self.exported))
-        found = {name: self.variables.get(name, self.env.get(name)) for name in (*self.env, *sorted(self.exported))}
-        return {**{name: value for name, value in found.items() if value is not None}, **self.given}
-
     def id(self, words: Sequence[str]) -> int:
-        known = self._identity(words[1][1:] if len(words) == 2 else "") if len(words) <= 2 else None
+        known = self.variables.identity(words[1][1:] if len(words) == 2 else "") if len(words) <= 2 else None
         if known is None:
             return self.output_unknown(words)
         self.say(f"{known}\n")
         return 0
 
-    def _identity(self, option: str) -> str | None:
-        """None: it is the image's, as are the groups of root."""
-        volumes = self.fs.volumes
-        if volumes is None or option not in ("", "u", "g", "G"):
-            return None
-        user, group = volumes.user, volumes.group
-        if option in ("u", "g"):
-            known = user if option == "u" else group
-            return None if known is None else str(known)
-        if not user or group is None:
-            return None
-        groups = [group, *sorted(set(volumes.groups) - {group})]
-        if option == "G":
-            return " ".join(map(str, groups))
-        return f"uid={user} gid={_group(group)} groups={','.join(map(_group, groups))}"
-
     def hostname(self, words: Sequence[str]) -> int:
-        name = self._hostname(words[1] if len(words) == 2 else "") if len(words) <= 2 else None
+        name = self.variables.hostname(words[1] if len(words) == 2 else "") if len(words) <= 2 else None
         if name is None:
             return self.output_unknown(words)
         self.say(f"{name}\n")
         return 0
-
-    def _hostname(self, option: str) -> str | None:
-        """None: unknown."""
-        if option in ("-f", "--fqdn", "--long"):
-            return None if self.fs.volumes is None else self.fs.volumes.fqdn
-        name = self.env.get("HOSTNAME")
-        if option in ("-s", "--short"):
-            return None if name is None else name.partition(".")[0]
-        return None if option else name
 
     def cd(self, words: Sequence[str]) -> int:
         """An unknown folder is taken to exist."""
@@ -387,7 +327,7 @@ class _Shell(msgspec.Struct):
             self.output.append(Written(self.elapsed_s, text, sink == _ERRORS))
         elif sink in self.fs.texts:  # it may be gone by now
             before = self.fs.texts[sink]
-            self.fs.work.spend(len(before or "") * _PER_CHARACTER)
+            self.fs.work.spend(len(before or "") * PER_CHARACTER)
             self.fs.texts[sink] = None if before is None else before + text
 
     def run_shell(self, words: Sequence[str]) -> int:
@@ -404,31 +344,18 @@ class _Shell(msgspec.Struct):
         if "c" not in options or not words or set(options) - set("ceuxl"):
             raise Unknown
         outer_pipefail, self.pipefail = self.pipefail, pipefail
-        outer = self.strict, self.functions, self.env, self.variables, self.own, self.exported, self.given
+        outer = self.strict, self.functions, self.variables
         self.strict, self.functions = "e" in options, {}
-        if self.depth > 1:
-            self._inherit()
+        self.variables = self.variables.inherited() if self.depth > 1 else self.variables.copied()
         try:
-            self._script(shell.parse(self._substituted(words[0])))
+            self._script(shell.parse(self.variables.expanded(words[0])))
         except _Ended:
             if self.depth == 1 or self.elapsed_s == math.inf:
                 raise
-        self.strict, self.functions, self.env, self.variables, self.own, self.exported, self.given = outer
+        self.strict, self.functions, self.variables = outer
         self.called, self.pipefail = outer_called, outer_pipefail
         self.depth -= 1
         return self.code
-
-    def _inherit(self) -> None:
-        """A shell within another one finds what that exports, and nothing else that it has set."""
-        env = self._passed_on()
-        shared = self.exported | self.env.keys()
-        hidden = {
-            name: None if value is None and name in shared else ""
-            for name, value in self.variables.items()
-            if name not in env
-        }
-        self.env, self.variables, self.own = env, hidden, frozenset(hidden)
-        self.exported, self.given = frozenset(), {}
 
     def _script(self, commands: shell.List) -> None:
         """All of it, and what was to be done at the end."""
@@ -451,10 +378,8 @@ class _Shell(msgspec.Struct):
             for name in map(_signal, words[2:] if self.depth == 1 and words[1:2] == ["-"] else ()):
                 self.traps.pop(name, None)
             return 0
-        handler = self._substituted(words[1])
-        if "$" in _NAMED.sub(
-            lambda match: "" if (match[1] or match[4]) in self.own else "$", handler.replace("$?", "")
-        ):
+        handler = self.variables.expanded(words[1])
+        if not self.variables.are_own(handler.replace("$?", "")):
             raise Unknown
         for name in map(_signal, words[2:]):
             self.traps[name] = handler
@@ -474,9 +399,8 @@ class _Shell(msgspec.Struct):
     def _start(self, commands: shell.List) -> None:
         """Let commands run beside those that follow. They may take time or make files, not both."""
         before, spent = self.fs.now(), self.steps
-        job = replace(
-            self, output=[], variables=dict(self.variables), stages=[], traps={}, rests=[], jobs=[], asked_s=math.inf
-        )
+        variables = self.variables.copied()
+        job = replace(self, output=[], variables=variables, stages=[], traps={}, rests=[], jobs=[], asked_s=math.inf)
         with contextlib.suppress(_Ended):
             job._script(commands)
         if job.elapsed_s > self.elapsed_s and (job.fs.now() != before or job.jobs):
@@ -485,63 +409,6 @@ class _Shell(msgspec.Struct):
         self.output += job.output
         self.jobs.append((job.elapsed_s, job.code))
         self.beside, self.code = True, 0
-
-    def _substituted(self, script: str) -> str:
-        """Variables, contents of files that others have made, and sums are what they are from the beginning."""
-        self.fs.work.spend(len(script) * _PER_SCRIPT)
-        if len(script) > MOST_CHARACTERS or _MARKS.search(script):
-            raise Unknown
-        if "<<" not in script:
-            script = _QUOTED.sub(_as_they_are, script)
-        assigned, taken = _assigned(script)
-        self.own |= assigned
-        for name in taken:
-            self.variables[name] = None
-
-        def value(match: re.Match[str]) -> str:
-            name = match[1] or match[2]
-            known = None if name in self.own else self.env.get(name)
-            if not known and "?" in match[0]:
-                return match[0]  # the shell ends
-            return match[0] if known is None else self._hold(known, match)
-
-        def default(match: re.Match[str]) -> str:
-            if match[1] in self.own:
-                return match[0]
-            known = self.env.get(match[1])
-            return self._hold(known, match) if known or (known is not None and not match[2]) else match[3]
-
-        def content(match: re.Match[str]) -> str:
-            try:
-                found = self.fs.of_volumes(lambda volumes: volumes.read(match[1] or match[2]))
-            except (OSError, Unknown):
-                return match[0]
-            return self._hold(found.decode("utf-8", "surrogateescape").rstrip("\n"), match)
-
-        def host(match: re.Match[str]) -> str:
-            known = self._hostname(match[1] or match[2] or "")
-            return match[0] if known is None else self._hold(known, match)
-
-        def identity(match: re.Match[str]) -> str:
-            known = self._identity(match[1] or match[2])
-            return match[0] if known is None else known
-
-        script = _ID.sub(identity, script)
-        named = _HOSTNAME.sub(host, _DEFAULT.sub(default, _VARIABLE.sub(value, script)))
-        return _ARITHMETIC.sub(_computed, _CONTENT.sub(content, named))
-
-    def _hold(self, text: str, match: re.Match[str]) -> str:
-        """The text, or what stands for it where a shell would read something into it. Without quotation marks spaces
-        and lines become one space. Raises Unknown."""
-        if _MARKS.search(text):
-            raise Unknown
-        self.fs.work.spend(len(text) * _PER_CHARACTER * 4)  # each is looked at
-        if match.string.count('"', 0, match.start()) % 2 == 0:
-            text = " ".join(text.split())
-        if _PLAIN.fullmatch(text):
-            return text
-        self.held.append(text)
-        return f"\x06{len(self.held) - 1}\x06"
 
     def sleep(self, words: Sequence[str]) -> int:
         total = 0.0
@@ -674,8 +541,8 @@ class _Shell(msgspec.Struct):
         while loop.condition is not None or done < len(loop.values):
             self.fs.work.spend(len(self.fs.texts))
             if loop.condition is None:
-                self._assign(f"{loop.variable}={loop.values[done]}")
-            before, stages, variables = dict(self.fs.texts), len(self.stages), dict(self.variables)
+                self.variables.assign(f"{loop.variable}={loop.values[done]}")
+            before, stages, variables = dict(self.fs.texts), len(self.stages), dict(self.variables.values)
             began_s = self.elapsed_s
             if loop.condition is not None:
                 self.list(loop.condition, tested=True)
@@ -684,7 +551,7 @@ class _Shell(msgspec.Struct):
                     return
             self.list(loop.body, tested=tested)
             done, last = done + 1, self.code
-            same = before.keys() == self.fs.texts.keys() and variables == self.variables
+            same = before.keys() == self.fs.texts.keys() and variables == self.variables.values
             if loop.condition is not None and same and self.asked_s == math.inf:
                 for path in [path for path, text in self.fs.texts.items() if text != before[path]]:
                     self.fs.texts[path] = None  # more and more
@@ -699,47 +566,12 @@ class _Shell(msgspec.Struct):
     def _simple(self, words: Sequence[str]) -> None:
         outer = self.sinks
         try:
-            self._ordinary([self._filled(word) for word in words if not self._redirects(word)])
+            self._ordinary([self.variables.filled(word, self.code) for word in words if not self._redirects(word)])
         except Refused as refused:
             self.say(f"{self.called}: can't create {refused}\n", error=True)
             self.code = 1
         finally:
             self.sinks, self.input = outer, None
-
-    def _filled(self, word: str) -> str:
-        word = word.replace("$?", str(self.code))
-        if self.own and "$" in word:
-            word = _NAMED.sub(self._set_here, word)
-            self.fs.work.spend(len(word) * _PER_CHARACTER)
-        if shell.COMPUTED in word:
-            word = _SUM.sub(self._sum, word)
-        word = word.translate(_AS_THEY_WERE)
-        if not self.held or "\x06" not in word:
-            return word
-        word = _HELD.sub(lambda match: self.held[int(match[1])], word)
-        self.fs.work.spend(len(word) * _PER_CHARACTER)
-        return word
-
-    def _sum(self, match: re.Match[str]) -> str:
-        """The sum of what variables are then, or what stands for the unknown."""
-        numbers = [text if text.isdigit() else self._variable(text) or "" for text in (match[1], match[3])]
-        return _result(numbers[0], match[2], numbers[1]) or "$_"
-
-    def _variable(self, name: str) -> str | None:
-        """None: unknown, or not set."""
-        return self.variables[name] if name in self.variables else self.env.get(name)
-
-    def _set_here(self, match: re.Match[str]) -> str:
-        """A variable that the script has set, or what stands in its place."""
-        name = match[1] or match[4]
-        if name not in self.own:
-            return match[0]
-        known = self._variable(name)
-        if known or (known is not None and match[2] != ":"):
-            self.fs.work.spend(len(known) * _PER_CHARACTER)
-            return known
-        unset = known is not None or name not in self.variables
-        return match[3] if unset and match[3] is not None else match[0]
 
     def _redirects(self, word: str) -> bool:
         """Whether it says where output goes, which it does from now on."""
@@ -754,7 +586,7 @@ class _Shell(msgspec.Struct):
             case shell.ERRORS_AWAY:
                 errors = _AWAY
             case shell.INPUT:
-                self.input = self._filled(word[1:])
+                self.input = self.variables.filled(word[1:], self.code)
                 if "$" in self.input:
                     raise Unknown
             case _:
@@ -776,7 +608,7 @@ class _Shell(msgspec.Struct):
         first = next((at for at, word in enumerate(words) if not _SETTING.match(word)), len(words))
         if first == len(words):
             for word in words:
-                self._assign(word)
+                self.variables.assign(word)
         given, words = words[:first], words[first:]
         if words and words[0] == "exec":
             if len(words) > 1:
@@ -796,20 +628,20 @@ class _Shell(msgspec.Struct):
             if words[0] == "set":
                 self._set(words[1:])
             elif words[0] == "export":
-                self.exported |= {word.partition("=")[0] for word in words[1:] if not word.startswith("-")}
+                self.variables.exported |= {word.partition("=")[0] for word in words[1:] if not word.startswith("-")}
                 for word in filter(_SETTING.match, words[1:]):
-                    self._assign(word)
+                    self.variables.assign(word)
             self.code = self._with(given, words)
 
     def _with(self, given: Sequence[str], words: Sequence[str]) -> int:
         """Run one program with these variables; its exit code."""
         if any("$" in word or "`" in word for word in given) and _name(words[0]) in _READING:
             raise Unknown
-        self.given = dict((name, value) for name, _, value in (word.partition("=") for word in given))
+        self.variables.given = dict((name, value) for name, _, value in (word.partition("=") for word in given))
         try:
             return self.program(words)
         finally:
-            self.given = {}
+            self.variables.given = {}
 
     def _call(self, words: Sequence[str]) -> None:
         """A function of the script, which takes no arguments."""
@@ -818,12 +650,6 @@ class _Shell(msgspec.Struct):
             raise Unknown
         self.code = 0
         self.list(self.functions[words[0]], tested=self.tested)
-
-    def _assign(self, word: str) -> None:
-        """Values that are not known make the variable unknown."""
-        name, _, value = word.partition("=")
-        known = "$" not in value and "`" not in value and len(value) <= _LONGEST_VALUE
-        self.variables[name] = value if known else None
 
     def _exit(self, words: Sequence[str]) -> None:
         if words:
@@ -883,52 +709,9 @@ def _compares(left: str, name: str, right: str) -> bool:
     return {"-eq": a == b, "-ne": a != b, "-lt": a < b, "-le": a <= b, "-gt": a > b, "-ge": a >= b}[name]
 
 
-def _assigned(script: str) -> tuple[set[str], set[str]]:
-    """The variables that a script may set, and those of them that it does not set to a word."""
-    taken: set[str] = set()
-    for line in re.split(r"[;\n]", script):
-        _, *loops = _LOOP.split(line, maxsplit=1)
-        taken.update(word for loop in loops for word in re.findall(r"\w+", loop))
-    return taken | set(_ASSIGNMENT.findall(script)), taken
-
-
-def _as_they_are(match: re.Match[str]) -> str:
-    """What a shell reads nothing into, so that nobody does."""
-    text = match[0]
-    if text[0] == "'":
-        return text.translate(_AS_THEY_ARE)
-    if text[0] == "#":
-        return ""
-    if text[0] == "\\":
-        return text[1:].translate(_AS_THEY_ARE) if ord(text[1]) in _AS_THEY_ARE else text
-    text = re.sub(r"\\.", lambda each: "\x0f" if each[0] == r"\$" else each[0], text, flags=re.DOTALL)
-    return text if "$(" in text or "`" in text else text.translate(_WITHIN_TEXTS)
-
-
-def _group(number: int) -> str:
-    return "0(root)" if number == 0 else str(number)
-
-
 def _signal(name: str) -> str:
     name = name.upper().removeprefix("SIG")
     return {"15": _STOP, "0": _LEAVE}.get(name, name)
-
-
-def _computed(match: re.Match[str]) -> str:
-    return _result(match[1], match[2], match[3]) or match[0]
-
-
-def _result(left: str, operator: str, right: str) -> str:
-    """Empty where there is none."""
-    if not all(re.fullmatch(r"-?\d{1,9}", number, re.ASCII) for number in (left, right)):
-        return ""
-    a, b = int(left), int(right)
-    if operator in "/%":
-        if b == 0:
-            return ""
-        quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-        return str(quotient if operator == "/" else a - quotient * b)
-    return str({"+": a + b, "-": a - b, "*": a * b}[operator])
 
 
 _PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {

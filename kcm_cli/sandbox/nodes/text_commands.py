@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kcm_cli.sandbox.nodes.file_commands import Shell
+from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER
 from kcm_cli.sandbox.nodes.shell import Unknown
 
-_PER_CHARACTER, _PER_COMPARISON, _PER_LINE = 1 / 16, 1 / 64, 4
+_PER_COMPARISON, _PER_LINE = 1 / 64, 4
 """What they cost, as a number of files."""
 _MOST_ALTERNATIVES = 16
 _PLAIN = re.compile(r"\^?[\w ./:=@,%#\"'<>-]*\$?")
@@ -138,7 +139,7 @@ def _text(shell: Shell, names: Sequence[str]) -> str:
             text = "".join([shell.fs.content(path) for _, path in shell.paths(names)])
         except OSError:
             raise Unknown from None
-    shell.fs.work.spend(len(text) * _PER_CHARACTER)
+    shell.fs.work.spend(len(text) * PER_CHARACTER)
     return text
 
 

@@ -40,7 +40,8 @@ def imported(path: Path) -> set[str]:
 
 def exposed(folder: Path) -> set[str]:
     """What ``from kcm_cli.controllers.NAME.plan import …`` offers: of a package, what its ``__init__`` re-exports."""
-    path = folder / "plan" / "__init__.py" if (folder / "plan").is_dir() else folder / "plan.py"
+    path = folder / "plan.py"
+    path = path if path.is_file() else folder / "plan" / "__init__.py"
     return defined(path) | {name.rpartition(".")[2] for name in imported(path)}
 
 
