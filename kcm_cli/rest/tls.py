@@ -12,6 +12,7 @@ upstream: staging/src/k8s.io/client-go/transport/{tls_cache,cert_rotation,ca_rot
 """
 
 import base64
+import functools
 import logging
 import re
 import ssl
@@ -33,6 +34,11 @@ _CERTIFICATE = re.compile(
     rb"^-----BEGIN CERTIFICATE-----[ \t\r]*\n([A-Za-z0-9+/=\s]*?)-----END CERTIFICATE-----", re.MULTILINE
 )
 """A block without PEM headers, which alone counts in Go."""
+_BLOCK = re.compile(
+    rb"^-----BEGIN ([^\n]*?)-----[ \t\r]*\n(?:[^:\n]*:[^\n]*\n)*[A-Za-z0-9+/=\s]*?-----END \1-----[ \t\r]*\n?",
+    re.MULTILINE,
+)
+"""Any block, to the end of its last line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +165,26 @@ def trusting(bundle: bytes) -> ssl.SSLContext:
     else:
         context.load_default_certs()
     return context
+
+
+@functools.lru_cache(maxsize=200)
+def bundle_fault(bundle: bytes) -> str:
+    """Why no certificate can be taken from a bundle (PEM), as client-go says it; "" for one that can be used."""
+    try:
+        _add(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), bundle)
+    except ValueError:
+        if _CERTIFICATE.search(bundle):
+            fault = "failed to parse certificate: x509: malformed certificate"
+        elif bundle[_end_of_blocks(bundle) :]:
+            fault = "unable to parse bytes as PEM block"
+        else:
+            fault = "no valid certificate authority data seen"
+        return f"unable to load root certificates: {fault}"
+    return ""
+
+
+def _end_of_blocks(bundle: bytes) -> int:
+    return max((match.end() for match in _BLOCK.finditer(bundle)), default=0)
 
 
 def _context() -> ssl.SSLContext:

@@ -31,6 +31,7 @@ from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.store import Event, Store
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation.webhook_clients import trusts_nothing
 
 DEFINITIONS = GVR(GROUP, "v1", PLURAL)
 
@@ -146,8 +147,13 @@ class DefinitionController:
     def _establish(self, doc: Tree) -> bool:
         if not holds(doc, "NamesAccepted") or holds(doc, "Established"):
             return False
-        message = "the initial names have been accepted"
-        set_condition(doc, self._now(), "Established", "True", "InitialNamesAccepted", message)
+        judged = ("True", "InitialNamesAccepted", "the initial names have been accepted")
+        if trusts_nothing(doc):
+            judged = ("False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+            old = condition(doc, "Established")
+            if old is not None and (old["status"], old["reason"]) == judged[:2]:
+                return False
+        set_condition(doc, self._now(), "Established", *judged)
         return True
 
     # The end.

@@ -11,6 +11,7 @@ from kcm_cli.machinery import names
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.same import same
+from kcm_cli.sandbox.apiserver.apply.gofmt import go_value
 from kcm_cli.sandbox.apiserver.crd.embedded import has_embedded, validate_embedded
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.lists import has_list_types, repeated
@@ -255,9 +256,8 @@ def _nested(doc: Tree, path: str, type_: type, go: str) -> tuple[object, str]:
 
 
 def _go(value: object) -> str:
-    shown = "<nil>" if value is None else value
     name = "<nil>" if value is None else _GO_TYPES.get(type(value), "int64")
-    return f"{shown} is of the type {name}"
+    return f"{go_value(value)} is of the type {name}"
 
 
 def _finalizer_warnings(new: Tree, old: Tree | None) -> list[str]:

@@ -88,7 +88,13 @@ def _entries(served: Served) -> list[Doc]:
         main["categories"] = info.categories
     if served.storage_hash:
         main["storageVersionHash"] = served.storage_hash
-    return [main, *(_sub_entry(served, sub) for _, sub in sorted(served.subresources.items()))]
+    return [main, *(_sub_entry(served, sub) for sub in _subresources(served))]
+
+
+def _subresources(served: Served) -> list[Subresource]:
+    """Sorted, but for custom resources, whose status comes before their scale."""
+    found = sorted(served.subresources.items(), reverse=served.info.custom)
+    return [sub for _, sub in found]
 
 
 def _verbs(served: Served) -> list[str]:
@@ -139,7 +145,7 @@ def _discovered_resource(served: Served) -> Doc:
     if info.categories:
         entry["categories"] = info.categories
     if served.subresources:
-        entry["subresources"] = [_discovered_sub(served, sub) for _, sub in sorted(served.subresources.items())]
+        entry["subresources"] = [_discovered_sub(served, sub) for sub in _subresources(served)]
     return entry
 
 

@@ -104,12 +104,15 @@ _ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 def _bad_base64(text: str) -> int:
     """Where a decoder that reads groups of four characters gives up."""
-    body = text.rstrip("=")
     for index, char in enumerate(text):
-        if char not in _ALPHABET and (char != "=" or index < len(body)):
+        if char in _ALPHABET:
+            continue
+        place = index % 4
+        if char != "=" or place < 2:
             return index
-    padding = len(text) - len(body)
-    start = len(body) - len(body) % 4
-    if padding and len(body) % 4 in (2, 3):
-        return start + 4 if padding > 4 - len(body) % 4 else len(text)
-    return len(body) if padding else start
+        if place == 3:
+            return index + 1
+        if index + 1 == len(text):
+            return index + 1
+        return index + 2 if text[index + 1] == "=" else index
+    return len(text) - len(text) % 4

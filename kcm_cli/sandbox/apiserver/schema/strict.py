@@ -152,10 +152,13 @@ class _Reader:
             self._mismatch(value, node.go, stack, literal=True)
 
     def _read_bytes(self, value: object, stack: tuple[str, ...]) -> None:
+        if isinstance(value, Pairs):  # a list to Python
+            self._mismatch(value, "[]uint8", stack)
+            return
         try:
             scalars.base64_bytes(value)
         except TypeError:
-            if not isinstance(value, list) or isinstance(value, Pairs):
+            if not isinstance(value, list):
                 self._mismatch(value, "[]uint8", stack)
                 return
             item = next(one for one in value if not scalars.is_byte(one))

@@ -4,10 +4,12 @@ Source: apiserver pkg/util/webhook/validation.go; pkg/apis/admissionregistration
 apiextensions-apiserver pkg/apis/apiextensions/validation, which say the same of review versions.
 """
 
+from base64 import b64decode
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from kcm_cli.machinery import names
+from kcm_cli.rest.tls import bundle_fault
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 
@@ -23,6 +25,20 @@ def client(config: Tree, path: str) -> Errors:
     if service is not None and url is None:
         return _SERVICE(service, f"{path}.service")
     return [errors.required(path, "exactly one of url or service is required")]
+
+
+def ca_bundle(config: Tree, path: str) -> Errors:
+    """The certificates that a ``clientConfig`` trusts: PEM in base64, or none for the system's."""
+    text = config.get("caBundle") or ""
+    fault = bundle_fault(b64decode(text)) if text else ""
+    if fault:
+        yield errors.invalid(f"{path}.caBundle", text, fault)
+
+
+def trusts_nothing(definition: Tree) -> bool:
+    """Whether no certificate can be taken from the bundle of a definition's conversion webhook."""
+    webhook = (definition["spec"].get("conversion") or {}).get("webhook") or {}
+    return any(ca_bundle(webhook.get("clientConfig") or {}, ""))
 
 
 def _url(url: str, path: str) -> Errors:

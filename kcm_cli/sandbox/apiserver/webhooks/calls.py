@@ -15,7 +15,7 @@ from kcm_cli.component.clock import in_real_time
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest import errors
 from kcm_cli.rest.connection import Connection, Lost
-from kcm_cli.rest.tls import trusting
+from kcm_cli.rest.tls import bundle_fault, trusting
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -118,7 +118,7 @@ def _context(ca: str) -> ssl.SSLContext:
     try:
         return trusting(ca.encode())
     except ValueError:
-        raise TargetError("unable to load root certificates: unable to parse bytes as PEM block") from None
+        raise TargetError(bundle_fault(ca.encode())) from None
 
 
 def _request(hop: Hop) -> bytes:

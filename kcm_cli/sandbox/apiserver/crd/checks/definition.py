@@ -45,11 +45,13 @@ _LONGEST_WARNING = 256
 
 
 class _Rules(msgspec.Struct, frozen=True):
-    """What applies. ``crowded``: versions with too many selectable fields already."""
+    """What applies. ``crowded``: versions with too many selectable fields already; ``any_ca``: a webhook's
+    certificates need not be readable, as before a definition is established."""
 
     strict: Strictness = msgspec.field(default_factory=Strictness)
     schemas: bool = True
     known_review: bool = True
+    any_ca: bool = True
     crowded: frozenset[str] = frozenset()
 
 
@@ -162,7 +164,8 @@ def _rules_of(new: Tree, old: Tree, before: Spec) -> _Rules:
     complete = before.schema is not None or all(version.schema is not None for version in before.versions)
     reviews = ((old["spec"].get("conversion") or {}).get("webhook") or {}).get("conversionReviewVersions")
     known_review = not reviews or not any(webhook_clients.known_review(reviews, ""))
-    return _Rules(strict, complete, known_review, frozenset(crowded))
+    any_ca = not holds(old, "Established") or webhook_clients.trusts_nothing(old)
+    return _Rules(strict, complete, known_review, any_ca, frozenset(crowded))
 
 
 def _check_spec(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
@@ -182,7 +185,7 @@ def _check_spec(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
     if spec.selectable and spec.schema is None:
         yield invalid("spec.selectableFields", "", "may only be set when validations.schema is included")
     if (conversion := doc.get("conversion")) is not None:
-        yield from check_conversion(conversion, "spec.conversion", known_review=rules.known_review)
+        yield from check_conversion(conversion, "spec.conversion", known_review=rules.known_review, any_ca=rules.any_ca)
 
 
 def _must_be_structural(spec: Spec) -> bool:

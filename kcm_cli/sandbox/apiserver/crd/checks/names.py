@@ -122,10 +122,13 @@ def check_selectable(fields: list[Tree], schema: Tree, path: str, *, any_number:
         yield errors.too_many(path, len(seen), MOST_SELECTABLE)
 
 
-def check_conversion(conversion: Tree, path: str, *, known_review: bool) -> Errors:
-    """How versions are converted. ``known_review``: by a version of reviews that there is."""
+def check_conversion(conversion: Tree, path: str, *, known_review: bool, any_ca: bool) -> Errors:
+    """How versions are converted.
+
+    ``known_review``: by a version of reviews that there is. ``any_ca``: certificates need not be readable.
+    """
     yield from _STRATEGY(conversion, path)
-    webhook = _WEBHOOKS[known_review] if conversion.get("strategy") == "Webhook" else _NO_WEBHOOK
+    webhook = _WEBHOOKS[known_review, any_ca] if conversion.get("strategy") == "Webhook" else _NO_WEBHOOK
     yield from webhook(conversion.get("webhook") or {}, path)
 
 
@@ -137,15 +140,17 @@ _NO_WEBHOOK = rules.fields(
     rules.forbidden("conversionReviewVersions", _UNUSED),
 )
 _WEBHOOKS = {
-    known: rules.fields(
+    (known, any_ca): rules.fields(
         "",
         rules.present(
             "clientConfig",
             webhook_clients.client,
+            *trusted,
             detail="required when strategy is set to Webhook",
             at="webhookClientConfig",
         ),
         rules.required("conversionReviewVersions", webhook_clients.reviews, *more),
     )
     for known, more in ((False, ()), (True, (webhook_clients.known_review,)))
+    for any_ca, trusted in ((False, (webhook_clients.ca_bundle,)), (True, ()))
 }

@@ -20,8 +20,8 @@ def binding_cells(doc: Tree, now: datetime) -> list[object]:
     role = doc.get("roleRef") or {}
     subjects: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
     for one in doc.get("subjects") or ():
-        name = f"{one['namespace']}/{one['name']}" if one.get("namespace") else one["name"]
-        subjects.setdefault(one["kind"], []).append(name if one["kind"] == "ServiceAccount" else one["name"])
+        name = f"{one.get('namespace') or ''}/{one['name']}" if one["kind"] == "ServiceAccount" else one["name"]
+        subjects.setdefault(one["kind"], []).append(name)
     shown = [", ".join(subjects[kind]) for kind in ("User", "Group", "ServiceAccount")]
     return [name_of(doc), f"{role.get('kind', '')}/{role.get('name', '')}", created(doc, now), *shown]
 

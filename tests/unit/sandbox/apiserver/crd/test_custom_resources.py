@@ -1,8 +1,10 @@
 """Custom resources against a whole server: from the definition to its end."""
 
 import asyncio
+from base64 import b64encode
 from typing import Any
 
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.unit.sandbox.apiserver.conftest import Api
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -133,6 +135,21 @@ def test_two_versions_show_one_object_each_with_its_own_schema(served: Any) -> N
         assert (earlier["apiVersion"], earlier["spec"]) == ("x.test/v1alpha1", {"size": 1})
         group = await api.json("GET", "/apis/x.test")
         assert [one["version"] for one in group["versions"]] == ["v1", "v1alpha1"]
+
+    served(test)
+
+
+def test_discovery_names_the_status_before_the_scale(served: Any) -> None:
+    async def test(api: Api) -> None:
+        scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
+        await define(api, definition(version(subresources={"scale": scale, "status": {}})))
+        plain = await api.json("GET", "/apis/x.test/v1")
+        accept = {"accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+        groups = await api.json("GET", "/apis", headers=accept)
+        (group,) = (one for one in groups["items"] if one["metadata"]["name"] == "x.test")
+        found = group["versions"][0]["resources"][0]["subresources"]
+        assert [one["name"] for one in plain["resources"]] == ["things", "things/status", "things/scale"]
+        assert [one["subresource"] for one in found] == ["status", "scale"]
 
     served(test)
 
@@ -311,6 +328,9 @@ def test_replicas_of_a_spec_that_is_no_object(served: Any) -> None:
         await define(api, definition(version(subresources={"scale": scale})))
         refused = await api.json("POST", THINGS, {**thing(), "spec": -1}, status=422)
         assert ".spec.size accessor error: -1 is of the type int64" in refused["message"]
+        for value, shown in (({"a": [True]}, "map[]"), ([None], "[<nil>]"), (1.5, "1.5")):
+            refused = await api.json("POST", THINGS, {**thing(), "spec": {"size": value}}, status=422)
+            assert f".spec.size accessor error: {shown} is of the type" in refused["message"]
 
     served(test)
 
@@ -760,5 +780,37 @@ def test_metadata_of_custom_objects_in_protobuf(served: Any) -> None:
         for accept in (packed, form.format(packed, "Table"), "text/plain"):
             refused = await api.call("GET", THINGS, headers={"accept": accept})
             assert refused.status == 406 and b"application/yaml, application/vnd.kubernetes.protobuf" in refused.body
+
+    served(test)
+
+
+def _trusting(bundle: bytes) -> Any:
+    service = {"namespace": "default", "name": "converter"}
+    webhook = {"clientConfig": {"service": service, "caBundle": b64encode(bundle).decode()}}
+    return {"strategy": "Webhook", "webhook": {**webhook, "conversionReviewVersions": ["v1"]}}
+
+
+def test_a_definition_whose_webhook_trusts_nothing_is_not_established(served: Any, certificates: Certificates) -> None:
+    async def test(api: Api) -> None:
+        await define(api, definition(conversion=_trusting(b"\n")))
+        path = f"{DEFINITIONS}/things.x.test"
+        found = await api.json("GET", path)
+        assert conditions(found)["Established"] == ("False", "InvalidCABundle")
+        await asyncio.sleep(0.1)
+        assert await api.json("GET", path) == found
+        assert (await api.call("GET", THINGS)).status == 404
+        more = await api.json("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, headers=MERGE)
+        await api.json("PATCH", path, {"spec": {"conversion": _trusting(certificates.ca.certificate)}}, headers=MERGE)
+        await asyncio.sleep(0.1)
+        found = await api.json("GET", path)
+        assert conditions(more)["Established"] == ("False", "InvalidCABundle")
+        assert conditions(found)["Established"] == ("True", "InitialNamesAccepted")
+        refused = await api.json("PATCH", path, {"spec": {"conversion": _trusting(b"\n")}}, headers=MERGE, status=422)
+        assert [(one["field"], one["message"]) for one in refused["details"]["causes"]] == [
+            (
+                "spec.conversion.webhookClientConfig.caBundle",
+                'Invalid value: "Cg==": unable to load root certificates: unable to parse bytes as PEM block',
+            )
+        ]
 
     served(test)

@@ -285,10 +285,33 @@ def test_bytes_may_be_written_as_a_list_of_numbers(schemas):
         ([{}], "object into Go struct field Secret.data of type uint8"),
         ([True], "bool into Go struct field Secret.data of type uint8"),
         (3, "number into Go struct field Secret.data of type []uint8"),
+        ({}, "object into Go struct field Secret.data of type []uint8"),
     ],
     ids=str,
 )
 def test_refuses_what_are_no_bytes(schemas, value, what):
     assert refusal(schemas, SECRETS, {"data": {"a": value}}) == (
         f'Secret in version "v1" cannot be handled as a Secret: json: cannot unmarshal {what}'
+    )
+
+
+@pytest.mark.parametrize(
+    "text, at",
+    [
+        ("YWRtaW4=!", 8),
+        ("YWRtaW4=YWRtaW4=", 8),
+        ("YQ==x", 4),
+        ("YQ=x", 2),
+        ("YQ=", 3),
+        ("YQ===", 4),
+        ("Y===", 1),
+        ("=", 0),
+        ("YWJjZ", 4),
+        ("YWJjZGU", 4),
+        ("YW\nRt\u00e9", 4),
+    ],
+)
+def test_says_where_base64_ends(schemas, text, at):
+    assert refusal(schemas, SECRETS, {"data": {"a": text}}) == (
+        f'Secret in version "v1" cannot be handled as a Secret: illegal base64 data at input byte {at}'
     )

@@ -211,3 +211,9 @@ def test_columns_have_descriptions(resource: str) -> None:
     for definition in LAYOUTS[resource].definitions():
         text = str(definition["description"])
         assert " " in text or "." not in text, definition["name"]
+
+
+def test_a_service_account_without_a_namespace_in_a_binding() -> None:
+    subjects = [{"kind": "ServiceAccount", "name": "a"}, {"kind": "ServiceAccount", "name": "b", "namespace": "n"}]
+    shown = row("rolebindings.rbac.authorization.k8s.io", roleRef={"kind": "Role", "name": "r"}, subjects=subjects)
+    assert shown["ServiceAccounts"] == "/a, n/b"
