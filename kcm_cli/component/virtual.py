@@ -11,6 +11,8 @@ from collections.abc import Callable, Coroutine
 from typing import TypeVar
 
 T = TypeVar("T")
+_ROUNDING_S = 1e-9
+"""asyncio runs a timer so much early: who then waits for the rest, which rounding has left, waits again and again."""
 
 
 class _NoWaitSelector(selectors.SelectSelector):
@@ -46,7 +48,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self.create_task(work())
 
     def _skip(self, seconds: float) -> None:
-        self._now += seconds
+        then = self._now + seconds
+        timers: list[asyncio.TimerHandle] = getattr(self, "_scheduled", [])  # asyncio's heap
+        first = timers[0].when() if timers else then
+        self._now = first if 0 < first - then < _ROUNDING_S else then
 
 
 def run(main: Coroutine[object, object, T]) -> T:

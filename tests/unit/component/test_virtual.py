@@ -15,6 +15,19 @@ def test_time_jumps_to_the_next_timer():
     assert virtual.run(main()) == 3600
 
 
+def test_a_timer_does_not_go_off_before_its_time():
+    """Or who waits for what is left would wait again and again, in no time: 0.05 + (0.21 - 0.05) is less than 0.21."""
+
+    async def main() -> float:
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+        loop.call_at(0.05, int)
+        loop.call_at(0.21, lambda: ended.set_result(loop.time()))
+        return await ended
+
+    assert virtual.run(main()) == 0.21
+
+
 def test_work_for_another_thread_takes_no_time():
     def work(number: int) -> int:
         return 60 // number
