@@ -14,7 +14,7 @@ from kcm_cli.planning.volumes.attachable import AttachableVolume
 class Wanted(msgspec.Struct):
     """A volume that pods (by uid) need on a node. multi_attach_reported: an Event says that it is in use elsewhere.
 
-    since: the monotonic time at which it was first looked at.
+    since: the monotonic time at which it could first be attached, or was found in use.
     """
 
     volume: AttachableVolume

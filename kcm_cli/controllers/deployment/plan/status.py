@@ -70,15 +70,15 @@ def found_new(rollout: Rollout, now: datetime) -> None:
 
 
 def renews(rollout: Rollout) -> bool:
-    """Whether an older ReplicaSet becomes the new one, and the status does not tell of it yet.
+    """Whether an older ReplicaSet becomes the new one, and the Deployment does not show it yet.
 
     Upstream writes the ReplicaSet's revision, then that of the Deployment; if it scales them too, its write of the
     counts conflicts, and they are progress when it rolls out.
     """
     deployment = rollout.snapshot.deployment
     unfollowed = spec.deadline_s(deployment) is not None and find(rollout.status, names.PROGRESSING) is None
-    untold = unfollowed or rollout.annotations != deployment.annotations
-    return rollout.new is not None and untold and bool(rollout.new.changes())
+    unwritten = unfollowed or rollout.annotations != deployment.annotations
+    return rollout.new is not None and unwritten and bool(rollout.new.changes())
 
 
 def status(rollout: Rollout, outcome: Outcome, now: datetime) -> DeploymentStatus | None:

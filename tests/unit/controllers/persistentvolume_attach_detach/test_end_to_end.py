@@ -71,7 +71,7 @@ def test_a_volume_is_attached_for_its_pod_and_detached_after_it(play):
     play(life)
 
 
-def test_pods_that_come_together_are_all_told_how_it_went(play):
+def test_pods_that_come_together_all_get_the_events(play):
     """Upstream looks every 100 ms at what is to be attached."""
 
     async def life(world: World) -> None:
