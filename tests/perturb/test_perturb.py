@@ -27,8 +27,9 @@ from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb import trial
 from kcm_cli.testing.perturb.campaign import each, perturb
 from kcm_cli.testing.perturb.points import ALL_KINDS, Point, Spot, kinds_of, point_of, points_of
+from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import State, differences, masked, plain
-from kcm_cli.testing.perturb.taken import has, taken
+from kcm_cli.testing.perturb.taken import Taken, has, moved
 from kcm_cli.testing.perturb.ties import ties_of, untied, words_of
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
 from tests.perturb.kit import OPTIONS, config_map, core
@@ -390,6 +391,9 @@ def test_of_what_is_done_again_and_again_the_first_times_are_taken() -> None:
     assert [one.spot.name for one in chosen] == ["timer"] * 3 + ["a"] * 3
 
 
+TWINS: Any = {"l": [{"name": "a", "x": 1, "z": 1}, {"name": "a", "x": 1}]}
+
+
 @pytest.mark.parametrize(
     ("before", "after", "lost"),
     [
@@ -405,10 +409,37 @@ def test_of_what_is_done_again_and_again_the_first_times_are_taken() -> None:
         ({"l": [1, None, "a"]}, {"l": [1]}, [("l", "a"), ("l", "null")]),
         ({"l": [{"name": "c", "env": [1, 2]}]}, {"l": [{"name": "c", "env": [1]}]}, [("l", "c", "env", "2")]),
         ({"a": 1, "b": None}, {"a": 2, "b": None}, []),
+        (TWINS, {"l": TWINS["l"][::-1]}, []),
+        ({"l": TWINS["l"][::-1]}, TWINS, []),
     ],
 )
 def test_what_is_taken_away(before: Any, after: Any, lost: Any) -> None:
-    assert sorted(taken(before, after)) == lost
+    assert sorted(moved(before, after)[0]) == lost
+
+
+def test_only_what_the_operator_puts_back_itself_was_taken_away_for_a_while() -> None:
+    """A replacement drops the annotation of a controller, which puts it back."""
+    one = Taken()
+    whole: Any = {"metadata": {"annotations": {"revision": "1"}}, "data": {"a": "1", "b": "2"}}
+    less: Any = {"metadata": {}, "data": {"a": "1"}}
+    assert one.put_back("x", whole, less, 1) == set()
+    assert one.put_back("y", less, whole, 2) == set()
+    assert one.put_back("x", less, {**less, "data": whole["data"]}, 2) == {(1, "x", ("data", "b"))}
+    assert one.put_back("x", less, {**less, "data": whole["data"]}, 2) == set()
+
+
+def test_a_story_names_only_the_first_few_that_were_taken_away(sandbox: Sandbox) -> None:
+    keys = {f"{number}{'k' * 200}" for number in range(9)}
+    state: State = {"configmaps all": [{"data": dict.fromkeys(keys, "")}]}
+    reference = Record(checkpoints=[state, state])
+    point = point_of("crash@create:configmaps:all#1")
+    run = trial.Trial(sandbox, sandbox.snapshot(), "", point, reference)
+    run.stop()
+    run.record.taken = {(1, "configmaps all", ("data", key)) for key in keys}
+    *told, more = run._vanished(reference)
+    assert more == "… and 4 entries more"
+    assert len(told) == 5
+    assert max(map(len, told)) < 300
 
 
 def test_what_is_sure_to_be_there() -> None:

@@ -19,8 +19,8 @@ class Record(msgspec.Struct):
     seen: changes that its watches show. checkpoints: the state after each ``settle``, and at the end. words: what was
     said there; ties: what has to agree there, in a reference.
     made: how often each object was created. written: how often each was changed by the operator; late: the same in the
-    quiet time at the end. taken: entries of objects that the operator took away, each before so many checkpoints.
-    restless: what was done last where nothing settled, in a reference.
+    quiet time at the end. taken: entries of objects that the operator took away and put back, each with the checkpoints
+    before. restless: what was done last where nothing settled, in a reference.
     """
 
     writes: list[Spot] = msgspec.field(default_factory=list)

@@ -188,7 +188,11 @@ def _unlike(wanted: Any, found: Any, path: str) -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
-    text = repr(shown(value))
+    return cut(repr(shown(value)))
+
+
+def cut(text: str) -> str:
+    """A text that fits into a line."""
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 
 

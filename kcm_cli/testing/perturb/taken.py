@@ -3,7 +3,7 @@
 It happens to those that write a whole from what they have seen so far, which after a restart is not all.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from kcm_cli.machinery import codec
@@ -15,11 +15,29 @@ _STATUS = "status"
 """It tells how far an operator is: one that starts anew may say so."""
 
 
-def taken(before: Any, after: Any) -> Collection[Entry]:
-    """What an object, plain as in a ``State``, has lost of a dict, list or text that has got nothing else instead."""
+class Taken:
+    """What the operator's writes take away in a run, and put back. Objects are plain, as in a ``State``."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[str, Entry], int] = {}
+
+    def put_back(self, name: str, before: Any, after: Any, checkpoints: int) -> set[tuple[int, str, Entry]]:
+        """What this write puts back, with the checkpoints before it was taken away.
+
+        What another client puts back is that one's, as a controller's annotation that a replacement leaves out.
+        """
+        lost, got = moved(before, after)
+        again = {(self._since.pop((name, entry)), name, entry) for entry in got if (name, entry) in self._since}
+        self._since |= {(name, entry): checkpoints for entry in lost}
+        return again
+
+
+def moved(before: Any, after: Any) -> tuple[Collection[Entry], Collection[Entry]]:
+    """What an object has lost of a dict, list or text that has got nothing else instead; and all that it has got."""
     old, new = set(_entries(before, ())), set(_entries(after, ()))
-    lost, changed = old - new, {entry[:-1] for entry in new - old}
-    return [entry for entry in lost if entry[:-1] not in changed and entry[:-1] not in lost]
+    lost, got = old - new, new - old
+    changed = {entry[:-1] for entry in got}
+    return [entry for entry in lost if entry[:-1] not in changed and entry[:-1] not in lost], got
 
 
 def has(state: State, key: str, entry: Entry) -> bool:
@@ -29,13 +47,14 @@ def has(state: State, key: str, entry: Entry) -> bool:
 
 
 def _entries(value: Any, path: Entry) -> Iterator[Entry]:
+    parts: Iterable[tuple[str, Any]] = ()
     if isinstance(value, dict):
-        parts = {name: one for name, one in value.items() if one is not ANY and (path or name != _STATUS)}
-    elif isinstance(value, list):
-        parts = {_name(one): one if isinstance(one, dict) else None for one in value}
-    else:
-        parts = dict.fromkeys(value.split()) if isinstance(value, str) else {}
-    for name, one in parts.items():
+        parts = ((name, one) for name, one in value.items() if one is not ANY and (path or name != _STATUS))
+    elif isinstance(value, list):  # of one name there may be several, in any order
+        parts = ((_name(one), one if isinstance(one, dict) else None) for one in value)
+    elif isinstance(value, str):
+        parts = ((word, None) for word in value.split())
+    for name, one in parts:
         yield (*path, name)
         yield from _entries(one, (*path, name))
 

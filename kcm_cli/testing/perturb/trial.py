@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -23,8 +23,8 @@ from kcm_cli.sandbox.snapshots import LEASES, Snapshot
 from kcm_cli.sandbox.warp import Stalled
 from kcm_cli.testing.perturb.points import Point, Spot
 from kcm_cli.testing.perturb.record import Record
-from kcm_cli.testing.perturb.states import UNCOMPARED, State, counts_above, differences, name_of, plain, state_of
-from kcm_cli.testing.perturb.taken import has, taken
+from kcm_cli.testing.perturb.states import UNCOMPARED, State, counts_above, cut, differences, name_of, plain, state_of
+from kcm_cli.testing.perturb.taken import Taken, has
 from kcm_cli.testing.perturb.ties import Words, untied, words_of
 
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -51,7 +51,7 @@ _SEEING = frozenset({"crash", "lost", "refused", "conflict"})
 """Kinds that leave an operator what there is to see: with an old view it may write what was right then."""
 _STARTS, _QUIET_STEPS = 20, 10
 _VERSION = re.compile(rb'"resourceVersion"\s*:\s*"[^"]')
-_TOLD, _OFTEN = 40, 3
+_TOLD, _OFTEN, _LOST = 40, 3, 5
 
 _WHOLE = "what is made of several objects has to wait until all of them are listed"
 
@@ -91,6 +91,7 @@ class Trial:
         self._arrived: Counter[tuple[str, str, str]] = Counter()
         self._events: Counter[tuple[str, str, str]] = Counter()
         self._unclaimed: dict[int, tuple[str, Event]] = {}
+        self._taken = Taken()
         self._writing = 0
         self._activity = self._looks = 0
         self._active_at = 0.0
@@ -357,15 +358,18 @@ class Trial:
             )
         return wrong
 
-    def _vanished(self, reference: Record) -> Iterator[str]:
-        """What had settled and had to stay, and was not there for a while."""
+    def _vanished(self, reference: Record) -> list[str]:
+        """What had settled and had to stay, and was not there for a while; the first few."""
         if self.point is None or self.point.kind not in _SEEING:
-            return
+            return []
         known = {(key, entry) for _, key, entry in reference.taken}
+        found = []
         for checkpoint, key, entry in sorted(self.record.taken):
             around = reference.checkpoints[checkpoint - 1 : checkpoint + 1] if checkpoint else []
             if around and (key, entry) not in known and all(has(state, key, entry) for state in around):
-                yield f"{key}: {'.'.join(entry)} was taken away for a while; {_WHOLE}"
+                found.append(f"{key}: {cut('.'.join(entry))} was taken away for a while; {_WHOLE}")
+        left = len(found) - _LOST
+        return [*found[:_LOST], *([f"… and {left} entries more"] if left > 0 else [])]
 
     # -- on the sandbox's thread
 
@@ -498,12 +502,11 @@ class Trial:
         return True
 
     def _note_taken(self, name: str, event: Event) -> None:
-        """Note what a write of the operator has taken away from an object."""
+        """Note what a write of the operator has taken away from an object, or put back."""
         if event.type != "MODIFIED" or event.previous is None or "*" in name:
             return
         before, after = (plain(one.doc, self.namespace) for one in (event.previous, event.stored))
-        checkpoint = len(self.record.checkpoints)
-        self.record.taken |= {(checkpoint, name, entry) for entry in taken(before, after)}
+        self.record.taken |= self._taken.put_back(name, before, after, len(self.record.checkpoints))
 
     def _observe(self, gvr: GVR, event: Event) -> None:
         if gvr.plural in UNCOMPARED:
