@@ -44,6 +44,8 @@ RESERVED = frozenset(
         *("loop", "package", "namespace", "null", "return", "true", "var", "void", "while"),
     )
 )
+MOST_PROBLEMS = 100
+"""Of a text; more are not looked for."""
 _INT_DIGITS = 4000
 """More than any number has, zeros in front included."""
 
@@ -58,14 +60,16 @@ class Token(msgspec.Struct, frozen=True):
 
 
 def tokens(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
-    """All tokens and an ``end``; the offsets of what is none, with the error. Raises CelSyntaxError."""
+    """All tokens and an ``end``; the offsets of what is none, with the error. Reads no further than it has to be said
+    that there are too many of these. Raises CelSyntaxError.
+    """
     found: list[Token] = []
     problems: list[tuple[int, str]] = []
     position = 0
-    while position < len(text):
+    while position < len(text) and len(problems) <= MOST_PROBLEMS:
         match = _TOKEN.match(text, position)
         if match is None:
-            unknown = _unknown(text[position:])
+            unknown = _unknown(text, position)
             problems.append((position, f"Syntax error: token recognition error at: '{unknown}'"))
             position += len(unknown)
             continue
@@ -76,14 +80,15 @@ def tokens(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
     return found, problems
 
 
-def _unknown(rest: str) -> str:
+def _unknown(text: str, position: int) -> str:
     """What the recognizer gives up on: an open string up to its end, half an operator with what follows it, else one
     sign.
     """
-    if rest[0] in "\"'`":
-        line, end, _ = rest.partition("\n")
-        return line + end
-    return rest[:2] if rest[0] in "=&|" else rest[0]
+    sign = text[position]
+    if sign in "\"'`":
+        end = text.find("\n", position)
+        return text[position : end + 1 or None]
+    return text[position : position + 2] if sign in "=&|" else sign
 
 
 def _token(text: str, offset: int, match: re.Match[str]) -> Token:

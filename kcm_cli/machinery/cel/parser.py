@@ -5,7 +5,7 @@ upstream: cel-go parser/parser.go, parser/macro.go, ext/comprehensions.go
 
 from collections.abc import Callable, Iterator
 
-from kcm_cli.machinery.cel.errors import CelSyntaxError, located
+from kcm_cli.machinery.cel.errors import CelSyntaxError, unlocated
 from kcm_cli.machinery.cel.lexer import RESERVED, Token
 from kcm_cli.machinery.cel.reader import STARTS, Reader
 from kcm_cli.machinery.cel.syntax import (
@@ -32,7 +32,7 @@ _FIELD = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
 _NUMBER = frozenset(("literal",))
 _NEGATED = STARTS - {"!"}
 """What can follow a minus in front of a member."""
-_MAX_DEPTH = 250
+_MAX_DEPTH, _MAX_CHARACTERS = 250, 100_000
 _RELATIONS = {
     "<": "_<_",
     "<=": "_<=_",
@@ -63,33 +63,35 @@ _MACROS: dict[str, tuple[tuple[int, int], ...]] = {
 
 def parse(text: str) -> Node:
     """Raises CelSyntaxError."""
+    if len(text) > _MAX_CHARACTERS:
+        problem = f"expression code point size exceeds limit: size: {len(text)}, limit {_MAX_CHARACTERS}"
+        raise CelSyntaxError(unlocated(problem))
     try:
         node = _Parser(text).whole()
     except RecursionError:
-        raise _too_deep(text, 0) from None
-    _check_depth(text, node)
+        raise _too_deep() from None
+    _check_depth(node)
     return node
 
 
-def _check_depth(text: str, node: Node) -> None:
+def _check_depth(node: Node) -> None:
     """Long chains are as deep as they are long. Raises CelSyntaxError."""
     level, depth = [node], 0
     while level:
         depth += 1
         if depth > _MAX_DEPTH:
-            raise _too_deep(text, level[0].offset)
+            raise _too_deep()
         level = [below for each in level for below in children_of(each)]
 
 
-def _too_deep(text: str, offset: int) -> CelSyntaxError:
-    return CelSyntaxError(located(text, offset, f"expression recursion limit exceeded: {_MAX_DEPTH}"))
+def _too_deep() -> CelSyntaxError:
+    return CelSyntaxError(unlocated(f"expression recursion limit exceeded: {_MAX_DEPTH}"))
 
 
 class _Parser:
     """Recursive descent, one level per precedence."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
         self._in = Reader(text)
         self._depth = 0
 
@@ -103,7 +105,7 @@ class _Parser:
     def _expression(self) -> Node:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise _too_deep(self._text, self._in.next.offset)
+            raise _too_deep()
         condition = self._either()
         if self._in.next.kind == "?":
             offset = self._in.take().offset

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from operator import itemgetter
 
 from kcm_cli.machinery.cel.errors import CelSyntaxError, located
-from kcm_cli.machinery.cel.lexer import Token, tokens
+from kcm_cli.machinery.cel.lexer import MOST_PROBLEMS, Token, tokens
 
 STARTS = frozenset(("[", "{", "(", ".", "-", "!", "literal", "name"))
 """What an expression begins with."""
 
+_TOO_MANY = f"Syntax error: More than {MOST_PROBLEMS} syntax errors"
 _END = frozenset(("end",))
 _GOES_ON = frozenset(("<", "<=", ">", ">=", "==", "!=", "in", "+", "-", "*", "/", "%", "&&", "||", "?", ".", "["))
 
@@ -25,6 +26,7 @@ class Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens, self._problems = tokens(text)
+        self._notes: list[tuple[int, str]] = []
         self._position = 0
         self._reported = -1
         """Where the last error was: the next one is reported when a token has been taken since."""
@@ -38,12 +40,12 @@ class Reader:
             if self._following.kind != "end":
                 raise self.mismatch(token, "<EOF>")
             self._report(token, f"extraneous input '{token.text}' expecting <EOF>")
-        if self._problems:
+        if self._problems or self._notes:
             raise self._failure()
 
     def note(self, offset: int, message: str) -> None:
-        """Keep the error, and go on."""
-        self._problems.append((offset, message))
+        """Keep an error in what can be parsed, and go on."""
+        self._notes.append((offset, message))
 
     @property
     def next(self) -> Token:
@@ -111,7 +113,7 @@ class Reader:
 
     def error(self, offset: int, message: str) -> CelSyntaxError:
         """All that was found, and this."""
-        self._problems.append((offset, message))
+        self._notes.append((offset, message))
         return self._failure()
 
     def name(self) -> Token:
@@ -160,9 +162,15 @@ class Reader:
         return False
 
     def _failure(self) -> CelSyntaxError:
-        """All that was found, in its order."""
-        problems = sorted(self._problems, key=itemgetter(0))
-        return CelSyntaxError("\n".join(located(self._text, *problem) for problem in problems))
+        """All that was found, in its order, or as much as is shown."""
+        syntax = sorted(self._problems, key=itemgetter(0))
+        if len(syntax) > MOST_PROBLEMS:
+            found, rest = syntax, located(self._text, syntax[MOST_PROBLEMS][0], _TOO_MANY)
+        else:
+            found = sorted(syntax + self._notes, key=itemgetter(0))
+            rest = f"{len(found) - MOST_PROBLEMS} more errors were truncated" if len(found) > MOST_PROBLEMS else ""
+        lines = [located(self._text, *problem) for problem in found[:MOST_PROBLEMS]]
+        return CelSyntaxError("\n".join([*lines, rest] if rest else lines))
 
 
 def _shown(token: Token) -> str:

@@ -242,6 +242,39 @@ def test_refuses_what_is_no_expression(text: str, message: list[tuple[str, str]]
     assert told == [f"{place}: {problem}" for place, problem in message]
 
 
+@pytest.mark.parametrize("text", ["#" * 50000, f"[{'1 2, ' * 15000}]", '"\n' * 40000])
+def test_no_more_than_a_hundred_syntax_errors_are_told(text: str) -> None:
+    with pytest.raises(CelSyntaxError) as failure:
+        Program(text)
+    told = [line for line in str(failure.value).split("\n") if line.startswith("ERROR")]
+    assert len(told) == 101
+    assert told[-1].endswith("Syntax error: More than 100 syntax errors")
+    assert len(str(failure.value)) < 50_000  # lines that are as long as that are not shown
+
+
+def test_no_more_than_a_hundred_other_errors_are_told() -> None:
+    with pytest.raises(CelSyntaxError) as failure:
+        Program("if+" * 150 + "1")
+    lines = str(failure.value).split("\n")
+    assert len([line for line in lines if line.startswith("ERROR")]) == 100
+    assert lines[-1] == "50 more errors were truncated"
+
+
+def test_no_expression_is_longer_than_a_hundred_thousand_characters() -> None:
+    assert Program(f"1{' ' * 99_999}").evaluate({}) == 1
+    with pytest.raises(CelSyntaxError) as failure:
+        Program(f"1{' ' * 100_000}")
+    problem = "expression code point size exceeds limit: size: 100001, limit 100000"
+    assert str(failure.value) == f"ERROR: <input>:-1:0: {problem}"
+
+
+def test_an_expression_that_is_too_deep_has_no_place() -> None:
+    for text in ("(" * 300, "a" + "+a" * 300, "f(" * 300):
+        with pytest.raises(CelSyntaxError) as failure:
+            Program(text)
+        assert str(failure.value) == "ERROR: <input>:-1:0: expression recursion limit exceeded: 250"
+
+
 def test_an_error_shows_its_line() -> None:
     with pytest.raises(CelSyntaxError) as failure:
         Program("a\n+ for")
