@@ -38,6 +38,7 @@ _log = logging.getLogger(__name__)
 _FIRST_COUNTS = frozenset(("authorization", "content-type"))
 """Where a header is repeated."""
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+_BETWEEN_TOKENS = re.compile("[ ,\t]")
 _NO_QUERY: tuple[tuple[str, str], ...] = ()
 _REASONS = {
     **{
@@ -87,6 +88,10 @@ class HttpConnection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._closing = False
+        self._last = b""
+        """What is sent before the connection is closed: nothing more is read."""
+        self._expects = False
+        """Whether the client waits with the body until it is asked for."""
         self._endless = False
         self._begun = False
         self._url = b""
@@ -112,7 +117,7 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         slot = self._slot
-        if self._closing:
+        if self._closing or self._last:
             return
         if self._upgrading:
             self._duplex.feed(data)
@@ -165,7 +170,7 @@ class HttpConnection(asyncio.Protocol):
     def _unknown_method(self, data: bytes) -> None:
         """Go on as if a method had been sent that the parser knows, and that no path has."""
         _, space, rest = data.partition(b" ")
-        if not space:
+        if not space or self._task is not None:  # other requests may come first in it
             self._bad_request()
             return
         self._parser = httptools.HttpRequestParser(self)
@@ -222,8 +227,9 @@ class HttpConnection(asyncio.Protocol):
         if wrong := _wrong_head(version, self._url, headers):
             status, text = wrong
             self._refuse(status, text.encode())
-        elif "expect" in headers and version == "1.1" and _has_body(headers) and self.transport is not None:
-            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        elif headers.get("expect") and version == "1.1" and _has_body(headers):
+            self._expects = True
+            self._ask_for_body()
 
     def on_body(self, body: bytes) -> None:
         self._length += len(body)
@@ -231,8 +237,8 @@ class HttpConnection(asyncio.Protocol):
             self._body.append(body)
 
     def on_message_complete(self) -> None:
-        self._in_head = True
-        if self._closing:
+        self._in_head, self._expects = True, False
+        if self._closing or self._last:
             return
         self._slot.complete()
         keep_alive = self._parser.should_keep_alive()
@@ -251,7 +257,7 @@ class HttpConnection(asyncio.Protocol):
     async def _serve(self) -> None:
         """Answer what waits, in order; ends when nothing does."""
         try:
-            while self._waiting:
+            while self._waiting and not self._closing:
                 await self._answer(self._waiting.popleft())
         except Dropped:
             self.abort()
@@ -260,6 +266,9 @@ class HttpConnection(asyncio.Protocol):
             self._fail()
         finally:
             self._task = None
+        if self._last:
+            self._send_last()
+        self._ask_for_body()
 
     async def _answer(self, asked: "_Asked") -> None:
         self._begun = False
@@ -285,7 +294,7 @@ class HttpConnection(asyncio.Protocol):
             self.abort()  # half an answer must not look like a whole one
         else:
             self._closing = False
-            self._refuse(500, _FAILED, "application/json")
+            self._last = self._refusal(500, _FAILED, "application/json")
 
     async def _whole(self, asked: "_Asked", answer: Response) -> None:
         body, encoding, request = answer.body, "", asked.request
@@ -360,12 +369,31 @@ class HttpConnection(asyncio.Protocol):
     def _refuse(
         self, status: int, body: bytes, content_type: str = "text/plain; charset=utf-8", *, close: bool = True
     ) -> None:
+        """Answer so after all that came before, and read no more. close: the connection, then."""
+        if self._closing or self._last:
+            return
+        self._last = self._refusal(status, body, content_type)
+        if self._task is None:
+            self._send_last(close=close)
+        else:
+            self._slot.complete()
+
+    def _refusal(self, status: int, body: bytes, content_type: str) -> bytes:
+        length = f"Content-Length: {len(body)}\r\n"
+        return self._head(status, {"content-type": content_type}, None, "", length) + body
+
+    def _send_last(self, *, close: bool = True) -> None:
         if self.transport is not None and not self._closing:
             self._closing = True
-            length = f"Content-Length: {len(body)}\r\n"
-            self.transport.write(self._head(status, {"content-type": content_type}, None, "", length) + body)
+            self.transport.write(self._last)
             if close:
                 self.close()
+
+    def _ask_for_body(self) -> None:
+        """Once what came before is answered."""
+        if self._expects and self._task is None and self.transport is not None and not self._closing:
+            self._expects = False
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def close(self) -> None:
         """Close once what was written is sent."""
@@ -380,6 +408,7 @@ class HttpConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close at once."""
+        self._closing = True
         if self._task is not None:
             self._task.cancel()
         if self.transport is not None:
@@ -465,9 +494,11 @@ def _wrong_head(version: str, url: bytes, headers: Mapping[str, str]) -> tuple[i
         return 400, "400 Bad Request: missing required Host header"
     if ", " in headers.get("host", "") or _BAD_ESCAPE.search(url.partition(b"?")[0].decode("latin-1")):
         return _BAD
+    if "transfer-encoding" in headers and version == "1.0":
+        return _BAD
     if headers.get("transfer-encoding", "chunked").lower() != "chunked":
         return 501, "Unsupported transfer encoding"
-    if headers.get("expect", "100-continue").lower() != "100-continue":
+    if (expected := headers.get("expect")) and "100-continue" not in _BETWEEN_TOKENS.split(expected.lower()):
         return 417, ""
     return None
 

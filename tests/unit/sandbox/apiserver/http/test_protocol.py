@@ -116,10 +116,12 @@ def test_a_head_that_cannot_be_served_is_refused_at_once(head: bytes, status: in
     [
         b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n",
         b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 1\r\n",
+        b"POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n",
         b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: +1\r\n",
         b"GET /\xc3\xa9 HTTP/1.1\r\nhost: a\r\n",
+        b"GET / HTTP/1.1\nhost: a\n",
     ],
-    ids=["length and chunks", "two lengths", "sign", "bytes"],
+    ids=["length and chunks", "two lengths", "chunks in HTTP/1.0", "sign", "bytes", "line feeds"],
 )
 def test_heads_that_proxies_disagree_on_are_refused(head: bytes) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
@@ -129,7 +131,57 @@ def test_heads_that_proxies_disagree_on_are_refused(head: bytes) -> None:
     run(talk)
 
 
-def test_nobody_is_told_to_continue_without_a_body() -> None:
+@pytest.mark.parametrize(
+    ("second", "status"),
+    [
+        (b"GET /b HTTP/1.1\r\n\r\n", 400),
+        (b"\x00\r\n\r\n", 400),
+        (b"FROB /b HTTP/1.1\r\nhost: a\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1), 413),
+    ],
+    ids=["head", "garbage", "method", "size"],
+)
+def test_a_refusal_follows_the_answers_to_what_came_before(second: bytes, status: int) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
+        writer.write(b"GET /slow HTTP/1.1\r\nhost: a\r\n\r\n" + second)
+        if status == 413:
+            writer.write(b"x" * (MAX_BODY_BYTES + 1))
+        writer.write(b"GET /never HTTP/1.1\r\nhost: a\r\n\r\n")
+        await asyncio.sleep(0.05)
+        echo.let_go.set()
+        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/slow"
+        assert (await answer(reader))[0] == status
+        assert await reader.read() == b""
+
+    run(talk)
+
+
+def test_what_follows_the_last_request_is_not_read() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
+        writer.write(b"GET /a HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\nGET /b HTTP/1.1\r\nhost: a\r\n\r\n")
+        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/a"
+        assert await reader.read() == b""
+
+    run(talk)
+
+
+def test_a_body_is_asked_for_after_the_answers_to_what_came_before() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
+        writer.write(b"GET /slow HTTP/1.1\r\nhost: a\r\n\r\n")
+        writer.write(b"POST /b HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\nexpect: x, 100-Continue\r\n\r\n")
+        await asyncio.sleep(0.05)
+        echo.let_go.set()
+        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/slow"
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(b"x")
+        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/b"
+        writer.write(b"GET /c HTTP/1.1\r\nhost: a\r\nexpect:\r\n\r\n")
+        assert (await answer(reader))[0] == 200
+
+    run(talk)
+
+
+def test_only_those_with_a_body_are_asked_for_it() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
         writer.write(b"GET / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\n\r\n")
         assert (await answer(reader))[0] == 200
