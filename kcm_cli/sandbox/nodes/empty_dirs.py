@@ -41,6 +41,15 @@ class EmptyDirs:
                     known[f"{inside}{path[len(folder) :]}"] = files[path]
                     lost.discard(f"{inside}{path[len(folder) :]}")
 
+    def after(self, mounted: Mounted, files: Files, gone: Iterable[str]) -> "EmptyDirs":
+        """As they are when a container has made these, and taken those away, too."""
+        later = EmptyDirs()
+        later._made = {volume: dict(known) for volume, known in self._made.items()}
+        later._gone = {volume: set(lost) for volume, lost in self._gone.items()}
+        later._unknown = set(self._unknown)
+        later.put(mounted, files, gone)
+        return later
+
     def doubt(self, mounted: Mounted) -> None:
         """A container whose command is unknown has mounted these: there may be other files, too."""
         self._unknown.update(volume for volume, _ in mounted.values())

@@ -86,7 +86,7 @@ def _checked(line: str) -> str:
 
 
 def file_value(ref: FileKeyRef, pod: SimulatedPod, made: EmptyDirs) -> str | None:
-    """The value of a variable; None where it has none: it is optional, or nobody knows what is in the file. Raises
+    """The value of a variable; None where it has none: it is optional, or what is in the file is unknown. Raises
     EnvFileError."""
     try:
         value = value_in(made.text(ref.volume_name, ref.path), ref.key)

@@ -36,6 +36,8 @@ _OUTPUT_UNKNOWN = frozenset(("date", "whoami", "pwd", "uname"))
 """They succeed; their output is unknown."""
 _READING = _SHELLS | {"env", "printenv"}
 """They find variables that are set for them."""
+_OPTIONS = {"errexit": "e", "nounset": "u", "xtrace": "x", "pipefail": ""}
+"""Options of shells with a name, and the letters that say the same."""
 _OF_A_SHELL = frozenset(("exit", "cd", "set", "trap", "export", "wait", "exec"))
 _BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set", "wait"))
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -339,7 +341,8 @@ class _Shell(msgspec.Struct):
         while words and words[0].startswith("-") and words[0] != "--":
             options, words = options + words[0][1:], words[1:]
             if options.endswith("o"):
-                options, pipefail, words = options[:-1], pipefail or words[:1] == ["pipefail"], words[1:]
+                named, words = "".join(words[:1]), words[1:]
+                options, pipefail = options[:-1] + _OPTIONS.get(named, "o"), pipefail or named == "pipefail"
         words = words[1:] if words and words[0] == "--" else words
         if "c" not in options or not words or set(options) - set("ceuxl"):
             raise Unknown
@@ -505,7 +508,8 @@ class _Shell(msgspec.Struct):
         """What takes time is unknown, but for the last command."""
         sinks, began_s, text, failed = self.sinks, self.elapsed_s, "", 0
         for index, command in enumerate(commands):
-            if command.words[0] in _OF_A_SHELL or _SETTING.match(command.words[0]):
+            name = command.words[0]
+            if name in _OF_A_SHELL or name in self.functions or _SETTING.match(name):
                 raise Unknown  # a shell of its own
             last = index + 1 == len(commands)
             if self.elapsed_s > began_s or "$" in text:
@@ -623,7 +627,7 @@ class _Shell(msgspec.Struct):
         elif words[0] == "[[":
             self.code = self.test(words)
         elif words[0] in self.functions:
-            self._call(words)
+            self._call((*words, *given))
         else:
             if words[0] == "set":
                 self._set(words[1:])
@@ -644,7 +648,7 @@ class _Shell(msgspec.Struct):
             self.variables.given = {}
 
     def _call(self, words: Sequence[str]) -> None:
-        """A function of the script, which takes no arguments."""
+        """A function of the script, which takes no arguments and no variables of its own."""
         self.steps += 1
         if words[1:]:
             raise Unknown

@@ -379,7 +379,11 @@ class _Reader:
         kept = {file: first.files[file] for folder in own for file in _below(folder, first.files)}
         for mount, folder in shared.items():
             self.left.update(f"{folder}{file[len(mount) :]}" for file in _below(mount, kept))
-        later = program.outcome(scratch, kept) if kept else first
+        again = program
+        if any(each.value_from is not None and each.value_from.file_key_ref is not None for each in container.env):
+            made = self._empty_dirs.after(program.own, first.files, first.gone)
+            again = program_of(container, self._pod, self._objects, made=made)
+        later = again.outcome(scratch, kept) if kept else first
         self._stages = first.stages, (later or first).stages
         if role is Role.INIT:
             self._empty_dirs.put(program.own, (later or first).files, (later or first).gone)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kcm_cli.sandbox.nodes.file_commands import Shell
-from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER
+from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER, Refused
 from kcm_cli.sandbox.nodes.shell import Unknown
 
 _PER_COMPARISON, _PER_LINE = 1 / 64, 4
@@ -40,7 +40,7 @@ def grep(shell: Shell, words: Sequence[str]) -> int:
     shell.fs.work.spend(len(text) * len(patterns[0]) * _PER_COMPARISON)
     lines = [line for line in _lines(shell, text) if (matches.search(line) is None) == ("v" in options)]
     if "q" not in options:
-        _say(shell, [str(len(lines))] if "c" in options else lines)
+        _say(shell, (f"{line}\n" for line in ([len(lines)] if "c" in options else lines)))
     return 0 if lines else 1
 
 
@@ -65,21 +65,21 @@ def sort(shell: Shell, words: Sequence[str]) -> int:
         raise Unknown
     lines = _lines(shell, _text(shell, names))
     lines.sort(key=lambda line: line.encode("utf-8", "surrogateescape"), reverse="r" in options)
-    _say(shell, dict.fromkeys(lines) if "u" in options else lines)
+    _say(shell, (f"{line}\n" for line in (dict.fromkeys(lines) if "u" in options else lines)))
     return 0
 
 
 def head(shell: Shell, words: Sequence[str]) -> int:
     """The first lines."""
     count, names = _count(words)
-    _say(shell, _lines(shell, _text(shell, names))[:count])
+    _say(shell, _ended_lines(shell, _text(shell, names))[:count])
     return 0
 
 
 def tail(shell: Shell, words: Sequence[str]) -> int:
     """The last lines."""
     count, names = _count(words)
-    lines = _lines(shell, _text(shell, names))
+    lines = _ended_lines(shell, _text(shell, names))
     _say(shell, lines[max(0, len(lines) - count) :])
     return 0
 
@@ -87,7 +87,7 @@ def tail(shell: Shell, words: Sequence[str]) -> int:
 def wc(shell: Shell, words: Sequence[str]) -> int:
     """How many lines there are."""
     options, names = _options(words)
-    if options != "l":
+    if options != "l" or len(names) > 1:
         raise Unknown
     count = _text(shell, names).count("\n")
     shell.say(f"{count} {names[0]}\n" if names else f"{count}\n")
@@ -97,7 +97,7 @@ def wc(shell: Shell, words: Sequence[str]) -> int:
 def tee(shell: Shell, words: Sequence[str]) -> int:
     """Into files, too."""
     options, names = _options(words)
-    if set(options) - set("a") or any("$" in name for name in names):
+    if set(options) - set("a") or any(set("$*?[") & set(name) for name in names):
         raise Unknown
     text = _text(shell, ())
     for name in names:
@@ -105,8 +105,11 @@ def tee(shell: Shell, words: Sequence[str]) -> int:
         if not path.startswith("/") or path.startswith("/dev/") or shell.fs.is_folder(path):
             raise Unknown
         before = shell.fs.texts.get(path, "") if options else ""
-        shell.fs.make(shell.fs.writable(path, name), None if before is None else f"{before}{text}")
-    shell.say(text)
+        try:
+            shell.fs.make(shell.fs.writable(path, name), None if before is None else f"{before}{text}")
+        except Refused:  # it goes on with the others
+            raise Unknown from None
+    _say(shell, [text])
     return 0
 
 
@@ -129,14 +132,17 @@ def _count(words: Sequence[str]) -> tuple[int, list[str]]:
 
 
 def _text(shell: Shell, names: Sequence[str]) -> str:
-    """Raises Unknown, also where a file is missing."""
+    """Raises Unknown, also where a file is missing, or a name stands for others."""
     if not names or names == ["-"]:
         if shell.input is None:
             raise Unknown
         text = shell.input
     else:
         try:
-            text = "".join([shell.fs.content(path) for _, path in shell.paths(names)])
+            found = dict(shell.paths(names))
+            if found.keys() != set(names):
+                raise Unknown
+            text = "".join([shell.fs.content(found[name]) for name in names])
         except OSError:
             raise Unknown from None
     shell.fs.work.spend(len(text) * PER_CHARACTER)
@@ -148,8 +154,14 @@ def _lines(shell: Shell, text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
+def _ended_lines(shell: Shell, text: str) -> list[str]:
+    """With their ends, which the last one may lack."""
+    shell.fs.work.spend(text.count("\n") * _PER_LINE)
+    return [line for line in re.split(r"(?<=\n)", text) if line]
+
+
 def _say(shell: Shell, lines: Iterable[str]) -> None:
-    if text := "".join(f"{line}\n" for line in lines):
+    if text := "".join(lines):
         shell.say(text)
 
 

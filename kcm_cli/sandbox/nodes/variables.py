@@ -82,7 +82,7 @@ class Variables(msgspec.Struct):
 
     def assign(self, word: str) -> None:
         """``NAME=value``. A value that is not known makes the variable unknown."""
-        name, _, value = word.partition("=")
+        name, _, value = word.translate(_FROM_MARKS).partition("=")
         known = "$" not in value and "`" not in value and len(value) <= _LONGEST_VALUE
         self.values[name] = value if known else None
 

@@ -126,3 +126,17 @@ def test_a_sidecar_writes_before_its_startup_probe_succeeds(play) -> None:
         assert status["state"]["terminated"]["exitCode"] == 3
 
     play(test, 1)
+
+
+def test_a_container_that_starts_again_reads_its_file_again(play) -> None:
+    async def test(world: World) -> None:
+        script = r"[ $A = green ] && exit 4; echo COLOR=\'green\' > /data/app.env; exit 3"
+        container = {"name": "c", "image": "i", "command": ["sh", "-c", script], "env": [variable("A", "COLOR")]}
+        container |= {"volumeMounts": MOUNTS}
+        spec = {"initContainers": [writer()], "containers": [container], "volumes": VOLUMES}
+        await world.pod("a", {**spec, "restartPolicy": "OnFailure"})
+        await world.wait(60)
+        (status,) = (await world.status("a"))["containerStatuses"]
+        assert status["lastState"]["terminated"]["exitCode"] == 4
+
+    play(test, 1)

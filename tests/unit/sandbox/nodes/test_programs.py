@@ -419,7 +419,16 @@ PIPELINES = {
     "false | true; echo $?; true | false; echo $?; ! true | false; echo $?": "0\n1\n0\n",
     "echo a | sh -c 'cat; echo b' | cat": "a\nb\n",
     "if echo a | grep -q b; then echo b; else\n echo c |\n cat; fi": "c\n",
+    "printf 'a\\nb' | tail -n 1; echo; printf a | head -n 1; echo": "b\na\n",
+    "for x in 'a;b' 'c|d'; do export x; printenv x; done": "a;b\nc|d\n",
+    "sort /d/none /d/none": None,
     "echo hi | { cat; }": None,
+    "f() { x=5; }; f | cat; echo $x": None,
+    "f() { exit 3; }; f | cat; echo still": None,
+    "f() { env; }; X=1 f": None,
+    "echo a > /d/f; echo b > /d/g; wc -l /d/f /d/g": None,
+    "echo a > /d/f; echo b > /d/g; grep a /d/*": None,
+    "echo a | tee /d/none/f /d/f": None,
     "date | cat": None,
     "sleep 1 | cat": None,
     "echo a | exit 3": None,
@@ -442,6 +451,8 @@ def test_a_failure_within_a_pipeline() -> None:
     known = outcome(("bash", "-c", "set -eo pipefail; false | true; exit 3"), {})
     assert known is not None and known.code == 1
     known = outcome(("bash", "-euo", "pipefail", "-c", "false | true; exit 3"), {})
+    assert known is not None and known.code == 1
+    known = outcome(("bash", "-o", "errexit", "-o", "pipefail", "-c", "false | true; exit 3"), {})
     assert known is not None and known.code == 1
     known = outcome(("bash", "-c", "set -e; false | true; exit 3"), {})
     assert known is not None and known.code == 3
