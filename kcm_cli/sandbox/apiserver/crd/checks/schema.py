@@ -32,6 +32,8 @@ _AT_ROOT = (
 _REPLACED = ("additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _LIST, _KEYS, _MAP = "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"
 _RULES = "x-kubernetes-validations"
+_SHOWN_KEYS = 100_000
+"""Characters of the keys of a list in all errors about them, each of which shows them all, beyond the first error."""
 _WITH_STATUS = "at the root of the schema if the status subresource is enabled"
 _NOTABLE = frozenset(
     ["default", "id", "uniqueItems", *_REPLACED, "x-kubernetes-embedded-resource", _LIST, _KEYS, _MAP, _RULES]
@@ -255,16 +257,21 @@ def _map_items(schema: Tree, path: str) -> Iterator[FieldError]:
         yield invalid(f"{path}.items.type", type_, f"must be object if parent array's {_LIST} is map")
         return
     unique = set[str]()
+    left = 1 + _SHOWN_KEYS // (1 + sum(len(key) for key in keys))
     for key in keys:
         found = (items.get("properties") or {}).get(key)
+        wrong: list[str] = []
         if found is None:
-            yield invalid(f"{path}.{_KEYS}", keys, "entries must all be names of item properties")
+            wrong.append("entries must all be names of item properties")
         elif found.get("type") in ("array", "object"):
             detail = f"must be a scalar type if parent array's {_LIST} is map"
             yield invalid(f"{path}.items.properties[{key}].type", type_, detail)
         if key in unique:
-            yield invalid(f"{path}.{_KEYS}", keys, "must not contain duplicate entries")
+            wrong.append("must not contain duplicate entries")
         unique.add(key)
+        for detail in wrong[:left]:
+            yield invalid(f"{path}.{_KEYS}", keys, detail)
+        left -= len(wrong[:left])
 
 
 def loose_keys(schema: Tree, path: str) -> Iterator[FieldError]:
