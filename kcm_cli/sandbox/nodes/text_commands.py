@@ -40,7 +40,8 @@ def grep(shell: Shell, words: Sequence[str]) -> int:
     shell.fs.work.spend(len(text) * len(patterns[0]) * _PER_COMPARISON)
     lines = [line for line in _lines(shell, text) if (matches.search(line) is None) == ("v" in options)]
     if "q" not in options:
-        _say(shell, (f"{line}\n" for line in ([len(lines)] if "c" in options else lines)))
+        shown = [str(len(lines))] if "c" in options else lines
+        _say(shell, [f"{line}\n" for line in shown])
     return 0 if lines else 1
 
 
@@ -65,7 +66,8 @@ def sort(shell: Shell, words: Sequence[str]) -> int:
         raise Unknown
     lines = _lines(shell, _text(shell, names))
     lines.sort(key=lambda line: line.encode("utf-8", "surrogateescape"), reverse="r" in options)
-    _say(shell, (f"{line}\n" for line in (dict.fromkeys(lines) if "u" in options else lines)))
+    shown = list(dict.fromkeys(lines)) if "u" in options else lines
+    _say(shell, [f"{line}\n" for line in shown])
     return 0
 
 
