@@ -181,14 +181,20 @@ class Bodies:
         return refuse(text) if text else wrong_version(found.api_version, target)
 
     def _same_in_old_form(self, target: Target, found: Target) -> bool:
-        """Whether it is the kind in a version that is served no more: its objects are read all the same."""
+        """Whether it is the kind in a version that is served no more: its objects are read all the same, but for
+        definitions, whose old form has defaults that none is allowed to have any more.
+        """
+        if found.kind == "CustomResourceDefinition":
+            return False
         registered = scheme.is_registered(self._builtin.registered, found.group, found.version, found.kind)
         known = self._builtin.definition(found.group, found.version, found.kind)
         return found.kind == target.kind and registered and known is None
 
     def _kind_problem(self, target: Target, found: Target, value: object) -> str:
-        if not scheme.is_registered(self._builtin.registered, found.group, found.version, found.kind):
-            return scheme.not_registered(found.group, found.version, found.kind)
+        place = scheme.scheme_of(target.group)
+        known = scheme.is_registered(self._builtin.registered, found.group, found.version, found.kind)
+        if not known or scheme.scheme_of(found.group) != place:
+            return scheme.not_registered(found.group, found.version, found.kind, place)
         definition = self._builtin.definition(found.group, found.version, found.kind)
         if definition is not None and not found.kind.endswith("List"):
             findings = strict.examine(self._builtin.node(definition), value)

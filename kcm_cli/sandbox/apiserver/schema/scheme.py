@@ -5,6 +5,12 @@ from kcm_cli.machinery.quoting import quote
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 WEBHOOK_SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
 
+_OWN_SCHEMES = {
+    "apiextensions.k8s.io": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
+    "apiregistration.k8s.io": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
+}
+"""The groups of the two servers beside the main one, which know no other kinds than their own."""
+
 _LEGACY = {
     "apps/v1beta1": ("Deployment", "StatefulSet", "ControllerRevision", "Scale"),
     "apps/v1beta2": ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ControllerRevision", "Scale"),
@@ -31,6 +37,8 @@ _LEGACY = {
         "LocalSubjectAccessReview",
         "SelfSubjectRulesReview",
     ),
+    "apiextensions.k8s.io/v1beta1": ("CustomResourceDefinition",),
+    "apiregistration.k8s.io/v1beta1": ("APIService",),
     "admissionregistration.k8s.io/v1beta1": ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
 }
 """Versions that are served no more but that the server can still read."""
@@ -38,7 +46,13 @@ _LEGACY = {
 _legacy_kinds = frozenset(f"{gv}/{kind}" for gv, kinds in _LEGACY.items() for kind in kinds)
 
 
+def scheme_of(group: str) -> str:
+    """The name of the scheme of the server that a group belongs to."""
+    return _OWN_SCHEMES.get(group, SCHEME)
+
+
 def is_registered(registered: frozenset[str], group: str, version: str, kind: str) -> bool:
+    """Whether the server of a group can read a kind."""
     key = f"{group}/{version}/{kind}"
     return key in registered or key in _legacy_kinds
 

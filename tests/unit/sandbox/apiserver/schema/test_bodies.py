@@ -241,6 +241,31 @@ def test_refuses_another_version_of_the_kind(schemas):
     )
 
 
+@pytest.mark.parametrize(
+    "group, kind, scheme",
+    [
+        ("apiextensions.k8s.io", "CustomResourceDefinition", "apiextensions-apiserver/pkg/apiserver/apiserver.go:55"),
+        ("apiregistration.k8s.io", "APIService", "kube-aggregator/pkg/apiserver/scheme/scheme.go:28"),
+    ],
+)
+def test_definitions_and_api_services_have_servers_of_their_own(schemas, group, kind, scheme):
+    info = ResourceInfo(GVR(group, "v1", f"{kind.lower()}s"), kind, kind.lower(), False, frozenset())
+    cannot = f"cannot be handled as a {kind}: no kind"
+    assert refusal(schemas, info, {"apiVersion": f"{group}/v1beta1", "kind": kind}) == (
+        f"the API version in the data ({group}/v1beta1) does not match the expected API version ({group}/v1)"
+    )
+    assert refusal(schemas, info, {"apiVersion": f"{group}/v2", "kind": kind}) == (
+        f'{kind} in version "v2" {cannot} "{kind}" is registered for version "{group}/v2" in scheme "k8s.io/{scheme}"'
+    )
+    assert refusal(schemas, info, {"apiVersion": "v1", "kind": "ConfigMap"}) == (
+        f'ConfigMap in version "v1" {cannot} "ConfigMap" is registered for version "v1" in scheme "k8s.io/{scheme}"'
+    )
+    assert refusal(schemas, CONFIG_MAPS, {"apiVersion": f"{group}/v1", "kind": kind}) == (
+        f'{kind} in version "v1" cannot be handled as a ConfigMap: no kind "{kind}" is registered for version'
+        f' "{group}/v1" in scheme "pkg/api/legacyscheme/scheme.go:30"'
+    )
+
+
 def test_a_subresource_may_take_another_kind(schemas):
     doc, _ = schemas.decode_body(DEPLOYMENTS, b'{"spec":{"replicas":0}}', target=Target("autoscaling", "v1", "Scale"))
     assert doc == {
