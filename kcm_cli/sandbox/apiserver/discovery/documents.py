@@ -14,8 +14,17 @@ _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create",
 
 def group_list(catalog: Catalog) -> Doc:
     """APIGroupList."""
-    groups = [_group(group) for group in catalog.listed if group.group]
+    groups = [_group(group) for group in _by_first_version(catalog) if group.group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def _by_first_version(catalog: Catalog) -> list[Group]:
+    """Groups of custom resources in the order of their first APIServices: ``v1.b.test``, ``v1beta1.a.test``. In the
+    aggregated document groups come by name.
+    """
+    custom = [one for one in catalog.listed if catalog.is_custom(one.group)]
+    ordered = iter(sorted(custom, key=lambda one: f"{one.versions[0]}.{one.group}"))
+    return [next(ordered) if catalog.is_custom(one.group) else one for one in catalog.listed]
 
 
 def group(catalog: Catalog, name: str) -> Doc | None:

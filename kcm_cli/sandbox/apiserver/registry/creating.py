@@ -120,6 +120,7 @@ class Creator:
         await core.admission.validate(attrs)
         if meta.get("resourceVersion") and not options.dry_run:
             raise plain("resourceVersion should not be set on objects to be created")
+        rules.on_read(doc)
         doc = objects.ordered(hub, doc)
         kept = await core.stored_version(call.served, doc)
         if options.dry_run:

@@ -99,6 +99,7 @@ class Strategy(msgspec.Struct, frozen=True):
     propagation: what happens to dependents when the request does not say.
     empty_counts: an empty list or map that an update states, and that is not stored, makes a new generation each time
     (upstream compares with reflect.DeepEqual).
+    on_read: what a new object gets after it was checked and admitted, since upstream adds it when it reads the object.
     completes_on_read: whether upstream stores a new object (which is given) less complete than it shows it, so that
     rewriting it as it is shown is a write.
     grace_period: seconds that a deletion waits, from the object and the request's ``gracePeriodSeconds``; ``None``
@@ -121,6 +122,7 @@ class Strategy(msgspec.Struct, frozen=True):
     warn_status: Warn = lambda new, old: []
     warn_refused: Callable[[Tree, Tree, list[FieldError]], list[str]] = lambda new, old, found: []
     completes_on_read: Callable[[Tree], bool] = lambda doc: False
+    on_read: Change = nothing
     empty_counts: bool = False
     creates_on_update: bool = False
     needs_version_on_update: bool = False

@@ -66,7 +66,10 @@ def _new_job(doc: Tree) -> None:
         _generate_selector(doc)
     doc["status"] = {}
     parts.first_generation(doc)
-    # upstream: pkg/apis/batch/v1/defaults.go#SetDefaults_Job runs again when the stored object is read
+
+
+def _template_labels(doc: Tree) -> None:
+    """Defaults run again on a job that is read, whose template has got labels."""
     labels = doc["spec"]["template"]["metadata"].get("labels")
     if labels and not doc["metadata"].get("labels"):
         doc["metadata"]["labels"] = dict(labels)
@@ -145,6 +148,7 @@ KIND = Kind(
         update_steps=("name", "rules", "metadata", "change"),
         check_status=job_status.validate_job_status,
         propagation="Orphan",
+        on_read=_template_labels,
         completes_on_read=_takes_labels,
         warn=of_job,
     ),

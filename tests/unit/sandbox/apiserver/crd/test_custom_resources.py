@@ -154,6 +154,21 @@ def test_discovery_names_the_status_before_the_scale(served: Any) -> None:
     served(test)
 
 
+def test_groups_come_by_their_first_version_or_by_name(served: Any) -> None:
+    async def test(api: Api) -> None:
+        for group, *names in (("x.test", "v1beta1"), ("y.test", "v1"), ("z.test", "v1", "v2alpha1")):
+            versions = [version(name, storage=name == names[0]) for name in names]
+            body = definition(*versions, group=group)
+            await define(api, {**body, "metadata": {"name": f"things.{group}"}})
+        plain = await api.json("GET", "/apis")
+        accept = {"accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+        aggregated = await api.json("GET", "/apis", headers=accept)
+        assert [one["name"] for one in plain["groups"]][-3:] == ["y.test", "z.test", "x.test"]
+        assert [one["metadata"]["name"] for one in aggregated["items"]][-3:] == ["x.test", "y.test", "z.test"]
+
+    served(test)
+
+
 def test_an_object_is_scaled_through_another_version_than_it_was_written_in(served: Any) -> None:
     async def test(api: Api) -> None:
         scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}

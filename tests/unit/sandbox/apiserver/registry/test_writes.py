@@ -212,6 +212,18 @@ def test_what_is_shown_more_complete_than_it_was_created_is_written_once(
     served(test)
 
 
+def test_the_labels_that_a_job_takes_from_its_template_are_not_checked_twice(served: Any) -> None:
+    async def test(api: Api) -> None:
+        long = "n" * 64
+        refused = await api.json("POST", JOBS, {"metadata": {"name": long}, "spec": JOB}, status=422)
+        assert [one["field"] for one in refused["details"]["causes"]] == ["spec.template.labels"] * 2
+        made = await api.json("POST", JOBS, {"metadata": {"name": "o"}, "spec": JOB}, status=201)
+        assert made["metadata"]["labels"] == made["spec"]["template"]["metadata"]["labels"]
+        assert made["metadata"]["labels"]["job-name"] == "o"
+
+    served(test)
+
+
 def test_a_config_map_that_is_too_large(served: Any) -> None:
     async def test(api: Api) -> None:
         body = {"metadata": {"name": "c"}, "data": {"a": "x" * (1 << 20), "b": "y"}}
