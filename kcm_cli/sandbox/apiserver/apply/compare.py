@@ -136,6 +136,8 @@ class Comparer:
             return
         form = atoms.form(node, new if new is not None else old)
         if form is Form.WHOLE or (not old and not new):
+            if isinstance(old, dict) and new is not None and atoms.form(node, old) is Form.MAP:
+                self._changed_form(node, old, new, key, out)
             out[1][key] = LEAF
             return
         if not _fits(form, old) or not _fits(form, new):

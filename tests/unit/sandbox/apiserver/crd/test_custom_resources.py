@@ -4,6 +4,8 @@ import asyncio
 from base64 import b64encode
 from typing import Any
 
+import pytest
+
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.unit.sandbox.apiserver.conftest import Api
 
@@ -165,6 +167,21 @@ def test_groups_come_by_their_first_version_or_by_name(served: Any) -> None:
         aggregated = await api.json("GET", "/apis", headers=accept)
         assert [one["name"] for one in plain["groups"]][-3:] == ["y.test", "z.test", "x.test"]
         assert [one["metadata"]["name"] for one in aggregated["items"]][-3:] == ["x.test", "y.test", "z.test"]
+
+    served(test)
+
+
+@pytest.mark.parametrize("applied", [["x"], "x", 1], ids=str)
+def test_what_was_in_a_map_of_any_form_has_no_owner_once_it_is_none(served: Any, applied: Any) -> None:
+    async def test(api: Api) -> None:
+        free = {"type": "object", "properties": {"any": {"x-kubernetes-preserve-unknown-fields": True}}}
+        await define(api, definition(version(spec=free)))
+        body = thing(spec={"any": {"a": {"b": 1}}})
+        await api.json("POST", THINGS, body, status=201, query={"fieldManager": "one"})
+        query = {"fieldManager": "two", "force": "true"}
+        made = await api.json("PATCH", f"{THINGS}/a", thing(spec={"any": applied}), headers=APPLY, query=query)
+        owned = {one["manager"]: one["fieldsV1"] for one in made["metadata"]["managedFields"]}
+        assert owned == {"two": {"f:spec": {"f:any": {}}}, "one": {"f:spec": {}}}
 
     served(test)
 
