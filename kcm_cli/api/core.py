@@ -168,10 +168,19 @@ class PodResourceClaimStatus(View, frozen=True, gc=False):
     resource_claim_name: str | None = None
 
 
+class ContainerExtendedResourceRequest(View, frozen=True, gc=False):
+    """Which request of the claim gives a container its extended resource."""
+
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
 class ExtendedResourceClaimStatus(View, frozen=True, gc=False):
     """The claim that the scheduler made for extended resources."""
 
     resource_claim_name: str = ""
+    request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
 
 
 class SchedulingGroup(View, frozen=True, gc=False):

@@ -4,16 +4,20 @@ upstream: pkg/kubelet/lifecycle/predicate.go, pkg/kubelet/sysctl/{allowlist,safe
 """
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
+from kcm_cli.api.core import ContainerStatus, ResourceRequirements
+from kcm_cli.machinery.names import is_native_resource
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.planning.node_affinity import fits
 from kcm_cli.planning.tolerations import NO_EXECUTE, untolerated
 from kcm_cli.sandbox.scheduler import requests
 from kcm_cli.sandbox.scheduler.podinfo import Port, conflict, host_ports
 from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY, PODS, STORAGE, Amounts
-from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
+from kcm_cli.sandbox.views import SimulatedContainer, SimulatedNode, SimulatedPod
 
 _REASONS = {CPU: "OutOfcpu", MEMORY: "OutOfmemory", STORAGE: "OutOfephemeral-storage", PODS: "OutOfpods"}
 _ORDER = (PODS, CPU, MEMORY, STORAGE)
@@ -36,6 +40,9 @@ _SAFE_SYSCTLS = frozenset(
         "net.ipv4.tcp_wmem",
     )
 )
+
+
+C = TypeVar("C", SimulatedContainer, ContainerStatus)
 
 
 class Rejection(msgspec.Struct, frozen=True):
@@ -69,7 +76,7 @@ class Occupancy:
         if unfit is not None:
             return unfit
         room = requests.amounts(node.status.allocatable)
-        asked = {**requests.of_pod(pod), PODS: 1}
+        asked = {**requests.of_pod(_without_devices(pod)), PODS: 1}
         used = {**self._used, PODS: len(self._pods)}
         lacking = _lacking(asked, used, room)
         if lacking is not None:
@@ -89,7 +96,9 @@ class Occupancy:
         """Why a pod that is there cannot have what it asks for now; empty if it can."""
         own, _ = self._pods.get(key, ({}, ()))
         used = {name: amount - own.get(name, 0) for name, amount in self._used.items()}
-        lacking = _lacking(requests.of_pod(pod, held=False), used, requests.amounts(node.status.allocatable))
+        lacking = _lacking(
+            requests.of_pod(_without_devices(pod), held=False), used, requests.amounts(node.status.allocatable)
+        )
         return lacking.message if lacking is not None else ""
 
     def _count(self, amounts: Amounts, sign: int) -> None:
@@ -135,12 +144,41 @@ def _os_rejection(pod: SimulatedPod) -> Rejection | None:
 def _lacking(asked: Amounts, used: Amounts, room: Mapping[str, int]) -> Rejection | None:
     for name in _names(asked):
         amount = asked[name]
-        if name not in room and "/" in name:
+        if name not in room and not is_native_resource(name):
             continue  # the cluster's, not the node's
         if amount > 0 and amount > room.get(name, 0) - used.get(name, 0):
             counts = f"requested: {amount}, used: {used.get(name, 0)}, capacity: {room.get(name, 0)}"
             return Rejection(_REASONS.get(name, f"OutOf{name}"), f"Node didn't have enough resource: {name}, {counts}")
     return None
+
+
+def _without_devices(pod: SimulatedPod) -> SimulatedPod:
+    """The pod without the extended resources for which it was given devices."""
+    spec, status = pod.spec, pod.status
+    named = status.extended_resource_claim_status
+    if named is None:
+        return pod
+    given = {(one.container_name, one.resource_name) for one in named.request_mappings}
+
+    def rest(item: C) -> C:
+        asked = (item.resources.requests if item.resources is not None else None) or {}
+        left = {name: amount for name, amount in asked.items() if (item.name, name) not in given}
+        return replace(item, resources=ResourceRequirements(requests=left))
+
+    def held(item: ContainerStatus) -> ContainerStatus:
+        allocated = item.allocated_resources or {}
+        left = {name: amount for name, amount in allocated.items() if (item.name, name) not in given}
+        return replace(rest(item), allocated_resources=left)
+
+    spec = replace(
+        spec, containers=tuple(map(rest, spec.containers)), init_containers=tuple(map(rest, spec.init_containers))
+    )
+    status = replace(
+        status,
+        container_statuses=tuple(map(held, status.container_statuses)),
+        init_container_statuses=tuple(map(held, status.init_container_statuses)),
+    )
+    return replace(pod, spec=spec, status=status)
 
 
 def _names(asked: Amounts) -> Iterable[str]:

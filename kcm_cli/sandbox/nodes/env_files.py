@@ -4,6 +4,7 @@ upstream: pkg/kubelet/util/env/env_util.go, pkg/kubelet/kubelet_pods.go#makeEnvi
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from posixpath import normpath
 
@@ -21,6 +22,10 @@ _FOLDER = "/var/lib/kubelet/pods/{uid}/volumes/kubernetes.io~empty-dir/{volume}"
 
 class EnvFileError(Exception):
     """Why a variable has no value, as a container's status says it."""
+
+
+class NotSet(Exception):
+    """An optional variable that has no value: it is as if it were not listed."""
 
 
 def value_in(text: str, key: str) -> str:
@@ -86,8 +91,7 @@ def _checked(line: str) -> str:
 
 
 def file_value(ref: FileKeyRef, pod: SimulatedPod, made: EmptyDirs) -> str | None:
-    """The value of a variable; None where it has none: it is optional, or what is in the file is unknown. Raises
-    EnvFileError."""
+    """The value of a variable; None where it is unknown what is in the file. Raises EnvFileError, NotSet."""
     try:
         value = value_in(made.text(ref.volume_name, ref.path), ref.key)
     except Unknown:
@@ -97,7 +101,7 @@ def file_value(ref: FileKeyRef, pod: SimulatedPod, made: EmptyDirs) -> str | Non
     if value:
         return value
     if ref.optional:
-        return None
+        raise NotSet
     path = normpath(f"{_FOLDER.format(uid=pod.uid, volume=ref.volume_name)}/{ref.path}")
     raise EnvFileError(f'environment variable key "{ref.key}" not found in file "{path}"')
 
@@ -109,7 +113,8 @@ def env_file_problems(container: SimulatedContainer, pod: SimulatedPod, made: Em
         ref = variable.value_from.file_key_ref if variable.value_from is not None else None
         if ref is not None:
             try:
-                file_value(ref, pod, made)
+                with suppress(NotSet):
+                    file_value(ref, pod, made)
             except EnvFileError as error:
                 found[variable.name] = ref.volume_name, str(error)
     return found

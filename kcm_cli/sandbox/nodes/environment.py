@@ -11,7 +11,7 @@ from typing import cast
 from kcm_cli.api.core import Service
 from kcm_cli.sandbox.nodes.downward import field_of, resource_of
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
-from kcm_cli.sandbox.nodes.env_files import EnvFileError, file_value
+from kcm_cli.sandbox.nodes.env_files import EnvFileError, NotSet, file_value
 from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.volumes import Objects
 from kcm_cli.sandbox.views import EnvSource, KeyRef, SimulatedContainer, SimulatedPod
@@ -44,7 +44,10 @@ def known_env(
         if variable.value_from is None:
             found = expand(variable.value, seen)
         else:
-            found = _value(variable.value_from, container, pod, objects, made)
+            try:
+                found = _value(variable.value_from, container, pod, objects, made)
+            except NotSet:
+                continue
         known.pop(variable.name, None)
         length += len(found or "")
         if found is not None and length <= _MOST_CHARACTERS:
@@ -94,6 +97,7 @@ def _value(
     objects: Objects | None,
     made: EmptyDirs | None,
 ) -> str | None:
+    """None where it is not known. Raises NotSet."""
     if source.field_ref is not None:
         return field_of(pod, source.field_ref.field_path)
     if source.file_key_ref is not None:
@@ -105,7 +109,10 @@ def _value(
     if source.resource_field_ref is not None:
         return resource_of(pod, container, source.resource_field_ref, objects.allocatable(pod.spec.node_name))
     found = _of_objects(source.config_map_key_ref, source.secret_key_ref, pod, objects)
-    value = found.get((source.config_map_key_ref or source.secret_key_ref or KeyRef()).key)
+    ref = source.config_map_key_ref or source.secret_key_ref or KeyRef()
+    value = found.get(ref.key)
+    if value is None and ref.optional:
+        raise NotSet
     return None if value is None else _text(value)
 
 

@@ -45,10 +45,11 @@ class Placement(msgspec.Struct, frozen=True):
 class Filters(msgspec.Struct, frozen=True):
     """All filters that a pod needs, with what they know of one state.
 
-    ``alone`` looks at nothing but the node, and comes first; it says the same to all pods of one ``shape``.
+    ``alone`` looks at nothing but the node, and comes first; it says the same to all pods of one ``kind``.
     """
 
     alone: Filter
+    kind: object
     others: tuple[Filter, ...]
     volumes: VolumeFilter
     devices: DeviceFilter
@@ -75,7 +76,9 @@ def filters_for(info: PodInfo, state: ClusterState, volumes: Volumes) -> Filters
     for made in (spread_filter(info, state), affinity_filter(info, state), devices, filters.features(info)):
         if made is not None:
             others.append(made)
-    return Filters(filters.basic(info), tuple(others), mounted, claimed)
+    offered = claimed.offered
+    kind = (info.shape, offered) if offered else info.shape
+    return Filters(filters.basic(info, offered), kind, tuple(others), mounted, claimed)
 
 
 def decide(
@@ -107,7 +110,14 @@ def decide(
         refusals.setdefault(nominated.name, turned_down)
     if not feasible:
         absent = filters.ELSEWHERE if named is not None else ""
-        return FitError(total, refusals, absent=absent, away=tuple(made.devices.away.values()))
+        return FitError(
+            total,
+            refusals,
+            absent=absent,
+            claims=made.devices.used,
+            away=tuple(made.devices.away.values()),
+            stale=made.devices.stale,
+        )
     chosen = columns.nodes[feasible[0]]
     if len(feasible) > 1:
         compared = Compared(state, feasible)
@@ -136,7 +146,7 @@ class _Looking(msgspec.Struct, frozen=True):
         columns = self.state.columns
         count = len(columns.nodes)
         left = [range(start % count, count), range(start % count)]
-        alone = columns.column("alone", self.info.shape, by_pods=True)
+        alone = columns.column("alone", self.made.kind, by_pods=True)
         feasible: Sequence[int] = ()
         refusals: dict[str, Refusal] = {}
         while left and (missing := _enough(count) - len(feasible)):

@@ -74,9 +74,11 @@ def ports(info: PodInfo) -> Filter | None:
     return check
 
 
-def _lacking(node: NodeInfo, wanted: tuple[tuple[str, int], ...]) -> Refusal | None:
+def _lacking(node: NodeInfo, wanted: tuple[tuple[str, int], ...], offered: frozenset[str]) -> Refusal | None:
     requested, allocatable = node.requested, node.allocatable
     lacking = [n for n, amount in wanted if amount > allocatable.get(n, 0) - requested.get(n, 0)]
+    if offered:
+        lacking = [name for name in lacking if name not in offered or allocatable.get(name, 0)]
     full = len(node.pods) >= node.room
     if not lacking and not full:
         return None
@@ -105,9 +107,10 @@ def _ordered(wanted: dict[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(wanted.items(), key=lambda item: (_FIRST.get(item[0], 3), item[0])))
 
 
-def basic(info: PodInfo) -> Filter:
+def basic(info: PodInfo, offered: frozenset[str] = frozenset()) -> Filter:
     """The filters that look at one node alone, in upstream's order: cordoned nodes and taints that repel, affinity,
-    ports, then room for one more pod and for what it asks. Pods of one ``shape`` get the same answer."""
+    ports, then room for one more pod and for what it asks. Pods of one ``shape`` get the same answer as long as the
+    same resources are ``offered`` by classes of devices: nodes that do not have them themselves may have devices."""
     tolerations = info.pod.spec.tolerations
     tolerant = untolerated((UNSCHEDULABLE_TAINT,), tolerations, _REPELLING) is None
     wanted = _ordered({name: amount for name, amount in info.requests.items() if amount > 0})
@@ -124,6 +127,6 @@ def basic(info: PodInfo) -> Filter:
             refusal = other(node)
             if refusal is not None:
                 return refusal
-        return _lacking(node, wanted)
+        return _lacking(node, wanted, offered)
 
     return check

@@ -6,7 +6,10 @@ upstream: EventsToRegister and the queueing hints of pkg/scheduler/framework/plu
 from collections.abc import Callable, Mapping
 
 from kcm_cli.planning.node_affinity import fits
+from kcm_cli.planning.quota.devices import IMPLICIT
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
+from kcm_cli.sandbox.scheduler.devices.views import DeviceClass
+from kcm_cli.sandbox.scheduler.filters import FIT
 from kcm_cli.sandbox.scheduler.podindex import Namespaces, matches_all
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, conflict, selector_of
 from kcm_cli.sandbox.scheduler.requests import PODS, amounts
@@ -14,20 +17,33 @@ from kcm_cli.sandbox.views import SimulatedNode
 
 Hint = Callable[[PodInfo, frozenset[str]], bool]
 """Whether to look again at a pod that these plugins have refused."""
+Offers = Mapping[str, str]
+"""Classes of devices by the extended resources that stand for them."""
 
 
-def node_added(node: SimulatedNode) -> Hint:
+def node_added(node: SimulatedNode, offers: Offers) -> Hint:
     """A node was added."""
-    return _any_of({name: _bind_node(check, None, node) for name, check in _NODE.items()})
+    return _any_of(_of_node(None, node, offers))
 
 
-def node_changed(old: SimulatedNode, new: SimulatedNode) -> Hint:
+def node_changed(old: SimulatedNode, new: SimulatedNode, offers: Offers) -> Hint:
     """A node is another than before. One that is less repelling helps all that do not look at taints themselves: for
     them it may be as good as a new one."""
-    checks = {name: _bind_node(check, old, new) for name, check in _NODE.items()}
+    checks = _of_node(old, new, offers)
     if old.spec.taints != new.spec.taints or (old.spec.unschedulable and not new.spec.unschedulable):
-        checks |= {name: lambda info: True for name in _NODE.keys() - _WATCH_TAINTS}
+        checks |= {name: lambda info: True for name in checks.keys() - _WATCH_TAINTS}
     return _any_of(checks)
+
+
+def class_changed(old: DeviceClass | None, new: DeviceClass) -> Hint:
+    """A class of devices was added, or is another than before: it may offer an extended resource."""
+    name = new.spec.extended_resource_name
+    offered: set[str] = set()
+    if name and (old is None or old.spec.extended_resource_name != name):
+        offered.add(name)
+    if old is None:
+        offered.add(IMPLICIT + new.name)
+    return _any_of({FIT: lambda info: not offered.isdisjoint(info.requests)})
 
 
 def pod_added(came: PodInfo, namespaces: Namespaces) -> Hint:
@@ -44,7 +60,7 @@ def pod_deleted(deleted: PodInfo, namespaces: Namespaces) -> Hint:
     """A pod has left its node."""
     return _any_of(
         {
-            "NodeResourcesFit": lambda info: True,
+            FIT: lambda info: True,
             "NodePorts": lambda info: any(conflict(port, taken) for port in info.ports for taken in deleted.ports),
             "NodeVolumeLimits": lambda info: bool(deleted.claims),
             "VolumeRestrictions": lambda info: (
@@ -66,18 +82,25 @@ _NodeCheck = Callable[[PodInfo, SimulatedNode | None, SimulatedNode], bool]
 _REPELLING = (NO_SCHEDULE, NO_EXECUTE)
 
 
+def _of_node(old: SimulatedNode | None, new: SimulatedNode, offers: Offers) -> dict[str, Callable[[PodInfo], bool]]:
+    checks = {name: _bind_node(check, old, new) for name, check in _NODE.items()}
+    return {FIT: lambda info: _fits_now(info, old, new, offers), **checks}
+
+
 def _bind_node(check: _NodeCheck, old: SimulatedNode | None, new: SimulatedNode) -> Callable[[PodInfo], bool]:
     return lambda info: check(info, old, new)
 
 
-def _fits_now(info: PodInfo, old: SimulatedNode | None, new: SimulatedNode) -> bool:
-    """The pod would have room on the empty node, which has more than before of something that it asks for."""
+def _fits_now(info: PodInfo, old: SimulatedNode | None, new: SimulatedNode, offers: Offers) -> bool:
+    """The pod would have room on the empty node, which has more than before of something that it asks for, or may have
+    devices for it."""
     room = amounts(new.status.allocatable)
     asked = {**{name: amount for name, amount in info.requests.items() if amount > 0}, PODS: 1}
-    if any(amount > room.get(name, 0) for name, amount in asked.items()):
+    devices = {name for name in asked if name in offers and not room.get(name)}
+    if any(amount > room.get(name, 0) for name, amount in asked.items() if name not in devices):
         return False
     before = amounts(old.status.allocatable) if old is not None else {}
-    return old is None or any(room[name] > before.get(name, 0) for name in asked)
+    return old is None or bool(devices) or any(room[name] > before.get(name, 0) for name in asked)
 
 
 def _becomes(holds: Callable[[PodInfo, SimulatedNode], bool]) -> _NodeCheck:
@@ -106,7 +129,6 @@ def _is_spread_over(info: PodInfo, old: SimulatedNode | None, new: SimulatedNode
 
 
 _NODE: Mapping[str, _NodeCheck] = {
-    "NodeResourcesFit": _fits_now,
     "NodeAffinity": _becomes(_is_affine),
     "TaintToleration": _becomes(_is_tolerated),
     "NodeUnschedulable": _becomes(lambda info, node: not node.spec.unschedulable),

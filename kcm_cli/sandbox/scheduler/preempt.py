@@ -25,6 +25,7 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 NO_CLAIMS = "no new claims to deallocate, "
 STILL_NOT = "still not schedulable, "
 GAVE_BACK = "deallocation of ResourceClaim completed, "
+DELETED = "deletion of ResourceClaim completed, "
 STATELESS = "not found"
 """What it says where a plugin before it has refused the pod as such; nothing is preempted then."""
 MOST_CANDIDATES = 100
@@ -96,8 +97,10 @@ def preempt(
 
 def _device_message(info: PodInfo, unfit: FitError) -> str:
     """What upstream's plugin for devices says before: it may give devices back that are where the pod cannot go."""
-    if unfit.before is not None or not info.pod.spec.resource_claims:
+    if unfit.before is not None or not unfit.claims:
         return NO_CLAIMS
+    if unfit.stale is not None:
+        return DELETED
     return GAVE_BACK if any(is_idle(claim, info.pod) for claim in unfit.away) else STILL_NOT
 
 

@@ -63,6 +63,7 @@ class _Fail(msgspec.Struct, frozen=True):
     nominated: str | None
     victims: Victims | None
     idle: Claim | None = None
+    stale: Claim | None = None
     reason: str = "Unschedulable"
 
 
@@ -155,12 +156,12 @@ class Scheduler:
 
     def _node_added(self, node: SimulatedNode) -> None:
         self._state.set_node(node)
-        self._queue.wake_where(hints.node_added(node))
+        self._queue.wake_where(hints.node_added(node, self._state.devices.offers))
 
     def _node_changed(self, old: SimulatedNode, new: SimulatedNode) -> None:
         self._state.set_node(new)
         if _matters(old, new):
-            self._queue.wake_where(hints.node_changed(old, new))
+            self._queue.wake_where(hints.node_changed(old, new, self._state.devices.offers))
 
     def _node_deleted(self, node: SimulatedNode) -> None:
         self._state.remove_node(node.name)
@@ -227,9 +228,9 @@ class Scheduler:
             if not found.keeps_nomination:
                 self._state.forget_nomination(info.key)
             idle = next((claim for claim in unfit.away if is_idle(claim, info.pod)), None)
-            return _Fail(info, message, None if found.keeps_nomination else "", None, idle)
+            return _Fail(info, message, None if found.keeps_nomination else "", None, idle, unfit.stale)
         self._state.nominate(info, found.node)
-        return _Fail(info, unfit.message(), found.node, found)
+        return _Fail(info, unfit.message(), found.node, found, stale=unfit.stale)
 
     def _promise(self, placement: Placement) -> None:
         self._volumes.promised.update(volume.name for volume, _ in placement.needs.bindings)
@@ -291,6 +292,7 @@ class Scheduler:
         except RequestError as error:
             await self._unbound(work, f'binding rejected: running Bind plugin "DefaultBinder": {error}')
             return
+        self._devices.bound(info.pod)
         text = f"Successfully assigned {info.key} to {node}"
         self._events.emit(Notice(ref_of("v1", "Pod", info.pod), "Normal", "Scheduled", text), "Binding")
 
@@ -299,6 +301,7 @@ class Scheduler:
         key = work.info.key
         pod = self._listers.pods.store.get(key)
         if pod is not None and pod.spec.node_name:
+            self._devices.bound(work.info.pod)
             return
         self._take_off(key)
         await self._devices.give_up(work.info.pod, work.placement.reservations)
@@ -312,6 +315,8 @@ class Scheduler:
         await self._emit(work.info, work.reason, work.message, work.nominated)
         if work.idle is not None:
             await self._devices.deallocate(work.idle)
+        if work.stale is not None:
+            await self._devices.delete(work.stale)
         if work.victims is not None:
             await self._preempt(work.info, work.victims)
 

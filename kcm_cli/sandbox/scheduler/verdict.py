@@ -40,15 +40,17 @@ def each_its_own(points: Sequence[int]) -> Scores:
 
 
 class FitError(msgspec.Struct, frozen=True):
-    """No node will do. ``before`` is told where a pod was refused before any node was looked at; ``away`` are claims
-    whose devices other nodes have."""
+    """No node will do. ``before`` is told where a pod was refused before any node was looked at; ``claims``: it has
+    claims; ``away`` are those whose devices other nodes have, ``stale`` is one that an earlier try has left."""
 
     nodes: int
     refusals: Mapping[str, Refusal]
     before: Refusal | None = None
     absent: str = ""
     preemption: str = ""
+    claims: bool = False
     away: tuple["Claim", ...] = ()
+    stale: "Claim | None" = None
 
     def message(self) -> str:
         """The text of the PodScheduled condition and of the FailedScheduling event."""

@@ -6,13 +6,16 @@ upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
 import asyncio
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from kcm_cli.component.clock import Clock
 from kcm_cli.planning.resource_claims import claim_keys
+from kcm_cli.sandbox.scheduler import hints
 from kcm_cli.sandbox.scheduler.devices.binding import TIMEOUT, NotPrepared, has_conditions, is_prepared
 from kcm_cli.sandbox.scheduler.devices.filter import PLUGIN, Reservation
 from kcm_cli.sandbox.scheduler.devices.results import view_of
 from kcm_cli.sandbox.scheduler.devices.state import DeviceState
-from kcm_cli.sandbox.scheduler.devices.views import Claim
+from kcm_cli.sandbox.scheduler.devices.views import Claim, DeviceClass
 from kcm_cli.sandbox.scheduler.devices.writes import ClaimProblem, ClaimWrites
 from kcm_cli.sandbox.scheduler.listers import Listers
 from kcm_cli.sandbox.scheduler.queue import SchedulingQueue
@@ -37,10 +40,13 @@ class DynamicResources:
     ) -> None:
         self._state, self._writes, self._clock, self._queue = state, writes, clock, queue
         self._pods, self._wants_node = listers.pods.store, wants_node
+        self._made: dict[str, Claim] = {}
         self._pods.add_index(_BY_CLAIM, claim_keys)
         listers.resource_claims.listen(on_add=self._claim, on_update=self._claim_updated, on_delete=self._claim_deleted)
-        for informer in (listers.slices, listers.device_classes):
-            informer.listen(on_add=self._devices, on_update=lambda _, new: self._devices(new), on_delete=self._devices)
+        listers.slices.listen(on_add=self._slice, on_update=lambda _, new: self._slice(new), on_delete=self._slice)
+        listers.device_classes.listen(
+            on_add=lambda new: self._class(None, new), on_update=self._class, on_delete=self._class_deleted
+        )
 
     def is_ready(self, pod: SimulatedPod) -> bool:
         """Whether all claims of a pod are there; until then nothing is tried, and nothing told."""
@@ -55,14 +61,31 @@ class DynamicResources:
         """Write the claims; why it failed, if it did."""
         for one in reservations:
             try:
-                await self._writes.reserve(pod, one)
+                if one.mappings:
+                    await self._make(pod, one)
+                else:
+                    await self._writes.reserve(pod, one)
             except ClaimProblem as error:
                 return str(error)
         return ""
 
+    async def _make(self, pod: SimulatedPod, wanted: Reservation) -> None:
+        """Make the claim for a pod's extended resources. Raises ClaimProblem."""
+        claim = await self._writes.create(pod, wanted.claim)
+        self._made[pod.uid] = claim
+        made = replace(wanted, claim=claim)
+        self.promise((made,))
+        self._state.take_back(wanted.claim)
+        await self._writes.reserve(pod, made)
+        await self._writes.name_in_status(pod, claim, wanted.mappings)
+
+    def bound(self, pod: SimulatedPod) -> None:
+        """The pod has its node: its claims are not given back any more."""
+        self._made.pop(pod.uid, None)
+
     def waits(self, pod: SimulatedPod, reservations: tuple[Reservation, ...]) -> bool:
         """Whether a device of the pod has to be prepared."""
-        if not pod.spec.resource_claims:
+        if not pod.spec.resource_claims and not reservations:
             return False
         claims = self._state.claims_of(pod)
         new = (view_of(one.allocation) for one in reservations if one.allocation is not None)
@@ -76,6 +99,9 @@ class DynamicResources:
             claims = self._state.claims_of(pod)
             if isinstance(claims, str):
                 return claims
+            made = self._made.get(pod.uid)
+            if made is not None:
+                claims = (*claims, self._state.claims.get(made.key) or made)
             try:
                 if all([is_prepared(claim, self._clock.now()) for claim in claims]):
                     return ""
@@ -88,12 +114,21 @@ class DynamicResources:
         """The pod was not bound: what was promised is free, and what was reserved is given back."""
         for one in reservations:
             self._state.take_back(one.claim)
-        await asyncio.gather(*(self._writes.unreserve(pod, one.claim) for one in reservations))
+        undo = [self._writes.unreserve(pod, one.claim) for one in reservations if not one.mappings]
+        made = self._made.pop(pod.uid, None)
+        if made is not None:
+            self._state.take_back(made)
+            undo.append(self._writes.delete(made))
+        await asyncio.gather(*undo)
         if reservations:
             self._queue.wake(_WAITING)
 
     async def deallocate(self, claim: Claim) -> None:
         await self._writes.deallocate(claim)
+
+    async def delete(self, claim: Claim) -> None:
+        """One that was made for extended resources of a pod that was not bound."""
+        await self._writes.delete(claim)
 
     # -- events
 
@@ -119,6 +154,15 @@ class DynamicResources:
                 self._wants_node(pod)
         self._queue.wake_where(lambda waiting, by: PLUGIN in by and claim.key in claim_keys(waiting.pod))
 
-    def _devices(self, _: object) -> None:
+    def _slice(self, _: object) -> None:
         self._state.slices_changed()
+        self._queue.wake(_WAITING)
+
+    def _class(self, old: DeviceClass | None, new: DeviceClass) -> None:
+        self._state.classes_changed()
+        self._queue.wake(_WAITING)
+        self._queue.wake_where(hints.class_changed(old, new))
+
+    def _class_deleted(self, _: object) -> None:
+        self._state.classes_changed()
         self._queue.wake(_WAITING)

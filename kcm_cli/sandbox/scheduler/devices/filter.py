@@ -14,6 +14,7 @@ from kcm_cli.sandbox.scheduler.compared import Compared
 from kcm_cli.sandbox.scheduler.devices.allocator import Choice, Search, allocate
 from kcm_cli.sandbox.scheduler.devices.binding import NotPrepared, is_prepared
 from kcm_cli.sandbox.scheduler.devices.errors import NodeRefused
+from kcm_cli.sandbox.scheduler.devices.extended import ExtendedClaim, extended_claim
 from kcm_cli.sandbox.scheduler.devices.pools import Target
 from kcm_cli.sandbox.scheduler.devices.results import allocation_of
 from kcm_cli.sandbox.scheduler.devices.state import DeviceState
@@ -29,48 +30,67 @@ CANNOT = Refusal(PLUGIN, ("cannot allocate all claims",))
 ELSEWHERE = Refusal(PLUGIN, ("resourceclaim not available on the node",))
 
 
+STALE = Refusal(PLUGIN, ("cannot schedule extended resource claim",))
+
+
 class Reservation(msgspec.Struct, frozen=True):
-    """A claim that is to be reserved for a pod; with its allocation, where it has none yet."""
+    """A claim that is to be reserved for a pod; with its allocation, where it has none yet. ``mappings``: of one for
+    extended resources, which is to be created."""
 
     claim: Claim
     allocation: Doc | None
+    mappings: tuple[Doc, ...] = ()
+
+
+class _Variant(msgspec.Struct, frozen=True):
+    """What is searched on nodes that have the same of the pod's extended resources themselves."""
+
+    search: Search | None
+    extended: ExtendedClaim | None
 
 
 class DeviceFilter:
-    """``refusal`` is set where no node will do; ``away`` are claims whose devices are on other nodes."""
+    """``refusal`` is set where no node will do; ``away`` are claims whose devices are on other nodes, ``stale`` is the
+    one that an earlier try has left, ``offered`` are the extended resources that a class offers."""
 
     def __init__(self, info: PodInfo, state: DeviceState) -> None:
         self._pod, self._state = info.pod, state
         self.refusal: Refusal | None = None
         self.away: dict[str, Claim] = {}
+        self.offered = state.offered(info.requests)
+        self.stale = state.extended_claim(info.pod) if self.offered else None
         self._choices: dict[str, list[Choice]] = {}
-        self._search: Search | None = None
+        self._variants: dict[tuple[str, ...], _Variant] = {}
+        self._variant_on: dict[str, _Variant] = {}
+        self._missing: list[Claim] = []
         found = state.claims_of(info.pod) if info.pod.spec.resource_claims else ()
         self._claims = () if isinstance(found, str) else found
         problem = found if isinstance(found, str) else self._problem()
         if problem:
             self.refusal = Refusal(PLUGIN, (problem,))
             return
-        missing = [claim for claim in self._claims if claim.status.allocation is None]
-        if missing:
-            self._search = Search(missing, state.classes.get, state.inventory, state.usage)
+        self._missing = [claim for claim in self._claims if claim.status.allocation is None]
 
     @property
     def used(self) -> bool:
-        """Whether the pod has claims."""
-        return bool(self._claims)
+        """Whether the pod has claims, or gets one."""
+        return bool(self._claims or self.offered)
 
     def check(self, node: NodeInfo) -> Refusal | None:
         """Raises AllocationError."""
+        if self.stale is not None:
+            return STALE
+        variant = self._variant(node)
         away = [claim for claim in self._claims if not _reaches(claim, node) or self._has_failed(claim)]
-        if self._search is not None and node.name not in self._choices:
+        if variant.search is not None and node.name not in self._choices:
             try:
-                choices = allocate(self._search, Target(node.name, node.labels))
+                choices = allocate(variant.search, Target(node.name, node.labels))
             except NodeRefused as error:
                 return Refusal(PLUGIN, (str(error),))
             if choices is None:
                 return CANNOT
             self._choices[node.name] = choices
+            self._variant_on[node.name] = variant
         self.away.update((claim.uid, claim) for claim in away)
         return ELSEWHERE if away else None
 
@@ -84,7 +104,23 @@ class DeviceFilter:
                 found.append(Reservation(claim, allocation_of(choice, node, rng)))
             elif not is_reserved_for(self._pod, claim.status.reserved_for, groups=False):
                 found.append(Reservation(claim, None))
+        variant = self._variant_on.get(node)
+        if variant is not None and variant.extended is not None:
+            made = variant.extended
+            found.append(Reservation(made.claim, allocation_of(chosen[made.claim.uid], node, rng), made.mappings))
         return tuple(found)
+
+    def _variant(self, node: NodeInfo) -> "_Variant":
+        """What has to be found on a node: devices for the resources that it does not have itself, too."""
+        names = tuple(sorted(name for name in self.offered if not node.allocatable.get(name)))
+        found = self._variants.get(names)
+        if found is None:
+            state = self._state
+            made = extended_claim(self._pod, {name: state.offers[name] for name in names}) if names else None
+            claims = [*self._missing, made.claim] if made is not None else self._missing
+            search = Search(claims, state.classes.get, state.inventory, state.usage) if claims else None
+            found = self._variants[names] = _Variant(search, made)
+        return found
 
     def scores(self, compared: Compared) -> Scores | None:
         """Up to 100 for each node: those where earlier alternatives can be had are better."""

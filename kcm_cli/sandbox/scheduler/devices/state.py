@@ -5,11 +5,13 @@ What was promised to a pod on its way counts as taken until the claim shows it, 
 upstream: pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
+from kcm_cli.planning.quota.devices import BY_POD, by_pod
 from kcm_cli.planning.resource_claims import NotCreated, NotNeeded, named, not_for
 from kcm_cli.runtime.store import Store
+from kcm_cli.sandbox.scheduler.devices.extended import offers
 from kcm_cli.sandbox.scheduler.devices.pools import Inventory
 from kcm_cli.sandbox.scheduler.devices.usage import Usage
 from kcm_cli.sandbox.scheduler.devices.views import Claim, DeviceClass, Result, Slice
@@ -32,6 +34,23 @@ class DeviceState:
         self.usage = Usage()
         self.pending: set[str] = set()
         self._inventory: Inventory | None = None
+        self._offers: Mapping[str, str] | None = None
+        claims.add_index(BY_POD, by_pod)
+
+    @property
+    def offers(self) -> Mapping[str, str]:
+        """The names of the classes whose devices extended resources stand for."""
+        if self._offers is None:
+            self._offers = offers(self.classes)
+        return self._offers
+
+    def offered(self, requests: Mapping[str, int]) -> frozenset[str]:
+        """The resources among those asked for that a class offers."""
+        known = self.offers
+        return frozenset(name for name, amount in requests.items() if amount > 0 and name in known)
+
+    def classes_changed(self) -> None:
+        self._offers = None
 
     @property
     def inventory(self) -> Inventory:
@@ -64,6 +83,11 @@ class DeviceState:
         if claim.uid in self.pending:
             self.pending.discard(claim.uid)
             self.usage.release(claim.uid)
+
+    def extended_claim(self, pod: SimulatedPod) -> Claim | None:
+        """The claim that was made for a pod's extended resources when it was to be bound before."""
+        found = self.claims.by_index(BY_POD, pod.uid)
+        return next((claim for claim in found if claim.namespace == pod.namespace), None)
 
     def claims_of(self, pod: SimulatedPod) -> tuple[Claim, ...] | str:
         """The claims that a pod uses; a text says why they are not all there."""

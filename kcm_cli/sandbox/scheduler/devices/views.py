@@ -186,6 +186,7 @@ class Claim(Object, frozen=True, gc=False, kw_only=True):
 class ClassSpec(View, frozen=True, gc=False):
     selectors: tuple[Selector, ...] = ()
     config: tuple[Doc, ...] = ()
+    extended_resource_name: str | None = None
 
 
 class DeviceClass(Object, frozen=True, gc=False, kw_only=True):

@@ -1,10 +1,12 @@
 """What the scheduler writes to claims: devices with the reservation for a pod, and reservations that it takes back.
+For extended resources it makes a claim, names it in the pod's status, and deletes it if the pod is not bound after all.
 
-upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go#bindClaim, #Unreserve
+upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go#bindClaim, #Unreserve,
+pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go
 """
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine.writes import edited
@@ -13,11 +15,11 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import ABSENT, STRATEGIC_MERGE, Path, Value
 from kcm_cli.planning.resource_claims import FINALIZER, consumer_of, is_reserved_for, user_doc, users_of
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import ApiError, Conflict
+from kcm_cli.rest.errors import ApiError, Conflict, NotFound
 from kcm_cli.rest.transport import RequestError, TransportError
 from kcm_cli.sandbox.scheduler.devices.filter import Reservation
 from kcm_cli.sandbox.scheduler.devices.views import CLAIMS, Claim
-from kcm_cli.sandbox.views import SimulatedPod
+from kcm_cli.sandbox.views import POD_METADATA, SimulatedPod
 
 log = logging.getLogger(__name__)
 ATTEMPTS = 5
@@ -34,6 +36,54 @@ class ClaimWrites:
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
+
+    async def create(self, pod: SimulatedPod, claim: Claim) -> Claim:
+        """The claim for a pod's extended resources, as the server has made it. Raises ClaimProblem.
+
+        One whose answer is lost is found, and deleted, when the pod is tried again.
+        """
+        body = edited(claim, {("metadata", "name"): ABSENT, ("metadata", "uid"): ABSENT})
+        try:
+            return await self._client.create(CLAIMS, pod.namespace, body)
+        except RequestError as error:
+            raise ClaimProblem(f"create claim for extended resources {pod.namespace}/: {error}") from error
+
+    async def name_in_status(self, pod: SimulatedPod, claim: Claim, mappings: Sequence[Doc]) -> None:
+        """Which claim the pod's extended resources come from. Raises ClaimProblem."""
+        status: Doc = {"resourceClaimName": claim.name, "requestMappings": [*mappings]}
+        body: Doc = {"metadata": {"uid": pod.uid}, _STATUS: {"extendedResourceClaimStatus": status}}
+        for attempt in range(ATTEMPTS):
+            try:
+                await self._client.patch(
+                    POD_METADATA, pod.namespace, pod.name, body, content_type=STRATEGIC_MERGE, subresource=_STATUS
+                )
+                return
+            except RequestError as error:
+                if attempt == ATTEMPTS - 1 or not isinstance(error, TransportError):
+                    raise ClaimProblem(f"update pod {pod.key} ExtendedResourceClaimStatus: {error}") from error
+
+    async def delete(self, claim: Claim) -> None:
+        """Delete a claim for extended resources, with the devices that it has. What fails is tried again with the
+        pod."""
+        uid = claim.uid
+        try:
+            for attempt in range(ATTEMPTS):
+                claim = await self._client.get(CLAIMS, claim.namespace, claim.name)
+                if claim.uid != uid or FINALIZER not in claim.metadata.finalizers:
+                    break
+                others = [name for name in claim.metadata.finalizers if name != FINALIZER]
+                body = edited(claim, {("metadata", "finalizers"): others})
+                try:
+                    await self._client.update(CLAIMS, claim.namespace, claim.name, body)
+                    break
+                except (Conflict, TransportError):
+                    if attempt == ATTEMPTS - 1:
+                        raise
+            await self._client.delete(CLAIMS, claim.namespace, claim.name, uid=uid)
+        except NotFound:
+            return
+        except RequestError as error:
+            log.info("Cannot delete a claim", extra={"fields": {"claim": claim.key, "err": str(error)}})
 
     async def reserve(self, pod: SimulatedPod, reservation: Reservation) -> None:
         """Raises ClaimProblem."""

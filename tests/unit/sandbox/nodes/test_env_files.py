@@ -3,7 +3,9 @@
 import pytest
 
 from kcm_cli.sandbox.nodes.env_files import EnvFileError, value_in
-from tests.unit.sandbox.nodes.world import PODS, World
+from tests.unit.sandbox.nodes.world import PODS, World, resource
+
+CONFIG_MAPS = resource("configmaps")
 
 MOUNTS = [{"name": "config", "mountPath": "/data"}]
 VOLUMES = [{"name": "config", "emptyDir": {}}]
@@ -67,6 +69,17 @@ async def played(world: World, env: list[dict], script: str, init: list[dict], *
 
 def writer(script: str = WRITTEN, **more: object) -> dict:
     return {"name": "i", "image": "i", "command": ["sh", "-c", script], "volumeMounts": MOUNTS, **more}
+
+
+def test_an_optional_variable_without_a_value_hides_none(play) -> None:
+    async def test(world: World) -> None:
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "m"}, "data": {"A": "a", "B": "b"}})
+        env = [variable("A", "NONE", optional=True), variable("B", "COLOR", optional=True)]
+        script = '[ "$A$B" = "ablue" ] && exit 3; exit 4'
+        status = await played(world, env, script, [writer()], envFrom=[{"configMapRef": {"name": "m"}}])
+        assert status["state"]["terminated"]["exitCode"] == 3
+
+    play(test, 1)
 
 
 def test_a_container_takes_what_an_init_container_has_written(play) -> None:

@@ -139,6 +139,8 @@ def test_variables() -> None:
         {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
         {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "requests.cpu", "divisor": "1m"}}},
         {"name": "NONE", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "none", "optional": True}}},
+        {"name": "S_size", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "none", "optional": True}}},
+        {"name": "S_color", "valueFrom": {"secretKeyRef": {"name": "none", "key": "none", "optional": True}}},
     ]
     from_ = [{"prefix": "S_", "configMapRef": {"name": "settings"}}, {"secretRef": {"name": "none", "optional": True}}]
     pod = pod_of([], [], env=env, envFrom=from_, resources={"requests": {"cpu": "0.25"}})

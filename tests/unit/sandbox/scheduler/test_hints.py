@@ -4,12 +4,20 @@ import pytest
 
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.scheduler import hints
+from kcm_cli.sandbox.scheduler.devices.views import CLASSES
 from kcm_cli.sandbox.views import NODES
 from tests.unit.sandbox.scheduler.build import node_doc, pod
 from tests.unit.sandbox.scheduler.test_decide import ANTI, NEAR, TAINT, port, spread
 
 FIT, AFFINITY, TAINTS = "NodeResourcesFit", "NodeAffinity", "TaintToleration"
 SSD = {"nodeSelector": {"disk": "ssd"}}
+
+
+OFFERS = {"x.com/gpu": "gpu"}
+
+
+def asking(resource, cpu="1"):
+    return pod("p", containers=[{"name": "c", "resources": {"requests": {"cpu": cpu, resource: "1"}}}])
 
 
 def node(labels=None, **spec):
@@ -48,10 +56,14 @@ def node(labels=None, **spec):
         pytest.param("VolumeRestrictions", pod("p"), node(), node({"a": "b"}), False, id="does not look at labels"),
         pytest.param(FIT, pod("p", cpu="9"), node(taints=[TAINT]), node(), True, id="too small but tainted no more"),
         pytest.param(FIT, pod("p", cpu="9"), node(unschedulable=True), node(), True, id="too small but uncordoned"),
+        pytest.param(FIT, asking("x.com/gpu"), None, node(), True, id="devices for it"),
+        pytest.param(FIT, asking("x.com/gpu"), node(), node({"a": "b"}), True, id="maybe devices now"),
+        pytest.param(FIT, asking("x.com/fpga"), None, node(), False, id="no class offers it"),
+        pytest.param(FIT, asking("x.com/gpu", cpu="9"), None, node(), False, id="devices, but too small"),
     ],
 )
 def test_nodes(plugin, info, old, new, helps):
-    hint = hints.node_added(new) if old is None else hints.node_changed(old, new)
+    hint = hints.node_added(new, OFFERS) if old is None else hints.node_changed(old, new, OFFERS)
     assert hint(info, frozenset((plugin,))) is helps
     assert hint(info, frozenset(("Other",))) is False
 
@@ -83,3 +95,24 @@ def test_pods(plugin, info, other, came, deleted):
     plugins = frozenset((plugin,))
     assert hints.pod_added(other, {})(info, plugins) is came
     assert hints.pod_deleted(other, {})(info, plugins) is deleted
+
+
+@pytest.mark.parametrize(
+    ("resource", "old", "new", "helps"),
+    [
+        pytest.param("x.com/gpu", None, "x.com/gpu", True, id="offered"),
+        pytest.param("x.com/gpu", "", "x.com/gpu", True, id="offered now"),
+        pytest.param("x.com/gpu", "x.com/gpu", "x.com/gpu", False, id="as before"),
+        pytest.param("x.com/gpu", None, "x.com/nic", False, id="another one"),
+        pytest.param("deviceclass.resource.kubernetes.io/c", None, "", True, id="by the name of the class"),
+        pytest.param("deviceclass.resource.kubernetes.io/c", "", "", False, id="a class that was there"),
+    ],
+)
+def test_classes(resource, old, new, helps):
+    hint = hints.class_changed(None if old is None else device_class(old), device_class(new))
+    assert hint(asking(resource), frozenset((FIT,))) is helps
+    assert hint(asking(resource), frozenset(("Other",))) is False
+
+
+def device_class(offered):
+    return CLASSES.decode(codec.encode({"metadata": {"name": "c"}, "spec": {"extendedResourceName": offered}}))
