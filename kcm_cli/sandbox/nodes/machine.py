@@ -233,9 +233,10 @@ def due(script: PodScript, state: PodState, now: float) -> float:
                     at = instant
             if current.told is not None and now < current.told[0] < at:
                 at = current.told[0]
-        elif ended_by_hook(container, current.exit) and current.exit is not None:
+        elif state.stop is None and current.restart_at < math.inf and current.exit is not None:
             resync_at = current.exit.finished + RESYNC_S
-            at = resync_at if now < resync_at < at else at
+            if ended_by_hook(container, current.exit) and now < resync_at < at:
+                at = resync_at
     return at
 
 

@@ -494,7 +494,8 @@ def test_claims_of_devices_are_charged_to_extended_resources(play):
                 "image": "i",
                 "resources": {key: {"example.com/gpu": "1"} for key in ("requests", "limits")},
             }
-            await world.pod("p", {"containers": [pod], "terminationGracePeriodSeconds": 1})
+            spec = {"schedulerName": "other", "terminationGracePeriodSeconds": 1}  # the default one makes its own claim
+            await world.pod("p", {"containers": [pod], **spec})
             await world.wait(305)
             assert await story.used() == {EXTENDED: "6", IMPLICIT: "5", "pods": "1"}
             owner = {

@@ -2,7 +2,7 @@
 
 import math
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kcm_cli.sandbox.nodes import machine
@@ -47,6 +47,13 @@ def scripts(draw: st.DrawFn) -> PodScript:
 
 LEAST_S = 2.0
 """A container has so long to stop, whatever its grace is."""
+AT_ONCE = Run(0.0, 0)
+FAILING_HOOK = PodScript(
+    (ContainerScript("c", Role.MAIN, "Always", (), AT_ONCE, 0, AT_ONCE, 0.0, 0.0, 0.0, post_start=Hook(fails=True)),),
+    0.0,
+    math.inf,
+    0.0,
+)
 instants = st.lists(st.floats(0, 2000), min_size=1, max_size=6).map(sorted)
 
 
@@ -60,6 +67,7 @@ def test_it_does_not_matter_how_often_one_looks(script: PodScript, times: list[f
 
 
 @given(scripts(), instants, st.floats(0, 500), st.sampled_from([0.0, 5.0, 60.0]))
+@example(FAILING_HOOK, [0.0], 0.0, 0.0)
 def test_a_stopped_pod_ends_within_its_grace_and_stays_so(
     script: PodScript, times: list[float], at: float, grace_s: float
 ) -> None:
