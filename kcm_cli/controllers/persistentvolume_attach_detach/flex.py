@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,7 @@ from kcm_cli.machinery.documents import nested_map
 
 log = logging.getLogger(__name__)
 SCAN_S = 10.0
+_TO_END_S = 0.5
 """How often the directory is looked at for drivers."""
 
 
@@ -148,8 +150,16 @@ async def _run(path: Path, *arguments: str) -> Doc:
         raise FlexError(f"{command} command timed out") from None
     finally:
         if process.returncode is None:
-            process.kill()
+            await _killed(process)
     return _answer(command, output, process.returncode or 0)
+
+
+async def _killed(process: asyncio.subprocess.Process) -> None:
+    """End a driver, and have it waited for. Those that it started and that hold its output are not."""
+    process.kill()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_TO_END_S):
+            await process.communicate()
 
 
 def _answer(command: str, output: bytes, code: int) -> Doc:
