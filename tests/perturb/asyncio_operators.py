@@ -109,7 +109,7 @@ def leads(buggy: bool) -> Any:
         await kubernetes_asyncio.config.load_kube_config(kubeconfig, client_configuration=configuration)
         async with kubernetes_asyncio.client.ApiClient(configuration) as api:
             leases, seen, since = kubernetes_asyncio.client.CoordinationV1Api(api), None, 0.0
-            work = asyncio.create_task(_when(leading, program(writes)(False)(kubeconfig)))
+            work = asyncio.create_task(_when(leading, lambda: program(writes)(False)(kubeconfig)))
             try:
                 while not work.done():
                     with suppress(*FAILED):
@@ -134,9 +134,9 @@ def leads(buggy: bool) -> Any:
     return main
 
 
-async def _when(event: asyncio.Event, work: Awaitable[None]) -> None:
+async def _when(event: asyncio.Event, work: Callable[[], Awaitable[None]]) -> None:
     await event.wait()
-    await work
+    await work()
 
 
 async def writes(core: Any, widget: Tree, buggy: bool) -> None:
