@@ -29,7 +29,7 @@ from kcm_cli.testing.perturb.campaign import each, perturb
 from kcm_cli.testing.perturb.points import ALL_KINDS, Point, Spot, kinds_of, point_of, points_of
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import State, differences, masked, plain
-from kcm_cli.testing.perturb.taken import Taken, has, moved
+from kcm_cli.testing.perturb.taken import Taken, entries, moved
 from kcm_cli.testing.perturb.ties import ties_of, untied, words_of
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
 from tests.perturb.kit import OPTIONS, config_map, core
@@ -349,10 +349,11 @@ def test_a_long_story_is_told_around_what_went_wrong(sandbox: Sandbox) -> None:
     point = point_of("crash@create:pods:a#60")
     trial = Trial(sandbox, sandbox.snapshot(), point=point)
     trial.stop()
+    story = trial._interceptor.story
     for at, told in ((60, range(40, 80)), (3, range(40)), (99, range(60, 100))):
-        trial._story[:] = [line + ", PERTURBED (crash)" if at == number else line for number, line in enumerate(writes)]
+        story[:] = [line + ", PERTURBED (crash)" if at == number else line for number, line in enumerate(writes)]
         lines = trial.story(["it is wrong"]).splitlines()
-        shown = [f"  {line}" for line in (trial._story[number] for number in told)]
+        shown = [f"  {line}" for line in (story[number] for number in told)]
         assert [line for line in lines if "create" in line and "pods a: 201" in line] == shown
         assert ("  … 40 before" in lines, "  … and 20 more" in lines) == (at == 60, at == 60)
         assert ("  … 60 before" in lines, "  … and 60 more" in lines) == (at == 99, at == 3)
@@ -445,12 +446,12 @@ def test_a_story_names_only_the_first_few_that_were_taken_away(sandbox: Sandbox)
 def test_what_is_sure_to_be_there() -> None:
     first = {"a x": [{"data": {"k": "1", "l": "m n", "o": "p"}}], "a y": [{}, {}]}
     reference = masked(first, {"a x": [{"data": {"k": "2", "l": "m n"}}], "a y": [{}, {}]})
-    found = [entry for entry in ("k", "l", "o", "q") if has(reference, "a x", ("data", entry))]
+    found = [entry for entry in ("k", "l", "o", "q") if ("data", entry) in entries(reference, "a x")]
     assert found == ["k", "l"]
-    assert has(reference, "a x", ("data", "l", "m"))
-    assert not has(reference, "a x", ("data", "k", "1"))
-    assert not has(reference, "a y", ("data",))
-    assert not has(reference, "a z", ("data",))
+    assert ("data", "l", "m") in entries(reference, "a x")
+    assert ("data", "k", "1") not in entries(reference, "a x")
+    assert ("data",) not in entries(reference, "a y")
+    assert ("data",) not in entries(reference, "a z")
 
 
 def test_what_a_restart_takes_away_for_a_while_is_told(sandbox: Sandbox) -> None:

@@ -40,10 +40,10 @@ def moved(before: Any, after: Any) -> tuple[Collection[Entry], Collection[Entry]
     return [entry for entry in lost if entry[:-1] not in changed and entry[:-1] not in lost], got
 
 
-def has(state: State, key: str, entry: Entry) -> bool:
-    """Whether the one object of that name has to have an entry there."""
+def entries(state: State, key: str) -> set[Entry]:
+    """What the object of that name has to have; of one name there may be several, of which that is not known."""
     several = state.get(key)
-    return isinstance(several, list) and len(several) == 1 and entry in set(_entries(several[0], ()))
+    return set(_entries(several[0], ())) if isinstance(several, list) and len(several) == 1 else set()
 
 
 def _entries(value: Any, path: Entry) -> Iterator[Entry]:

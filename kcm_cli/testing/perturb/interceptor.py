@@ -1,0 +1,264 @@
+"""Stands between the operators under test and the API server: notes what they do, and makes a point happen."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver import errors as api_errors
+from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed, as_json
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
+from kcm_cli.sandbox.apiserver.store import Event
+from kcm_cli.sandbox.apiserver.types import ApiError, Dropped, RequestInfo
+from kcm_cli.sandbox.hosted import HostedSandbox
+from kcm_cli.testing.perturb.points import Point, Spot
+from kcm_cli.testing.perturb.record import Record
+from kcm_cli.testing.perturb.states import UNCOMPARED, name_of, plain
+from kcm_cli.testing.perturb.taken import Taken
+
+_BLIND_S = 30.0
+"""How long, in the cluster's time, an operator sees nothing new."""
+_WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+_VERSION = re.compile(rb'"resourceVersion"\s*:\s*"[^"]')
+_OUTDATED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+class Interceptor:
+    """That of one trial. All of it but its attributes is for the sandbox's thread.
+
+    users: whose requests are noted. record: what the run was like so far. story: the same for people, line by line.
+    fired: whether the point has come up. asked: how often what was asked for since this was cleared. looks: how many
+    requests there were. activity: how many changes of objects and writes of operators; active_at: the cluster's time of
+    the last; latest: what it was. quiet: whether the quiet time at the end has begun. settled: the revision of the last
+    checkpoint. blind_until: until when, in the cluster's time, an operator sees nothing new.
+    """
+
+    def __init__(
+        self, sandbox: HostedSandbox, namespace: str, point: Point | None, crash: Callable[[str], None]
+    ) -> None:
+        self.users: set[str] = set()
+        self.record = Record()
+        self.story: list[str] = []
+        self.fired = self.quiet = False
+        self.asked: Counter[str] = Counter()
+        self.activity = self.looks = self.settled = 0
+        self.active_at = self.blind_until = 0.0
+        self.latest = ""
+        self._sandbox = sandbox
+        self._namespace = namespace
+        self._point = point
+        self._crash = crash
+        self._store = sandbox.running.store
+        self._watched: set[tuple[str, str]] = set()
+        self._read: set[tuple[str, str]] = set()
+        self._terminating: dict[str, int] = {}
+        self._gone: tuple[int, str] | None = None
+        self._lost = b""
+        self._arrived: Counter[tuple[str, str, str]] = Counter()
+        self._events: Counter[tuple[str, str, str]] = Counter()
+        self._unclaimed: dict[int, tuple[str, Event]] = {}
+        self._taken = Taken()
+        self._writing = 0
+        self._timers: list[asyncio.TimerHandle] = []
+
+    def attach(self) -> None:
+        """Begin to note requests and changes."""
+        self.settled = self._store.revision
+        self._sandbox.running.api.interceptors.append(self._intercept)
+        self._store.observers.append(self._observe)
+
+    def detach(self) -> None:
+        """End it. May be called twice."""
+        for timer in self._timers:
+            timer.cancel()
+        api = self._sandbox.running.api
+        if self._intercept in api.interceptors:
+            api.interceptors.remove(self._intercept)
+            self._store.observers.remove(self._observe)
+
+    async def _intercept(self, asked: Asked, proceed: Proceed) -> Answer:
+        info = asked.info
+        if asked.user.name not in self.users or not info.is_resource:
+            return await proceed(asked.request, None)
+        self.asked[f"{info.verb} of {api_errors.qualified(info.group, info.plural)}"] += 1
+        self.looks += 1
+        if info.verb == "watch":
+            self._watched.add((info.group, info.plural))
+        if info.verb not in _WRITES:
+            self._read.add((info.group, info.plural))
+        if info.verb not in _WRITES or info.plural in UNCOMPARED:
+            return await proceed(asked.request, None)
+        spot = self._arrival(asked)
+        hit = self._point is not None and not self.fired and not self.quiet and self._point.spot == spot
+        kind = self._point.kind if self._point is not None and hit else ""
+        self._acted(f"{spot.verb} of {spot.resource} {spot.name}")
+        if kind in ("conflict", "refused"):
+            self.fired = True
+            error = _refusal(kind, info)
+            self.story.append(f"{spot.describe()}: {error.code}, PERTURBED ({kind})")
+            raise error
+        before = self._store.revision
+        self._writing += 1
+        try:
+            answer = await proceed(asked.request, None)
+            self._answered(asked, spot, answer)
+        except ApiError as error:
+            self.story.append(f"{spot.describe()}: {error.code}")
+            raise
+        except Dropped:  # from a run that was killed
+            self._arrived[spot.verb, spot.resource, spot.name] -= 1
+            raise
+        finally:
+            self._writing -= 1
+            if not self._writing:
+                self._unclaimed.clear()
+        if kind:
+            self.fired = True
+            self.story[-1] += f", PERTURBED ({kind})"
+            if kind == "lost":
+                self._lost = asked.request.body
+            else:
+                self._crash(asked.user.name)
+            self._show_older(kind, asked.user.name, before)
+            raise Dropped(effect=True)
+        return answer
+
+    def _show_older(self, kind: str, user: str, before: int) -> None:
+        """What one that starts anew is shown for a while. before: the revision before its last write."""
+        seen = {"stale": before, "older": self.settled}.get(kind)
+        if kind == "terminating" and self._gone is not None:
+            seen, name = self._gone
+            self.story.append(f"({name}, which is gone, is shown to it as it was when it was being deleted)")
+        if seen is not None:
+            self.blind_until = self._sandbox.clock.monotonic() + _BLIND_S
+            self._sandbox.running.api.faults.add(Fault("stale", user=user, revision=seen, for_s=_BLIND_S))
+
+    def _acted(self, what: str) -> None:
+        self.activity += 1
+        self.latest = what
+        self.active_at = self._sandbox.clock.monotonic()
+
+    def _arrival(self, asked: Asked) -> Spot:
+        info = asked.info
+        resource = api_errors.qualified(info.group, info.plural)
+        resource = f"{resource}/{info.subresource}" if info.subresource else resource
+        key = info.verb, resource, self._name(asked)
+        self._arrived[key] += 1
+        return Spot(*key, self._arrived[key])
+
+    def _name(self, asked: Asked) -> str:
+        info = asked.info
+        if info.verb == "create" and not info.name:
+            try:
+                doc: Any = codec.decode_doc(as_json(asked.request.body))
+            except codec.DecodeError:
+                doc = {}
+        else:
+            served = self._sandbox.running.api.catalog.find(info.group, info.version, info.plural)
+            stored = self._store.get(served.storage, info.namespace, info.name) if served is not None else None
+            doc = stored.doc if stored is not None else {"metadata": {"name": info.name}}
+        return name_of(doc if isinstance(doc, dict) else {}, info.namespace, self._namespace)
+
+    def _answered(self, asked: Asked, spot: Spot, answer: Answer) -> None:
+        self.story.append(f"{spot.describe()}: {answer.status}")
+        if answer.status in (409, 422) and self._lost and self._lost == asked.request.body:
+            self.story.append("(that was the request again whose answer was lost: its own change is in its way)")
+        if answer.status >= 400:
+            return
+        if not self.quiet:
+            self._note_point(asked, spot)
+        if self._effective(answer):
+            key = f"{spot.verb} of {spot.resource} {spot.name}"
+            self.record.written[key] += 1
+            if self.quiet:
+                self.record.late[key] += 1
+
+    def _note_point(self, asked: Asked, spot: Spot) -> None:
+        self.record.writes.append(spot)
+        if asked.info.verb in ("update", "patch") and _VERSION.search(as_json(asked.request.body)):
+            self.record.conflicting.append(spot)
+        if self._gone is not None:
+            self.record.afterwards.append(spot)
+
+    def _effective(self, answer: Answer) -> bool:
+        """Whether it has changed something; what cannot be read counts as a change."""
+        if not isinstance(answer, Response):
+            return True
+        try:
+            doc: Any = codec.decode_doc(as_json(answer.body))
+            revision = int(doc["metadata"]["resourceVersion"])
+        except (codec.DecodeError, LookupError, TypeError, ValueError):
+            return True
+        if (known := self._unclaimed.pop(revision, None)) is None:
+            return False
+        self._note_taken(*known)
+        return True
+
+    def _note_taken(self, name: str, event: Event) -> None:
+        """Note what a write of the operator has taken away from an object, or put back."""
+        if event.type != "MODIFIED" or event.previous is None or "*" in name:
+            return
+        before, after = (plain(one.doc, self._namespace) for one in (event.previous, event.stored))
+        self.record.taken |= self._taken.put_back(name, before, after, len(self.record.checkpoints))
+
+    def _observe(self, gvr: GVR, event: Event) -> None:
+        if gvr.plural in UNCOMPARED:
+            return
+        stored = event.stored
+        resource = api_errors.qualified(gvr.group, gvr.plural)
+        name = name_of(stored.doc, stored.namespace, self._namespace)
+        self._acted(f"{event.type} {resource} {name}")
+        if self._writing:
+            self._unclaimed[event.revision] = f"{resource} {name}", event
+        if event.type == "ADDED" and "*" not in name:
+            self.record.made[f"{resource} {name}"] += 1
+        if (gvr.group, gvr.plural) in self._read:
+            self._ends(event, f"{resource} {name}")
+        if (gvr.group, gvr.plural) not in self._watched or self.quiet:
+            return
+        key = event.type, resource, name
+        self._events[key] += 1
+        spot = Spot(*key, self._events[key])
+        self.record.seen.append(spot)
+        point = self._point
+        if point is not None and not self.fired and point.spot == spot and point.kind in ("stale", "missed"):
+            self.fired = True
+            self.story.append(f"({spot.describe()}: not seen by it, PERTURBED)")
+            for user in self.users:
+                self._blind(user, gvr, event.revision - 1)
+
+    def _ends(self, event: Event, name: str) -> None:
+        """Note from when on an object was terminating that has gone."""
+        metadata: Any = event.stored.doc["metadata"]
+        uid = metadata["uid"]
+        if event.type == "DELETED":
+            since = self._terminating.pop(uid, None)
+            self._gone = self._gone if since is None else (since, name)
+        elif metadata.get("deletionTimestamp"):
+            self._terminating.setdefault(uid, event.revision)
+
+    def _blind(self, user: str, gvr: GVR, revision: int) -> None:
+        faults = self._sandbox.running.api.faults
+        self.blind_until = self._sandbox.clock.monotonic() + _BLIND_S
+        if self._point is not None and self._point.kind == "stale":
+            faults.add(Fault("stale", user=user, revision=revision, for_s=_BLIND_S))
+            return
+        resource = api_errors.qualified(gvr.group, gvr.plural)
+        stale = faults.add(Fault("stale", user=user, resources=(resource,), revision=revision))
+
+        def see() -> None:
+            faults.add(Fault("expire", user=user, resources=(resource,), revision=self._store.revision))
+            faults.remove(stale.number)
+            self.story.append("(its watch got 410)")
+
+        self._timers.append(self._sandbox.clock.call_later(_BLIND_S, see))
+
+
+def _refusal(kind: str, info: RequestInfo) -> ApiError:
+    if kind == "conflict":
+        return api_errors.conflict(info.group, info.plural, info.name, _OUTDATED)
+    return api_errors.internal("etcdserver: request timed out")
