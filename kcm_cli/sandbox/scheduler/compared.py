@@ -26,9 +26,9 @@ class Compared:
         )
 
     def image_sizes(self, name: str) -> Sequence[int]:
-        """The bytes of an image, 0 where it is not."""
-        column = self._column("image", name, by_pods=False)
-        return column.of(self.positions, self._all, lambda node: node.images.get(name, 0))
+        """The bytes of an image that some node has, 0 where it is not."""
+        column, size = self._column("image", name, by_pods=False), self.state.image_sizes[name]
+        return column.of(self.positions, self._all, lambda node: size if name in node.images else 0)
 
     def scores(self, size: object, score: Callable[[NodeInfo], int]) -> Scores:
         """What a node alone scores for pods of one size."""

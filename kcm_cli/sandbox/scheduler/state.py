@@ -107,7 +107,8 @@ def no_selector(pod: SimulatedPod) -> Selector:
 
 class ClusterState:
     """All nodes. ``nominated`` has the pods that await their victims' end, by node; ``image_nodes`` how many nodes have
-    an image; ``selector_for`` the pods that a pod's Services and owner count as its like."""
+    an image; ``image_sizes`` its bytes, as the first of them said; ``selector_for`` the pods that a pod's Services and
+    owner count as its like."""
 
     def __init__(
         self, selector_for: Callable[[SimulatedPod], Selector] = no_selector, devices: DeviceState | None = None
@@ -115,6 +116,7 @@ class ClusterState:
         self.nodes: dict[str, NodeInfo] = {}
         self.nominated: dict[str, dict[str, PodInfo]] = {}
         self.image_nodes: Counter[str] = Counter()
+        self.image_sizes: dict[str, int] = {}
         self.selector_for = selector_for
         self.devices = devices if devices is not None else no_devices()
         self._placed: dict[str, dict[str, str]] = {}
@@ -130,14 +132,14 @@ class ClusterState:
         if known is None or known.labels != node.labels:
             self._columns = None
         if known is not None:
-            self.image_nodes.subtract(known.images.keys())
+            self._remove_images(known)
             known.set_node(node)
-            self.image_nodes.update(known.images.keys())
+            self._add_images(known)
             self._changed(known, only_pods=False)
             return
         info = self.nodes[node.name] = NodeInfo(node)
         self._changed(info, only_pods=False)
-        self.image_nodes.update(info.images.keys())
+        self._add_images(info)
         for pod in self._waiting.pop(node.name, {}).values():
             self._add(info, pod)
 
@@ -148,7 +150,7 @@ class ClusterState:
             return
         self._columns = None
         self._soft.discard(name)
-        self.image_nodes.subtract(info.images.keys())
+        self._remove_images(info)
         for pod in info.pods.values():
             self._index.remove(name, pod)
         if info.pods:
@@ -213,7 +215,8 @@ class ClusterState:
         """The same state with another version of one node."""
         other = ClusterState.__new__(ClusterState)
         other.nodes = {**self.nodes, info.name: info}
-        other.nominated, other.image_nodes, other.selector_for = self.nominated, self.image_nodes, self.selector_for
+        other.nominated, other.selector_for = self.nominated, self.selector_for
+        other.image_nodes, other.image_sizes = self.image_nodes, self.image_sizes
         other._placed, other._waiting, other._index = self._placed, self._waiting, self._index
         other.devices = self.devices
         other._supposed = (self, info)
@@ -274,6 +277,17 @@ class ClusterState:
         if self._columns is not None:
             self._columns.changed(node.name, only_pods=only_pods)
         (self._soft.add if node.soft_taints else self._soft.discard)(node.name)
+
+    def _add_images(self, node: NodeInfo) -> None:
+        for name, size in node.images.items():
+            self.image_nodes[name] += 1
+            self.image_sizes.setdefault(name, size)
+
+    def _remove_images(self, node: NodeInfo) -> None:
+        for name in node.images:
+            self.image_nodes[name] -= 1
+            if not self.image_nodes[name]:
+                del self.image_nodes[name], self.image_sizes[name]
 
     def _add(self, on: NodeInfo, info: PodInfo) -> None:
         on.add(info)

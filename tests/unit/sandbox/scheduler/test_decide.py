@@ -295,11 +295,21 @@ class TestPreferences:
 
     def test_the_node_that_has_the_image(self):
         state = state_of(
-            node_doc("a", images={"img:latest": 500}), node_doc("b", images={"img:latest": 20, "other": 900})
+            node_doc("a", images={"img:latest": 500}), node_doc("b", images={"other": 900})
         )
         image = [{"name": "c", "image": "img"}]
         assert choices(pod("p", containers=image), state) == {"a"}
         assert choices(pod("p", containers=[{"name": "c", "image": "img:2"}]), state) == {"a", "b"}
+
+    def test_an_image_has_the_size_that_the_first_node_gave(self):
+        state = state_of(node_doc("a", images={"img:1": 500}), node_doc("b", images={"img:1": 900}))
+        image = [{"name": "c", "image": "img:1"}]
+        assert choices(pod("p", containers=image), state) == {"a", "b"}
+        for name in ("b", "a"):  # no node has it any more
+            state.set_node(NODES.decode(codec.encode(node_doc(name))))
+        assert choices(pod("p", containers=image), state) == {"a", "b"}
+        state.set_node(NODES.decode(codec.encode(node_doc("b", images={"img:1": 900}))))
+        assert choices(pod("p", containers=image), state) == {"b"}
 
     def test_small_images_count_as_none(self):
         state = state_of(node_doc("a", images={"img:1": 20}), node_doc("b"))
