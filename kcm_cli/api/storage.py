@@ -124,6 +124,7 @@ class VolumeAttachment(Object, frozen=True, gc=False, kw_only=True):
 
 class CsiDriverSpec(View, frozen=True, gc=False):
     attach_required: bool | None = None
+    storage_capacity: bool | None = None
     se_linux_mount: bool | None = None
 
 

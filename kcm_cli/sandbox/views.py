@@ -282,10 +282,18 @@ class HostPath(View, frozen=True, gc=False):
     type: str | None = None
 
 
+class RbdSource(View, frozen=True, gc=False):
+    monitors: tuple[str, ...] = ()
+    image: str = ""
+    pool: str = "rbd"
+    read_only: bool = False
+
+
 class SimulatedVolume(Volume, frozen=True, gc=False):
     image: ImageSource | None = None
     empty_dir: Doc | None = None
     host_path: HostPath | None = None
+    rbd: RbdSource | None = None
     config_map: ConfigMapSource | None = None
     secret: SecretSource | None = None
     projected: ProjectedSource | None = None

@@ -64,7 +64,11 @@ def pod_deleted(deleted: PodInfo, namespaces: Namespaces) -> Hint:
             "NodePorts": lambda info: any(conflict(port, taken) for port in info.ports for taken in deleted.ports),
             "NodeVolumeLimits": lambda info: bool(deleted.claims),
             "VolumeRestrictions": lambda info: (
-                info.pod.namespace == deleted.pod.namespace and not set(info.claims).isdisjoint(deleted.claims)
+                info.pod.namespace == deleted.pod.namespace
+                and (
+                    not set(info.claims).isdisjoint(deleted.claims)
+                    or any(disk.conflicts(other) for disk in info.disks for other in deleted.disks)
+                )
             ),
             "PodTopologySpread": lambda info: _is_spread_with(info, deleted),
             "InterPodAffinity": lambda info: _kept_apart(info, deleted, namespaces),

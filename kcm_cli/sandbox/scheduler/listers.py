@@ -6,9 +6,11 @@ from datetime import datetime
 
 from kcm_cli.api.core import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, Namespace, PersistentVolumeClaim, Service
 from kcm_cli.api.storage import (
+    CSI_DRIVERS,
     PERSISTENT_VOLUMES,
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
+    CsiDriver,
     PersistentVolume,
     StorageClass,
     VolumeAttachment,
@@ -27,7 +29,7 @@ from kcm_cli.sandbox.scheduler.workloads import (
     SelectingByMap,
     Workloads,
 )
-from kcm_cli.sandbox.storage.views import CSI_NODES, CsiNode
+from kcm_cli.sandbox.storage.views import CSI_NODES, CSI_STORAGE_CAPACITIES, CsiNode, CsiStorageCapacity
 from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SERVICES, SimulatedNode, SimulatedPod, node_of
 
 
@@ -48,6 +50,8 @@ class Listers:
     stateful_sets: Informer[ReplicaOwner]
     csi_nodes: Informer[CsiNode]
     attachments: Informer[VolumeAttachment]
+    drivers: Informer[CsiDriver]
+    capacities: Informer[CsiStorageCapacity]
 
     resource_claims: Informer[Claim]
     device_classes: Informer[DeviceClass]
@@ -61,7 +65,13 @@ class Listers:
     def known_volumes(self) -> Volumes:
         """What there is to know of volumes."""
         return Volumes(
-            self.claims.store, self.volumes.store, self.classes.store, self.csi_nodes.store, self.attachments.store
+            self.claims.store,
+            self.volumes.store,
+            self.classes.store,
+            self.csi_nodes.store,
+            self.attachments.store,
+            self.drivers.store,
+            self.capacities.store,
         )
 
     def devices(self, now: Callable[[], datetime]) -> DeviceState:
@@ -98,6 +108,8 @@ def listers(informers: Informers) -> Listers:
         informers.get(STATEFUL_SETS),
         informers.get(CSI_NODES),
         attachments,
+        informers.get(CSI_DRIVERS),
+        informers.get(CSI_STORAGE_CAPACITIES),
         informers.get(CLAIMS),
         informers.get(CLASSES),
         informers.get(SLICES),

@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, LabelSelector, Requirement, Selector, from_label_selector
 from kcm_cli.planning.node_affinity import required
@@ -18,6 +19,21 @@ from kcm_cli.sandbox.views import PodAffinity, PodAffinityTerm, SimulatedPod
 Port = tuple[str, str, int]
 """Address, protocol, number."""
 ANY_ADDRESS = "0.0.0.0"
+
+
+class Disk(msgspec.Struct, frozen=True):
+    """A volume of a kind that a node can mount for one pod only, or for several that all just read it.
+
+    ``names``: of the disk, of which any may be the one that another pod uses.
+    """
+
+    kind: str
+    names: frozenset[Hashable]
+    read_only: bool = False
+
+    def conflicts(self, other: "Disk") -> bool:
+        same = self.kind == other.kind and not self.names.isdisjoint(other.names)
+        return same and not (self.read_only and other.read_only)
 
 
 class Term(msgspec.Struct, frozen=True):
@@ -56,6 +72,7 @@ class PodInfo(msgspec.Struct, frozen=True):
     preferred: tuple[Term, ...] = ()
     preferred_anti: tuple[Term, ...] = ()
     claims: tuple[str, ...] = ()
+    disks: tuple[Disk, ...] = ()
     images: tuple[str, ...] = ()
     containers: int = 1
     priority: int = 0
@@ -91,6 +108,7 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
         _preferred(pod, near),
         _preferred(pod, far),
         tuple(claim_names(pod)),
+        tuple(_disks(pod)),
         tuple(map(_tagged, _images(pod))),
         len(spec.containers) + len(spec.init_containers),
         spec.priority or 0,
@@ -142,13 +160,37 @@ def selector_of(selector: LabelSelector | None) -> Selector:
 
 
 def host_ports(pod: SimulatedPod) -> tuple[Port, ...]:
-    """The ports of its node that a pod uses."""
+    """The ports of its node that a pod uses, but for init containers that end."""
     found = []
-    for container in (*pod.spec.containers, *pod.spec.init_containers):
+    lasting = (each for each in pod.spec.init_containers if each.restart_policy == "Always")
+    for container in (*pod.spec.containers, *lasting):
         for port in container.ports:
             if port.host_port > 0:
                 found.append((port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port))
     return tuple(found)
+
+
+def _disks(pod: SimulatedPod) -> Iterator[Disk]:
+    for volume in pod.spec.volumes:
+        if volume.gce_persistent_disk is not None:
+            source = volume.gce_persistent_disk
+            yield Disk("gcePersistentDisk", frozenset((_text(source, "pdName"),)), _reads(source))
+        if volume.aws_elastic_block_store is not None:
+            yield Disk("awsElasticBlockStore", frozenset((_text(volume.aws_elastic_block_store, "volumeID"),)))
+        if volume.iscsi is not None:
+            yield Disk("iscsi", frozenset((_text(volume.iscsi, "iqn"),)), _reads(volume.iscsi))
+        if volume.rbd is not None:
+            image = volume.rbd
+            names = frozenset((monitor, image.pool, image.image) for monitor in image.monitors)
+            yield Disk("rbd", names, image.read_only)
+
+
+def _text(source: Doc, name: str) -> str:
+    return str(source.get(name) or "")
+
+
+def _reads(source: Doc) -> bool:
+    return source.get("readOnly") is True
 
 
 def _images(pod: SimulatedPod) -> Iterator[str]:

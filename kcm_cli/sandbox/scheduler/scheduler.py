@@ -102,8 +102,10 @@ class Scheduler:
         listers.pods.listen(on_add=self._pod, on_update=lambda _, pod: self._pod(pod), on_delete=self._pod_deleted)
         listers.nodes.listen(on_add=self._node_added, on_update=self._node_changed, on_delete=self._node_deleted)
         listers.namespaces.listen(on_add=self._namespace, on_update=lambda _, new: self._namespace(new))
-        for informer in (listers.claims, listers.volumes, listers.classes, listers.csi_nodes):
+        volumes = (listers.claims, listers.volumes, listers.classes, listers.csi_nodes, listers.capacities)
+        for informer in volumes:
             informer.listen(on_add=self._volume, on_update=lambda _, new: self._volume(new))
+        listers.drivers.listen(on_update=lambda _, new: self._volume(new))
         listers.attachments.listen(on_delete=self._volume)
 
     def _pod(self, pod: SimulatedPod) -> None:

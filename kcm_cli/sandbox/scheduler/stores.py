@@ -3,9 +3,9 @@
 import msgspec
 
 from kcm_cli.api.core import PersistentVolumeClaim
-from kcm_cli.api.storage import PersistentVolume, StorageClass, VolumeAttachment
+from kcm_cli.api.storage import CsiDriver, PersistentVolume, StorageClass, VolumeAttachment
 from kcm_cli.runtime.store import Store
-from kcm_cli.sandbox.storage.views import CsiNode
+from kcm_cli.sandbox.storage.views import CsiNode, CsiStorageCapacity
 
 BY_NODE = "node"
 
@@ -30,5 +30,7 @@ class Volumes(msgspec.Struct):
     classes: Store[StorageClass]
     csi_nodes: Store[CsiNode] = msgspec.field(default_factory=Store)
     attachments: Store[VolumeAttachment] = msgspec.field(default_factory=attachments)
+    drivers: Store[CsiDriver] = msgspec.field(default_factory=Store)
+    capacities: Store[CsiStorageCapacity] = msgspec.field(default_factory=Store)
     promised: set[str] = msgspec.field(default_factory=set)
     selected: dict[str, str] = msgspec.field(default_factory=dict)

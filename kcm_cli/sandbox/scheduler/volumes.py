@@ -6,8 +6,10 @@ upstream: pkg/scheduler/framework/plugins/{volumebinding,volumezone,volumerestri
 import msgspec
 
 from kcm_cli.api.core import PersistentVolumeClaim
-from kcm_cli.api.storage import PersistentVolume
+from kcm_cli.api.storage import PersistentVolume, StorageClass
+from kcm_cli.machinery import quantity
 from kcm_cli.machinery.meta import controller_of
+from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.node_affinity import selects
 from kcm_cli.planning.volumes.classes import class_of_claim, class_of_volume, waits_for_consumer
 from kcm_cli.planning.volumes.matching import capacity, has_access_modes, points_to, requested, satisfies
@@ -18,12 +20,15 @@ from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
 from kcm_cli.sandbox.scheduler.stores import Volumes
 from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal
 from kcm_cli.sandbox.scheduler.volume_limits import limits_filter
+from kcm_cli.sandbox.storage.views import CsiStorageCapacity
 from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
 BINDING, ZONES, RESTRICTIONS = "VolumeBinding", "VolumeZone", "VolumeRestrictions"
 NOT_THERE = "node(s) didn't match PersistentVolume's node affinity"
 NONE_TO_BIND = "node(s) didn't find available persistent volumes to bind"
+NO_SPACE = "node(s) did not have enough free storage"
 WRONG_ZONE = Refusal(ZONES, ("node(s) had no available volume zone",))
+DISK_CONFLICT = Refusal(RESTRICTIONS, ("node(s) had no available disk",), resolvable=True)
 IN_USE = Refusal(
     RESTRICTIONS,
     (
@@ -68,6 +73,8 @@ class VolumeFilter:
         self._claims = _Claims((), ())
         self._candidates: dict[str, list[PersistentVolume]] = {}
         self.filters: list[Filter] = []
+        if info.disks:
+            self.filters.append(self._disks)
         if not info.claims:
             return
         found = self._find(info.pod)
@@ -85,7 +92,8 @@ class VolumeFilter:
 
     def needs(self, node: NodeInfo) -> Needs:
         """What has to happen if the pod goes to this node, which the filters have passed."""
-        return self._match(node) or NO_NEEDS
+        found = self._match(node)
+        return found if isinstance(found, Needs) else NO_NEEDS
 
     def _find(self, pod: SimulatedPod) -> _Claims | Refusal:
         bound, delayed, immediate = [], [], []
@@ -119,8 +127,9 @@ class VolumeFilter:
         volumes = [self._volumes.volumes.get(claim.spec.volume_name) for claim in self._claims.bound]
         if not all(reaches(volume, node) for volume in volumes if volume is not None):
             reasons.append(NOT_THERE)
-        if self._match(node) is None:
-            reasons.append(NONE_TO_BIND)
+        found = self._match(node)
+        if isinstance(found, str):
+            reasons.append(found)
         return Refusal(BINDING, tuple(reasons)) if reasons else None
 
     def _zone(self, node: NodeInfo) -> Refusal | None:
@@ -143,24 +152,36 @@ class VolumeFilter:
         users = (other for node in self._state.all() for other in node.pods.values() if other.claims)
         return any(other.pod.namespace == namespace and not alone.isdisjoint(other.claims) for other in users)
 
-    def _match(self, node: NodeInfo) -> Needs | None:
-        """The claims that wait for a node, matched to volumes or to be provisioned; None where that cannot be."""
+    def _disks(self, node: NodeInfo) -> Refusal | None:
+        others = (other for pod in node.pods.values() for other in pod.disks)
+        taken = any(disk.conflicts(other) for other in others for disk in self._info.disks)
+        return DISK_CONFLICT if taken else None
+
+    def _match(self, node: NodeInfo) -> Needs | str:
+        """The claims that wait for a node, matched to volumes or to be provisioned; a text says why that cannot be."""
         bindings: list[tuple[PersistentVolume, PersistentVolumeClaim]] = []
-        provisions: list[PersistentVolumeClaim] = []
+        selected: list[PersistentVolumeClaim] = []
+        unmatched: list[PersistentVolumeClaim] = []
         chosen: set[str] = set(self._volumes.promised)
         for claim in sorted(self._claims.delayed, key=requested):
-            selected = claim.annotations.get(SELECTED_NODE) or self._volumes.selected.get(claim.key)
-            if selected is not None and selected != node.name:
-                return None
-            volume = None if selected is not None else self._smallest(claim, node, chosen)
-            if volume is not None:
+            place = claim.annotations.get(SELECTED_NODE) or self._volumes.selected.get(claim.key)
+            if place is not None:
+                if place != node.name:
+                    return NONE_TO_BIND
+                selected.append(claim)
+                continue
+            volume = self._smallest(claim, node, chosen)
+            if volume is None:
+                unmatched.append(claim)
+            else:
                 chosen.add(volume.name)
                 bindings.append((volume, claim))
-            elif self._can_provision(claim, node):
-                provisions.append(claim)
-            else:
-                return None
-        return Needs(tuple(bindings), tuple(provisions))
+        provisions = (*selected, *unmatched)
+        for claim in provisions:
+            problem = self._provisioning_problem(claim, node)
+            if problem:
+                return problem
+        return Needs(tuple(bindings), provisions)
 
     def _smallest(self, claim: PersistentVolumeClaim, node: NodeInfo, taken: set[str]) -> PersistentVolume | None:
         candidates = self._candidates.get(claim.key)
@@ -169,14 +190,38 @@ class VolumeFilter:
         fitting = (volume for volume in candidates if volume.name not in taken and reaches(volume, node))
         return next(fitting, None)
 
-    def _can_provision(self, claim: PersistentVolumeClaim, node: NodeInfo) -> bool:
+    def _provisioning_problem(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
+        """Why no volume can be provisioned for a claim on a node; empty if one can."""
         class_ = self._volumes.classes.get(class_of_claim(claim))
         if class_ is None or class_.provisioner in ("", NO_PROVISIONER):
-            return False
+            return NONE_TO_BIND
         terms = class_.allowed_topologies
-        return not terms or any(
+        if terms and not any(
             all(node.labels.get(item.key) in item.values for item in term.match_label_expressions) for term in terms
+        ):
+            return NONE_TO_BIND
+        return "" if self._has_space(claim, class_, node) else NO_SPACE
+
+    def _has_space(self, claim: PersistentVolumeClaim, class_: StorageClass, node: NodeInfo) -> bool:
+        """Drivers that publish how much they have room for are asked where a claim fits."""
+        driver = self._volumes.drivers.get(class_.provisioner)
+        if driver is None or not driver.spec.storage_capacity:
+            return True
+        size = requested(claim)
+        return any(
+            one.storage_class_name == class_.name and _has_room(one, size) and _is_reached(one, node)
+            for one in self._volumes.capacities
         )
+
+
+def _has_room(capacity: CsiStorageCapacity, size: Quantity) -> bool:
+    text = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
+    return text is not None and quantity.is_quantity(text) and quantity.parse(text) >= size
+
+
+def _is_reached(capacity: CsiStorageCapacity, node: NodeInfo) -> bool:
+    topology = capacity.node_topology
+    return topology is not None and selector_of(topology).matches(node.labels)
 
 
 def _problem(pod: SimulatedPod, name: str, claim: PersistentVolumeClaim | None, *, made: bool) -> str:

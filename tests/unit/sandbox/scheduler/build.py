@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
-from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES
+from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from kcm_cli.machinery import codec
 from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
@@ -13,6 +13,7 @@ from kcm_cli.sandbox.scheduler.preempt import Budget, NoHelp, Victims, preempt
 from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.scheduler.stores import Volumes
 from kcm_cli.sandbox.scheduler.verdict import FitError
+from kcm_cli.sandbox.storage.views import CSI_STORAGE_CAPACITIES
 from kcm_cli.sandbox.views import NODES, PODS
 
 Tree = dict[str, Any]
@@ -51,14 +52,24 @@ def state_of(*nodes: Tree, pods: dict[str, list[PodInfo]] | None = None) -> Clus
 
 
 def volumes_of(
-    claims: list[Tree] | None = None, volumes: list[Tree] | None = None, classes: list[Tree] | None = None
+    claims: list[Tree] | None = None,
+    volumes: list[Tree] | None = None,
+    classes: list[Tree] | None = None,
+    drivers: list[Tree] | None = None,
+    capacities: list[Tree] | None = None,
 ) -> Volumes:
-    stores: tuple[Store[Any], Store[Any], Store[Any]] = (Store(), Store(), Store())
-    kinds = (PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES)
-    for store, kind, docs in zip(stores, kinds, (claims, volumes, classes), strict=True):
+    known = Volumes(Store(), Store(), Store())
+    given: tuple[tuple[Store[Any], Any, list[Tree] | None], ...] = (
+        (known.claims, PERSISTENT_VOLUME_CLAIMS, claims),
+        (known.volumes, PERSISTENT_VOLUMES, volumes),
+        (known.classes, STORAGE_CLASSES, classes),
+        (known.drivers, CSI_DRIVERS, drivers),
+        (known.capacities, CSI_STORAGE_CAPACITIES, capacities),
+    )
+    for store, kind, docs in given:
         for doc in docs or []:
             store.put(kind.decode(codec.encode(doc)))
-    return Volumes(*stores)
+    return known
 
 
 def placed(info: PodInfo, state: ClusterState, volumes: Volumes | None = None) -> str:

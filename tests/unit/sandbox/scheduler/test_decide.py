@@ -174,6 +174,15 @@ def test_host_ports(used, wanted, free):
     assert placed(pod("p", containers=wanted), state) == ("n" if free else message)
 
 
+@pytest.mark.parametrize(("policy", "free"), [({}, True), ({"restartPolicy": "Always"}, False)])
+def test_init_containers_that_end_take_no_port_from_others(policy, free):
+    taken = [{**port(80)[0], **policy}]
+    state = state_of(node_doc("n"), pods={"n": [pod("a", initContainers=taken)]})
+    assert (placed(pod("p", containers=port(80)), state) == "n") is free
+    state = state_of(node_doc("n"), pods={"n": [pod("a", containers=port(80))]})
+    assert (placed(pod("p", initContainers=taken), state) == "n") is free
+
+
 def test_pods_of_daemonsets_look_at_their_node_only():
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
@@ -294,9 +303,7 @@ class TestPreferences:
         assert choices(pod("p"), state) == {"b"}
 
     def test_the_node_that_has_the_image(self):
-        state = state_of(
-            node_doc("a", images={"img:latest": 500}), node_doc("b", images={"other": 900})
-        )
+        state = state_of(node_doc("a", images={"img:latest": 500}), node_doc("b", images={"other": 900}))
         image = [{"name": "c", "image": "img"}]
         assert choices(pod("p", containers=image), state) == {"a"}
         assert choices(pod("p", containers=[{"name": "c", "image": "img:2"}]), state) == {"a", "b"}
@@ -477,6 +484,61 @@ def test_a_volume_for_one_pod_only():
         ONE + "1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
         "already in-use by another pod."
     )
+
+
+READS = {"readOnly": True}
+GCE = {"gcePersistentDisk": {"pdName": "d"}}
+ISCSI = {"iscsi": {"targetPortal": "1.2.3.4", "iqn": "iqn.2001-04.com.example:x", "lun": 0}}
+RBD = {"rbd": {"monitors": ["a", "b"], "image": "i"}}
+
+
+@pytest.mark.parametrize(
+    ("used", "wanted", "free"),
+    [
+        pytest.param(GCE, GCE, False, id="one disk"),
+        pytest.param(GCE, {"gcePersistentDisk": {"pdName": "e"}}, True, id="two disks"),
+        pytest.param(GCE, {"gcePersistentDisk": {"pdName": "d", **READS}}, False, id="one writes"),
+        pytest.param(*[{"gcePersistentDisk": {"pdName": "d", **READS}}] * 2, True, id="both read"),
+        pytest.param(*[{"awsElasticBlockStore": {"volumeID": "v", **READS}}] * 2, False, id="ebs, both read"),
+        pytest.param(ISCSI, {"iscsi": {**ISCSI["iscsi"], **READS}}, False, id="iscsi"),
+        pytest.param(RBD, {"rbd": {"monitors": ["b", "c"], "image": "i", "pool": "rbd"}}, False, id="rbd"),
+        pytest.param(RBD, {"rbd": {"monitors": ["c"], "image": "i"}}, True, id="rbd, other monitors"),
+    ],
+)
+def test_disks_that_one_pod_can_mount(used, wanted, free):
+    state = state_of(node_doc("n"), pods={"n": [pod("a", volumes=[{"name": "v", **used}])]})
+    found = placed(pod("p", volumes=[{"name": "v", **wanted}]), state)
+    assert found == ("n" if free else ONE + "1 node(s) had no available disk.")
+
+
+def capacity(size, zone="x", **fields):
+    topology = {"matchLabels": {"zone": zone}}
+    metadata = {"name": f"{size}-{zone}", "namespace": "default"}
+    return {"metadata": metadata, "storageClassName": "s", "capacity": size, "nodeTopology": topology, **fields}
+
+
+@pytest.mark.parametrize(
+    ("capacities", "fits"),
+    [
+        pytest.param([capacity("2Gi")], True, id="enough"),
+        pytest.param([], False, id="none"),
+        pytest.param([capacity("1Mi"), capacity("1Gi")], True, id="the second"),
+        pytest.param([capacity("500Mi")], False, id="too little"),
+        pytest.param([capacity("9Gi", "y")], False, id="of other nodes"),
+        pytest.param([capacity("9Gi", storageClassName="t")], False, id="of another class"),
+        pytest.param([capacity("9Gi", maximumVolumeSize="500Mi")], False, id="in small volumes"),
+        pytest.param([capacity("9Gi", nodeTopology=None)], False, id="of no nodes"),
+        pytest.param([capacity(None)], False, id="not known"),
+    ],
+)
+def test_drivers_that_publish_their_capacity_are_asked(capacities, fits):
+    state = state_of(node_doc("n", {"zone": "x"}))
+    driver = {"metadata": {"name": "x"}, "spec": {"storageCapacity": True}}
+    known = volumes_of([claim("v")], [], [CLASS], [driver], capacities)
+    full = ONE + "1 node(s) did not have enough free storage."
+    assert placed(mounts("v"), state, known) == ("n" if fits else full)
+    silent = {**driver, "spec": {"storageCapacity": False}}
+    assert placed(mounts("v"), state, volumes_of([claim("v")], [], [CLASS], [silent], capacities)) == "n"
 
 
 def test_of_many_nodes_the_next_ones_have_their_turn():
