@@ -138,8 +138,15 @@ class Scheduler:
         before = queued.info.pod.status.nominated_node_name if queued is not None else ""
         if pod.status.nominated_node_name != before:
             self._state.nominate(info, pod.status.nominated_node_name)
+            if queued is not None and before:
+                self._wake_after(queued.info, info.priority)
         changed = queued is not None and _asks_anew(queued.info.pod, pod)
         self._queue.add(info, changed=changed)
+
+    def _wake_after(self, left: PodInfo, highest: int) -> None:
+        """A pod has left the place that it was promised, which counted as taken for those of no higher priority."""
+        helps = hints.pod_deleted(left, self._state.namespaces)
+        self._queue.wake_where(lambda info, by: info.priority <= highest and info.key != left.key and helps(info, by))
 
     def _pod_deleted(self, pod: SimulatedPod) -> None:
         key = pod.key
@@ -148,7 +155,7 @@ class Scheduler:
         self._state.forget_nomination(key)
         self._take_off(key)
         if queued is not None and pod.status.nominated_node_name:  # its promised place is free
-            self._queue.wake_where(hints.pod_deleted(queued.info, self._state.namespaces))
+            self._wake_after(queued.info, queued.info.priority)
 
     def _take_off(self, key: str) -> None:
         """Free the place of a pod."""

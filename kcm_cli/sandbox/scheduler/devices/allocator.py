@@ -283,7 +283,10 @@ class _Run:
         return {name: sum(now.get(name, ()), before.get(name, Quantity())) for name in (*before, *now)}
 
     def _take(self, claim: int, data: RequestData, candidate: Candidate, *, must: bool) -> Callable[[], None] | None:
-        """Give the device to the claim, and return how to take it back; None where that cannot be."""
+        """Give the device to the claim, and return how to take it back; None where that cannot be.
+
+        As upstream's, the search does not get counters back from shared devices, nor where a constraint does not hold.
+        """
         if self._is_in_use(claim, data, candidate.id) or _is_repelled(candidate.device, data.wanted):
             return None
         if not self._has_room(data, candidate):
@@ -294,8 +297,6 @@ class _Run:
             return None
         agreed = self._agree(claim, data, candidate)
         if agreed is None:
-            if counted:
-                self._counters.give_back(candidate)
             if must:
                 shown = "/".join(candidate.id)
                 problem = f"cannot add device {shown} because a claim constraint would not be satisfied"
@@ -308,7 +309,7 @@ class _Run:
             self._drop(claim, given)
             for agreement in agreed:
                 agreement.remove_last()
-            if counted:
+            if counted and not shared:
                 self._counters.give_back(candidate)
 
         return undo
@@ -326,23 +327,29 @@ class _Run:
         return agreed
 
     def _is_shared(self, device: DeviceId) -> bool:
-        return device in self._search.usage.capacity or bool(self._shared.get(device))
+        return device in self._search.usage.capacity or device in self._shared
 
     def _put(self, claim: int, given: Given) -> None:
         device = given.candidate.id
         self._given[claim].append(given)
         if not given.shared:
             self._taken.setdefault(device, set()).add(claim)
+            return
+        amounts = self._shared.setdefault(device, {})
         for name, amount in given.amounts.items():
-            self._shared.setdefault(device, {}).setdefault(name, []).append(amount)
+            amounts.setdefault(name, []).append(amount)
 
     def _drop(self, claim: int, given: Given) -> None:
         device = given.candidate.id
         self._given[claim].pop()
         if not given.shared:
             self._taken[device].discard(claim)
+            return
+        amounts = self._shared[device]
         for name in given.amounts:
-            self._shared[device][name].pop()
+            amounts[name].pop()
+        if not any(amounts.values()):
+            del self._shared[device]
 
 
 def _shared(data: RequestData, candidate: Candidate) -> Given:

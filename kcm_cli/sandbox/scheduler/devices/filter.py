@@ -126,7 +126,9 @@ class DeviceFilter:
         """Up to 100 for each node: those where earlier alternatives can be had are better."""
         if not self._choices:
             return None
-        raw = [sum(map(_preference, self._choices.get(node.name, ()))) for node in compared.nodes]
+        settled = sum(map(_settled_preference, self._claims))
+        chosen = [self._choices.get(node.name, ()) for node in compared.nodes]
+        raw = [settled + sum(map(_preference, choices)) if choices else 0 for choices in chosen]
         top = max(raw)
         return Scores(raw, {score: score * MAX_SCORE // top for score in set(raw)}) if top else None
 
@@ -162,6 +164,19 @@ def _reaches(claim: Claim, node: NodeInfo) -> bool:
     if allocation is None or allocation.node_selector is None:
         return True
     return selects(allocation.node_selector, node.name, node.labels)
+
+
+def _settled_preference(claim: Claim) -> int:
+    """Of a claim that has its devices, the same on all nodes."""
+    if claim.status.allocation is None:
+        return 0
+    given = {result.request for result in claim.status.allocation.devices.results}
+    return sum(
+        _ALTERNATIVES_MAX - number
+        for request in claim.spec.devices.requests
+        for number, wanted in enumerate(request.first_available)
+        if f"{request.name}/{wanted.name}" in given
+    )
 
 
 def _preference(choice: Choice) -> int:

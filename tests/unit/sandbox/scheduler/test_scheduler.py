@@ -1,5 +1,6 @@
 """The scheduler at work in a whole sandbox, on virtual time."""
 
+from kcm_cli.planning.actions import MERGE
 from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
 
 PRIORITIES = resource("priorityclasses", "scheduling.k8s.io", namespaced=False)
@@ -102,6 +103,23 @@ def test_the_important_pod_displaces_the_other(play):
         assert await world.gone("low")
         reasons = [reason for reason, _ in await world.events("low")]
         assert "Preempted" in reasons
+
+    play(run, nodes=1)
+
+
+def test_a_place_that_is_promised_no_more_is_free(play):
+    async def run(world: World) -> None:
+        await world.create(PRIORITIES, {"metadata": {"name": "high"}, "value": 1000})
+        await world.pod("low", {**cpu("20"), "terminationGracePeriodSeconds": 90}, stop_time="90s")
+        await world.wait()
+        await world.pod("high", {**cpu("30"), "priorityClassName": "high"})
+        await world.pod("late", cpu("5"))
+        await world.wait(15)
+        assert await world.node_of("late") == ""
+        body = {"status": {"nominatedNodeName": None}}
+        await world.client.patch(PODS, "default", "high", body, content_type=MERGE, subresource="status")
+        await world.wait(5)
+        assert await world.node_of("late") == "node-1"
 
     play(run, nodes=1)
 

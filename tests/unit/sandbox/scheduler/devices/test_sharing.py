@@ -69,3 +69,18 @@ def test_several_claims_get_shares_until_nothing_is_left() -> None:
     assert devices_of(claims[2:], slices, usage=usage) == [["s"]]
     usage.release("b")
     assert usage.capacity == {} and not usage.is_allocated((DRIVER, "p", "s"))
+
+
+def test_counters_of_a_shared_device_that_was_tried_are_not_had_again() -> None:
+    uses = [{"counterSet": "m", "counters": {"memory": {"value": "1"}}}]
+    devices = [shared(None) | {"consumesCounters": uses}, device("t", consumesCounters=uses)]
+    claims = [
+        claim(wanted(), wanted("device.allowMultipleAllocations"))
+    ]  # the first takes all of s, then goes back to t
+
+    def found(units: str) -> list[list[str]] | None:
+        counters = [{"name": "m", "counters": {"memory": {"value": units}}}]
+        return devices_of(claims, [slice_of(name="a", count=2, sharedCounters=counters), slice_of(*devices, count=2)])
+
+    assert found("3") == [["t", "s"]]
+    assert found("2") is None
