@@ -7,7 +7,7 @@ it, changes.
 upstream: pkg/scheduler/backend/cache/{node_tree,snapshot}.go has the order; each node is filtered and scored anew.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -45,6 +45,32 @@ class Column(Generic[T]):
         return list(map(values.__getitem__, positions))
 
 
+class Totals(Column[int]):
+    """Numbers of nodes, and what those of each domain have together (``by_domain``), which follows each change."""
+
+    __slots__ = ("by_domain",)
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count, by_pods=True)
+        self.values = [0] * count
+        self.by_domain: Counter[str | None] = Counter()
+
+    def sums(
+        self,
+        nodes: Sequence["NodeInfo"],
+        domain: Callable[["NodeInfo"], str | None],
+        read: Callable[["NodeInfo"], int],
+    ) -> Mapping[str | None, int]:
+        """The sums by domain."""
+        for position in self.stale:
+            node = nodes[position]
+            value = read(node)
+            self.by_domain[domain(node)] += value - self.values[position]
+            self.values[position] = value
+        self.stale.clear()
+        return self.by_domain
+
+
 class Columns:
     """See the module. ``nodes``: one of each zone in turn, so that any run of them is spread over the zones."""
 
@@ -59,11 +85,20 @@ class Columns:
 
     def column(self, what: str, key: object, *, by_pods: bool) -> Column[Any]:
         """One that is kept, until others have been asked for more recently."""
-        found = self._kept.get((what, key))
+        return self._keep((what, key), lambda: Column(len(self.nodes), by_pods=by_pods))
+
+    def totals(self, what: str, key: object) -> Totals:
+        """The same for sums by domain."""
+        found = self._keep((what, key), lambda: Totals(len(self.nodes)))
+        assert isinstance(found, Totals)
+        return found
+
+    def _keep(self, key: tuple[str, object], make: Callable[[], Column[Any]]) -> Column[Any]:
+        found = self._kept.get(key)
         if found is not None:
-            self._kept.move_to_end((what, key))
+            self._kept.move_to_end(key)
             return found
-        found = self._kept[what, key] = Column(len(self.nodes), by_pods=by_pods)
+        found = self._kept[key] = make()
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
         return found

@@ -1,8 +1,8 @@
 """The nodes among which one is chosen, and what scores read of them, in their order."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import repeat
 
+from kcm_cli.sandbox.scheduler.podindex import Kind
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
 from kcm_cli.sandbox.scheduler.verdict import Scores, each_its_own
 
@@ -34,14 +34,14 @@ class Compared:
         """What a node alone scores for pods of one size."""
         return each_its_own(self._column("score", size, by_pods=True).of(self.positions, self._all, score))
 
-    def counts(self, counts: Mapping[str, int]) -> Sequence[int]:
-        """How many pods each node has, of which ``counts`` says it by name."""
-        known, positions = self.state.columns.positions, self.positions
-        here = {known[name]: count for name, count in counts.items()}
-        if not isinstance(positions, range):
-            return list(map(here.get, positions, repeat(0)))
-        found = [0] * len(positions)
-        for position, count in here.items():
-            if position in positions:
-                found[position - positions.start] = count
-        return found
+    def counts(self, kind: Kind) -> Sequence[int]:
+        """How many pods of a kind each node has."""
+        known = self.state.counts(kind)
+        column = self._column("pods", kind, by_pods=True)
+        return column.of(self.positions, self._all, lambda node: known.get(node.name, 0))
+
+    def counts_by(self, label: str, kind: Kind) -> Mapping[str | None, int]:
+        """How many pods of a kind all nodes with the same value of a label have together."""
+        known = self.state.counts(kind)
+        totals = self.state.columns.totals("pods by label", (label, kind))
+        return totals.sums(self._all, lambda node: node.labels.get(label), lambda node: known.get(node.name, 0))

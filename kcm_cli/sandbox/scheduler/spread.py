@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from kcm_cli.machinery.labels import Requirement, Selector
+from kcm_cli.machinery.labels import NOTHING, Requirement, Selector
 from kcm_cli.planning.node_affinity import fits, required
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
 from kcm_cli.sandbox.scheduler.compared import Compared
@@ -34,11 +34,11 @@ _REPELLING = (NO_SCHEDULE, NO_EXECUTE)
 
 
 class _Constraint(msgspec.Struct, frozen=True):
-    """``counts``: how many of the pods that it is about the nodes have."""
+    """``pods``: those that it is about."""
 
     max_skew: int
     key: str
-    counts: Mapping[str, int]
+    pods: Labelled
     min_domains: int = 1
     matches_self: bool = True
     honors_affinity: bool = False
@@ -61,7 +61,7 @@ class _Constraint(msgspec.Struct, frozen=True):
 
 def spread_filter(info: PodInfo, state: ClusterState) -> Filter | None:
     """The constraints that must hold."""
-    constraints = _constraints(info, state, "DoNotSchedule")
+    constraints = _constraints(info, "DoNotSchedule")
     if not constraints:
         return None
     counts = [_by_domain(info, state, constraints, constraint) for constraint in constraints]
@@ -88,7 +88,7 @@ def spread_scores(info: PodInfo, compared: Compared) -> Scores | None:
     Nodes with as many pods, in the same domains, have the same score: each of these cases is computed once.
     """
     own = bool(info.pod.spec.topology_spread_constraints)
-    constraints = _constraints(info, compared.state, "ScheduleAnyway") if own else _default(info, compared.state)
+    constraints = _constraints(info, "ScheduleAnyway") if own else _default(info, compared.state)
     if not constraints:
         return None
     domains = {constraint.key: compared.labels(constraint.key) for constraint in constraints}
@@ -128,23 +128,36 @@ def _points(
     domains: Sequence[str | None],
 ) -> tuple[Sequence[object], Mapping[Any, float]]:
     """What of each node counts for a constraint, and how much that is: its pods, or its domain (None without one)."""
-    key, counts, allowed = constraint.key, constraint.counts, constraint.max_skew - 1
+    key, kind, allowed = constraint.key, constraint.pods, constraint.max_skew - 1
     if key == HOSTNAME:
-        here: Sequence[int | None] = compared.counts(counts)
+        here: Sequence[int | None] = compared.counts(kind)
         if not all(domains) and None in domains:
             here = [count if domain is not None else None for count, domain in zip(here, domains, strict=True)]
         weight = math.log(len(here) + 2)
         return here, {count: count * weight + allowed if count is not None else 0.0 for count in set(here)}
     distinct = set(domains)
-    pods = {domain or "": 0 for domain in distinct}
-    weight = math.log(len(pods) + 2)
-    picky, nodes = bool(required) or constraint.picky, compared.state.nodes
-    for name, count in counts.items():
-        counted = nodes[name]
-        domain = counted.labels.get(key)
-        if domain in pods and (not picky or _labelled(counted, required) and constraint.includes(info, counted)):
-            pods[domain] += count
-    return domains, {domain: pods[domain] * weight + allowed if domain is not None else 0.0 for domain in distinct}
+    pods: Mapping[str | None, int]
+    if required or constraint.picky:
+        pods = _by_counted(info, compared.state, required, constraint)
+    else:
+        pods = compared.counts_by(key, kind)
+    weight = math.log(len({domain or "" for domain in distinct}) + 2)
+    return domains, {
+        domain: pods.get(domain, 0) * weight + allowed if domain is not None else 0.0 for domain in distinct
+    }
+
+
+def _by_counted(
+    info: PodInfo, state: ClusterState, required: Sequence[_Constraint], constraint: _Constraint
+) -> dict[str | None, int]:
+    """How many pods the nodes of each domain have that are counted."""
+    found: dict[str | None, int] = {}
+    for name, count in state.counts(constraint.pods).items():
+        node = state.nodes[name]
+        if _labelled(node, required) and constraint.includes(info, node):
+            domain = node.labels.get(constraint.key)
+            found[domain] = found.get(domain, 0) + count
+    return found
 
 
 def _normalized(scores: Mapping[K, int]) -> dict[K, int]:
@@ -163,10 +176,11 @@ def _by_domain(
     info: PodInfo, state: ClusterState, constraints: Sequence[_Constraint], constraint: _Constraint
 ) -> dict[str, int]:
     found: dict[str, int] = {}
+    counts = state.counts(constraint.pods)
     for node in state.all():
         if _labelled(node, constraints) and constraint.includes(info, node):
             value = node.labels[constraint.key]
-            found[value] = found.get(value, 0) + constraint.counts.get(node.name, 0)
+            found[value] = found.get(value, 0) + counts.get(node.name, 0)
     return found
 
 
@@ -174,12 +188,12 @@ def _labelled(node: NodeInfo, constraints: Sequence[_Constraint]) -> bool:
     return all(constraint.key in node.labels for constraint in constraints)
 
 
-def _constraints(info: PodInfo, state: ClusterState, action: str) -> list[_Constraint]:
+def _constraints(info: PodInfo, action: str) -> list[_Constraint]:
     given = info.pod.spec.topology_spread_constraints
-    return [_constraint(info, state, item) for item in given if item.when_unsatisfiable == action]
+    return [_constraint(info, item) for item in given if item.when_unsatisfiable == action]
 
 
-def _constraint(info: PodInfo, state: ClusterState, item: TopologySpreadConstraint) -> _Constraint:
+def _constraint(info: PodInfo, item: TopologySpreadConstraint) -> _Constraint:
     labels = info.pod.labels
     selector = selector_of(item.label_selector)
     keyed = [Requirement(k, "in", (labels[k],)) for k in item.match_label_keys if k in labels]
@@ -189,7 +203,7 @@ def _constraint(info: PodInfo, state: ClusterState, item: TopologySpreadConstrai
     return _Constraint(
         item.max_skew,
         item.topology_key,
-        _counts(info, state, selector),
+        _alike(info, selector),
         item.min_domains or 1,
         selector.matches(labels),
         item.node_affinity_policy != "Ignore" and _asks_for_nodes(info),
@@ -201,12 +215,13 @@ def _default(info: PodInfo, state: ClusterState) -> list[_Constraint]:
     selector = state.selector_for(info.pod)
     if selector.empty:
         return []
-    counts, honors = _counts(info, state, selector), _asks_for_nodes(info)
-    return [_Constraint(skew, key, counts, honors_affinity=honors) for skew, key in _DEFAULTS]
+    pods, honors = _alike(info, selector), _asks_for_nodes(info)
+    return [_Constraint(skew, key, pods, honors_affinity=honors) for skew, key in _DEFAULTS]
 
 
-def _counts(info: PodInfo, state: ClusterState, selector: Selector) -> Mapping[str, int]:
-    return {} if selector.empty else state.counts(Labelled(info.pod.namespace, selector))
+def _alike(info: PodInfo, selector: Selector) -> Labelled:
+    """The pods beside it that a selector matches; an empty one means none."""
+    return Labelled(info.pod.namespace, NOTHING if selector.empty else selector)
 
 
 def _asks_for_nodes(info: PodInfo) -> bool:
