@@ -11,7 +11,7 @@ import msgspec
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.labels import Selector
-from kcm_cli.machinery.meta import Object, controller_of
+from kcm_cli.machinery.meta import NO_LABELS, Object, controller_of
 from kcm_cli.planning.actions import Patch
 from kcm_cli.planning.pod_template import controller_ref
 
@@ -36,12 +36,13 @@ def decide(
     kept: list[T] = []
     adopt: list[T] = []
     release: list[T] = []
+    uid, selects = owner.uid, selector.matches
     for obj in candidates:
         ref = controller_of(obj)
-        matches = selector.matches(obj.labels) and (member is None or member(obj))
+        if ref is not None and ref.uid != uid:
+            continue
+        matches = selects(obj.metadata.labels or NO_LABELS) and (member is None or member(obj))
         if ref is not None:
-            if ref.uid != owner.uid:
-                continue
             if matches:
                 kept.append(obj)
             elif not owner.deleting:

@@ -116,21 +116,15 @@ def status(
 
     terminating: None where the kind does not report it.
     """
-    labels = owner.template_labels.items()
-    ready = available = fully = 0
-    for pod in active:
-        if labels <= pod.labels.items():
-            fully += 1
-        if pod_rules.is_ready(pod):
-            ready += 1
-            if pod_rules.is_available(pod, owner.min_ready_s, now):
-                available += 1
+    labels, min_ready_s = owner.template_labels.items(), owner.min_ready_s
+    ready = [pod for pod in active if pod_rules.is_ready(pod)]
+    available = ready if min_ready_s <= 0 else [p for p in ready if pod_rules.is_available(p, min_ready_s, now)]
     return msgspec.structs.replace(
         owner.status,
         replicas=len(active),
-        fully_labeled_replicas=fully,
-        ready_replicas=ready,
-        available_replicas=available,
+        fully_labeled_replicas=sum([labels <= pod.labels.items() for pod in active]),
+        ready_replicas=len(ready),
+        available_replicas=len(available),
         terminating_replicas=terminating,
         observed_generation=owner.obj.metadata.generation,
         conditions=_conditions(owner, len(active), error, now),

@@ -7,6 +7,7 @@ Source: apimachinery pkg/util/validation/ip.go; pkg/apis/core/validation/validat
 """
 
 import ipaddress
+import re
 from collections.abc import Sequence
 
 from kcm_cli.machinery.addresses import Address as Address
@@ -19,6 +20,10 @@ from kcm_cli.sandbox.apiserver.validation import errors
 
 _NOT_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NOT_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+
+
+_BYTE = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_is_canonical_ipv4 = re.compile(rf"{_BYTE}(?:\.{_BYTE}){{3}}").fullmatch
 
 
 def is_ipv6(value: str) -> bool:
@@ -35,7 +40,7 @@ def plain(address: Address | None) -> Address | None:
 
 def legacy_ip(value: str, path: str, known: Sequence[str] = ()) -> list[FieldError]:
     """An address in an old field; ``known`` are values that the object already had."""
-    if value in known:
+    if value in known or _is_canonical_ipv4(value):
         return []
     address = parse_ip(value)
     if address is None:
