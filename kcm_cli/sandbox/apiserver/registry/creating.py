@@ -3,7 +3,10 @@
 upstream: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/registry/store.go#Create (v1.36)
 """
 
+from collections.abc import Hashable
+
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import forbidden, plain
 from kcm_cli.sandbox.apiserver.registry import device_access, objects
@@ -18,6 +21,7 @@ from kcm_cli.sandbox.apiserver.types import Attributes, Tree, invalid
 from kcm_cli.sandbox.apiserver.validation.errors import required
 
 _NAME_ATTEMPTS = 8
+_KEPT_BODIES, _LONGEST_BODY = 32, 16 * 1024
 _CLOSED = "create not allowed while custom resource definition is terminating"
 
 
@@ -26,12 +30,29 @@ class Creator:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._repeated: dict[Hashable, bytes] = {}
 
     async def create(self, call: Call) -> Response:
         """POST to a collection. Raises ApiError."""
         options = write_options("CreateOptions", call.request, call.query)
-        core, resource = self._core, call.resource
-        doc, warnings = core.schemas.decode_body(resource, call.request.body, call.content_type, options.validation)
+        doc = self._received(call, options)
+        made = await self.insert(call, self._core.to_storage(call.served, doc), options, from_body=True)
+        return await self.answer(call, made, 201)
+
+    def _received(self, call: Call, options: WriteOptions) -> Tree:
+        """The object that a body has, with its defaults and managers.
+
+        Controllers send one body for many pods. What has come of it is kept if it has no name, and for as long as the
+        time in its managedFields is the same.
+        """
+        core, resource, body, now = self._core, call.resource, call.request.body, self._core.clock.now()
+        key = (
+            resource.gvr, call.namespace, call.content_type, options.validation, options.manager, format_time(now),
+            body if len(body) <= _LONGEST_BODY else b"",
+        )  # fmt: skip
+        if (known := self._repeated.get(key)) is not None:
+            return codec.decode_doc(known)
+        doc, warnings = core.schemas.decode_body(resource, body, call.content_type, options.validation)
         call.warnings += warnings
         core.default(resource, doc)
         meta: Tree = doc.setdefault("metadata", {})
@@ -39,9 +60,12 @@ class Creator:
         objects.match_namespace(meta, call.namespace)
         objects.drop_repeated_owners(meta, call.warnings, mutated=False)
         doc = core.completed(call.served, doc)
-        core.patching.track_update(resource, "", None, doc, options.manager, core.clock.now())
-        made = await self.insert(call, self._core.to_storage(call.served, doc), options, from_body=True)
-        return await self.answer(call, made, 201)
+        core.patching.track_update(resource, "", None, doc, options.manager, now)
+        if meta.get("generateName") and not (meta.get("name") or call.warnings or resource.custom) and key[-1]:
+            if len(self._repeated) >= _KEPT_BODIES:
+                self._repeated.clear()
+            self._repeated[key] = codec.encode(doc)
+        return doc
 
     async def answer(self, call: Call, made: "Stored | Tree", status: int) -> Response:
         """The object as it is stored, or as a dry run would have left it. Raises ApiError 500."""

@@ -32,6 +32,37 @@ def test_generated_names_are_tried_again(served: Any) -> None:
     served(test)
 
 
+def test_a_body_that_is_sent_again_makes_an_object_of_its_own_each_time(served: Any) -> None:
+    async def test(api: Api) -> None:
+        body = {"metadata": {"generateName": "g-", "labels": {"a": "b"}}, "data": {"x": "1"}}
+        first = await api.json("POST", CONFIG_MAPS, body, status=201)
+        path = f"{CONFIG_MAPS}/{first['metadata']['name']}"
+        await api.json("PATCH", path, {"metadata": {"labels": {"a": "c"}}}, headers=MERGE)
+        others = [await api.json("POST", CONFIG_MAPS, body, status=201) for _ in range(2)]
+        await asyncio.sleep(1)
+        later = await api.json("POST", CONFIG_MAPS, body, status=201)
+        own = ("name", "uid", "resourceVersion")
+        told = [{k: v for k, v in each["metadata"].items() if k not in own} for each in (first, *others, later)]
+        assert told[0] == told[1] == told[2]
+        now = later["metadata"]["creationTimestamp"]
+        assert [entry["time"] for entry in later["metadata"]["managedFields"]] == [now]
+        assert now != first["metadata"]["creationTimestamp"]
+        assert [each["data"] for each in (*others, later)] == [{"x": "1"}] * 3
+        elsewhere = await api.json("POST", CONFIG_MAPS.replace("default", "kube-system"), body, status=201)
+        assert elsewhere["metadata"]["namespace"] == "kube-system"
+
+    served(test)
+
+
+def test_unknown_fields_are_told_each_time_that_they_are_sent(served: Any) -> None:
+    async def test(api: Api) -> None:
+        body = {"metadata": {"generateName": "g-"}, "no": "field"}
+        told = [(await api.call("POST", CONFIG_MAPS, body)).headers.get("warning", "") for _ in range(2)]
+        assert ['unknown field \\"no\\"' in each for each in told] == [True, True]
+
+    served(test)
+
+
 def test_a_patch_that_lost_a_race_is_made_again_on_the_new_version(served: Any) -> None:
     async def test(api: Api) -> None:
         await api.config_map("a", data={"x": "1"})
