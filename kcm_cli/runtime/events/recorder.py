@@ -46,11 +46,12 @@ class EventWriter:
         return ObjectRecorder(self, Source(component), level)
 
     def put(self, correlator: Correlator, source: Source, notice: Notice) -> None:
+        lane = self._lane(crc32(notice.ref.uid.encode()) % LANES)
+        if lane.full():
+            log.error("Unable to record event: too many queued events, dropped event", extra=_fields(notice))
+            return
         event = Emitted(source, notice, self._names.of(notice.ref), format_time(self._clock.now()))
-        try:
-            self._lane(crc32(notice.ref.uid.encode()) % LANES).put_nowait((correlator, event))
-        except asyncio.QueueFull:
-            log.error("Unable to record event: too many queued events, dropped event", extra=_fields(event))
+        lane.put_nowait((correlator, event))
 
     async def run(self) -> None:
         """Write until cancelled. A lane has a task from its first Event on: most writers never write one."""
@@ -78,7 +79,7 @@ class EventWriter:
                 if decision is not None:
                     await self._deliver(event, decision)
             except Exception as error:  # an Event is never worth the process
-                log.error("Unable to write event", extra=_fields(event, error), exc_info=error)
+                log.error("Unable to write event", extra=_fields(event.notice, error), exc_info=error)
             finally:
                 lane.task_done()
 
@@ -90,17 +91,16 @@ class EventWriter:
             except ApiError as error:
                 harmless = isinstance(error, AlreadyExists) or error.namespace_terminating
                 level = V5 if harmless else logging.ERROR
-                log.log(level, "Server rejected event (will not retry!)", extra=_fields(event, error))
+                log.log(level, "Server rejected event (will not retry!)", extra=_fields(event.notice, error))
                 return
             except TransportError as error:
-                log.error("Unable to write event (may retry after sleeping)", extra=_fields(event, error))
+                log.error("Unable to write event (may retry after sleeping)", extra=_fields(event.notice, error))
             if attempt < ATTEMPTS - 1:
                 await self._clock.sleep(PAUSE_S * (self._rng.random() if attempt == 0 else 1.0))
-        log.error("Unable to write event (retry limit exceeded!)", extra=_fields(event))
+        log.error("Unable to write event (retry limit exceeded!)", extra=_fields(event.notice))
 
 
-def _fields(event: Emitted, error: Exception | None = None) -> dict[str, dict[str, object]]:
-    notice = event.notice
+def _fields(notice: Notice, error: Exception | None = None) -> dict[str, dict[str, object]]:
     fields: dict[str, object] = {"object": f"{notice.ref.namespace}/{notice.ref.name}", "reason": notice.reason}
     if error is not None:
         fields["err"] = str(error)

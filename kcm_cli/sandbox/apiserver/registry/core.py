@@ -96,9 +96,13 @@ class Core(msgspec.Struct, frozen=True):
             return doc
         return conversion.to_storage(served, doc)
 
+    def prepares(self, served: Served) -> bool:
+        """Whether ``prepare`` does anything for a resource."""
+        return self.custom is not None and served.info.custom and served.converts
+
     async def prepare(self, served: Served, *stored: Stored) -> None:
         """To be waited for before ``from_storage`` of these. Raises ApiError 500, UnknownVersion."""
-        if self.custom is not None and served.info.custom and served.converts:
+        if self.custom is not None and self.prepares(served):
             for one in stored:
                 await self.custom.prepare(served.info, one.doc)
 

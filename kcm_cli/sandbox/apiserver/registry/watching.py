@@ -143,6 +143,8 @@ class Watching:
     async def _prepare_initial(self, call: Call, plan: _Plan) -> None:
         """Have what the client gets at once ready to be read, however much changes meanwhile. Raises ApiError."""
         store, seen = self._core.store, -1
+        if not self._core.prepares(call.served):
+            return
         while plan.initial and seen != store.revision:
             seen = store.revision
             await self._core.prepare(call.served, *store.scan(call.hub.storage, plan.namespace))
@@ -177,7 +179,7 @@ class Watching:
                 if plan.ahead:
                     events = [event for event in events if event.revision > plan.since]
                 try:
-                    for event in events:
+                    for event in events if self._core.prepares(call.served) else ():
                         await self._core.prepare(call.served, *_shown(chosen, event))
                     frames = _frames(call, chosen, events)
                 except ApiError:  # see _stream

@@ -84,17 +84,14 @@ class Recent:
 class Event:
     """A write: what is there since ``revision`` (for DELETED: the last state, with that revision), and what
     was.
-
-    ``frame`` is the line that a watch sends, encoded once for all watchers.
     """
 
-    __slots__ = ("type", "stored", "previous", "_frame")
+    __slots__ = ("type", "stored", "previous")
 
     def __init__(self, type_: EventType, stored: Stored, previous: Stored | None) -> None:
         self.type = type_
         self.stored = stored
         self.previous = previous
-        self._frame: bytes | None = None
 
     @property
     def revision(self) -> int:
@@ -102,10 +99,8 @@ class Event:
 
     @property
     def frame(self) -> bytes:
-        frame = self._frame
-        if frame is None:
-            frame = self._frame = frame_of(self.type, self.stored.data)
-        return frame
+        """The line that a watch sends: as large as the object, so it is not kept."""
+        return frame_of(self.type, self.stored.data)
 
     def __repr__(self) -> str:
         return f"Event({self.type} {self.stored!r})"
