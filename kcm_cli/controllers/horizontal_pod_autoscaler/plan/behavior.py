@@ -1,6 +1,6 @@
 """How fast the wanted number of replicas is followed: stabilization, rates, and the limits of the spec.
 
-The memory is a value: every function that adds to it returns a new one, without what no window reaches any more.
+The memory is a value: every function that adds to it returns a new one. It does not grow beyond what one window holds.
 
 upstream: pkg/controller/podautoscaler/horizontal.go#normalizeDesiredReplicas, #normalizeDesiredReplicasWithBehaviors
 """
@@ -83,10 +83,18 @@ def scaled(history: History, behavior: Behavior | None, before: int, after: int,
         return history
     up, down = rules(behavior)
     if after > before:
-        ups = (*_since(history.ups, now, _longest(up)), Mark(after - before, now))
-        return replace(history, ups=ups)
-    downs = (*_since(history.downs, now, _longest(down)), Mark(before - after, now))
-    return replace(history, downs=downs)
+        return replace(history, ups=_with_change(history.ups, Mark(after - before, now), _longest(up)))
+    return replace(history, downs=_with_change(history.downs, Mark(before - after, now), _longest(down)))
+
+
+def _with_change(marks: tuple[Mark, ...], new: Mark, seconds: float) -> tuple[Mark, ...]:
+    """The changes with one more, in the place of the last one that is older than all policies of its direction.
+
+    Older ones stay, as they do upstream: policies of the other direction may have longer periods.
+    """
+    start = shifted(new.at, -seconds)
+    place = max((index for index, mark in enumerate(marks) if mark.at < start), default=len(marks))
+    return (*marks[:place], new, *marks[place + 1 :])
 
 
 def _defaulted(given: ScalingRules | None, default: ScalingRules) -> ScalingRules:
@@ -195,12 +203,17 @@ def _limit(current: int, history: History, now: datetime, rules: ScalingRules, s
     return min(proposals, default=_HIGHEST)
 
 
+def _int32(number: int) -> int:
+    """As upstream adds: a number that is too large becomes a negative one, so that nothing is added."""
+    return (number - _LOWEST) % 2**32 + _LOWEST
+
+
 def _proposal(current: int, history: History, now: datetime, policy: ScalingPolicy, sign: int) -> int:
     """One policy's limit, from the size that there was when its period began."""
     period = policy.period_seconds
     start = current - sum(_numbers(history.ups, now, period)) + sum(_numbers(history.downs, now, period))
     if policy.type == "Pods":
-        return start + sign * policy.value
+        return _int32(start + sign * policy.value)
     if sign > 0:
         return math.ceil(start * (1 + policy.value / 100))
     return int(start * (1 - policy.value / 100))

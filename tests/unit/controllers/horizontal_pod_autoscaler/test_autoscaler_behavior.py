@@ -80,6 +80,20 @@ TWO = (ScalingPolicy("Pods", 2, 60), ScalingPolicy("Percent", 50, 60))
             (10, "ScaleDownLimit"),
             id="off",
         ),
+        pytest.param(
+            Behavior(ScalingRules(0, "Max", (ScalingPolicy("Pods", 2**31 - 1, 60),))),
+            Bounds(2, 14, 1, 30),
+            History(),
+            (2, "ScaleUpLimit"),
+            id="so many pods that their number with those there are is none of 32 bits",
+        ),
+        pytest.param(
+            Behavior(ScalingRules(0, "Max", (ScalingPolicy("Pods", 2**31 - 3, 60),))),
+            Bounds(2, 14, 1, 10),
+            History(),
+            (10, "TooManyReplicas"),
+            id="the most pods that are a number of 32 bits",
+        ),
     ],
 )
 def test_rates(rules: Behavior, bounds: Bounds, history: History, expected: tuple[int, str]) -> None:
@@ -102,6 +116,15 @@ def test_stabilization(rules: Behavior | None, desired: int, marks: tuple[Mark, 
     result = behavior.normalized(rules, Bounds(5, desired, 1, 20), History(marks), NOW, 300)
     assert (result.able.replicas, result.able.reason) == able
     assert result.history.recommendations[-1] == Mark(desired, NOW)
+
+
+def test_a_change_takes_the_place_of_the_last_that_no_policy_of_its_direction_counts() -> None:
+    """The others stay: policies of the other direction may count them for longer."""
+    short, long = (ScalingRules(0, "Max", (ScalingPolicy("Pods", 1, period),)) for period in (15, 60))
+    ups = (Mark(1, ago(30)), Mark(2, ago(20)), Mark(4, ago(10)))
+    history = behavior.scaled(History(ups=ups), Behavior(short, long), 5, 8, NOW)
+    assert history.ups == (Mark(1, ago(30)), Mark(3, NOW), Mark(4, ago(10)))
+    assert behavior.scaled(history, Behavior(long, long), 8, 9, NOW).ups == (*history.ups, Mark(1, NOW))
 
 
 @given(st.integers(1, 50), st.integers(0, 100), st.integers(1, 5), st.integers(10, 60), st.booleans())
