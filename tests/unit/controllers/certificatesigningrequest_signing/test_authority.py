@@ -5,7 +5,7 @@ from ipaddress import ip_address
 
 import pytest
 from cryptography import x509
-from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID
 
 from kcm_cli.controllers.certificatesigningrequest_signing.authority import Authority
 from kcm_cli.machinery.errors import FormatError
@@ -54,6 +54,14 @@ def test_it_says_what_was_asked_for(ca):
 def test_no_usage_of_a_kind_is_no_extension(ca, kind):
     usages = ["server auth"] if kind == ExtensionOID.KEY_USAGE else ["cert sign", "encipher only"]
     assert kind not in {extension.oid for extension in sign(ca, usages=usages).extensions}
+
+
+def test_the_parts_of_a_subject_are_in_the_order_in_which_go_writes_them(ca):
+    asked = {"SERIAL_NUMBER": "7", "COMMON_NAME": "u", "ORGANIZATIONAL_UNIT_NAME": "ou", "ORGANIZATION_NAME": "o"}
+    asked |= {"POSTAL_CODE": "pc", "STREET_ADDRESS": "st", "LOCALITY_NAME": "l", "STATE_OR_PROVINCE_NAME": "s"}
+    parts = [x509.NameAttribute(getattr(NameOID, kind), value) for kind, value in asked.items()]
+    certificate = sign(ca, request(x509.Name(parts)))
+    assert [part.value for part in certificate.subject] == ["s", "l", "st", "pc", "o", "ou", "u", "7"]
 
 
 def test_names_are_critical_without_a_subject(ca):
