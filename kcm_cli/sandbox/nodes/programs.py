@@ -81,6 +81,10 @@ class Outcome(msgspec.Struct, frozen=True):
     unknown."""
 
 
+class _Unopened(Exception):
+    """There is no such file to read from."""
+
+
 class _Ended(Exception):
     """The shell has exited, or stays where it is for ever."""
 
@@ -574,6 +578,9 @@ class _Shell(msgspec.Struct):
         except Refused as refused:
             self.say(f"{self.called}: can't create {refused}\n", error=True)
             self.code = 1
+        except _Unopened as missing:
+            self.say(f"{self.called}: can't open {missing}: no such file\n", error=True)
+            self.code = 1
         finally:
             self.sinks, self.input = outer, None
 
@@ -589,6 +596,8 @@ class _Shell(msgspec.Struct):
                 errors = output
             case shell.ERRORS_AWAY:
                 errors = _AWAY
+            case shell.FROM_FILE:
+                self.input = self._read(word[1:])
             case shell.INPUT:
                 self.input = self.variables.filled(word[1:], self.code)
                 if "$" in self.input:
@@ -597,6 +606,20 @@ class _Shell(msgspec.Struct):
                 return False
         self.sinks = output, errors
         return True
+
+    def _read(self, path: str) -> str | None:
+        """What a command reads from a file; None: that is unknown. Raises _Unopened."""
+        shown, path = path, self.place(path)
+        if path == "/dev/null":
+            return ""
+        if not path.startswith("/") or _DEVICE.fullmatch(path):
+            return None
+        try:
+            return self.fs.content(path)
+        except FileNotFoundError:
+            raise _Unopened(shown) from None
+        except (OSError, Unknown):
+            return None
 
     def _opened(self, path: str, *, new: bool) -> str:
         shown, path = path, self.place(path)

@@ -478,6 +478,10 @@ class Program(msgspec.Struct, frozen=True):
         return programs.outcome_among(there, self.words, self.env, self.volumes, until_s)
 
 
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Of most images."""
+
+
 def program_of(
     container: SimulatedContainer,
     pod: SimulatedPod,
@@ -497,7 +501,16 @@ def program_of(
         if path is not None
     }
     volumes = None if objects is None else Volumes(pod, container, env, objects)
-    return Program(words, {"HOSTNAME": hostname_of(pod), **env}, inside, volumes)
+    env = {"PATH": _PATH, "HOSTNAME": hostname_of(pod), **env}
+    env.setdefault("HOME", _home(container, pod))
+    return Program(words, env, inside, volumes)
+
+
+def _home(container: SimulatedContainer, pod: SimulatedPod) -> str:
+    """As container runtimes set it for root, and for users that no image knows."""
+    contexts = (container.security_context, pod.spec.security_context)
+    user = next((each.run_as_user for each in contexts if each is not None and each.run_as_user is not None), 0)
+    return "/" if user else "/root"
 
 
 def hooked(

@@ -13,10 +13,12 @@ import msgspec
 MOST_CHARACTERS, MOST_DEPTH = 4096, 16
 INTO_FILE, ONTO_FILE, TO_ERRORS, ERRORS_TO_OUTPUT, ERRORS_AWAY = "\x01", "\x02", "\x03", "\x04", "\x05"
 """Words that say where the output of a command goes. The first two are followed by the file."""
-INPUT, COMPUTED = "\x07", "\x0e"
-"""The first begins a word with what a command reads; between two of the second is an expression to be computed."""
+INPUT, COMPUTED, FROM_FILE = "\x07", "\x0e", "\x17"
+"""The first begins a word with what a command reads, the last one with the file of that; between two of the second is an
+expression to be computed."""
 _REDIRECTION = re.compile(r"(\d?)(>>?|<)(&\d|\s*[\"']?[\w./-]+[\"']?)", re.ASCII)
 _ITSELF = {"1": ("&1", "/dev/stdout", "/proc/1/fd/1"), "2": ("&2", "/dev/stderr", "/proc/1/fd/2")}
+_SAME_INPUT = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 _SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
 _HERE = re.compile(r"<<(-?)[ \t]*([\w.]+|'[\w.]+'|\"[\w.]+\")([^\n]*)\n", re.ASCII)
 _VARIABLE = r"\$?\w+|\$\{\w+\}"
@@ -132,6 +134,8 @@ def _to_compute(match: re.Match[str]) -> str:
 
 def _redirected(match: re.Match[str]) -> str:
     to = match[3].strip().strip("\"'")
+    if match[2] == "<" and match[1] in ("", "0") and to[0] != "&" and to not in _SAME_INPUT:
+        return f" {FROM_FILE}{to} "
     if match[2] == "<" or match[1] not in ("", "1", "2") or to in _ITSELF.get(match[1] or "1", ()):
         return " "
     if match[1] == "2":
@@ -186,6 +190,8 @@ class _Parser:
                 self._at += 1
                 continue
             found.append((before, self._command()))
+            if self._peek() == f"{FROM_FILE}/dev/null":  # of a group, which goes without input anyway
+                self._at += 1
             if self._at < len(self._tokens) and self._peek() not in _CLOSING:
                 before = self._take(";", "&&", "||", "&")
             if before == "&":

@@ -40,7 +40,7 @@ def each_its_own(points: Sequence[int]) -> Scores:
 
 
 class FitError(msgspec.Struct, frozen=True):
-    """No node will do. ``before`` is told where a pod was refused before any node was looked at; ``claims``: it has
+    """No node will do. ``before``: why the pod was refused before any node was looked at; ``claims``: it has
     claims; ``away`` are those whose devices other nodes have, ``stale`` is one that an earlier try has left."""
 
     nodes: int

@@ -116,6 +116,7 @@ class _Run(msgspec.Struct, frozen=True):
 
     started: datetime
     finished: datetime | None
+    number: int = 1
 
 
 class Inside:
@@ -164,7 +165,7 @@ class Inside:
             if previous:
                 raise bad_request(f'previous terminated container "{name}" in pod "{call.name}" not found')
             raise bad_request(f'container "{name}" in pod "{call.name}" is waiting to start: {pod.waits(name)}')
-        lines = self._lines(pod, name)
+        lines = self._lines(pod, name, run)
         if lines is None:
             text = f"there are no logs: {_WHY}; give it some with the annotation {PREFIX}{LOGS}.{name}"
             if follow:  # kubectl would repeat a refusal for twenty seconds
@@ -207,8 +208,11 @@ class Inside:
         finally:
             watcher.close()
 
-    def _lines(self, pod: "_Pod", name: str) -> list[tuple[float, str]] | None:
-        """Seconds from the start of a run and a line of its log. None: it has none."""
+    def _lines(self, pod: "_Pod", name: str, run: _Run | None) -> list[tuple[float, str]] | None:
+        """Seconds from the start of a run and a line of its log. None: it has none.
+
+        A run that is not the first finds what the first one has left in emptyDirs.
+        """
         text = _last(self.given.logs, pod.key, name)
         text = pod.wish(LOGS, name) if text is None else text
         if text is not None:
@@ -220,9 +224,11 @@ class Inside:
         program = program_of(container, pod.view, self._objects, made=made)
         there = {**made.seen_by(program.own), **made_at_start(container, pod.view, self._objects, made)}
         known = program.outcome(made.known(program.own), there)
-        if known is None:
-            return None
-        return list(whole_lines(known.output))
+        if known is not None and run is not None and run.number > 1 and program.own:
+            made = made.after(program.own, known.files, known.gone)
+            program = program_of(container, pod.view, self._objects, made=made)
+            known = program.outcome(made.known(program.own), made.seen_by(program.own))
+        return None if known is None else list(whole_lines(known.output))
 
     def _made_before(self, pod: "_Pod", name: str) -> EmptyDirs:
         """What a container finds in emptyDirs when it starts."""
@@ -325,7 +331,7 @@ class Inside:
             if command in _CAT:
                 return _echoed
             if not command:
-                lines = self._lines(pod, name)
+                lines = self._lines(pod, name, pod.run(name, previous=False))
                 known = None if lines is None else Outcome(0.0, 0, output=_spans(lines))
             else:
                 container = next(each for each in containers_of(pod.view) if each.name == name)
@@ -475,17 +481,19 @@ def _status(doc: Tree, name: str) -> Tree | None:
 
 def _run(doc: Tree, name: str, *, previous: bool) -> _Run | None:
     status = _status(doc, name) or {}
+    number = int(status.get("restartCount") or 0) + 1
     if previous:
         states: list[Tree] = [status.get("lastState") or {}]
+        number -= 1
     else:
         states = [status.get("state") or {}, status.get("lastState") or {}]
     for state in states:
         running, ended = state.get("running"), state.get("terminated")
         if running and running.get("startedAt"):
-            return _Run(parse_time(running["startedAt"]), None)
+            return _Run(parse_time(running["startedAt"]), None, number)
         if ended:
             started = parse_time(ended["startedAt"]) if ended.get("startedAt") else _UNSEEN
-            return _Run(started, parse_time(ended["finishedAt"]) if ended.get("finishedAt") else started)
+            return _Run(started, parse_time(ended["finishedAt"]) if ended.get("finishedAt") else started, number)
     return None
 
 

@@ -175,6 +175,18 @@ def test_logs_have_what_volumes_hold(kcm_namespace, core, pod):
     assert core.read_namespaced_pod_log(name, kcm_namespace) == "blue\nnew\non a\n"
 
 
+def test_logs_of_a_restarted_container(kcm_sandbox, kcm_namespace, core):
+    script = "if [ -e /data/f ]; then echo again; exit 0; fi; echo first > /data/f; cat < /data/f; exit 1"
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    container = {"name": "c", "image": "i", "command": ["sh", "-c", script], "volumeMounts": mounts}
+    volumes = [{"name": "data", "emptyDir": {}}]
+    spec = {"restartPolicy": "OnFailure", "containers": [container], "volumes": volumes}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a"}, "spec": spec})
+    kcm_sandbox.wait(lambda: core.read_namespaced_pod("a", kcm_namespace).status.phase == "Succeeded")
+    assert core.read_namespaced_pod_log("a", kcm_namespace) == "again\n"
+    assert core.read_namespaced_pod_log("a", kcm_namespace, previous=True) == "first\n"
+
+
 def test_logs_and_commands_know_what_files_and_hooks_have_given(kcm_sandbox, kcm_namespace, core):
     mounts = [{"name": "data", "mountPath": "/data"}]
     init = {

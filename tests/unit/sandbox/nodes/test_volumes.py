@@ -252,6 +252,22 @@ def with_spec(pod: SimulatedPod, **spec: Any) -> SimulatedPod:
 SETTINGS = [{"name": "v", "configMap": {"name": "settings"}}]
 
 
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@pytest.mark.parametrize(
+    ("container", "home"),
+    [
+        ({}, "/root"),
+        ({"securityContext": {"runAsUser": 1000}}, "/"),
+        ({"env": [{"name": "HOME", "value": "/data"}]}, "/data"),
+    ],
+)
+def test_home_is_that_of_the_user(container: dict[str, Any], home: str) -> None:
+    pod = pod_of([], [], command=["env"], **container)
+    assert program_of(pod.spec.containers[0], pod, Objects()).env["HOME"] == home
+
+
 @pytest.mark.parametrize(
     ("script", "output", "code"),
     [
@@ -280,7 +296,8 @@ SETTINGS = [{"name": "v", "configMap": {"name": "settings"}}]
         ("echo a > /tmp/f; echo b >> /tmp/f; cat /tmp/f; echo c > /tmp/f; cat /tmp/f", "a\nb\nc\n", 0),
         ("echo oh >&2", "!oh\n", 0),
         ('echo $LINES; echo "$LINES"', "a b\na\n  b\n", 0),
-        ("env", "HOSTNAME=web-0\nGREETING=a; exit 9\nLINES=a\n  b\n", 0),
+        ("env", f"PATH={PATH}\nHOSTNAME=web-0\nGREETING=a; exit 9\nLINES=a\n  b\nHOME=/root\n", 0),
+        ("HOME=/x; echo $HOME ${PATH:-none}", f"/x {PATH}\n", 0),
         ("echo $GREETING && printenv GREETING; hostname", "a; exit 9\na; exit 9\nweb-0\n", 0),
     ],
 )
