@@ -14,8 +14,8 @@ MOST_CHARACTERS, MOST_DEPTH = 4096, 16
 INTO_FILE, ONTO_FILE, TO_ERRORS, ERRORS_TO_OUTPUT, ERRORS_AWAY = "\x01", "\x02", "\x03", "\x04", "\x05"
 """Words that say where the output of a command goes. The first two are followed by the file."""
 INPUT, COMPUTED, FROM_FILE = "\x07", "\x0e", "\x17"
-"""The first begins a word with what a command reads, the last one with the file of that; between two of the second is an
-expression to be computed."""
+"""The first begins a word with what a command reads, the last one with the file of that; between two of the second is
+an expression to be computed."""
 _REDIRECTION = re.compile(r"(\d?)(>>?|<)(&\d|\s*[\"']?[\w./-]+[\"']?)", re.ASCII)
 _ITSELF = {"1": ("&1", "/dev/stdout", "/proc/1/fd/1"), "2": ("&2", "/dev/stderr", "/proc/1/fd/2")}
 _SAME_INPUT = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")

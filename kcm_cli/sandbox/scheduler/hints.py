@@ -5,6 +5,7 @@ upstream: EventsToRegister and the queueing hints of pkg/scheduler/framework/plu
 
 from collections.abc import Callable, Mapping
 
+from kcm_cli.machinery.labels import Selector
 from kcm_cli.planning.node_affinity import fits
 from kcm_cli.planning.quota.devices import IMPLICIT
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
@@ -47,12 +48,26 @@ def class_changed(old: DeviceClass | None, new: DeviceClass) -> Hint:
 
 
 def pod_added(came: PodInfo, namespaces: Namespaces) -> Hint:
-    """A pod was given to a node, or has other labels there."""
+    """A pod was given to a node."""
     return _any_of(
         {
             "PodTopologySpread": lambda info: _is_spread_with(info, came),
             "InterPodAffinity": lambda info: matches_all(info.affinity, came, namespaces),
         }
+    )
+
+
+def pod_relabelled(old: PodInfo, new: PodInfo, namespaces: Namespaces) -> Hint:
+    """A pod on a node has other labels."""
+
+    def affine(info: PodInfo) -> bool:
+        nearer = not matches_all(info.affinity, old, namespaces) and matches_all(info.affinity, new, namespaces)
+        return nearer or (
+            matches_all(info.anti_affinity, old, namespaces) and not matches_all(info.anti_affinity, new, namespaces)
+        )
+
+    return _any_of(
+        {"PodTopologySpread": lambda info: _is_counted_otherwise(info, old, new), "InterPodAffinity": affine}
     )
 
 
@@ -160,12 +175,21 @@ def _is_spread_with(info: PodInfo, other: PodInfo) -> bool:
     """Whether the other pod counts for one of the constraints."""
     if info.pod.namespace != other.pod.namespace:
         return False
-    constraints = info.pod.spec.topology_spread_constraints
-    return any(selector_of(item.label_selector).matches(other.pod.labels) for item in constraints)
+    return any(each.matches(other.pod.labels) for each in _spread_selectors(info))
+
+
+def _is_counted_otherwise(info: PodInfo, old: PodInfo, new: PodInfo) -> bool:
+    """Whether the other pod counts for one of the constraints now, or does no more."""
+    if info.pod.namespace != new.pod.namespace:
+        return False
+    return any(each.matches(old.pod.labels) != each.matches(new.pod.labels) for each in _spread_selectors(info))
+
+
+def _spread_selectors(info: PodInfo) -> list[Selector]:
+    given = info.pod.spec.topology_spread_constraints
+    return [selector_of(item.label_selector) for item in given if item.when_unsatisfiable == "DoNotSchedule"]
 
 
 def _kept_apart(info: PodInfo, deleted: PodInfo, namespaces: Namespaces) -> bool:
-    own, others = namespaces.get(info.pod.namespace, {}), namespaces.get(deleted.pod.namespace, {})
-    return any(term.matches(deleted.pod, others) for term in info.anti_affinity) or any(
-        term.matches(info.pod, own) for term in deleted.anti_affinity
-    )
+    """Whether one of them has anti-affinity to the other, by all of its terms."""
+    return matches_all(info.anti_affinity, deleted, namespaces) or matches_all(deleted.anti_affinity, info, namespaces)

@@ -117,12 +117,14 @@ class Scheduler:
             self._state.forget_nomination(key)
             known = self._info_on(pod.spec.node_name, key)
             came = known is None or not known.pod.spec.node_name
-            relabelled = known is not None and known.pod.metadata.labels != pod.metadata.labels
             info = _refreshed(known, pod)
             self._state.place(info, pod.spec.node_name)
-            if came or relabelled:
+            if known is None or came:
                 self._queue.wake_where(hints.pod_added(info, self._state.namespaces))
-            elif known is not None and known.requests != info.requests:
+                return
+            if known.pod.metadata.labels != pod.metadata.labels:
+                self._queue.wake_where(hints.pod_relabelled(known, info, self._state.namespaces))
+            if known.requests != info.requests:
                 self._queue.wake(RESIZED)
         elif pod.spec.scheduler_name == NAME:
             self._wants_node(pod)

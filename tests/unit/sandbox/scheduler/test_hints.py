@@ -7,7 +7,7 @@ from kcm_cli.sandbox.scheduler import hints
 from kcm_cli.sandbox.scheduler.devices.views import CLASSES
 from kcm_cli.sandbox.views import NODES
 from tests.unit.sandbox.scheduler.build import node_doc, pod
-from tests.unit.sandbox.scheduler.test_decide import ANTI, NEAR, TAINT, port, spread
+from tests.unit.sandbox.scheduler.test_decide import ANTI, NEAR, REQUIRED, TAINT, port, spread
 
 FIT, AFFINITY, TAINTS = "NodeResourcesFit", "NodeAffinity", "TaintToleration"
 SSD = {"nodeSelector": {"disk": "ssd"}}
@@ -95,6 +95,32 @@ def test_pods(plugin, info, other, came, deleted):
     plugins = frozenset((plugin,))
     assert hints.pod_added(other, {})(info, plugins) is came
     assert hints.pod_deleted(other, {})(info, plugins) is deleted
+
+
+TIER = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"tier": "x"}}}
+BOTH = {"podAntiAffinity": {REQUIRED: [*ANTI["podAntiAffinity"][REQUIRED], TIER]}}
+TIERED = pod("a", {"app": "a", "tier": "x"})
+
+
+@pytest.mark.parametrize(
+    ("plugin", "info", "old", "new", "helps"),
+    [
+        pytest.param("InterPodAffinity", pod("p", affinity=NEAR), B, A, True, id="wanted near"),
+        pytest.param("InterPodAffinity", pod("p", affinity=NEAR), A, B, False, id="wanted near no more"),
+        pytest.param("InterPodAffinity", pod("p", affinity=ANTI), A, B, True, id="unwanted no more"),
+        pytest.param("InterPodAffinity", pod("p", affinity=ANTI), B, A, False, id="unwanted now"),
+        pytest.param("InterPodAffinity", pod("p", affinity=BOTH), A, B, False, id="unwanted by one term only"),
+        pytest.param("InterPodAffinity", pod("p", affinity=BOTH), TIERED, A, True, id="unwanted by both terms"),
+        pytest.param("PodTopologySpread", pod("p", topologySpreadConstraints=spread()), A, B, True, id="counted"),
+        pytest.param("PodTopologySpread", pod("p", topologySpreadConstraints=spread()), B, A, True, id="counted now"),
+        pytest.param(
+            "PodTopologySpread", pod("p", topologySpreadConstraints=spread()), A, TIERED, False, id="as before"
+        ),
+        pytest.param(FIT, pod("p", cpu="1"), A, B, False, id="resources do not look at labels"),
+    ],
+)
+def test_labels_of_pods(plugin, info, old, new, helps):
+    assert hints.pod_relabelled(old, new, {})(info, frozenset((plugin,))) is helps
 
 
 @pytest.mark.parametrize(
