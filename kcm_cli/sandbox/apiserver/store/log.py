@@ -32,7 +32,7 @@ class EventLog:
     def append(self, event: Event) -> None:
         """Add the newest event and wake the watchers."""
         self._events.append(event)
-        if len(self._events) > 2 * self._keep:
+        if len(self._events) > self._keep + self._keep // 4:
             self._drop(len(self._events) - self._keep)
         if self._sleepers:
             sleepers, self._sleepers = self._sleepers, {}
