@@ -114,6 +114,6 @@ class Patching:
             node = self._schemas.node(target)
             assert node is not None, f"no type for {resource.kind}"
             normalizers = Normalizers() if self._schemas.is_custom(target) else self._schemas.normalizers
-            place = Place(resource, subresource, node, lambda: cast("Doc", normalizers.run(node, {})))
+            place = Place(resource, subresource, node, cast("Doc", normalizers.run(node, {})))
             self._places[id(resource), subresource] = place  # the place keeps the resource, so its id stays its own
         return place

@@ -82,7 +82,7 @@ class ServerSide:
         """The merged document (neither normalised nor defaulted) and its managedFields. Raises ApiError."""
         check_config(place, config)
         managers = self._live_managers(place, live, now)
-        before = without_managed(live) if live is not None else place.empty()
+        before = without_managed(live) if live is not None else place.empty
         manager_id = place.manager(manager, APPLY)
         try:
             applied = self._run(Apply(place, manager_id, before, config, force), managers)
@@ -108,7 +108,7 @@ class ServerSide:
         except BadManagedFields as error:
             raise ApiError(500, "", f"failed to decode managed fields: {error}") from None
         if not managers:
-            changes = self._tracker.comparer.compare(place.node, place.empty(), without_managed(live))
+            changes = self._tracker.comparer.compare(place.node, place.empty, without_managed(live))
             fields = stripped(place.writable.of(taken(changes)))
             if fields:
                 managers[place.manager(BEFORE_FIRST_APPLY, UPDATE)] = Owned(fields, place.version, format_time(now))

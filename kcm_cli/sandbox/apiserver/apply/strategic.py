@@ -88,32 +88,40 @@ def _plain(value: object) -> str:
 
 def _take(current: Doc, key: str, value: object) -> None:
     """Put in a value that has no counterpart: without nulls and without what carries directives."""
-    kept, keep = _without_directives(value, nulls=False)
-    if keep:
-        current[key] = kept
-    else:
+    kept = _without_directives(value, nulls=False) if value.__class__ in _NESTED else value
+    if kept is _NOTHING:
         current.pop(key, None)
+    else:
+        current[key] = kept
 
 
-def _without_directives(value: object, *, nulls: bool = True) -> tuple[object, bool]:
-    """The value without what carries directives, and whether anything is left; ``nulls``: maps keep theirs."""
-    if isinstance(value, dict):
-        if DIRECTIVE in value and (nulls or value[DIRECTIVE] is not None):
-            return None, False
-        for key, item in list(value.items()):
-            keep = item is not None or nulls
-            if item.__class__ in _NESTED:
-                value[key], keep = _without_directives(item, nulls=nulls)
-            if not keep:
-                del value[key]
-        return value, True
-    if isinstance(value, list):
-        if any(item.__class__ in _NESTED for item in value):
-            value = [kept for kept, keep in (_without_directives(item, nulls=nulls) for item in value) if keep]
-        return value, True
-    return value, True
+def _without_directives(value: object, *, nulls: bool = True) -> object:
+    """A map or list without what carries directives, changed in place; _NOTHING where nothing is left. ``nulls``: maps
+    keep theirs."""
+    if value.__class__ is dict:
+        doc = cast("Doc", value)
+        if DIRECTIVE in doc and (nulls or doc[DIRECTIVE] is not None):
+            return _NOTHING
+        for key, item in list(doc.items()):
+            if item is None:
+                kept = item if nulls else _NOTHING
+            elif item.__class__ in _NESTED:
+                kept = _without_directives(item, nulls=nulls)
+            else:
+                continue
+            if kept is _NOTHING:
+                del doc[key]
+            else:
+                doc[key] = kept
+        return doc
+    items = cast("Items", value)
+    if any([item.__class__ in _NESTED for item in items]):
+        parts = [_without_directives(item, nulls=nulls) if item.__class__ in _NESTED else item for item in items]
+        return [part for part in parts if part is not _NOTHING]
+    return items
 
 
+_NOTHING = object()
 _NESTED = (dict, list)
 
 
@@ -180,7 +188,7 @@ def _merged_lists(field: Field, live: Items | None, given: Items | None) -> Item
     if given is None:
         return live
     if live is None:
-        return cast("Items", _without_directives(given)[0])
+        return cast("Items", _without_directives(given))
     return _merge_list_field(field, live, given, deleting=False)
 
 

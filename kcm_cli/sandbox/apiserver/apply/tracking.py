@@ -7,7 +7,7 @@ upstream: apimachinery pkg/util/managedfields/internal/{fieldmanager,structuredm
 sigs.k8s.io/structured-merge-diff merge/update.go
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol, cast
 
@@ -55,13 +55,13 @@ _STRIPPED = frozenset(
 
 class Place(msgspec.Struct, frozen=True):
     """What is written to: a path of a resource, its type, and how an object of it looks before anybody fills
-    it.
+    it, which is not to be changed.
     """
 
     resource: ResourceInfo
     subresource: str
     node: Node
-    empty: Callable[[], Doc]
+    empty: Doc
 
     @property
     def version(self) -> str:
@@ -96,7 +96,7 @@ class Tracker:
         managers = _known_managers(old, given, from_request=not place.subresource)
         if not managers and old is not None:
             return  # not tracked so far: only an apply starts it
-        before = without_managed(old) if old is not None else place.empty()
+        before = without_managed(old) if old is not None else place.empty
         manager_id = place.manager(manager, UPDATE)
         try:
             if place.resource.custom and _misshapen(place.node, before, new):
