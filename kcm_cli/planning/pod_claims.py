@@ -12,8 +12,8 @@ CLAIM = "claim"
 
 def claims_of(pod: Pod) -> tuple[str, ...]:
     """The keys of the claims of a pod's volumes, those made for ephemeral volumes included."""
-    names = (claim_name(pod, volume) for volume in pod.spec.volumes)
-    return tuple(f"{pod.namespace}/{name}" for name in names if name)
+    names = [claim_name(pod, volume) for volume in pod.spec.volumes]
+    return tuple([f"{pod.namespace}/{name}" for name in names if name])
 
 
 def claim_name(pod: Pod, volume: Volume) -> str:

@@ -15,7 +15,7 @@ from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.labels import Selector
-from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.meta import NO_LABELS, Object
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.actions import Delete, EventRef, Expect, Mode, Stage, ref_to
@@ -122,7 +122,7 @@ def status(
     return msgspec.structs.replace(
         owner.status,
         replicas=len(active),
-        fully_labeled_replicas=sum([labels <= pod.labels.items() for pod in active]),
+        fully_labeled_replicas=sum([labels <= (pod.metadata.labels or NO_LABELS).items() for pod in active]),
         ready_replicas=len(ready),
         available_replicas=len(available),
         terminating_replicas=terminating,

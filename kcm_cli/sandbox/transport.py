@@ -116,6 +116,7 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
 
 def _plain(headers: Mapping[str, str]) -> Mapping[str, str]:
     """Several values of a header in one line."""
-    if not any("\n" in value for value in headers.values()):
-        return headers
-    return {name: value.replace("\n", ", ") for name, value in headers.items()}
+    for value in headers.values():
+        if "\n" in value:
+            return {name: value.replace("\n", ", ") for name, value in headers.items()}
+    return headers

@@ -75,15 +75,9 @@ class ReplicaController(Generic[T]):
             return None  # it does not get better by trying again
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
         pods = claimable(self._pods, obj)
-        active = await claim(
-            self._executor,
-            owner.resource,
-            obj,
-            owner.selector,
-            [pod for pod in pods if pod_rules.is_active(pod)],
-            PODS,
-        )
-        terminating = self._terminating(owner, pods)
+        candidates = [pod for pod in pods if pod_rules.is_active(pod)]
+        active = await claim(self._executor, owner.resource, obj, owner.selector, candidates, PODS)
+        terminating = self._terminating(owner, pods if len(candidates) < len(pods) else ())
         error = await self._scale(obj, owner, active) if may_plan and not obj.deleting else None
         now = self._clock.now()
         status = rules.status(owner, active, terminating, error, now)

@@ -7,7 +7,7 @@ it, changes.
 upstream: pkg/scheduler/backend/cache/{node_tree,snapshot}.go has the order; each node is filtered and scored anew.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -81,7 +81,7 @@ class Columns:
         rounds = zip_longest(*zones.values())
         self.nodes: Sequence[NodeInfo] = [node for each in rounds for node in each if node is not None]
         self.positions: Mapping[str, int] = {node.name: position for position, node in enumerate(self.nodes)}
-        self._kept: OrderedDict[tuple[str, object], Column[Any]] = OrderedDict()
+        self._kept: dict[tuple[str, object], Column[Any]] = {}
 
     def column(self, what: str, key: object, *, by_pods: bool) -> Column[Any]:
         """One that is kept, until others have been asked for more recently."""
@@ -94,13 +94,12 @@ class Columns:
         return found
 
     def _keep(self, key: tuple[str, object], make: Callable[[], Column[Any]]) -> Column[Any]:
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-            return found
-        found = self._kept[key] = make()
-        if len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
+        found = self._kept.pop(key, None)
+        if found is None:
+            found = make()
+            if len(self._kept) >= _KEPT:
+                del self._kept[next(iter(self._kept))]
+        self._kept[key] = found  # the last one now
         return found
 
     def changed(self, name: str, *, only_pods: bool) -> None:

@@ -36,7 +36,7 @@ class Kind(Protocol):
     def has(self, info: PodInfo, namespaces: Namespaces) -> bool: ...
 
 
-class Labelled(msgspec.Struct, frozen=True):
+class Labelled(msgspec.Struct, frozen=True, cache_hash=True):
     """The pods of a namespace that a selector matches and that are not on their way out."""
 
     namespace: str
