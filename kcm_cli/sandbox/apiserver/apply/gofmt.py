@@ -1,5 +1,10 @@
 """Values as Go prints them with ``%v``: ``map[a:1 b:[x y]]``. Some errors echo documents that way."""
 
+import math
+from decimal import Decimal
+
+_EXPONENT = 6
+
 
 def go_value(value: object) -> str:
     """``%v`` of a decoded JSON value: keys sorted, text without quotes."""
@@ -15,15 +20,14 @@ def go_value(value: object) -> str:
 
 
 def go_float(value: float) -> str:
-    """``%v`` of a float64: the shortest text, with an exponent below 1e-4 and from 1e21."""
-    if value == int(value) and abs(value) < 1e21:
-        return str(int(value))
-    text = repr(value)
-    if "e" not in text:
-        return text
-    mantissa, _, exponent = text.partition("e")
-    sign = "-" if exponent.startswith("-") else "+"
-    return f"{mantissa}e{sign}{exponent.lstrip('+-').rjust(2, '0')}"
+    """``%v`` of a float64: the shortest digits, with an exponent below 1e-4 and from 1e6."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    digits = Decimal(repr(value)).normalize()
+    exponent = digits.adjusted()
+    if not digits or -4 <= exponent < _EXPONENT:
+        return f"{digits:f}"
+    return f"{digits.scaleb(-exponent).normalize():f}e{exponent:+03d}"
 
 
 def go_type(value: object) -> str:

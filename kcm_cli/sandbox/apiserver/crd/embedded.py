@@ -34,6 +34,8 @@ class MetaReader:
         """Bring an object's metadata into form, in place; the unknown fields. Raises Malformed."""
         meta = doc.get("metadata")
         if meta is None:
+            if not path:
+                doc.pop("metadata", None)
             return []
         resets = not path and forgets_managers(meta)
         unknown = self._read(doc, meta, path)

@@ -6,10 +6,9 @@ one with most of them has its errors reported.
 upstream: kube-openapi pkg/validation/validate/result.go, pkg/validation/errors
 """
 
-import math
-
 from kcm_cli.machinery import codec, go_json
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.apply.gofmt import go_float
 from kcm_cli.sandbox.apiserver.types import FieldError
 from kcm_cli.sandbox.apiserver.validation import errors
 
@@ -18,15 +17,7 @@ _NOBODY = "<nil>"
 
 def number(value: float) -> str:
     """A number as Go prints it."""
-    if isinstance(value, int):
-        return str(value)
-    if value == int(value) and abs(value) < 1e21 if math.isfinite(value) else False:
-        return str(int(value))
-    text = repr(value)
-    mantissa, e, exponent = text.partition("e")
-    if not e or -4 <= int(exponent) < 21:
-        return text if not e else f"{value:.20f}".rstrip("0")
-    return f"{mantissa.removesuffix('.0')}e{exponent[0] if exponent[0] in '+-' else '+'}{exponent.lstrip('+-'):0>2}"
+    return str(value) if isinstance(value, int) else go_float(value)
 
 
 def shown(value: object) -> str:

@@ -68,7 +68,7 @@ class Shape:
 
         applied: see ``schema.bodies.CustomTypes.finish``.
         """
-        shape.settle_numbers(doc)
+        shape.widen(doc)
         unknown = self._reader.read(doc)
         unknown += shape.prune(self.schema, doc, root=True)
         if not applied:
@@ -207,6 +207,7 @@ class CustomVersion:
 
     async def stored(self, doc: Tree) -> Tree:
         """A document of this version as it is to be stored. Raises ApiError 500."""
+        shape.settle_numbers(doc)
         storage = self._storage.target.api_version
         if self._webhook is None or doc.get("apiVersion") == storage:
             doc["apiVersion"] = storage

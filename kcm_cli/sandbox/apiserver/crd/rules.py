@@ -10,6 +10,7 @@ upstream: apiextensions-apiserver pkg/apiserver/schema/cel/{validation,compilati
 import base64
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+from typing import NoReturn
 
 import msgspec
 
@@ -23,6 +24,7 @@ from kcm_cli.machinery.times import parse_time
 from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
 from kcm_cli.sandbox.apiserver.crd.expressions import uses
 from kcm_cli.sandbox.apiserver.crd.findings import invalid, shown
+from kcm_cli.sandbox.apiserver.crd.shape import has_whole_float
 from kcm_cli.sandbox.apiserver.crd.structural import Structural
 from kcm_cli.sandbox.apiserver.crd.values import ABSENT
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
@@ -50,10 +52,11 @@ class _Rule(msgspec.Struct, frozen=True):
 
 
 class _Outcome(msgspec.Struct):
-    """Errors, and those that are only warnings."""
+    """Errors, and those that are only warnings. ``floats``: whether there are whole floats, which are no integers."""
 
     errors: list[FieldError]
     warnings: list[str]
+    floats: bool
     budget: int = _BUDGET
     ended: bool = False
 
@@ -92,7 +95,7 @@ class RuleSet:
         return self._run(new, old, "").warnings
 
     def _run(self, new: object, old: object, path: str) -> _Outcome:
-        outcome = _Outcome([], [])
+        outcome = _Outcome([], [], has_whole_float(new))
         self._check(new, old, path, ABSENT if old is None else old, outcome)
         return outcome
 
@@ -103,7 +106,7 @@ class RuleSet:
         if new is None or outcome.ended:
             return
         unchanged = known is not ABSENT and same(new, known)
-        scope = self._scope(new, old) if self._rules else {}
+        scope = self._scope(new, old, floats=outcome.floats) if self._rules else {}
         for rule in self._rules:
             if rule.compares and old is None and not rule.raw.get("optionalOldSelf"):
                 continue
@@ -145,9 +148,9 @@ class RuleSet:
     def _key(self, item: object) -> tuple[str, ...]:
         return tuple(repr(item.get(key)) for key in self._schema.list_keys) if isinstance(item, dict) else ()
 
-    def _scope(self, new: object, old: object) -> dict[str, Value]:
-        value = to_cel(self._schema, new) if self._converts else new
-        scope: dict[str, Value] = {"self": value}
+    def _scope(self, new: object, old: object, *, floats: bool) -> dict[str, Value]:
+        value = to_cel(self._schema, new) if self._converts or floats else new
+        scope: dict[str, Value] = {"self": value.fail if isinstance(value, _Unfit) else value}
         if old is not None:
             scope["oldSelf"] = to_cel(self._schema, old) if self._converts else old
         return scope
@@ -264,6 +267,40 @@ def _parts(schema: Structural) -> Iterator[Structural]:
             yield sub
 
 
+class _Unfit:
+    """A value that rules cannot read."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.fail = cel.Lazy(self.read)
+
+    def read(self) -> NoReturn:
+        """Raises CelError."""
+        raise CelError(self._text)
+
+
+class _Fields(dict[str, Value]):
+    """An object with such values."""
+
+    def __getitem__(self, key: str) -> Value:
+        value = super().__getitem__(key)
+        return value.read() if isinstance(value, _Unfit) else value
+
+
+class _Items(list[Value]):
+    """A list with such values: no one of them can be read."""
+
+    def __init__(self, unfit: _Unfit, size: int) -> None:
+        super().__init__([None] * size)
+        self._unfit = unfit
+
+    def __getitem__(self, index: object) -> NoReturn:
+        self._unfit.read()
+
+    def __iter__(self) -> NoReturn:
+        self._unfit.read()
+
+
 def to_cel(schema: Structural | None, value: object) -> Value:
     """A JSON value in the types that rules see."""
     if schema is None or value is None:
@@ -271,12 +308,19 @@ def to_cel(schema: Structural | None, value: object) -> Value:
     if isinstance(value, dict):
         declared = schema.properties  # a field that is null counts as absent
         shown = ((key, item) for key, item in value.items() if item is not None or key not in declared)
-        return {key: to_cel(schema.child(key), item) for key, item in shown}
+        fields = {key: to_cel(schema.child(key), item) for key, item in shown}
+        return _Fields(fields) if any(isinstance(item, _Unfit) for item in fields.values()) else fields
     if isinstance(value, list):
         items = [to_cel(schema.items, item) for item in value]
+        if unfit := [item for item in items if isinstance(item, _Unfit)]:
+            return _Items(unfit[0], len(items))
         return AssociativeList(items, schema.list_keys) if schema.list_type in ("set", "map") else items
     if schema.type == "number" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if isinstance(value, float) and schema.int_or_string:
+        return _Unfit("invalid data, expected XIntOrString value to be either a string or integer")
+    if isinstance(value, float) and schema.type == "integer":
+        return _Unfit("invalid data, expected int, got float64")
     if isinstance(value, str) and schema.type == "string":
         convert = _FORMATS.get(schema.raw.get("format") or "")
         if convert is not None:

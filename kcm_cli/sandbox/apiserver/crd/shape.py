@@ -5,6 +5,7 @@ All functions work in place. The fields of the object's own metadata are left al
 upstream: apiextensions-apiserver pkg/apiserver/schema/{pruning,defaulting}
 """
 
+import math
 from decimal import Decimal
 from typing import cast
 
@@ -56,26 +57,54 @@ def _prune_object(
             del value[key]
 
 
-def settle_numbers(value: object) -> object:
-    """Whole floats as integers, and integers that do not fit 64 bits with the digits of floats, as they come back from
-    the real server's storage; objects and lists in place.
-    """
+def widen(value: object) -> object:
+    """Integers that do not fit 64 bits as floats; objects and lists in place."""
     if isinstance(value, dict):
         for key, item in value.items():
-            if isinstance(item, float | dict | list) or _is_wide(item):
+            if isinstance(item, dict | list) or _is_wide(item):
+                value[key] = widen(item)
+    elif isinstance(value, list):
+        for index, item in enumerate(cast("list[object]", value)):
+            if isinstance(item, dict | list) or _is_wide(item):
+                value[index] = widen(item)
+    elif isinstance(value, int):
+        return _float(value)
+    return value
+
+
+def _float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def settle_numbers(value: object) -> object:
+    """Whole floats as integers, as JSON has them once they were written; objects and lists in place."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, float | dict | list):
                 value[key] = settle_numbers(item)
     elif isinstance(value, list):
         for index, item in enumerate(cast("list[object]", value)):
-            if isinstance(item, float | dict | list) or _is_wide(item):
+            if isinstance(item, float | dict | list):
                 value[index] = settle_numbers(item)
-    elif isinstance(value, int | float):
-        number = float(value)
-        return int(Decimal(repr(number))) if number.is_integer() and abs(number) < _INTEGERS else number
+    elif isinstance(value, float) and value.is_integer() and abs(value) < _INTEGERS:
+        return int(Decimal(repr(value)))
     return value
 
 
 def _is_wide(value: object) -> bool:
     return isinstance(value, int) and not _INT64_MIN <= value <= _INT64_MAX
+
+
+def has_whole_float(value: object) -> bool:
+    """Whether a float in there stands for an integer."""
+    if isinstance(value, dict):
+        return any(has_whole_float(item) for item in value.values() if isinstance(item, float | dict | list))
+    if isinstance(value, list):
+        return any(has_whole_float(item) for item in value if isinstance(item, float | dict | list))
+    return isinstance(value, float) and value.is_integer()
 
 
 def drop_nulls(schema: Structural | None, value: object) -> None:

@@ -199,25 +199,33 @@ class Checker:
         self._check_range(value, "Checked", path, found)
         factor, least, most = raw.get("multipleOf"), raw.get("minimum"), raw.get("maximum")
         if factor is not None:
-            if self._check_range(factor, "MultipleOf", path, found) and isinstance(value, int):
-                factor = int(factor)  # also where it is a fraction
+            given, factor = self._alike(value, factor, "MultipleOf", path, found)
             if factor <= 0:
                 found.not_positive(path, factor)
-            elif not _is_multiple(value, factor):
-                found.invalid(path, value, f"should be a multiple of {number(factor)}")
+            elif not _is_multiple(given, factor):
+                found.invalid(path, given, f"should be a multiple of {number(factor)}")
         if least is not None:
-            self._check_range(least, "Minimum boundary", path, found)
+            given, least = self._alike(value, least, "Minimum boundary", path, found)
             apart = bool(raw.get("exclusiveMinimum"))
-            if value <= least if apart else value < least:
+            if given <= least if apart else given < least:
                 than = "greater than" if apart else "greater than or equal to"
-                found.invalid(path, value, f"should be {than} {number(least)}")
+                found.invalid(path, given, f"should be {than} {number(least)}")
         if most is not None:
-            self._check_range(most, "Maximum boundary", path, found)
+            given, most = self._alike(value, most, "Maximum boundary", path, found)
             apart = bool(raw.get("exclusiveMaximum"))
-            if value >= most if apart else value > most:
+            if given >= most if apart else given > most:
                 than = "less than" if apart else "less than or equal to"
-                found.invalid(path, value, f"should be {than} {number(most)}")
+                found.invalid(path, given, f"should be {than} {number(most)}")
         found.matches += 2
+
+    def _alike(self, value: float, limit: float, what: str, path: str, found: Findings) -> tuple[float, float]:
+        """A number and a limit as they are compared: as integers where the number is one and the limit fits the type,
+        without the limit's fraction.
+        """
+        fits = self._check_range(limit, what, path, found)
+        if fits and isinstance(value, int):
+            return value, int(limit)
+        return float(value), float(limit)
 
     def _check_range(self, value: float, what: str, path: str, found: Findings) -> bool:
         """Whether the number fits into the type; limits of the schema have to, too."""

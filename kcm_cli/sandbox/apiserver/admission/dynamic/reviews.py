@@ -5,14 +5,17 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admi
 
 import random
 import uuid
+from typing import cast
 
 import msgspec
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import admission_request
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import View
 from kcm_cli.sandbox.apiserver.admission.dynamic.webhooks import Webhook
+from kcm_cli.sandbox.apiserver.crd.shape import has_whole_float, settle_numbers
 from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.schema.bodies import misread
 from kcm_cli.sandbox.apiserver.schema.scheme import WEBHOOK_SCHEME, not_registered
@@ -95,8 +98,13 @@ class Reviewer:
 
 
 def _question(version: str, uid: str, view: View) -> Tree:
-    request = {**admission_request(view), "uid": uid, "object": view.obj, "oldObject": view.old}
+    request = {**admission_request(view), "uid": uid, "object": _written(view.obj), "oldObject": view.old}
     return {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
+
+
+def _written(obj: Tree | None) -> Tree | None:
+    """With numbers as they are written: a whole float without a fraction."""
+    return cast("Tree", settle_numbers(copy(obj))) if has_whole_float(obj) else obj
 
 
 def _decoded(data: bytes, version: str) -> _Review:

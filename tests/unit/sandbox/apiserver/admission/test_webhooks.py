@@ -98,6 +98,24 @@ def test_a_review_tells_everything_about_the_write(api: Api, backend: Backend) -
     }
 
 
+def test_a_whole_float_is_shown_as_it_is_written(api: Api, backend: Backend) -> None:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    spec = {
+        "group": "floats.test",
+        "scope": "Cluster",
+        "names": {"plural": "floats", "kind": "Float"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+    }
+    definition = {"metadata": {"name": "floats.floats.test"}, "spec": spec}
+    api.make("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    assert any(api.get("/apis/floats.test/v1/floats").status == 200 for _ in range(100))
+    backend.configure("validating", {"rules": [{**RULE, "apiGroups": ["floats.test"], "resources": ["floats"]}]})
+    body = {"apiVersion": "floats.test/v1", "kind": "Float", "metadata": {"name": "a"}, "whole": 1.0, "half": [0.5]}
+    assert api.post("/apis/floats.test/v1/floats", body).status == 201
+    shown = backend.asked[0]["request"]["object"]
+    assert repr([shown["whole"], shown["half"]]) == "[1, [0.5]]"
+
+
 @pytest.mark.parametrize(
     ("status", "code", "reason", "message"),
     [

@@ -674,6 +674,47 @@ def test_numbers_beyond_64_bits_are_floats(served: Any) -> None:
     served(test)
 
 
+def test_whole_floats_are_no_integers_before_they_are_stored(served: Any) -> None:
+    async def test(api: Api) -> None:
+        text = {"x-kubernetes-int-or-string": True}
+        spec = {
+            "type": "object",
+            "properties": {"size": {"type": "integer"}, "text": text, "list": {"type": "array", "items": text}},
+        }
+        await define(api, definition(version(spec=spec)))
+        spec["x-kubernetes-validations"] = [{"rule": "!has(self.size) || self.size > 0", "message": "size"}]
+        spec["properties"]["list"]["x-kubernetes-validations"] = [{"rule": "self.all(one, one != 7)"}]  # type: ignore[index]
+        await define(api, definition(version(spec=spec), plural="ruled", kind="Ruled"))
+        made = await api.json("POST", THINGS, thing(spec={"size": 1.0, "text": 2.0}), status=201)
+        assert repr(made["spec"]) == "{'size': 1, 'text': 2}"
+        changed = await api.json("PATCH", f"{THINGS}/a", {"spec": {"size": 1.0}}, headers=MERGE)
+        assert changed["metadata"]["generation"] == 2 and repr(changed["spec"]["size"]) == "1"
+
+        ruled = {**thing(spec={"size": 1.0, "list": [1, 2.0]}), "kind": "Ruled"}
+        refused = await api.json("POST", THINGS.replace("things", "ruled"), ruled, status=422)
+        assert [(cause["field"], cause["message"]) for cause in refused["details"]["causes"]] == [
+            ("spec", 'Invalid value: "object": invalid data, expected int, got float64 evaluating rule: size'),
+            (
+                "spec.list",
+                'Invalid value: "array": invalid data, expected XIntOrString value to be either a string or integer '
+                "evaluating rule: self.all(one, one != 7)",
+            ),
+        ]
+        ruled["spec"] = {"size": 1, "list": [1, 2], "text": 2.0}
+        await api.json("POST", THINGS.replace("things", "ruled"), ruled, status=201)
+
+    served(test)
+
+
+def test_metadata_that_are_null_are_none_whatever_the_schema_says(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api)
+        refused = await api.json("POST", THINGS, {**thing(), "metadata": None}, status=422)
+        assert refused["message"].endswith("metadata.name: Required value: name or generateName is required")
+
+    served(test)
+
+
 def test_only_the_subresources_that_a_definition_names_are_there(served: Any) -> None:
     async def test(api: Api) -> None:
         scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}

@@ -1,6 +1,7 @@
 """Values against schemas: the texts of the real server, in its order; pruning, nulls, defaults, formats."""
 
 import copy
+import math
 
 import pytest
 from hypothesis import given
@@ -29,6 +30,19 @@ def texts(schema, value, *old):
             INTEGER, "1", ['x: Invalid value: "string": x in body must be of type integer: "string"'], id="type"
         ),
         pytest.param(INTEGER, 1.0, [], id="whole float"),
+        pytest.param(
+            {"type": "string"},
+            1.0,
+            ['x: Invalid value: "number": x in body must be of type string: "number"'],
+            id="whole float as text",
+        ),
+        pytest.param(
+            {"type": "integer", "maximum": 4294967295},
+            1e15,
+            ["x: Invalid value: 1e+15: x in body should be less than or equal to 4.294967295e+09"],
+            id="a limit is a float where the value is one",
+        ),
+        pytest.param({"type": "number", "minimum": 0.5}, 0, [], id="an integer is compared without the fraction"),
         pytest.param({"type": "number"}, 1, [], id="integer as number"),
         pytest.param(
             {"type": "boolean"},
@@ -200,6 +214,11 @@ def test_whole_floats_are_integers_as_they_come_back_from_storage():
     doc = {"a": 1.0, "b": [2.0, 2.5, {"c": -3.0}], "d": 1e30, "e": True}
     settled = shape.settle_numbers(doc)
     assert repr(settled) == repr({"a": 1, "b": [2, 2.5, {"c": -3}], "d": 1e30, "e": True})
+
+
+def test_integers_beyond_64_bits_are_floats():
+    doc = {"a": 1.0, "b": [1 << 63, {"c": -(1 << 63)}], "d": 10**400, "e": True}
+    assert repr(shape.widen(doc)) == repr({"a": 1.0, "b": [2.0**63, {"c": -(1 << 63)}], "d": math.inf, "e": True})
 
 
 def test_defaults_and_nulls():
