@@ -26,6 +26,8 @@ from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Refusal, Scores
 PLUGIN = "DynamicResources"
 WEIGHT = 2
 _ALTERNATIVES_MAX = 8
+MOST_USERS = 256
+"""A claim cannot be reserved for more pods."""
 CANNOT = Refusal(PLUGIN, ("cannot allocate all claims",))
 ELSEWHERE = Refusal(PLUGIN, ("resourceclaim not available on the node",))
 
@@ -142,7 +144,11 @@ class DeviceFilter:
 
     def _problem(self) -> str:
         for claim in self._claims:
-            if claim.status.allocation is None:
+            users = claim.status.reserved_for
+            if claim.status.allocation is not None:
+                if len(users) >= MOST_USERS and not is_reserved_for(self._pod, users, groups=False):
+                    return "resourceclaim in use"
+            else:
                 if claim.uid in self._state.pending:
                     return f"resource claim {claim.key} is in the process of being allocated"
                 missing = self._missing_class(claim)
