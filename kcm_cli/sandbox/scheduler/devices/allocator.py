@@ -285,15 +285,16 @@ class _Run:
     def _take(self, claim: int, data: RequestData, candidate: Candidate, *, must: bool) -> Callable[[], None] | None:
         """Give the device to the claim, and return how to take it back; None where that cannot be.
 
-        As upstream's, the search does not get counters back from shared devices, nor where a constraint does not hold.
+        As upstream's, the search does not get counters back from shared devices, nor where a taint or a constraint
+        keeps the claim from a device.
         """
-        if self._is_in_use(claim, data, candidate.id) or _is_repelled(candidate.device, data.wanted):
-            return None
-        if not self._has_room(data, candidate):
+        if self._is_in_use(claim, data, candidate.id) or not self._has_room(data, candidate):
             return None
         shared = candidate.device.allow_multiple_allocations
         counted = bool(candidate.device.consumes_counters) and not (shared and self._is_shared(candidate.id))
         if counted and not self._counters.take(candidate):
+            return None
+        if _is_repelled(candidate.device, data.wanted):
             return None
         agreed = self._agree(claim, data, candidate)
         if agreed is None:

@@ -84,3 +84,14 @@ def test_counters_of_a_shared_device_that_was_tried_are_not_had_again() -> None:
 
     assert found("3") == [["t", "s"]]
     assert found("2") is None
+
+
+def test_counters_of_a_tainted_device_count_as_used() -> None:
+    def partition(name: str, units: str, **fields: Any) -> dict[str, Any]:
+        return device(name, consumesCounters=[{"counterSet": "m", "counters": {"memory": {"value": units}}}], **fields)
+
+    tainted = partition("a", "3", taints=[{"key": "k", "effect": "NoSchedule"}])
+    counters = [{"name": "m", "counters": {"memory": {"value": "4"}}}]
+    slices = [slice_of(name="a", count=2, sharedCounters=counters)]
+    assert devices_of([claim(wanted())], [*slices, slice_of(tainted, partition("b", "1"), count=2)]) == [["b"]]
+    assert devices_of([claim(wanted())], [*slices, slice_of(tainted, partition("b", "2"), count=2)]) is None
