@@ -135,10 +135,11 @@ def test_a_change_of_the_rate_frees_nobody_at_once(
     assert drained(queue, 120) == expected
 
 
-def test_a_queue_that_starts_again_begins_slowly() -> None:
+@pytest.mark.parametrize(("rate", "second"), [(0.1, 10), (1.0, 1)])
+def test_a_queue_that_starts_again_begins_slowly(rate: float, second: int) -> None:
     queue = queue_of("a", rate=0)
-    queue.set_rate(0.1, 0)
-    assert drained(queue, 20) == [(10, "a")]
+    queue.set_rate(rate, 0)
+    assert drained(queue, 20) == [(second, "a")]
 
 
 def test_a_change_while_nobody_waits_costs_nothing() -> None:
