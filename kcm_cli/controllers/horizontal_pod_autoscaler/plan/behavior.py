@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.autoscaling import Behavior, ScalingPolicy, ScalingRules
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import int32
 from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import History, Mark
 from kcm_cli.machinery.times import shifted
 
@@ -203,17 +204,12 @@ def _limit(current: int, history: History, now: datetime, rules: ScalingRules, s
     return min(proposals, default=_HIGHEST)
 
 
-def _int32(number: int) -> int:
-    """As upstream adds: a number that is too large becomes a negative one, so that nothing is added."""
-    return (number - _LOWEST) % 2**32 + _LOWEST
-
-
 def _proposal(current: int, history: History, now: datetime, policy: ScalingPolicy, sign: int) -> int:
     """One policy's limit, from the size that there was when its period began."""
     period = policy.period_seconds
     start = current - sum(_numbers(history.ups, now, period)) + sum(_numbers(history.downs, now, period))
     if policy.type == "Pods":
-        return _int32(start + sign * policy.value)
+        return int32(start + sign * policy.value)  # upstream's sum wraps around, and then nothing is added
     if sign > 0:
         return math.ceil(start * (1 + policy.value / 100))
     return int(start * (1 - policy.value / 100))

@@ -2,7 +2,8 @@
 
 upstream: pkg/controller/podautoscaler/replica_calculator.go, metrics/utilization.go
 Not as upstream: where there are no pods to divide by, the average is 0 rather than an overflow; values of an external
-metric whose sum is negative are that, and not an overflow that asks for all the replicas there may be.
+metric whose sum is negative are that, and not an overflow that asks for all the replicas there may be. A proposal that
+is too large for 32 bits is the largest that is not: what Go makes of it depends on the processor.
 """
 
 import math
@@ -208,7 +209,7 @@ def _utilization(samples: Samples, requests: Mapping[str, int], target: int) -> 
     if requested == 0:
         raise Uncomputable("no metrics returned matched known pods")
     used = sum(value for value, _ in known)
-    percent = _quotient(used * 100, requested)
+    percent = int32(_quotient(used * 100, requested))
     return _ratio(percent, target), percent, _quotient(used, len(known))
 
 
@@ -226,6 +227,11 @@ def _ratio(usage: int, target: int) -> float:
     if target == 0:
         return math.inf if usage > 0 else 0.0
     return usage / target
+
+
+def int32(number: int) -> int:
+    """What is left of a number in 32 bits, with its sign there: upstream counts in them, and the API takes no more."""
+    return (number + 2**31) % 2**32 - 2**31
 
 
 def _ceil(number: float) -> int:

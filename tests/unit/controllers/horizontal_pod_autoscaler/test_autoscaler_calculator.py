@@ -75,6 +75,24 @@ def test_the_status_tells_usage_and_percentage() -> None:
 
 
 @pytest.mark.parametrize(
+    ("milli", "percent", "replicas"),
+    [
+        pytest.param(90_000_000_000, 410_065_408, 820_130_816, id="more than 32 bits"),
+        pytest.param(90_000_000_000_000, 2_043_514_880, 2**31 - 1, id="as a proposal, too"),
+        pytest.param(30_000_000_000, -1_294_967_296, -2_589_934_592, id="into the sign"),
+    ],
+)
+def test_percentages_beyond_32_bits_wrap_around(milli: int, percent: int, replicas: int) -> None:
+    """As seen beside v1.36; the API server takes no larger number in the status."""
+    result = utilized(scope(*THREE[:2]), samples(milli, milli), 1)
+    assert (result.utilization, result.replicas) == (percent, replicas)
+
+
+def test_proposals_beyond_32_bits_are_the_largest() -> None:
+    assert calculator.by_average(scope(*THREE), samples(5 * 10**12, 5 * 10**12, 5 * 10**12), 1000).replicas == 2**31 - 1
+
+
+@pytest.mark.parametrize(
     ("kwargs", "window", "ready"),
     [
         pytest.param({}, 30, 1, id="old"),
