@@ -250,11 +250,9 @@ class ApiServer:
             if "//" in request.path:
                 raise NoSuchGroup
             return self._plain(request, info)
-        served = route(self.catalog, info, request.method, asked.rest, request.path)
+        served = route(self.catalog, info, request.method, asked.rest, request.path, warnings)
         if found := _DEPRECATED.get(served.info.gvr):
             warnings.append(found)
-        if served.warning:
-            warnings.append(served.warning)
         aggregated = self._aggregated.get((info.group, info.version))
         if aggregated is not None:
             return aggregated.answer(info, query, request.headers.get("accept", ""))

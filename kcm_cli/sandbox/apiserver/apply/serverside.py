@@ -200,11 +200,16 @@ def _refuse_conflicts(tracker: Tracker, request: Apply, managers: Managers, chan
 # --- checks and refusals ---------------------------------------------------------------------------------
 
 
+def check_kind(config: Doc, wanted_version: str, wanted_kind: str) -> None:
+    """The configuration must be of this kind. Raises ApiError."""
+    api_version, kind = str(config.get("apiVersion", "")), str(config.get("kind", ""))
+    if (api_version, kind) != (wanted_version, wanted_kind):
+        raise ApiError(400, "BadRequest", f"invalid object type: {_gvk(api_version, kind)}")
+
+
 def check_config(place: Place, config: Doc) -> None:
     """The configuration must be of the path's kind and of its type. Raises ApiError."""
-    api_version, kind = str(config.get("apiVersion", "")), str(config.get("kind", ""))
-    if (api_version, kind) != (place.version, place.resource.kind):
-        raise ApiError(400, "BadRequest", f"invalid object type: {_gvk(api_version, kind)}")
+    check_kind(config, place.version, place.resource.kind)
     meta = config.get("metadata")
     if isinstance(meta, dict) and meta.get("managedFields") is not None:
         raise ApiError(400, "BadRequest", "metadata.managedFields must be nil")

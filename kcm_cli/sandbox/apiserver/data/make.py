@@ -34,9 +34,9 @@ _SPECIAL: Json = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "intorstr",
     "io.k8s.apimachinery.pkg.runtime.RawExtension": "raw",
     _EXTENSIONS + "JSON": "any",
-    _EXTENSIONS + "JSONSchemaPropsOrBool": {"or": f"#{_EXTENSIONS}JSONSchemaProps"},
-    _EXTENSIONS + "JSONSchemaPropsOrArray": {"or": f"#{_EXTENSIONS}JSONSchemaProps"},
-    _EXTENSIONS + "JSONSchemaPropsOrStringArray": {"or": f"#{_EXTENSIONS}JSONSchemaProps"},
+    _EXTENSIONS + "JSONSchemaPropsOrBool": {"or": f"#{_EXTENSIONS}JSONSchemaProps", "else": "boolean"},
+    _EXTENSIONS + "JSONSchemaPropsOrArray": {"or": f"#{_EXTENSIONS}JSONSchemaProps", "else": "list"},
+    _EXTENSIONS + "JSONSchemaPropsOrStringArray": {"or": f"#{_EXTENSIONS}JSONSchemaProps", "else": "strings"},
 }
 _UNIONS = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"},
@@ -133,7 +133,8 @@ def _property(prop: Json) -> object:
 
 
 def _bare(prop: Json) -> object:
-    """``string``, ``int32`` ..., ``#definition``, {"list": item}, {"map": value} or {"or": a struct, or anything}."""
+    """``string``, ``int32`` ..., ``#definition``, {"list": item}, {"map": value} or {"or": a struct, "else": what it is
+    if it is no object}."""
     ref = prop.get("$ref")
     if isinstance(ref, str):
         name = ref.removeprefix(_REF)

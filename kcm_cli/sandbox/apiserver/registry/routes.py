@@ -29,8 +29,10 @@ class NoSuchGroup(Exception):
     """A path of a group that is not served: answered by plain text, not by a Status."""
 
 
-def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str) -> Served:
-    """The resource that a request is about. Raises ApiError 404, 405; NoSuchGroup; Unavailable."""
+def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str, warnings: list[str]) -> Served:
+    """The resource that a request is about; of a deprecated custom one ``warnings`` get the warning, also where the
+    request is refused. Raises ApiError 404, 405; NoSuchGroup; Unavailable.
+    """
     if path.startswith("//"):
         raise NoSuchGroup
     served = catalog.find(info.group, info.version, info.plural)
@@ -41,6 +43,9 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
             raise NoSuchGroup
         raise api_errors.no_such_path()
     if served.info.custom:
+        _check_scope(served, info)
+        if served.warning:
+            warnings.append(served.warning)
         _route_custom(served, info)
         _check_name(info)
         return served
@@ -77,14 +82,18 @@ def _check_unnamed(resource: ResourceInfo, info: RequestInfo, path: str) -> None
         raise bad_request("Namespace parameter required.")
 
 
-def _route_custom(served: Served, info: RequestInfo) -> None:
-    """Custom resources have a router of their own, with words of its own. Raises ApiError 404, 405; NoSuchGroup.
-
-    upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go#ServeHTTP
-    """
+def _check_scope(served: Served, info: RequestInfo) -> None:
+    """Raises NoSuchGroup."""
     everywhere = served.info.namespaced and not info.namespace
     if (everywhere and info.verb not in ("list", "watch")) or (info.namespace and not served.info.namespaced):
         raise NoSuchGroup
+
+
+def _route_custom(served: Served, info: RequestInfo) -> None:
+    """Custom resources have a router of their own, with words of its own. Raises ApiError 404, 405.
+
+    upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go#ServeHTTP
+    """
     if info.subresource and info.subresource not in served.subresources:
         raise api_errors.not_found(served.info, info.name)
     verbs = served.subresources[info.subresource].verbs if info.subresource else served.info.verbs

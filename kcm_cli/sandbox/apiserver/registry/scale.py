@@ -12,10 +12,12 @@ from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply import scale_owners
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
-from kcm_cli.sandbox.apiserver.errors import conflict, internal, invalid_kind
+from kcm_cli.sandbox.apiserver.apply.serverside import check_kind
+from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, internal, invalid_kind
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
+from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, write_options
 from kcm_cli.sandbox.apiserver.registry.reading import fetch
@@ -31,6 +33,8 @@ _KIND = "autoscaling/v1, Kind=Scale"
 _SCALES = ResourceInfo(
     GVR("autoscaling", "v1", "scales"), "Scale", "scale", True, frozenset(["get", "update", "patch"])
 )
+_UNSET = -(1 << 31)
+"""The replicas of a custom object's Scale where the object has none: a patch has to set them."""
 _NO_CUSTOM_APPLY = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
 
 Make = Callable[[Tree], Tree]
@@ -50,8 +54,7 @@ class Scaling:
         await self._core.prepare(call.served, stored)
         doc: Tree = self._core.from_storage(call.hub, stored.doc)
         if call.served.info.custom and not shows_replicas(call.served, doc):
-            path = ".".join(("", *replicas_path(call.served)))
-            raise internal(f'the spec replicas field "{path}" does not exist')
+            raise internal(f'the spec replicas field "{_shown_path(call.served)}" does not exist')
         return call.media.document(200, scale_of(call.served, doc))
 
     async def update(self, call: Call) -> Response:
@@ -89,6 +92,7 @@ class Scaling:
 
         def make(current: Tree) -> Tree:
             if call.resource.custom:
+                check_kind(applied, _SCALE.api_version, _SCALE.kind)
                 raise _unapplicable(call, current)
             now = core.clock.now()
             wanted = Applied(applied, options.manager, options.force)
@@ -125,8 +129,13 @@ class Scaling:
         live, owners = scale_of(served, doc), meta.pop("managedFields", None)
         if replicas_owners := scale_owners.of_scale(owners, lambda version: _place(call, version)):
             live["metadata"]["managedFields"] = replicas_owners
+        unset = call.resource.custom and not shows_replicas(served, doc)
+        if unset:
+            live["spec"]["replicas"] = _UNSET
         scale = make(live)
         replicas = (scale.get("spec") or {}).get("replicas") or 0
+        if unset and replicas == _UNSET:
+            raise bad_request(f'the spec replicas field "{_shown_path(served)}" cannot be empty')
         if replicas < 0 and not call.resource.custom:
             error = errors.invalid("spec.replicas", replicas, errors.NEGATIVE)
             raise invalid_kind(_SCALE.group, _SCALE.kind, call.name, [error])
@@ -141,6 +150,10 @@ class Scaling:
         left = scale_owners.of_parent(owners, mine, call.resource.api_version, lambda version: _place(call, version))
         if left:
             meta["managedFields"] = left
+
+
+def _shown_path(served: Served) -> str:
+    return ".".join(("", *replicas_path(served)))
 
 
 def _place(call: Call, version: str) -> tuple[str, ...] | None:

@@ -198,13 +198,18 @@ class Normalizers:
         return normalize
 
     def _or(self, node: Node) -> Convert:
-        item = node.item
+        item, other = node.item, node.other
         assert item is not None
+        listed = _string_list if other == "strings" else self.of(Node("list", item=item))
 
         def normalize(value: object) -> object:
-            if isinstance(value, list):
-                return [normalize(part) for part in value]
-            return self.of(item)(value) if isinstance(value, dict) else value
+            if isinstance(value, dict):
+                return self.of(item)(value)
+            if other == "boolean":
+                if not isinstance(value, bool):
+                    raise Irregular
+                return value
+            return listed(value) if isinstance(value, list) and value else None
 
         return normalize
 

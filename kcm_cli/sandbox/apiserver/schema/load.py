@@ -167,7 +167,7 @@ class BuiltIn:
 
     def _container(self, prop: _Prop, shape: dict[str, object]) -> Node:
         if "or" in shape:
-            return Node("or", go="interface {}", item=self._item(shape["or"]))
+            return Node("or", item=self._item(shape["or"]), other=str(shape["else"]))
         if "map" in shape:
             item = self._item(shape["map"])
             return Node("map", go=f"map[string]{item.go}", item=item, atomic=bool(prop.m))

@@ -11,7 +11,7 @@ SCALARS = frozenset(
 )
 """Node kinds that hold one value. Beside them: struct, map, list, object (a JSON object nobody looks into),
 raw (RawExtension: any JSON, embedded as it came), any (any JSON) and or (the item's type where it is an object,
-else any JSON).
+else what ``other`` says).
 """
 
 
@@ -22,7 +22,8 @@ class Node(msgspec.Struct, eq=False):
     atomic, set or map (then with ``keys``); ``atomic`` marks a map or struct that has one owner as a whole.
     ``go`` is the type's name as error texts print it, ``struct`` the bare name of a struct. ``key_defaults``
     fill absent parts of a key of a map list. ``open``: a struct that keeps fields which it does not name
-    (custom resources).
+    (custom resources). ``other``: what an ``or`` may be besides an object: a boolean (nothing else is read), a list of
+    such objects, or strings (a list of them; any other scalar is read as nothing by both).
     """
 
     kind: str
@@ -35,6 +36,7 @@ class Node(msgspec.Struct, eq=False):
     key_defaults: dict[str, object] = msgspec.field(default_factory=dict)
     atomic: bool = False
     open: bool = False
+    other: str = ""
 
     @property
     def scalar(self) -> bool:

@@ -20,6 +20,7 @@ from kcm_cli.sandbox.apiserver.schema.gojson import Float, Pairs
 from kcm_cli.sandbox.apiserver.schema.model import Node
 
 MAX_ERRORS = 100
+_STRING = Node("string", go="string")
 
 
 class Malformed(Exception):
@@ -47,6 +48,7 @@ class _Reader:
     def __init__(self) -> None:
         self.findings = Findings()
         self._struct = ""
+        self._within = ""
 
     def read(self, node: Node, value: object, path: str, stack: tuple[str, ...], go: str = "") -> None:
         """``path`` is what strict errors name, ``stack`` the fields that type errors name, ``go`` the type if it is
@@ -62,10 +64,7 @@ class _Reader:
         elif node.kind == "list":
             self._read_list(node, value, path, stack, go)
         elif node.kind == "or" and node.item is not None:
-            parts = value if isinstance(value, list) and not isinstance(value, Pairs) else [value]
-            for part in parts:
-                if _items(part) is not None:
-                    self.read(node.item, part, path, stack)
+            self._read_or(node, node.item, value, stack)
         elif node.kind in ("any", "raw", "object"):
             self._read_any(value, path, repeats=node.kind == "any")
         else:
@@ -91,6 +90,22 @@ class _Reader:
             way = (*stack, *found.embedded, key)
             self.read(found.node, item, f"{path}.{key}" if path else key, way, found.go)
             self._struct = outer
+
+    def _read_or(self, node: Node, item: Node, value: object, stack: tuple[str, ...]) -> None:
+        """A type that reads itself: its first error ends everything, in the name of the struct that it is in, and what
+        it does not know is not told.
+        """
+        inner = _Reader()
+        inner._within = self._within or self._struct
+        if _items(value) is not None:
+            inner.read(item, value, "", stack)
+        elif node.other == "boolean":
+            if not isinstance(value, bool):
+                raise Malformed("boolean or JSON schema expected")
+        elif isinstance(value, list):
+            inner.read(Node("list", item=item if node.other == "list" else _STRING), value, "", stack)
+        if inner.findings.fatal:
+            raise Malformed(inner.findings.fatal)
 
     def _read_map(self, node: Node, value: object, path: str, stack: tuple[str, ...], go: str) -> None:
         items = _items(value)
@@ -200,7 +215,8 @@ class _Reader:
         said = f"number {_literal(value)}" if literal else json_kind(value)
         if not stack:
             return f"json: cannot unmarshal {said} into Go value of type {go}"
-        return f"json: cannot unmarshal {said} into Go struct field {self._struct}.{'.'.join(stack)} of type {go}"
+        struct = self._within or self._struct
+        return f"json: cannot unmarshal {said} into Go struct field {struct}.{'.'.join(stack)} of type {go}"
 
 
 def drop_unknown(node: Node, value: object) -> None:

@@ -98,14 +98,16 @@ def not_found(path: str, value: object, detail: str = "") -> FieldError:
 def too_long(path: str, limit: int) -> FieldError:
     """A text with too many bytes."""
     unit = "byte" if limit == 1 else "bytes"
-    return FieldError("FieldValueTooLong", path, f"Too long: may not be more than {limit} {unit}")
+    detail = f"may not be more than {limit} {unit}" if limit >= 0 else "value is too long"
+    return FieldError("FieldValueTooLong", path, f"Too long: {detail}")
 
 
 def too_many(path: str, actual: int, limit: int) -> FieldError:
     """A list with too many items; a negative ``actual`` is not printed."""
     unit = "item" if limit == 1 else "items"
     shown = f": {actual}" if actual >= 0 else ""
-    return FieldError("FieldValueTooMany", path, f"Too many{shown}: must have at most {limit} {unit}")
+    detail = f"must have at most {limit} {unit}" if limit >= 0 else "has too many items"
+    return FieldError("FieldValueTooMany", path, f"Too many{shown}: {detail}")
 
 
 def internal(path: str, text: str) -> FieldError:

@@ -200,6 +200,59 @@ def test_an_object_is_scaled_through_another_version_than_it_was_written_in(serv
     served(test)
 
 
+def test_a_scale_without_replicas_has_to_get_some(served: Any) -> None:
+    async def test(api: Api) -> None:
+        scale = {"specReplicasPath": ".spec.count", "statusReplicasPath": ".status.replicas"}
+        spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        await define(api, definition(version(spec=spec, subresources={"scale": scale})))
+        await api.json("POST", THINGS, thing(), status=201)
+        labelled = {"metadata": {"labels": {"a": "b"}}}
+        refused = await api.json("PATCH", f"{THINGS}/a/scale", labelled, headers=MERGE, status=400)
+        assert refused["message"] == 'the spec replicas field ".spec.count" cannot be empty'
+        options = {"headers": APPLY, "query": {"fieldManager": "m"}}
+        refused = await api.json("PATCH", f"{THINGS}/a/scale", thing(), status=400, **options)
+        assert refused["message"] == "invalid object type: x.test/v1, Kind=Thing"
+        await api.json("PATCH", f"{THINGS}/a/scale", {"spec": {"replicas": 2}}, headers=MERGE)
+        await api.json("PATCH", f"{THINGS}/a/scale", labelled, headers=MERGE)
+        assert (await api.json("GET", f"{THINGS}/a"))["spec"] == {"size": 1, "count": 2}
+
+    served(test)
+
+
+def test_a_deprecated_version_is_told_of_also_where_the_request_is_refused(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api, definition(version(deprecated=True)))
+        answer = await api.call("GET", f"{THINGS}/a/scale")
+        assert answer.status == 404
+        assert answer.headers["warning"] == '299 - "x.test/v1 Thing is deprecated"'
+
+    served(test)
+
+
+def test_parts_of_a_schema_that_read_themselves_end_the_reading(served: Any) -> None:
+    async def refusal(api: Api, code: int, **spec: Any) -> str:
+        refused = await api.json("POST", DEFINITIONS, definition(version(spec=spec)), status=code)
+        return str(refused["message"].partition("CustomResourceDefinition: ")[2] or refused["message"])
+
+    async def test(api: Api) -> None:
+        start = "json: cannot unmarshal number into Go struct field JSONSchemaProps.spec.versions.schema"
+        start += ".openAPIV3Schema.properties"
+        wrong = {"type": 1, "items": {"x-kubernetes-validations": [{"message": 5}]}}
+        assert await refusal(api, 400, **wrong) == (f"{start}.items.x-kubernetes-validations.message of type string")
+        assert await refusal(api, 400, items=[1]) == f"{start}.items of type v1.JSONSchemaProps"
+        assert await refusal(api, 400, dependencies={"a": [1]}) == f"{start}.dependencies of type string"
+        for value in (5, "x", []):
+            assert await refusal(api, 400, additionalProperties=value) == "boolean or JSON schema expected"
+        for value in (5, "x", True, []):
+            text = await refusal(api, 422, type="array", items=value)
+            assert text.endswith("schema.properties[spec].items: Required value: must be specified".partition(".")[2])
+        items = {"type": "object", "unknown": 1}
+        made = await api.call("POST", DEFINITIONS, definition(version(spec={"type": "array", "items": items})))
+        assert made.status == 201 and "warning" not in made.headers
+
+    served(test)
+
+
 def test_a_watch_tells_of_objects_that_go_with_their_definition(served: Any) -> None:
     async def test(api: Api) -> None:
         await define(api, definition(version(), version("v1beta1", storage=False)))
