@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.remembered import remembered_all
+from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
 
 CPU, MEMORY, STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
@@ -21,7 +21,9 @@ _POD_LEVEL = (CPU, MEMORY)
 
 def amounts(quantities: Mapping[str, str] | None) -> Amounts:
     """Quantities as numbers; one that cannot be read counts as 0 (the API server lets none through)."""
-    return {name: _number(name, text) for name, text in (quantities or {}).items()}
+    if not quantities:
+        return {}
+    return {name: _thousandths(text) if name == CPU else _whole(text) for name, text in quantities.items()}
 
 
 def of_pod(
@@ -33,7 +35,7 @@ def of_pod(
     ``held`` as what it asks for. Without ``whole`` what is asked for the pod as a whole counts for nothing.
     """
     spec = pod.spec
-    given = _Given(pod) if held else None
+    given = _given(pod) if held else None
     total: Amounts = {}
     for container in spec.containers:
         _add(total, _of_container(container, missing, given))
@@ -62,13 +64,22 @@ def of_pod(
 
 def is_resizing(pod: SimulatedPod) -> bool:
     """Whether the pod has, or was given, something else than it asks for."""
-    given = _Given(pod)
+    given = _given(pod)
+    if given is None:
+        return False
     asked = amounts(pod.spec.resources.requests) if pod.spec.resources is not None else {}
     return given.to_pod(asked) != asked or any(
         given.to_container(container, own) != own
         for container in (*pod.spec.containers, *pod.spec.init_containers)
         for own in [_own(container)]
     )
+
+
+def _given(pod: SimulatedPod) -> "_Given | None":
+    """None for a pod of which no kubelet has said anything."""
+    status = pod.status
+    told = status.container_statuses or status.init_container_statuses or status.resources is not None
+    return _Given(pod) if told else None
 
 
 class _Given:
@@ -123,10 +134,17 @@ def _raise(total: Amounts, at_least: Mapping[str, int]) -> None:
             total[name] = amount
 
 
-@remembered_all(4096)
-def _number(name: str, text: str) -> int:
+@remembered(4096)
+def _thousandths(text: str) -> int:
     try:
-        parsed = quantity.parse(text)
+        return quantity.parse(text).milli_value()
     except FormatError:
         return 0
-    return parsed.milli_value() if name == CPU else parsed.value()
+
+
+@remembered(4096)
+def _whole(text: str) -> int:
+    try:
+        return quantity.parse(text).value()
+    except FormatError:
+        return 0

@@ -319,6 +319,8 @@ def _apply_item_directives(current: Items, patch: Items, key: str) -> tuple[Item
             raise StrategicError(f"unknown patch type: {_plain(directive)} in map: {go_value(doc)}")
     if replace:
         return plain, []
+    if not deleted:
+        return current, plain
     return [item for item in current if _identity(cast("Doc", item).get(key)) not in deleted], plain
 
 

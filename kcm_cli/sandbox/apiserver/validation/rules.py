@@ -91,6 +91,23 @@ def every(*rules: Rule) -> Rule:
     return rule if rules else anything
 
 
+def seldom_changing(rule: Rule) -> Rule:
+    """The same rule, which does not look again at a value that equals the last good one."""
+    good = b""
+
+    def check(value: Any, path: str) -> Errors:
+        nonlocal good
+        data = codec.encode(value)
+        if data == good:
+            return _NONE
+        found = [*rule(value, path)]
+        if not found:
+            good = data
+        return found
+
+    return check
+
+
 def anything(value: object, path: str) -> Errors:
     """Any value is good."""
     return _NONE

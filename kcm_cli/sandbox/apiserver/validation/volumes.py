@@ -119,7 +119,7 @@ _CHECKS: Mapping[str, rules.Rule] = {
     "configMap": rules.fields("", rules.required("name"), DEFAULT_MODE, KEYS),
     "persistentVolumeClaim": rules.fields("", rules.required("claimName")),
     "downwardAPI": rules.fields("", DEFAULT_MODE, rules.optional("items", _downward)),
-    "projected": validate_projected,
+    "projected": rules.seldom_changing(validate_projected),  # each pod has one with its token
     "csi": rules.fields(
         "",
         rules.required("driver", volume_sources.CSI_DRIVER),

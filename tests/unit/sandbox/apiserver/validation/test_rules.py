@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 _ITEM = rules.fields("", rules.required("name", rules.LABEL), rules.optional("size", rules.between(1, 9)))
@@ -87,3 +87,16 @@ def test_all_that_is_wrong_with_a_text_may_be_one_error() -> None:
     once = rules.form(messages, start="no: ", separator=", ")
     assert [error.message for error in once("a", "name")] == ['Invalid value: "a": no: too short, too dull']
     assert list(once("b", "name")) == []
+
+
+def test_a_value_that_was_good_is_not_looked_at_again_until_another_is() -> None:
+    seen: list[object] = []
+
+    def small(value: int, path: str) -> Errors:
+        seen.append(value)
+        return [errors.invalid(path, value, "too large")] if value > 2 else ()
+
+    rule = rules.seldom_changing(small)
+    found = [[error.field for error in rule(value, f"at{index}")] for index, value in enumerate((1, 1, 5, 5, 1, 2, 2))]
+    assert found == [[], [], ["at2"], ["at3"], [], [], []]
+    assert seen == [1, 5, 5, 2]
