@@ -85,7 +85,7 @@ class Impersonator:
         headers: names in lower case; a header that was sent several times has its values joined by newlines.
         Raises ApiError: 400 for headers without a user, 403.
         """
-        if not any(name.startswith("impersonate-") for name in headers):
+        if not any([name.startswith("impersonate-") for name in headers]):
             return user
         wanted = _wanted(headers)
         if wanted is None:

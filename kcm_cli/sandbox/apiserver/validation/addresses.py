@@ -106,7 +106,7 @@ def _link_local_multicast(address: Address) -> bool:
 
 def ip_warnings(value: str, path: str) -> list[str]:
     """What to say of an unusual spelling in an old field."""
-    address = parse_ip(value)
+    address = None if _is_canonical_ipv4(value) else parse_ip(value)
     if address is None:
         return []
     if plain(address) is not address or (":" not in value and str(address) != value):

@@ -81,14 +81,18 @@ def validate_rest(meta: Tree, namespaced: bool, path: str = "metadata") -> list[
 
 def manager_errors(manager: str, path: str) -> Errors:
     """What is wrong with the name of a field manager."""
+    found: list[FieldError] = []
     if len(manager.encode()) > MANAGER_LENGTH:
-        yield errors.too_long(path, MANAGER_LENGTH)
+        found.append(errors.too_long(path, MANAGER_LENGTH))
+    if manager.isprintable():
+        return found
     position = 0
-    for letter in "" if manager.isprintable() else manager:
+    for letter in manager:
         if not letter.isprintable():
             text = f"invalid character U+{ord(letter):04X} (at position {position})"
-            yield errors.invalid(path, manager, text)
+            found.append(errors.invalid(path, manager, text))
         position += len(letter.encode())
+    return found
 
 
 def _namespace(meta: Tree, namespaced: bool, path: str) -> Errors:
