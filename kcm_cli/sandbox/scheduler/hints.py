@@ -71,6 +71,24 @@ def pod_relabelled(old: PodInfo, new: PodInfo, namespaces: Namespaces) -> Hint:
     )
 
 
+def pod_updated(old: PodInfo, new: PodInfo) -> Hint:
+    """The pod itself, which waits, is another than before."""
+    relabelled = old.pod.metadata.labels != new.pod.metadata.labels
+    tolerates = len(old.pod.spec.tolerations) != len(new.pod.spec.tolerations)
+    smaller = any(amount > new.requests.get(name, 0) for name, amount in old.requests.items())
+    constraints = new.pod.spec.topology_spread_constraints
+    honors = any(item.node_taints_policy == "Honor" for item in constraints if item.when_unsatisfiable == _REQUIRED)
+    return _any_of(
+        {
+            FIT: lambda info: smaller,
+            "TaintToleration": lambda info: tolerates,
+            "NodeUnschedulable": lambda info: tolerates,
+            "InterPodAffinity": lambda info: relabelled,
+            "PodTopologySpread": lambda info: _is_counted_otherwise(new, old, new) or (tolerates and honors),
+        }
+    )
+
+
 def pod_deleted(deleted: PodInfo, namespaces: Namespaces) -> Hint:
     """A pod has left its node."""
     return _any_of(
@@ -99,6 +117,7 @@ def _any_of(checks: Mapping[str, Callable[[PodInfo], bool]]) -> Hint:
 
 _NodeCheck = Callable[[PodInfo, SimulatedNode | None, SimulatedNode], bool]
 _REPELLING = (NO_SCHEDULE, NO_EXECUTE)
+_REQUIRED = "DoNotSchedule"
 
 
 def _of_node(old: SimulatedNode | None, new: SimulatedNode, offers: Offers) -> dict[str, Callable[[PodInfo], bool]]:
@@ -187,7 +206,7 @@ def _is_counted_otherwise(info: PodInfo, old: PodInfo, new: PodInfo) -> bool:
 
 def _spread_selectors(info: PodInfo) -> list[Selector]:
     given = info.pod.spec.topology_spread_constraints
-    return [selector_of(item.label_selector) for item in given if item.when_unsatisfiable == "DoNotSchedule"]
+    return [selector_of(item.label_selector) for item in given if item.when_unsatisfiable == _REQUIRED]
 
 
 def _kept_apart(info: PodInfo, deleted: PodInfo, namespaces: Namespaces) -> bool:

@@ -73,8 +73,8 @@ class SchedulingQueue:
     def get(self, key: str) -> Queued | None:
         return self._pods.get(key)
 
-    def add(self, info: PodInfo, *, changed: bool) -> None:
-        """A pod that waits for a node. ``changed``: it asks for something else than before."""
+    def add(self, info: PodInfo, helps: Hint | None = None) -> None:
+        """A pod that waits for a node. ``helps``: whether it is another than before in a way that may help it."""
         queued = self._pods.get(info.key)
         if queued is None or queued.info.pod.uid != info.pod.uid:
             self.remove(info.key)
@@ -82,7 +82,7 @@ class SchedulingQueue:
             self._activate(queued)
             return
         queued.info = info
-        if changed and queued.place is Place.UNSCHEDULABLE:
+        if helps is not None and queued.place is Place.UNSCHEDULABLE and helps(info, queued.plugins):
             self._move(queued)
 
     def remove(self, key: str) -> None:

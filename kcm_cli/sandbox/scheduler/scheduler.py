@@ -143,7 +143,7 @@ class Scheduler:
             if queued is not None and before:
                 self._wake_after(queued.info, info.priority)
         changed = queued is not None and _asks_anew(queued.info.pod, pod)
-        self._queue.add(info, changed=changed)
+        self._queue.add(info, hints.pod_updated(queued.info, info) if queued is not None and changed else None)
 
     def _wake_after(self, left: PodInfo, highest: int) -> None:
         """A pod has left the place that it was promised, which counted as taken for those of no higher priority."""
@@ -318,7 +318,7 @@ class Scheduler:
         await self._devices.give_up(work.info.pod, work.placement.reservations)
         if pod is None or pod.uid != work.info.pod.uid or pod.deleting:
             return
-        self._queue.add(_refreshed(work.info, pod), changed=False)
+        self._queue.add(_refreshed(work.info, pod))
         self._queue.fail(key, frozenset())
         await self._emit(work.info, "SchedulerError", message, "")
 

@@ -123,6 +123,39 @@ def test_labels_of_pods(plugin, info, old, new, helps):
     assert hints.pod_relabelled(old, new, {})(info, frozenset((plugin,))) is helps
 
 
+HONORING = {**spread()[0], "nodeTaintsPolicy": "Honor"}
+TOLERATING = {"tolerations": [{"operator": "Exists"}]}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "old", "new", "helps"),
+    [
+        pytest.param(FIT, pod("p", cpu="2"), pod("p", cpu="1"), True, id="smaller"),
+        pytest.param(FIT, pod("p", {"app": "a"}, cpu="1"), pod("p", cpu="2"), False, id="larger"),
+        pytest.param(TAINTS, pod("p"), pod("p", **TOLERATING), True, id="tolerates"),
+        pytest.param("NodeUnschedulable", pod("p"), pod("p", **TOLERATING), True, id="tolerates cordoned nodes"),
+        pytest.param(TAINTS, pod("p"), pod("p", {"app": "a"}), False, id="taints do not look at labels"),
+        pytest.param("InterPodAffinity", pod("p"), pod("p", {"app": "a"}), True, id="other labels"),
+        pytest.param(
+            "PodTopologySpread",
+            pod("p", topologySpreadConstraints=spread()),
+            pod("p", {"app": "a"}, topologySpreadConstraints=spread()),
+            True,
+            id="counts for itself",
+        ),
+        pytest.param(
+            "PodTopologySpread",
+            pod("p", topologySpreadConstraints=[HONORING]),
+            pod("p", topologySpreadConstraints=[HONORING], **TOLERATING),
+            True,
+            id="more nodes count",
+        ),
+    ],
+)
+def test_the_pod_itself(plugin, old, new, helps):
+    assert hints.pod_updated(old, new)(new, frozenset((plugin,))) is helps
+
+
 @pytest.mark.parametrize(
     ("resource", "old", "new", "helps"),
     [

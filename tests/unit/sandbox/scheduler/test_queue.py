@@ -30,7 +30,7 @@ def run(test):
 def test_priority_first_then_who_waited_longest():
     async def test(queue, clock):
         for name, priority in (("a", 0), ("b", 5), ("c", 0), ("d", 5)):
-            queue.add(pod(name, priority=priority), changed=False)
+            queue.add(pod(name, priority=priority))
             await clock.sleep(1)
         assert [await taken(queue) for _ in range(5)] == ["b", "d", "a", "c", None]
 
@@ -39,7 +39,7 @@ def test_priority_first_then_who_waited_longest():
 
 def test_a_pod_that_fits_nowhere_waits_for_a_change_that_matters():
     async def test(queue, clock):
-        queue.add(pod("a"), changed=False)
+        queue.add(pod("a"))
         assert await taken(queue) == "a"
         queue.fail("default/a", FIT)
         await clock.sleep(60)
@@ -54,11 +54,11 @@ def test_a_pod_that_fits_nowhere_waits_for_a_change_that_matters():
 def test_an_idle_scheduler_does_not_wait_for_the_backoff():
     async def test(queue, clock):
         for name, priority in (("a", 0), ("b", 5)):
-            queue.add(pod(name, priority=priority), changed=False)
+            queue.add(pod(name, priority=priority))
             await queue.pop()
             queue.fail(f"default/{name}", FIT)
         queue.wake(FIT)
-        queue.add(pod("new"), changed=False)
+        queue.add(pod("new"))
         assert [await taken(queue) for _ in range(4)] == ["new", "b", "a", None]
         await clock.sleep(60)
         assert await taken(queue) is None
@@ -69,7 +69,7 @@ def test_an_idle_scheduler_does_not_wait_for_the_backoff():
 def test_where_many_wait_only_some_come_early():
     async def test(queue, clock):
         for number in range(EARLY_BURST + 10):
-            queue.add(pod(f"p{number}"), changed=False)
+            queue.add(pod(f"p{number}"))
             await queue.pop()
             queue.fail(f"default/p{number}", FIT)
         queue.wake(FIT)
@@ -85,7 +85,7 @@ def test_where_many_wait_only_some_come_early():
 
 def test_what_failed_for_want_of_an_answer_waits_for_its_backoff():
     async def test(queue, clock):
-        queue.add(pod("a"), changed=False)
+        queue.add(pod("a"))
         waits = []
         for _ in range(6):
             await queue.pop()
@@ -104,9 +104,9 @@ def test_what_failed_for_want_of_an_answer_waits_for_its_backoff():
 
 def test_who_failed_goes_behind_the_others():
     async def test(queue, clock):
-        queue.add(pod("a"), changed=False)
+        queue.add(pod("a"))
         await clock.sleep(1)
-        queue.add(pod("b"), changed=False)
+        queue.add(pod("b"))
         assert await taken(queue) == "a"
         await clock.sleep(1)
         queue.fail("default/a", FIT)
@@ -119,13 +119,13 @@ def test_who_failed_goes_behind_the_others():
 
 def test_a_changed_pod_comes_back_and_a_removed_one_does_not():
     async def test(queue, clock):
-        queue.add(pod("a"), changed=False)
+        queue.add(pod("a"))
         await queue.pop()
         queue.fail("default/a", FIT)
         await clock.sleep(5)
-        queue.add(pod("a", cpu="1"), changed=False)
+        queue.add(pod("a", cpu="1"))
         assert await taken(queue) is None
-        queue.add(pod("a", cpu="1"), changed=True)
+        queue.add(pod("a", cpu="1"), lambda info, plugins: plugins == FIT)
         assert await taken(queue) == "a"
         queue.fail("default/a", FIT)
         queue.wake(FIT)
@@ -138,7 +138,7 @@ def test_a_changed_pod_comes_back_and_a_removed_one_does_not():
 
 def test_nobody_waits_for_ever():
     async def test(queue, clock):
-        queue.add(pod("a"), changed=False)
+        queue.add(pod("a"))
         await queue.pop()
         queue.fail("default/a", FIT)
         await clock.sleep(299)
@@ -153,10 +153,10 @@ def test_nobody_waits_for_ever():
 
 def test_another_pod_of_the_same_name_starts_anew():
     async def test(queue, clock):
-        queue.add(pod("a"), changed=False)
+        queue.add(pod("a"))
         await queue.pop()
         queue.fail("default/a", FIT)
-        queue.add(pod("a", metadata={"uid": "other"}), changed=False)
+        queue.add(pod("a", metadata={"uid": "other"}))
         assert await taken(queue) == "a"
 
     run(test)
