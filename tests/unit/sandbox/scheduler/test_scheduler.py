@@ -124,6 +124,30 @@ def test_a_place_that_is_promised_no_more_is_free(play):
     play(run, nodes=1)
 
 
+def test_a_pod_waits_for_storage(play):
+    async def run(world: World) -> None:
+        storage = [resource(kind, "storage.k8s.io", namespaced=False) for kind in ("csidrivers", "storageclasses")]
+        await world.create(storage[0], {"metadata": {"name": "x"}, "spec": {"storageCapacity": True}})
+        delayed = {"provisioner": "x", "volumeBindingMode": "WaitForFirstConsumer"}
+        await world.create(storage[1], {"metadata": {"name": "s"}, **delayed})
+        asked = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"]}
+        claims = resource("persistentvolumeclaims")
+        await world.create(claims, {"metadata": {"name": "c"}, "spec": {"storageClassName": "s", **asked}})
+        await world.pod("a", {"volumes": [{"name": "c", "persistentVolumeClaim": {"claimName": "c"}}]})
+        await world.wait(15)
+        message = (await world.condition("a", "PodScheduled"))["message"]
+        assert message.startswith("0/3 nodes are available: 3 node(s) did not have enough free storage.")
+        capacities = resource("csistoragecapacities", "storage.k8s.io")
+        topology = {"matchLabels": {"kubernetes.io/hostname": "node-2"}}
+        room = {"storageClassName": "s", "capacity": "2Gi", "nodeTopology": topology}
+        await world.create(capacities, {"metadata": {"name": "room"}, **room})
+        await world.wait(5)
+        annotations = (await world.get(claims, "c"))["metadata"]["annotations"]
+        assert annotations["volume.kubernetes.io/selected-node"] == "node-2"
+
+    play(run)
+
+
 def test_no_node_gets_more_than_it_has(play):
     async def run(world: World) -> None:
         for number in range(12):
