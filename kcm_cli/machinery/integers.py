@@ -1,4 +1,5 @@
-"""Integers in texts, as Go's strconv.ParseInt reads them in base 10: Python's int takes blanks, ``1_000`` and more."""
+"""Integers as Go has them: of limited size; in texts, as strconv.ParseInt reads them in base 10 (Python's int takes
+blanks, ``1_000`` and more)."""
 
 import re
 
@@ -10,3 +11,8 @@ def parse_int64(text: str) -> int | None:
     """The number; None for what is none, or does not fit into 64 bits."""
     number = int(text) if _integer(text) else None
     return number if number is not None and -_LIMIT <= number < _LIMIT else None
+
+
+def int32(number: int) -> int:
+    """What is left of a sum or a product in 32 bits, with its sign there: Go's wrap around."""
+    return (number + 2**31) % 2**32 - 2**31

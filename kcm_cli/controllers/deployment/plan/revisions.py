@@ -13,7 +13,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.hashes import pod_template_hash
-from kcm_cli.machinery.integers import parse_int64
+from kcm_cli.machinery.integers import int32, parse_int64
 from kcm_cli.machinery.intstr import scaled_value
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.pod_template import controller_ref, labels_of
@@ -132,7 +132,7 @@ def initial_size(rollout: Rollout) -> int:
         return desired
     update = deployment.spec.strategy.rolling_update
     surge = update.max_surge if update is not None and update.max_surge is not None else 0
-    room = desired + scaled_value(surge, desired, round_up=True) - replicas_in(rollout.all())
+    room = int32(desired + scaled_value(surge, desired, round_up=True)) - replicas_in(rollout.all())
     if room <= 0:
         return current
     return current + min(room, desired - current)

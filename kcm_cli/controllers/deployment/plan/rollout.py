@@ -98,7 +98,7 @@ class Rollout(msgspec.Struct, eq=False):
         deployment = self.snapshot.deployment
         desired = spec.replicas_of(deployment)
         target.annotations[names.DESIRED_REPLICAS] = str(desired)
-        target.annotations[names.MAX_REPLICAS] = str(desired + spec.max_surge(deployment))
+        target.annotations[names.MAX_REPLICAS] = str(spec.most_pods(deployment))
 
 
 def replicas_in(targets: list[Target]) -> int:

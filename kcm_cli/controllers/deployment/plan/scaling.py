@@ -54,7 +54,7 @@ def _saturated(rollout: Rollout) -> bool:
 
 def _proportionally(rollout: Rollout, desired: int) -> None:
     targets = active(rollout.all())
-    allowed = desired + spec.max_surge(rollout.snapshot.deployment) if desired > 0 else 0
+    allowed = spec.most_pods(rollout.snapshot.deployment) if desired > 0 else 0
     to_add = allowed - replicas_in(targets)
     # Growing prefers the newer of two equal ones, shrinking the older.
     targets.sort(key=lambda t: (t.replica_set.metadata.creation_timestamp or "", t.name), reverse=to_add > 0)
@@ -90,7 +90,7 @@ def _fraction(rollout: Rollout, target: Target) -> int:
     before = _number(target, names.MAX_REPLICAS) or deployment.status.replicas
     if before == 0:
         return 0
-    size = target.replicas * (desired + spec.max_surge(deployment)) / before
+    size = target.replicas * spec.most_pods(deployment) / before
     return _round(size) - target.replicas
 
 

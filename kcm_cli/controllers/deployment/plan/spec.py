@@ -6,6 +6,7 @@ from kcm_cli.api.apps import Deployment, ReplicaSet
 from kcm_cli.controllers.deployment.plan import names
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map
+from kcm_cli.machinery.integers import int32
 from kcm_cli.planning import rollout
 from kcm_cli.planning.pod_template import labels_of
 from kcm_cli.planning.template_form import meaning_as
@@ -35,6 +36,11 @@ def fenceposts(deployment: Deployment) -> tuple[int, int]:
 
 def max_surge(deployment: Deployment) -> int:
     return fenceposts(deployment)[0] if rolling(deployment) else 0
+
+
+def most_pods(deployment: Deployment) -> int:
+    """The pods that there may be during a rollout. A sum beyond 32 bits is negative, as upstream: there may be none."""
+    return int32(replicas_of(deployment) + max_surge(deployment))
 
 
 def max_unavailable(deployment: Deployment) -> int:

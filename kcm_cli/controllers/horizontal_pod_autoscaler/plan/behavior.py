@@ -13,8 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.autoscaling import Behavior, ScalingPolicy, ScalingRules
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import int32
 from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import History, Mark
+from kcm_cli.machinery.integers import int32
 from kcm_cli.machinery.times import shifted
 
 _UP = ScalingRules(0, "Max", (ScalingPolicy("Pods", 4, 15), ScalingPolicy("Percent", 100, 15)))

@@ -15,6 +15,7 @@ import msgspec
 from kcm_cli.api.core import Container, Pod
 from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Sample, Samples, Uncomputable
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.integers import int32
 from kcm_cli.machinery.quantity import ZERO, parse
 from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.planning.pod_resources import spec_amounts
@@ -227,11 +228,6 @@ def _ratio(usage: int, target: int) -> float:
     if target == 0:
         return math.inf if usage > 0 else 0.0
     return usage / target
-
-
-def int32(number: int) -> int:
-    """What is left of a number in 32 bits, with its sign there: upstream counts in them, and the API takes no more."""
-    return (number + 2**31) % 2**32 - 2**31
 
 
 def _ceil(number: float) -> int:

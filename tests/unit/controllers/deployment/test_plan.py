@@ -100,6 +100,25 @@ def test_a_first_rollout_creates_all_replicas_at_once() -> None:
     assert create.body["spec"]["selector"]["matchLabels"][names.HASH_LABEL] == value  # type: ignore[index]
 
 
+@pytest.mark.parametrize(
+    ("replicas", "surge", "size", "most"),
+    [
+        pytest.param(3, 2**31 - 1, 0, "-2147483646", id="a surge"),
+        pytest.param(3, 2**31 - 4, 3, "2147483647", id="the largest surge that works"),
+        pytest.param(2**31 - 1, "25%", 0, "-1610612737", id="a size"),
+    ],
+)
+def test_pods_and_surge_beyond_32_bits_let_no_pod_be_made(
+    replicas: int, surge: int | str, size: int, most: str
+) -> None:
+    """As seen beside v1.36: the sum is negative."""
+    made = planned(deployment(replicas, strategy=DeploymentStrategy("RollingUpdate", RollingUpdateDeployment(surge))))
+    (create,) = made.stages[0].actions
+    assert isinstance(create, Create) and isinstance(create.body, dict)
+    assert sizes(made) == {"new": size}
+    assert create.body["metadata"]["annotations"][names.MAX_REPLICAS] == most  # type: ignore[index]
+
+
 ROLLING = [
     pytest.param([("old", "v1", 10, 10)], {"new": 3, "old": 8}, id="start-surges-and-takes-what-may-be-unavailable"),
     pytest.param([("old", "v1", 8, 8), ("new", "v2", 3, 0)], {"new": 5}, id="the-new-one-grows-before-the-old-shrinks"),
