@@ -8,6 +8,7 @@ import json
 from kcm_cli.machinery import go_json
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.remembered import remembered, remembered_all
+from kcm_cli.machinery.whole_floats import settle_numbers
 from kcm_cli.sandbox.apiserver.apply.gofmt import go_float
 from kcm_cli.sandbox.apiserver.schema.model import Node
 
@@ -43,7 +44,7 @@ def item_element(node: Node, item: object) -> str:
             f"associative list with keys has an element that omits all key fields {names}"
             " (and doesn't have default values for any key fields)"
         )
-    return "k:" + go_json.encode(found).decode()
+    return "k:" + go_json.encode(settle_numbers(found)).decode()
 
 
 @remembered_all(8192)
@@ -60,7 +61,7 @@ def _value_element(item: object) -> str:
         raise NoElement("not supported: associative list with lists as elements")
     if item is None:
         raise NoElement("associative list without keys has an element that's an explicit null")
-    return "v:" + go_json.encode(item).decode()
+    return "v:" + go_json.encode(settle_numbers(item)).decode()
 
 
 @remembered(8192)

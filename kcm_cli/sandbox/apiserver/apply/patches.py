@@ -11,6 +11,7 @@ from kcm_cli.machinery import patches as json_patches
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import PatchError
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.whole_floats import settle_numbers
 from kcm_cli.sandbox.apiserver.apply import strategic
 from kcm_cli.sandbox.apiserver.apply.echo import echo, touched
 from kcm_cli.sandbox.apiserver.apply.gofmt import go_value
@@ -177,7 +178,7 @@ def read_configuration(body: bytes, mode: str, warnings: list[str]) -> Doc:
         if mode == STRICT:
             raise ApiError(400, "BadRequest", f"error strict decoding YAML: {problem}")
         warnings.append(problem)
-    return value
+    return cast("Doc", settle_numbers(value))
 
 
 def _load(body: bytes) -> tuple[object, list[str]]:

@@ -7,6 +7,7 @@ import re
 from typing import cast
 
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.whole_floats import settle_numbers
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.structural import Structural
 from kcm_cli.sandbox.apiserver.schema import strict
@@ -44,6 +45,7 @@ class MetaReader:
         return unknown
 
     def _read(self, doc: Doc, meta: object, path: str) -> list[str]:
+        meta = settle_numbers(meta)
         try:
             doc["metadata"] = self._normalizers.run(self.node, meta)
             return []

@@ -14,6 +14,7 @@ from typing import cast
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.patches import copy
+from kcm_cli.machinery.whole_floats import settle_numbers
 from kcm_cli.sandbox.apiserver.crd import shape
 from kcm_cli.sandbox.apiserver.crd.conversion import Webhook
 from kcm_cli.sandbox.apiserver.crd.embedded import Malformed, MetaReader, has_embedded
@@ -68,7 +69,10 @@ class Shape:
 
         applied: see ``schema.bodies.CustomTypes.finish``.
         """
-        shape.widen(doc)
+        try:
+            shape.widen(doc)
+        except shape.TooLarge as error:
+            raise Malformed(str(error)) from None
         unknown = self._reader.read(doc)
         unknown += shape.prune(self.schema, doc, root=True)
         if not applied:
@@ -207,7 +211,7 @@ class CustomVersion:
 
     async def stored(self, doc: Tree) -> Tree:
         """A document of this version as it is to be stored. Raises ApiError 500."""
-        shape.settle_numbers(doc)
+        settle_numbers(doc)
         storage = self._storage.target.api_version
         if self._webhook is None or doc.get("apiVersion") == storage:
             doc["apiVersion"] = storage

@@ -21,10 +21,10 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.same import same
 from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.whole_floats import has_whole_float
 from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
 from kcm_cli.sandbox.apiserver.crd.expressions import uses
 from kcm_cli.sandbox.apiserver.crd.findings import invalid, shown
-from kcm_cli.sandbox.apiserver.crd.shape import has_whole_float
 from kcm_cli.sandbox.apiserver.crd.structural import Structural
 from kcm_cli.sandbox.apiserver.crd.values import ABSENT
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
@@ -37,13 +37,16 @@ _RULES = "x-kubernetes-validations"
 
 
 class _Rule(msgspec.Struct, frozen=True):
-    """One rule. ``path``: of the field that it blames, below the one that it stands at."""
+    """One rule. ``path``: of the field that it blames, below the one that it stands at. ``program``: None where the
+    rule cannot be compiled, for this ``problem``.
+    """
 
     raw: Tree
-    program: cel.Program
-    message: cel.Program | None
-    compares: bool
-    path: str
+    program: cel.Program | None
+    message: cel.Program | None = None
+    compares: bool = False
+    path: str = ""
+    problem: str = ""
 
     @property
     def text(self) -> str:
@@ -74,13 +77,14 @@ class _Outcome(msgspec.Struct):
 class RuleSet:
     """The rules of a schema and of everything in it."""
 
-    def __init__(self, schema: Structural) -> None:
+    def __init__(self, schema: Structural, compile_: "Compile") -> None:
         self._schema = schema
-        self._rules = [_compiled(raw, schema) for raw in schema.raw.get(_RULES) or ()]
+        self._rules = [compile_(raw, schema) for raw in schema.raw.get(_RULES) or () if raw["rule"].strip()]
         self._converts = bool(self._rules) and _converts(schema)
-        self._items = _rules_of(schema.items)
-        self._values = _rules_of(schema.values)
-        self._properties = {name: found for name, sub in schema.properties.items() if (found := _rules_of(sub))}
+        self._items = _rules_of(schema.items, compile_)
+        self._values = _rules_of(schema.values, compile_)
+        parts = ((name, _rules_of(sub, compile_)) for name, sub in schema.properties.items())
+        self._properties = {name: found for name, found in parts if found}
 
     @property
     def empty(self) -> bool:
@@ -164,6 +168,8 @@ class RuleSet:
         self, rule: _Rule, value: object, scope: Mapping[str, Value], path: str, outcome: _Outcome
     ) -> FieldError | None:
         type_, place = self._schema.type, path or "<nil>"
+        if rule.program is None:
+            return invalid(place, type_, f"rule compile error: {rule.problem}")
         passed, failure = _evaluated(rule.program, scope)
         if not outcome.spend(rule.program.cost):
             why = f"validation failed due to running out of cost budget, {_NO_MORE}"
@@ -236,16 +242,33 @@ def _compiled(raw: Tree, schema: Structural) -> _Rule:
     return _Rule(raw, program, message, uses(program.node, "oldSelf"), path)
 
 
-def _rules_of(schema: Structural | None) -> RuleSet | None:
+Compile = Callable[[Tree, Structural], _Rule]
+
+
+def _unchecked(problem: Callable[[Tree, Structural], str]) -> Compile:
+    def compiled(raw: Tree, schema: Structural) -> _Rule:
+        if found := problem(raw, schema):
+            return _Rule(raw, None, problem=found)
+        try:
+            return _compiled(raw, schema)
+        except (cel.CelProblem, FormatError):
+            return _Rule(raw, cel.Program(raw["rule"]))  # its message or path is wrong: told elsewhere
+
+    return compiled
+
+
+def _rules_of(schema: Structural | None, compile_: Compile) -> RuleSet | None:
     if schema is None:
         return None
-    found = RuleSet(schema)
+    found = RuleSet(schema, compile_)
     return None if found.empty else found
 
 
-def rules_of(schema: Structural) -> RuleSet | None:
-    """The rules of a schema; None if there are none."""
-    return _rules_of(schema)
+def rules_of(schema: Structural, problem: Callable[[Tree, Structural], str] | None = None) -> RuleSet | None:
+    """The rules of a schema; None if there are none. ``problem``: says what is wrong with a rule at a part of a schema
+    that has not been checked.
+    """
+    return _rules_of(schema, _compiled if problem is None else _unchecked(problem))
 
 
 # Values

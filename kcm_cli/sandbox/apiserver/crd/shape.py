@@ -5,8 +5,6 @@ All functions work in place. The fields of the object's own metadata are left al
 upstream: apiextensions-apiserver pkg/apiserver/schema/{pruning,defaulting}
 """
 
-import math
-from decimal import Decimal
 from typing import cast
 
 from kcm_cli.machinery.codec import Doc
@@ -14,8 +12,10 @@ from kcm_cli.machinery.patches import copy
 from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural
 
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
-_INTEGERS = 1e21
-"""Floats from here on are written with an exponent."""
+
+
+class TooLarge(Exception):
+    """A number that is none to the server; the text is the decoder's."""
 
 
 def prune(schema: Structural | None, value: object, *, root: bool = False) -> list[str]:
@@ -58,7 +58,7 @@ def _prune_object(
 
 
 def widen(value: object) -> object:
-    """Integers that do not fit 64 bits as floats; objects and lists in place."""
+    """Integers that do not fit 64 bits as floats; objects and lists in place. Raises TooLarge for no floats."""
     if isinstance(value, dict):
         for key, item in value.items():
             if isinstance(item, dict | list) or _is_wide(item):
@@ -68,43 +68,15 @@ def widen(value: object) -> object:
             if isinstance(item, dict | list) or _is_wide(item):
                 value[index] = widen(item)
     elif isinstance(value, int):
-        return _float(value)
-    return value
-
-
-def _float(value: int) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def settle_numbers(value: object) -> object:
-    """Whole floats as integers, as JSON has them once they were written; objects and lists in place."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if isinstance(item, float | dict | list):
-                value[key] = settle_numbers(item)
-    elif isinstance(value, list):
-        for index, item in enumerate(cast("list[object]", value)):
-            if isinstance(item, float | dict | list):
-                value[index] = settle_numbers(item)
-    elif isinstance(value, float) and value.is_integer() and abs(value) < _INTEGERS:
-        return int(Decimal(repr(value)))
+        try:
+            return float(value)
+        except OverflowError:
+            raise TooLarge(f"json: cannot unmarshal number {value} into Go value of type float64") from None
     return value
 
 
 def _is_wide(value: object) -> bool:
     return isinstance(value, int) and not _INT64_MIN <= value <= _INT64_MAX
-
-
-def has_whole_float(value: object) -> bool:
-    """Whether a float in there stands for an integer."""
-    if isinstance(value, dict):
-        return any(has_whole_float(item) for item in value.values() if isinstance(item, float | dict | list))
-    if isinstance(value, list):
-        return any(has_whole_float(item) for item in value if isinstance(item, float | dict | list))
-    return isinstance(value, float) and value.is_integer()
 
 
 def drop_nulls(schema: Structural | None, value: object) -> None:

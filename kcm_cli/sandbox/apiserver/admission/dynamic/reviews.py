@@ -12,10 +12,10 @@ import msgspec
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.whole_floats import has_whole_float, settle_numbers
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import admission_request
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import View
 from kcm_cli.sandbox.apiserver.admission.dynamic.webhooks import Webhook
-from kcm_cli.sandbox.apiserver.crd.shape import has_whole_float, settle_numbers
 from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.schema.bodies import misread
 from kcm_cli.sandbox.apiserver.schema.scheme import WEBHOOK_SCHEME, not_registered

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.crd import shape
+from kcm_cli.sandbox.apiserver.crd.checks.expressions import problem_of
 from kcm_cli.sandbox.apiserver.crd.embedded import validate_embedded, validate_object
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.rules import rules_of
@@ -44,7 +45,7 @@ def _check_value(schema: Structural, path: str, *, pruned: bool, root: bool) -> 
     found = validate_object(value, path) if root and isinstance(value, dict) else []
     found += validate_embedded(schema, value, path)
     found = found or Checker(schema.raw, unions=False).check(value).below(path)
-    if not found and (rules := rules_of(schema)) is not None:
+    if not found and (rules := rules_of(schema, problem_of)) is not None:
         found = rules.check(value, value, path) or rules.check(value, None, path)
     yield from found
 

@@ -21,7 +21,7 @@ from kcm_cli.sandbox.apiserver.crd.checks.costs import Cost, Costs
 from kcm_cli.sandbox.apiserver.crd.checks.spec import go_rule, shown_go
 from kcm_cli.sandbox.apiserver.crd.expressions import uses
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
-from kcm_cli.sandbox.apiserver.crd.structural import structural
+from kcm_cli.sandbox.apiserver.crd.structural import Structural, structural
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
@@ -49,6 +49,12 @@ def check_rules(
         yield from _check(rule, _Place(cost, environment, f"{path}[{index}]", loose, costs))
 
 
+def problem_of(rule: Tree, schema: Structural) -> str:
+    """Why a rule at a part of a schema cannot be compiled; empty if it can."""
+    known = _environment(schema.raw, root=False)
+    return "" if known is None else _checked_rule(rule, known)[2]
+
+
 class _Place(msgspec.Struct, frozen=True):
     """Where a rule stands, and what it may refer to."""
 
@@ -63,11 +69,8 @@ def _check(rule: Tree, place: _Place) -> Iterator[FieldError]:
     known, path = place.known, place.path
     text, message = rule["rule"], rule.get("messageExpression") or ""
     optional = bool(rule.get("optionalOldSelf"))
-    if optional:
-        own = known.variables["self"]
-        known = known.with_variables({"oldSelf": optional_of(own)})
     value = f"Invalid value: {shown_go(go_rule(rule))}"
-    node, checked, problem = _checked(text, known, BOOL, "", "cel expression must evaluate to a bool")
+    node, checked, problem = _checked_rule(rule, known)
     if checked is None:
         yield FieldError("FieldValueInvalid", f"{path}.rule", f"{value}: {problem}")
         if rule.get("optionalOldSelf") is not None:
@@ -75,13 +78,24 @@ def _check(rule: Tree, place: _Place) -> Iterator[FieldError]:
         return
     yield from place.costs.check(node, checked, place.cost, f"{path}.rule")
     if message:
-        yield from _check_message(message, replace(place, known=known), value)
+        yield from _check_message(message, replace(place, known=_with_optional(rule, known)), value)
     if uses(node, "oldSelf"):
         if place.loose:
             detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.loose}"
             yield invalid(f"{path}.rule", text, detail)
     elif rule.get("optionalOldSelf") is not None:
         yield invalid(f"{path}.optionalOldSelf", optional, _UNUSED)
+
+
+def _with_optional(rule: Tree, known: cel.Environment) -> cel.Environment:
+    if not rule.get("optionalOldSelf"):
+        return known
+    return known.with_variables({"oldSelf": optional_of(known.variables["self"])})
+
+
+def _checked_rule(rule: Tree, known: cel.Environment) -> tuple[Node, cel.Checked | None, str]:
+    known = _with_optional(rule, known)
+    return _checked(rule["rule"], known, BOOL, "", "cel expression must evaluate to a bool")
 
 
 def _check_message(text: str, place: _Place, value: str) -> Iterator[FieldError]:

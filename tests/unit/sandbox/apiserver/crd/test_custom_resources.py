@@ -229,6 +229,51 @@ def test_a_deprecated_version_is_told_of_also_where_the_request_is_refused(serve
     served(test)
 
 
+@pytest.mark.parametrize(
+    ("rule", "field", "detail"),
+    [
+        ({"rule": "self =="}, "default", "rule compile error: compilation failed: ERROR: <input>:1:8: Syntax error"),
+        ({"rule": "self.foo"}, "default", "rule compile error: compilation failed: ERROR: <input>:1:5: type 'string'"),
+        ({"rule": " "}, "x-kubernetes-validations[0].rule", "Required value: rule is not specified"),
+        ({"rule": "true", "messageExpression": "self =="}, "x-kubernetes-validations[0].messageExpression", "ERROR"),
+        ({"rule": "false", "messageExpression": "self =="}, "default", 'Invalid value: "a": failed rule: false'),
+        ({"rule": "true", "fieldPath": "((("}, "x-kubernetes-validations[0].fieldPath", "must be a valid path"),
+    ],
+)
+def test_rules_that_cannot_be_compiled_are_refused_beside_a_default(
+    served: Any, rule: Any, field: str, detail: str
+) -> None:
+    async def test(api: Api) -> None:
+        spec = {"type": "string", "default": "a", "x-kubernetes-validations": [rule]}
+        refused = await api.json("POST", DEFINITIONS, definition(version(spec=spec)), status=422)
+        (cause,) = refused["details"]["causes"]
+        assert cause["field"] == f"spec.validation.openAPIV3Schema.properties[spec].{field}"
+        assert detail in cause["message"]
+
+    served(test)
+
+
+def test_the_configuration_of_an_apply_has_the_numbers_of_yaml(served: Any) -> None:
+    async def test(api: Api) -> None:
+        items = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "number"}}
+        spec = {"type": "object", "properties": {"size": {"type": "integer"}, "set": items}}
+        spec["x-kubernetes-validations"] = [{"rule": "self.size > 0", "message": "size"}]
+        await define(api, definition(version(spec=spec)))
+        body = thing(spec={"size": 1.0, "set": [2.0]})
+        options = {"headers": APPLY, "query": {"fieldManager": "m"}}
+        made = await api.json("PATCH", f"{THINGS}/a", body, status=201, **options)
+        assert repr(made["spec"]) == "{'size': 1, 'set': [2]}"
+        (entry,) = made["metadata"]["managedFields"]
+        assert entry["fieldsV1"]["f:spec"] == {"f:size": {}, "f:set": {"v:2": {}}}
+        body = thing("b", spec={"size": 1, "set": [2.0]})
+        body["metadata"]["generation"] = 3.0
+        made = await api.json("POST", THINGS, body, status=201)
+        (entry,) = made["metadata"]["managedFields"]
+        assert entry["fieldsV1"]["f:spec"]["f:set"] == {".": {}, "v:2": {}}
+
+    served(test)
+
+
 def test_parts_of_a_schema_that_read_themselves_end_the_reading(served: Any) -> None:
     async def refusal(api: Api, code: int, **spec: Any) -> str:
         refused = await api.json("POST", DEFINITIONS, definition(version(spec=spec)), status=code)
@@ -738,6 +783,8 @@ def test_whole_floats_are_no_integers_before_they_are_stored(served: Any) -> Non
         spec["x-kubernetes-validations"] = [{"rule": "!has(self.size) || self.size > 0", "message": "size"}]
         spec["properties"]["list"]["x-kubernetes-validations"] = [{"rule": "self.all(one, one != 7)"}]  # type: ignore[index]
         await define(api, definition(version(spec=spec), plural="ruled", kind="Ruled"))
+        refused = await api.json("POST", THINGS, thing(spec={"size": 10**400}), status=400)
+        assert refused["message"].endswith("0 into Go value of type float64")
         made = await api.json("POST", THINGS, thing(spec={"size": 1.0, "text": 2.0}), status=201)
         assert repr(made["spec"]) == "{'size': 1, 'text': 2}"
         changed = await api.json("PATCH", f"{THINGS}/a", {"spec": {"size": 1.0}}, headers=MERGE)

@@ -1,0 +1,31 @@
+"""Whole floats of JSON: a server that reads 1.0 has a float, and writes 1."""
+
+from decimal import Decimal
+from typing import cast
+
+_INTEGERS = 1e21
+"""Floats from here on are written with an exponent."""
+
+
+def settle_numbers(value: object) -> object:
+    """Whole floats as integers, as JSON has them once they were written; objects and lists in place."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, float | dict | list):
+                value[key] = settle_numbers(item)
+    elif isinstance(value, list):
+        for index, item in enumerate(cast("list[object]", value)):
+            if isinstance(item, float | dict | list):
+                value[index] = settle_numbers(item)
+    elif isinstance(value, float) and value.is_integer() and abs(value) < _INTEGERS:
+        return int(Decimal(repr(value)))
+    return value
+
+
+def has_whole_float(value: object) -> bool:
+    """Whether a float in there stands for an integer."""
+    if isinstance(value, dict):
+        return any(has_whole_float(item) for item in value.values() if isinstance(item, float | dict | list))
+    if isinstance(value, list):
+        return any(has_whole_float(item) for item in value if isinstance(item, float | dict | list))
+    return isinstance(value, float) and value.is_integer()
