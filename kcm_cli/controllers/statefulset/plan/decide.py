@@ -23,6 +23,7 @@ from kcm_cli.controllers.statefulset.plan.claims import (
     to_create,
 )
 from kcm_cli.controllers.statefulset.plan.identity import (
+    as_read,
     identity_matches,
     in_range,
     ordinal_of,
@@ -242,11 +243,11 @@ def _steps(snapshot: Snapshot, slot: Slot) -> tuple[Step, ...]:
 
 
 def _creation(snapshot: Snapshot, slot: Slot) -> tuple[Step, ...]:
-    set_ = snapshot.set
-    if blocked_by_stale_claim(set_, slot.ordinal, snapshot.claims):
+    set_, ordinal = snapshot.set, as_read(slot.ordinal)
+    if blocked_by_stale_claim(set_, ordinal, snapshot.claims):
         return ()
-    body = new_pod(set_, slot.ordinal, new_revision(snapshot, slot.ordinal))
-    return (CreatePod(pod_name(set_, slot.ordinal), body, claim_work(set_, slot.ordinal, "", snapshot.claims)),)
+    body = new_pod(set_, ordinal, new_revision(snapshot, slot.ordinal))
+    return (CreatePod(pod_name(set_, ordinal), body, claim_work(set_, ordinal, "", snapshot.claims)),)
 
 
 def _pending(snapshot: Snapshot, slot: Slot, pod: Pod) -> tuple[Step, ...]:

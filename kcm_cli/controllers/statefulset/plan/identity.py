@@ -22,8 +22,13 @@ def parent_and_ordinal(name: str) -> tuple[str, int]:
     parent, dash, digits = name.rpartition("-")
     if not dash or not (digits.isascii() and digits.isdigit()):
         return "", -1
-    ordinal = int(digits)
-    return parent, ordinal if ordinal <= _MAX_ORDINAL else -1
+    return parent, as_read(int(digits))
+
+
+def as_read(ordinal: int) -> int:
+    """An ordinal as names tell it: -1 for one that is too large. A pod made for that has no valid name, as upstream's,
+    while one that could be made would not be known as the set's own."""
+    return ordinal if ordinal <= _MAX_ORDINAL else -1
 
 
 def ordinal_of(pod: Pod) -> int:

@@ -84,6 +84,11 @@ def test_moving_the_first_ordinal_makes_before_it_deletes(plan):
     assert plan((5, "ready"), (6, "ready"), (7, "ready"), replicas=2, ordinals={"start": 6}) == ["delete db-5"]
 
 
+def test_no_pod_is_made_that_would_not_be_known_by_its_name(plan):
+    """As v1.36: the API server refuses the pod of ordinal -1, and an Event says so."""
+    assert plan((2**31 - 1, "ready"), replicas=2, ordinals={"start": 2**31 - 1}) == ["make db--1"]
+
+
 def test_a_set_that_is_being_deleted_does_nothing(make_set, make_pod, snapshot_of):
     snapshot = snapshot_of(make_set(deleting=True), make_pod(0, "failed"))
     assert steps(decide(snapshot, NOW)) == []
