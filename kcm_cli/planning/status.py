@@ -18,12 +18,11 @@ def status_changes(status: View, *, always: tuple[str, ...] = ()) -> Mapping[Pat
     """
     values = msgspec.to_builtins(status)
     changes: dict[Path, Value] = {}
-    for field in msgspec.structs.fields(status):
-        name = field.encode_name
+    for field, name in zip(status.__struct_fields__, status.__struct_encode_fields__, strict=True):
         if name in values:
             changes[("status", name)] = values[name]
         elif name in always:
-            changes[("status", name)] = msgspec.to_builtins(getattr(status, field.name))
+            changes[("status", name)] = msgspec.to_builtins(getattr(status, field))
         else:
             changes[("status", name)] = ABSENT
     return changes

@@ -76,9 +76,9 @@ class PodWrites:
         return call.media.document(201, _DONE)
 
     def _bound(self, current: Stored, meta: Tree, node: str, *, dry_run: bool) -> Tree:
-        """The pod on its node. Raises ApiError 409."""
-        pod: Tree = current.copy()
-        name, spec, known = current.name, pod["spec"], pod["metadata"]
+        """The pod on its node; it shares with the stored document what stays as it is. Raises ApiError 409."""
+        old: Tree = current.doc
+        name, spec, known = current.name, {**old["spec"]}, {**old["metadata"]}
         self._check_identity(current, meta, known, dry_run=dry_run)
         if known.get("deletionTimestamp"):
             raise _unbindable(name, f"pod {name} is being deleted, cannot be assigned to a host")
@@ -90,10 +90,10 @@ class PodWrites:
         for field in ("annotations", "labels"):
             if meta.get(field):
                 known[field] = {**(known.get(field) or {}), **meta[field]}
-        status: Tree = pod.setdefault("status", {})
+        status: Tree = {**old.get("status", {})}
         status.pop("nominatedNodeName", None)
         _set_condition(status, {"type": "PodScheduled", "status": "True"}, format_time(self._core.clock.now()))
-        return pod
+        return {**old, "metadata": known, "spec": spec, "status": status}
 
     def _check_identity(self, current: Stored, meta: Tree, known: Tree, *, dry_run: bool) -> None:
         """A binding may say which pod it means, and of which version. Raises ApiError 409."""

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.api.resource import GVR
 from tests.unit.sandbox.apiserver.conftest import Api
 
+MERGE = {"content-type": "application/merge-patch+json"}
 PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -69,5 +71,20 @@ def test_evictions_of_old_clients_are_taken(served: Any, version: str, status: i
         await new_pod(api)
         eviction = {"apiVersion": version, "kind": "Eviction", "metadata": {"name": "p"}}
         await api.json("POST", f"{PODS}/p/eviction", eviction, status=status)
+
+    served(test)
+
+
+def test_a_binding_leaves_the_version_before_it_as_it_was(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await new_pod(api)
+        store = api.server.store
+        before = store.get(GVR("", "v1", "pods"), "default", "p")
+        assert before is not None
+        shown = before.copy()
+        assert before.doc == shown
+        await api.json("POST", f"{PODS}/p/binding", binding(labels={"a": "b"}), status=201)
+        await api.json("PATCH", f"{PODS}/p", {"metadata": {"labels": {"a": "c"}}}, headers=MERGE)
+        assert before.doc == shown
 
     served(test)
