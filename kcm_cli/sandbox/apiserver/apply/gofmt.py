@@ -4,6 +4,7 @@ import math
 from decimal import Decimal
 
 _EXPONENT = 6
+_FLOATS = 10**308
 
 
 def go_value(value: object) -> str:
@@ -16,6 +17,8 @@ def go_value(value: object) -> str:
         return "map[" + " ".join(f"{key}:{go_value(value[key])}" for key in sorted(value)) + "]"
     if isinstance(value, list):
         return "[" + " ".join(go_value(item) for item in value) + "]"
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63 and abs(value) < _FLOATS:
+        value = float(value)  # as Go reads it
     return go_float(value) if isinstance(value, float) else str(value)
 
 
