@@ -11,6 +11,7 @@ from collections.abc import Collection
 from typing import cast
 
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.apply import atoms
 from kcm_cli.sandbox.apiserver.apply.atoms import Form, form
 from kcm_cli.sandbox.apiserver.apply.elements import NoElement, item_element, text
@@ -90,13 +91,13 @@ def _shown(value: object) -> str:
 def _go(value: object) -> str:
     """``%#v`` of a decoded JSON value."""
     if isinstance(value, dict):
-        inner = ", ".join(f'"{key}":{_go(item)}' for key, item in sorted(value.items()))
+        inner = ", ".join(f"{quote(key)}:{_go(item)}" for key, item in sorted(value.items()))
         return f"map[string]interface {{}}{{{inner}}}"
     if isinstance(value, list):
         return f"[]interface {{}}{{{', '.join(map(_go, value))}}}"
     if value is None:
         return "interface {}(nil)"
-    return f'"{value}"' if isinstance(value, str) else go_value(value)
+    return quote(value) if isinstance(value, str) else go_value(value)
 
 
 # --- fields ----------------------------------------------------------------------------------------------
