@@ -58,17 +58,25 @@ class _End(msgspec.Struct):
 
 
 def save(snapshot: Snapshot, path: str | os.PathLike[str]) -> None:
-    """Write a snapshot. Raises OSError."""
-    salt = snapshot.salt or secrets.token_hex(16)
-    target = Path(path)
+    """Write a snapshot. A file is replaced once all is written; a pipe or device is written to. Raises OSError."""
+    given = Path(path)
+    if given.exists() and not given.is_file():
+        _write(snapshot, given)
+        return
+    target = given.resolve()  # a symbolic link stays one
     partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with _created(partial) as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
-            for line in _lines(replace(snapshot, salt=salt), redacted=bool(snapshot.salt)):
-                file.write(line + b"\n")
+        _write(snapshot, partial)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _write(snapshot: Snapshot, path: Path) -> None:
+    salt = snapshot.salt or secrets.token_hex(16)
+    with _created(path) as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
+        for line in _lines(replace(snapshot, salt=salt), redacted=bool(snapshot.salt)):
+            file.write(line + b"\n")
 
 
 def load(path: str | os.PathLike[str]) -> Snapshot:

@@ -1,7 +1,9 @@
 """Snapshots as files."""
 
 import gzip
+import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,26 @@ def test_a_file_holds_the_whole_snapshot(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["cluster.kcm"]
     save(read, tmp_path / "again.kcm")
     assert (tmp_path / "again.kcm").read_bytes() == path.read_bytes()
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(pipe.read_bytes)
+        save(settled(), pipe)
+        (tmp_path / "copy").write_bytes(written.result())
+    assert pipe.is_fifo()
+    assert load(tmp_path / "copy").collections.keys() == settled().collections.keys()
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    link, target = tmp_path / "link", tmp_path / "target"
+    link.symlink_to(target)
+    for _ in range(2):
+        save(settled(), link)
+        assert link.is_symlink()
+        assert load(target).collections
 
 
 def test_neither_values_of_env_nor_last_applied_are_saved(tmp_path: Path) -> None:
