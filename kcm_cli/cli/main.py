@@ -1,5 +1,6 @@
 """The console script ``kcm``."""
 
+import errno
 import gc
 import os
 import signal
@@ -10,6 +11,7 @@ from kcm_cli.component.version import GIT_VERSION
 
 _COMPLETE = "_KCM_COMPLETE"
 _SHOW = "--show-completion="
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,16 +19,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _end_on_interrupt()
     args = list(sys.argv[1:] if arguments is None else arguments)
-    if args == ["--version"]:
-        sys.stdout.write(f"Kubernetes {GIT_VERSION}\n")
-        return 0
     if len(args) == 1 and args[0].startswith(_SHOW):
         os.environ[_COMPLETE] = f"source_{args[0].removeprefix(_SHOW)}"  # what the script itself would ask for
-    code = _run(args)
+    try:
+        code = _run(args)
+        sys.stdout.flush()
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _forget_output()
+        sys.stderr.write(f"Error: cannot write the output: {error.strerror}\n")
+        code = 1
     if arguments is None:
         _end_on_interrupt()
         gc.freeze()  # the process ends: its objects need not be collected one by one, which takes seconds for many pods
     return code
+
+
+def _forget_output() -> None:
+    """What is left in the buffer of standard output goes nowhere: it would fail once more when the process ends."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
 
 
 def _end_on_interrupt() -> None:
@@ -36,6 +50,9 @@ def _end_on_interrupt() -> None:
 
 
 def _run(args: Sequence[str]) -> int:
+    if args == ["--version"]:
+        sys.stdout.write(f"Kubernetes {GIT_VERSION}\n")
+        return 0
     # imported here: --version must be quick
     import typer
 

@@ -82,6 +82,13 @@ def test_ctrl_c_at_any_time_leaves_no_traceback() -> None:
     assert done.stdout.splitlines()[1] == "True"
 
 
+@pytest.mark.parametrize("flag", ["--version", "--help"])
+def test_output_that_a_full_disk_does_not_take_is_one_line(flag: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*KCM, flag], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "Error: cannot write the output: No space left on device\n")
+
+
 def test_the_package_can_be_run() -> None:
     done = subprocess.run([sys.executable, "-m", "kcm_cli", "--version"], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr, done.returncode) == ("Kubernetes v1.36.0\n", "", 0)
