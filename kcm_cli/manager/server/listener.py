@@ -3,6 +3,7 @@
 upstream: staging/src/k8s.io/apiserver/pkg/server/options/serving.go#CreateListener
 """
 
+import errno
 import ipaddress
 import socket
 
@@ -29,5 +30,7 @@ def listen(address: str, port: int, *, share_port: bool = False) -> socket.socke
     except OSError as error:
         sock.close()
         why = (error.strerror or str(error)).lower()
+        if error.errno == errno.EADDRINUSE:
+            why += " (--secure-port takes another one, or 0 for none)"
         raise RunError(f"failed to create listener: failed to listen on {where}: {why}") from error
     return sock

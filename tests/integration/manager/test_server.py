@@ -542,7 +542,7 @@ def test_an_occupied_port_is_one_clear_line() -> None:
             authentication=AuthenticationConfig(),
             authorization=AuthorizationConfig(),
         )
-        with pytest.raises(RunError, match=f"failed to listen on 127.0.0.1:{port}: address already in use"):
+        with pytest.raises(RunError, match=f"127.0.0.1:{port}: address already in use \\(--secure-port takes another"):
             Server(config, Mux(), AuthMetrics.register(Registry()), LoopClock())
 
 
