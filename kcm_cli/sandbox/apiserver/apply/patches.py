@@ -67,7 +67,7 @@ class Patches:
         """What a patch that ``apply`` takes makes of the live object, not decoded. Changes ``current``."""
         value, _ = gojson.read(body)
         if content_type == JSON_PATCH:
-            return cast("Doc", json_patches.json_patch(current, cast("list[Doc]", value)))
+            return cast("Doc", json_patches.json_patch(current, _operations(value)))
         if content_type == MERGE_PATCH:
             return json_patches.merge_patch(current, cast("Doc", value))
         node = self._schemas.node(target)
@@ -77,7 +77,7 @@ class Patches:
     def _json(self, target: Target, current: Doc, body: bytes, mode: str) -> Patched:
         said = "" if mode == IGNORE else "error decoding patch: "
         value, problems = _read(body, _RAW_OPERATIONS if mode == IGNORE else _OPERATIONS, said)
-        operations = [one or {} for one in cast("list[Doc | None]", value or [])]
+        operations = _operations(value)
         if len(operations) > MAX_OPERATIONS:
             limit = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
             raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {limit}")
@@ -145,6 +145,11 @@ def _judge(problems: list[str], mode: str, refuse: Callable[[str], ApiError]) ->
     if mode == STRICT and problems:
         raise refuse("strict decoding error: " + ", ".join(problems))
     return problems if mode == WARN else []
+
+
+def _operations(value: object) -> list[Doc]:
+    """Those of a JSON patch, which may be null, as each of them may."""
+    return [one or {} for one in cast("list[Doc | None]", value or [])]
 
 
 def _read(body: bytes, node: Node, said: str) -> tuple[object, list[str]]:

@@ -115,6 +115,8 @@ class Cluster(logging.Handler):
 
 
 def _message(answer: Response) -> str:
+    if answer.headers.get("content-type", "").startswith("text/plain"):  # the path cannot be read
+        return answer.body.decode()
     body = to_json(answer.body) if answer.body.startswith(MAGIC) else answer.body
     return str(yaml.safe_load(body)["message"])  # JSON is YAML
 

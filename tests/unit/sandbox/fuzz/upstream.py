@@ -20,5 +20,6 @@ FAILURES = (
     "target.",
     "[target.",
     "strconv.ParseUint",
+    "Internal Server Error: ",
 )
 """How the messages of answers with status 500 begin."""

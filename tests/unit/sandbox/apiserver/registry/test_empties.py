@@ -1,12 +1,16 @@
 """Empty lists and maps in what is refused."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
 
+from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.registry.empties import with_empty
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.embedded import ADMIN
+from kcm_cli.sandbox.transport import InProcessTransport
 from tests.unit.sandbox.asking import Api
 
 
@@ -119,3 +123,13 @@ def test_volumes_of_claims_are_numbered_by_name(api: Api) -> None:
     )
     fields = [cause["field"] for cause in answer.causes]
     assert "spec.template.spec.volumes[0].name" in fields
+
+
+def test_a_json_patch_of_null_changes_nothing(api: Api) -> None:
+    hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    made = api.make(hooks, {"metadata": {"name": "nothing"}})
+    headers = {"content-type": "application/json-patch+json"}
+    transport = InProcessTransport(api.server.api, ADMIN)
+    answer = api.run(transport.send(Request("PATCH", f"{hooks}/nothing", (), headers, b"null")))
+    assert answer.status == 200
+    assert json.loads(answer.body)["metadata"] == made["metadata"]
