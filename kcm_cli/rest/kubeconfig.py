@@ -16,6 +16,7 @@ from kcm_cli.rest.errors import AccessError, KubeconfigError
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _MODES = ("Never", "IfAvailable", "Always")
+_SHOWN = 10
 _OLD_PLUGINS = ("client.authentication.k8s.io/v1alpha1", "client.authentication.k8s.io/v1beta1")
 """Versions in which interactiveMode is IfAvailable by default."""
 
@@ -166,7 +167,9 @@ def _choose(path: Path, config: Kubeconfig, name: str, server: str) -> Chosen:
         raise KubeconfigError(f"kubeconfig {path} has no current-context")
     context = next((item.context for item in config.contexts or () if item.name == name), None)
     if context is None:
-        raise KubeconfigError(f'kubeconfig {path} has no context "{name}"')
+        names = [item.name for item in config.contexts or ()]
+        shown = ", ".join([*names[:_SHOWN], *(["…"] if len(names) > _SHOWN else [])]) or "none"
+        raise KubeconfigError(f'kubeconfig {path} has no context "{name}" (it has: {shown})')
     cluster = next((item.cluster for item in config.clusters or () if item.name == context.cluster), None)
     if cluster is None and not server:
         raise KubeconfigError(f'kubeconfig {path}: context "{name}" names no known cluster ("{context.cluster}")')

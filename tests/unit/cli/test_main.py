@@ -29,7 +29,7 @@ def run(*args: str, env: Mapping[str, str] | None = None) -> subprocess.Complete
             "Error: unknown flag: --concurent-gc-syncs (did you mean --concurrent-gc-syncs?)",
             id="unknown flag",
         ),
-        pytest.param(["start"], "Error: unexpected argument: start (kcm takes flags only)", id="positional"),
+        pytest.param(["start"], "Error: unexpected argument: start (kcm takes flags, see kcm --help)", id="positional"),
         pytest.param(["sandbx"], "Error: unexpected argument: sandbx (did you mean kcm sandbox?)", id="command"),
         pytest.param(
             ["-v2", "sandbox"],
@@ -37,7 +37,7 @@ def run(*args: str, env: Mapping[str, str] | None = None) -> subprocess.Complete
             id="command behind flags",
         ),
         pytest.param(
-            ["--leader-elect", "false"], "Error: unexpected argument: false (kcm takes flags only)", id="bool"
+            ["--leader-elect", "false"], "Error: unexpected argument: false (kcm takes flags, see kcm --help)", id="bool"
         ),
         pytest.param(
             ["--concurrent-gc-syncs=many"],

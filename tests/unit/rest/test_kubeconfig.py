@@ -151,7 +151,12 @@ FAULTS = {
     "a list": ("- a", "expected a mapping"),
     "wrong type": (config({"server": 5}), "Expected `str`, got `int` - at `$.clusters[0].cluster.server`"),
     "no current context": (without("current-context"), "has no current-context"),
-    "unknown context": (config(**{"current-context": "x"}), 'has no context "x"'),
+    "unknown context": (config(**{"current-context": "x"}), 'has no context "x" (it has: c)'),
+    "no contexts": (config(**{"contexts": None}), 'has no context "c" (it has: none)'),
+    "many contexts": (
+        config(**{"current-context": "x", "contexts": [{"name": str(number)} for number in range(30)]}),
+        'has no context "x" (it has: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …)',
+    ),
     "unknown cluster": (without("clusters"), 'names no known cluster ("k")'),
     "unknown user": (without("users"), 'names no known user ("u")'),
     "no server": (config({"server": ""}), "the cluster has no server"),
