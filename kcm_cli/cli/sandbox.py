@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 from kcm_cli.cli import sandbox_flags
 from kcm_cli.cli.manager import fail
 from kcm_cli.cli.sandbox_flags import Command
+from kcm_cli.component import logs
 from kcm_cli.component.flagset import FlagSet
+from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.loops import run_process
 from kcm_cli.runtime.tasks import Tasks, innermost
 from kcm_cli.sandbox.apiserver.registry.bootstrap import BootstrapError
@@ -48,6 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if problems:
         return fail(problems)
+    logs.setup(LogsConfig())  # until the manager's flags say otherwise, if there is one
     return run_process(_run(command))
 
 

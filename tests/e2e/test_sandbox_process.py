@@ -1,6 +1,7 @@
 """``kcm sandbox`` as a process: starting, ending, keeping what it acknowledged, and what is wrong."""
 
 import json
+import shlex
 import signal
 import socket
 import ssl
@@ -134,3 +135,13 @@ def test_an_occupied_port_is_one_clear_line() -> None:
 )
 def test_mistakes_are_one_clear_line(flags: tuple[str, ...], line: str) -> None:
     assert line in refused(*flags)
+
+
+def test_a_log_line_says_what_was_not_written_to_a_full_disk(tmp_path: Path) -> None:
+    command = shlex.join([*KCM, "sandbox", *PLAIN, "--port", "0", "--data-dir", str(tmp_path / "data")])
+    words = ["bash", "-c", f"ulimit -f 150; exec {command}"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=END_S, check=False)
+    *logged, last = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert last.startswith("Error: the cluster's first objects could not be made: ")
+    assert '"Not written" err="the data directory takes no writes: disk I/O error" path="/api' in logged[0]
