@@ -75,7 +75,7 @@ def load(args: Sequence[str], known: KnownControllers) -> Config:
 
 def complete(parsed: Parsed, known: KnownControllers) -> Config:
     """The completed configuration of parsed flags. Raises ConfigError with all that is wrong."""
-    problems = [*parsed.problems, *(f"unexpected argument: {arg} (kcm takes flags, see kcm --help)" for arg in parsed.rest)]
+    problems = [*parsed.problems, *(f"unexpected argument: {arg} (see kcm --help)" for arg in parsed.rest)]
     chosen, warnings = parsed.values, parsed.warnings
     tree, file_problems = _options(chosen)
     problems += file_problems

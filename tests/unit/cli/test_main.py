@@ -29,16 +29,14 @@ def run(*args: str, env: Mapping[str, str] | None = None) -> subprocess.Complete
             "Error: unknown flag: --concurent-gc-syncs (did you mean --concurrent-gc-syncs?)",
             id="unknown flag",
         ),
-        pytest.param(["start"], "Error: unexpected argument: start (kcm takes flags, see kcm --help)", id="positional"),
+        pytest.param(["start"], "Error: unexpected argument: start (see kcm --help)", id="positional"),
         pytest.param(["sandbx"], "Error: unexpected argument: sandbx (did you mean kcm sandbox?)", id="command"),
         pytest.param(
             ["-v2", "sandbox"],
             "Error: unexpected argument: sandbox (it goes first: kcm sandbox [flags])",
             id="command behind flags",
         ),
-        pytest.param(
-            ["--leader-elect", "false"], "Error: unexpected argument: false (kcm takes flags, see kcm --help)", id="bool"
-        ),
+        pytest.param(["--leader-elect", "false"], "Error: unexpected argument: false (see kcm --help)", id="bool"),
         pytest.param(
             ["--concurrent-gc-syncs=many"],
             'Error: invalid argument "many" for "--concurrent-gc-syncs" flag: must be a whole number',

@@ -205,7 +205,7 @@ REFUSED = [
         'invalid argument "a=1_0" for "--vmodule" flag: must be a whole number',
         id="verbosity of a file",
     ),
-    pytest.param(["serve"], "unexpected argument: serve (kcm takes flags, see kcm --help)", id="positional"),
+    pytest.param(["serve"], "unexpected argument: serve (see kcm --help)", id="positional"),
     pytest.param(
         ["--config=/no/such/file"],
         "cannot read the configuration file /no/such/file: No such file or directory",
