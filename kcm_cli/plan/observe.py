@@ -255,18 +255,20 @@ class Observer:
             failure = new.condition("ReplicaFailure")
             if failure.status == "True" and failure.message != old.condition("ReplicaFailure").message:
                 self.note("refused", about, failure.message)
-            if deployment_done(new) and not deployment_done(old):
-                self.note("complete", about)
+            self._completed(deployment_done, old, new, about)
 
     def _stateful_set(self, event: Event) -> None:
         for old, new, about in self._change("StatefulSet", event):
-            if stateful_set_done(new) and not stateful_set_done(old):
-                self.note("complete", about)
+            self._completed(stateful_set_done, old, new, about)
 
     def _daemon_set(self, event: Event) -> None:
         for old, new, about in self._change("DaemonSet", event):
-            if daemon_set_done(new) and not daemon_set_done(old):
-                self.note("complete", about)
+            self._completed(daemon_set_done, old, new, about)
+
+    def _completed(self, done: Callable[[Seen], bool], old: Seen, new: Seen, about: Object) -> None:
+        """A rollout ends. A workload that is being deleted only has its generation observed."""
+        if done(new) and not done(old) and not new.metadata.deletion_timestamp:
+            self.note("complete", about)
 
     def _job(self, event: Event) -> None:
         new = seen(event.stored.data)

@@ -91,6 +91,12 @@ def test_a_new_image_rolls_out() -> None:
     assert answer.assumed == ("image web:2, which no node has, can be pulled",)
 
 
+def test_a_deletion_completes_no_rollout() -> None:
+    answer = planned(Delete(WEB, "Orphan"))
+    assert ("deleted", "Deployment sim/web", 1) in differences(answer)
+    assert [one.what for one in answer.timeline if str(one.about) == "Deployment sim/web"] == []
+
+
 def test_what_goes_wrong_if_an_image_cannot_be_pulled() -> None:
     (risk,) = planned(SetImage(WEB, "web:2"), horizon_s=900).risks
     assert risk.text == "if web:2 cannot be pulled"
