@@ -5,21 +5,28 @@ upstream: EventsToRegister and the queueing hints of pkg/scheduler/framework/plu
 
 from collections.abc import Callable, Mapping
 
+from kcm_cli.api.core import PersistentVolumeClaim
+from kcm_cli.api.storage import PersistentVolume, StorageClass
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.planning.node_affinity import fits
 from kcm_cli.planning.quota.devices import IMPLICIT
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
+from kcm_cli.planning.volumes.classes import waits_for_consumer
 from kcm_cli.sandbox.scheduler.devices.views import DeviceClass
 from kcm_cli.sandbox.scheduler.filters import FIT
 from kcm_cli.sandbox.scheduler.podindex import Namespaces, matches_all
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, conflict, selector_of
 from kcm_cli.sandbox.scheduler.requests import PODS, amounts
+from kcm_cli.sandbox.scheduler.volume_limits import PLUGIN as LIMITS
+from kcm_cli.sandbox.scheduler.volumes import BINDING, RESTRICTIONS, ZONE_LABELS, ZONES, room_of
+from kcm_cli.sandbox.storage.views import CsiNode, CsiStorageCapacity
 from kcm_cli.sandbox.views import SimulatedNode
 
 Hint = Callable[[PodInfo, frozenset[str]], bool]
 """Whether to look again at a pod that these plugins have refused."""
 Offers = Mapping[str, str]
 """Classes of devices by the extended resources that stand for them."""
+_MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
 def node_added(node: SimulatedNode, offers: Offers) -> Hint:
@@ -95,8 +102,8 @@ def pod_deleted(deleted: PodInfo, namespaces: Namespaces) -> Hint:
         {
             FIT: lambda info: True,
             "NodePorts": lambda info: any(conflict(port, taken) for port in info.ports for taken in deleted.ports),
-            "NodeVolumeLimits": lambda info: bool(deleted.claims),
-            "VolumeRestrictions": lambda info: (
+            LIMITS: lambda info: bool(deleted.claims),
+            RESTRICTIONS: lambda info: (
                 info.pod.namespace == deleted.pod.namespace
                 and (
                     not set(info.claims).isdisjoint(deleted.claims)
@@ -107,6 +114,62 @@ def pod_deleted(deleted: PodInfo, namespaces: Namespaces) -> Hint:
             "InterPodAffinity": lambda info: _kept_apart(info, deleted, namespaces),
         }
     )
+
+
+def claim_changed(old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> Hint:
+    """A claim was added, or is another than before: it helps the pods that use it."""
+
+    def uses(info: PodInfo) -> bool:
+        return info.pod.namespace == new.namespace and new.name in info.claims
+
+    plugins = (BINDING, ZONES) if old is not None else (BINDING, ZONES, RESTRICTIONS, LIMITS)
+    return _any_of(dict.fromkeys(plugins, uses))
+
+
+def volume_changed(old: PersistentVolume | None, new: PersistentVolume) -> Hint:
+    """A volume was added, or is another than before."""
+    moved = old is None or any(old.labels.get(label) != new.labels.get(label) for label in ZONE_LABELS)
+    return _of_plugins({BINDING: True, ZONES: moved})
+
+
+def storage_class_changed(old: StorageClass | None, new: StorageClass) -> Hint:
+    """A class of volumes was added, or is another than before."""
+    elsewhere = old is None or old.allowed_topologies != new.allowed_topologies
+    return _of_plugins({BINDING: elsewhere, ZONES: old is None and waits_for_consumer(new)})
+
+
+def csi_node_changed(old: CsiNode | None, new: CsiNode) -> Hint:
+    """The drivers of a node were added, or are others than before."""
+    if old is None:
+        return _of_plugins({BINDING: True, LIMITS: True})
+    before = _most_volumes(old)
+    more = any(count > before.get(name, 0) for name, count in _most_volumes(new).items())
+    return _of_plugins({BINDING: old.annotations.get(_MIGRATED) != new.annotations.get(_MIGRATED), LIMITS: more})
+
+
+def capacity_changed(old: CsiStorageCapacity | None, new: CsiStorageCapacity) -> Hint:
+    """Room for volumes was published, or there is another amount of it than before."""
+    before, room = room_of(old) if old is not None else None, room_of(new)
+    return _of_plugins({BINDING: old is None or (room is not None and (before is None or room > before))})
+
+
+def volume_detached() -> Hint:
+    """A volume is attached to its node no more."""
+    return _any_of(
+        {LIMITS: lambda info: any(volume.persistent_volume_claim is not None for volume in info.pod.spec.volumes)}
+    )
+
+
+def _most_volumes(node: CsiNode) -> dict[str, int]:
+    """How many volumes a node may have, by driver."""
+    found = {driver.name: driver.allocatable for driver in node.spec.drivers}
+    return {name: (limit.count or 0) if limit is not None else 0 for name, limit in found.items()}
+
+
+def _of_plugins(helped: Mapping[str, bool]) -> Hint:
+    """A change that helps all pods that one of these plugins has refused."""
+    plugins = {name for name, helps in helped.items() if helps}
+    return lambda info, refused_by: not plugins.isdisjoint(refused_by)
 
 
 def _any_of(checks: Mapping[str, Callable[[PodInfo], bool]]) -> Hint:

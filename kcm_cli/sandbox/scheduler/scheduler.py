@@ -9,16 +9,20 @@ upstream: pkg/scheduler/{schedule_one,eventhandlers}.go
 import asyncio
 import logging
 import random
+from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Notice
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.events.counted import EventNames
+from kcm_cli.runtime.informer import Informer
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.scheduler import hints
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
@@ -39,6 +43,8 @@ from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T", bound=Object)
+
 NAME = "default-scheduler"
 WORKERS = 16
 FLUSH_S = 30.0
@@ -48,7 +54,6 @@ _BATCH = 4
 
 RESIZED = frozenset(("NodeResourcesFit",))
 NODE_GONE = frozenset(("PodTopologySpread",))
-VOLUME_CHANGED = frozenset(("VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"))
 NAMESPACE_CHANGED = frozenset(("InterPodAffinity",))
 
 
@@ -102,11 +107,19 @@ class Scheduler:
         listers.pods.listen(on_add=self._pod, on_update=lambda _, pod: self._pod(pod), on_delete=self._pod_deleted)
         listers.nodes.listen(on_add=self._node_added, on_update=self._node_changed, on_delete=self._node_deleted)
         listers.namespaces.listen(on_add=self._namespace, on_update=lambda _, new: self._namespace(new))
-        volumes = (listers.claims, listers.volumes, listers.classes, listers.csi_nodes, listers.capacities)
-        for informer in volumes:
-            informer.listen(on_add=self._volume, on_update=lambda _, new: self._volume(new))
-        listers.drivers.listen(on_update=lambda _, new: self._volume(new))
-        listers.attachments.listen(on_delete=self._volume)
+        self._wake_by(listers.claims, hints.claim_changed)
+        self._wake_by(listers.volumes, hints.volume_changed)
+        self._wake_by(listers.classes, hints.storage_class_changed)
+        self._wake_by(listers.csi_nodes, hints.csi_node_changed)
+        self._wake_by(listers.capacities, hints.capacity_changed)
+        listers.attachments.listen(on_delete=lambda _: self._queue.wake_where(hints.volume_detached()))
+
+    def _wake_by(self, informer: Informer[T], hint: Callable[[T | None, T], hints.Hint]) -> None:
+        """Look again at the pods that an object helps when it is added or updated."""
+        informer.listen(
+            on_add=lambda new: self._queue.wake_where(hint(None, new)),
+            on_update=lambda old, new: self._queue.wake_where(hint(old, new)),
+        )
 
     def _pod(self, pod: SimulatedPod) -> None:
         key = pod.key
@@ -182,9 +195,6 @@ class Scheduler:
         found = self._listers.namespaces.store
         self._state.namespaces = {item.name: item.labels for item in found}
         self._queue.wake(NAMESPACE_CHANGED)
-
-    def _volume(self, _: object) -> None:
-        self._queue.wake(VOLUME_CHANGED)
 
     def _info_on(self, node: str, key: str) -> PodInfo | None:
         on = self._state.nodes.get(node)

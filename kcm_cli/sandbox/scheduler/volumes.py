@@ -3,11 +3,14 @@
 upstream: pkg/scheduler/framework/plugins/{volumebinding,volumezone,volumerestrictions}
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.storage import PersistentVolume, StorageClass
 from kcm_cli.machinery import quantity
+from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.node_affinity import selects
@@ -38,7 +41,7 @@ IN_USE = Refusal(
     resolvable=True,
 )
 _ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
-_ZONE_LABELS = {
+ZONE_LABELS = {
     _ZONE: _ZONE,
     _REGION: _REGION,
     "failure-domain.beta.kubernetes.io/zone": _ZONE,
@@ -72,6 +75,7 @@ class VolumeFilter:
         self.refusal: Refusal | None = None
         self._claims = _Claims((), ())
         self._candidates: dict[str, list[PersistentVolume]] = {}
+        self._roomy: dict[str, list[Selector]] = {}
         self.filters: list[Filter] = []
         if info.disks:
             self.filters.append(self._disks)
@@ -133,13 +137,13 @@ class VolumeFilter:
         return Refusal(BINDING, tuple(reasons)) if reasons else None
 
     def _zone(self, node: NodeInfo) -> Refusal | None:
-        if not any(label in node.labels for label in _ZONE_LABELS):
+        if not any(label in node.labels for label in ZONE_LABELS):
             return None  # the cluster has no zones
         for claim in self._claims.bound:
             volume = self._volumes.volumes.get(claim.spec.volume_name)
             if volume is None:
                 continue
-            for label, stable in _ZONE_LABELS.items():
+            for label, stable in ZONE_LABELS.items():
                 zones = volume.labels.get(label)
                 if zones is not None and node.labels.get(label, node.labels.get(stable)) not in zones.split("__"):
                     return WRONG_ZONE
@@ -207,21 +211,22 @@ class VolumeFilter:
         driver = self._volumes.drivers.get(class_.provisioner)
         if driver is None or not driver.spec.storage_capacity:
             return True
-        size = requested(claim)
-        return any(
-            one.storage_class_name == class_.name and _has_room(one, size) and _is_reached(one, node)
-            for one in self._volumes.capacities
-        )
+        roomy = self._roomy.get(claim.key)
+        if roomy is None:
+            roomy = self._roomy[claim.key] = _with_room(self._volumes.capacities, class_, requested(claim))
+        return any(nodes.matches(node.labels) for nodes in roomy)
 
 
-def _has_room(capacity: CsiStorageCapacity, size: Quantity) -> bool:
+def room_of(capacity: CsiStorageCapacity) -> Quantity | None:
+    """How large a volume may be; None where that is not known."""
     text = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
-    return text is not None and quantity.is_quantity(text) and quantity.parse(text) >= size
+    return quantity.parse(text) if text is not None and quantity.is_quantity(text) else None
 
 
-def _is_reached(capacity: CsiStorageCapacity, node: NodeInfo) -> bool:
-    topology = capacity.node_topology
-    return topology is not None and selector_of(topology).matches(node.labels)
+def _with_room(capacities: Iterable[CsiStorageCapacity], class_: StorageClass, size: Quantity) -> list[Selector]:
+    """The nodes for which there is room for a volume of a class."""
+    roomy = (one for one in capacities if one.storage_class_name == class_.name and one.node_topology is not None)
+    return [selector_of(one.node_topology) for one in roomy if (room := room_of(one)) is not None and room >= size]
 
 
 def _problem(pod: SimulatedPod, name: str, claim: PersistentVolumeClaim | None, *, made: bool) -> str:

@@ -2,9 +2,12 @@
 
 import pytest
 
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS as CLAIMS
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.scheduler import hints
 from kcm_cli.sandbox.scheduler.devices.views import CLASSES
+from kcm_cli.sandbox.storage.views import CSI_NODES, CSI_STORAGE_CAPACITIES
 from kcm_cli.sandbox.views import NODES
 from tests.unit.sandbox.scheduler.build import node_doc, pod
 from tests.unit.sandbox.scheduler.test_decide import ANTI, NEAR, REQUIRED, TAINT, port, spread
@@ -154,6 +157,96 @@ TOLERATING = {"tolerations": [{"operator": "Exists"}]}
 )
 def test_the_pod_itself(plugin, old, new, helps):
     assert hints.pod_updated(old, new)(new, frozenset((plugin,))) is helps
+
+
+BINDING, ZONES, RESTRICTIONS, LIMITS = "VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"
+MOUNTING = pod("p", **CLAIMING)
+DELAYED = {"volumeBindingMode": "WaitForFirstConsumer"}
+OTHERS_CLAIM = {"metadata": {"name": "v", "namespace": "other"}}
+
+
+def named(kind, **fields):
+    metadata = {"name": "v", "namespace": "default", **fields.pop("metadata", {})}
+    return kind.decode(codec.encode({"metadata": metadata, **fields}))
+
+
+def limited(count):
+    return {"spec": {"drivers": [{"name": "x", "allocatable": {"count": count}}]}}
+
+
+@pytest.mark.parametrize(
+    ("hint", "kind", "old", "new", "helped"),
+    [
+        pytest.param(
+            hints.claim_changed, CLAIMS, None, {}, {BINDING, ZONES, RESTRICTIONS, LIMITS}, id="the claim is there"
+        ),
+        pytest.param(hints.claim_changed, CLAIMS, {}, {}, {BINDING, ZONES}, id="the claim is another than before"),
+        pytest.param(hints.claim_changed, CLAIMS, None, {"metadata": {"name": "w"}}, set(), id="another claim"),
+        pytest.param(hints.claim_changed, CLAIMS, None, OTHERS_CLAIM, set(), id="of another namespace"),
+        pytest.param(hints.volume_changed, PERSISTENT_VOLUMES, None, {}, {BINDING, ZONES}, id="a volume"),
+        pytest.param(hints.volume_changed, PERSISTENT_VOLUMES, {}, {}, {BINDING}, id="a volume in the same zone"),
+        pytest.param(
+            hints.volume_changed,
+            PERSISTENT_VOLUMES,
+            {},
+            {"metadata": {"labels": {"topology.kubernetes.io/zone": "a"}}},
+            {BINDING, ZONES},
+            id="a volume in another zone",
+        ),
+        pytest.param(hints.storage_class_changed, STORAGE_CLASSES, None, {}, {BINDING}, id="a class"),
+        pytest.param(hints.storage_class_changed, STORAGE_CLASSES, None, DELAYED, {BINDING, ZONES}, id="that waits"),
+        pytest.param(hints.storage_class_changed, STORAGE_CLASSES, {}, DELAYED, set(), id="a class as before"),
+        pytest.param(
+            hints.storage_class_changed,
+            STORAGE_CLASSES,
+            {"allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}]},
+            {},
+            {BINDING},
+            id="a class for other nodes",
+        ),
+        pytest.param(hints.csi_node_changed, CSI_NODES, None, {}, {BINDING, LIMITS}, id="a node with drivers"),
+        pytest.param(hints.csi_node_changed, CSI_NODES, limited(1), limited(2), {LIMITS}, id="more volumes"),
+        pytest.param(hints.csi_node_changed, CSI_NODES, limited(2), limited(1), set(), id="fewer volumes"),
+        pytest.param(hints.csi_node_changed, CSI_NODES, limited(2), limited(None), set(), id="no limit counts as 0"),
+        pytest.param(
+            hints.csi_node_changed,
+            CSI_NODES,
+            {},
+            {"metadata": {"annotations": {"storage.alpha.kubernetes.io/migrated-plugins": "x"}}},
+            {BINDING},
+            id="another plugin is a driver",
+        ),
+        pytest.param(hints.capacity_changed, CSI_STORAGE_CAPACITIES, None, {}, {BINDING}, id="published"),
+        pytest.param(
+            hints.capacity_changed,
+            CSI_STORAGE_CAPACITIES,
+            {"capacity": "1Gi"},
+            {"capacity": "1025Mi"},
+            {BINDING},
+            id="more room",
+        ),
+        pytest.param(hints.capacity_changed, CSI_STORAGE_CAPACITIES, {}, {"capacity": "0"}, {BINDING}, id="known now"),
+        pytest.param(
+            hints.capacity_changed,
+            CSI_STORAGE_CAPACITIES,
+            {"capacity": "1Gi"},
+            {"capacity": "9Gi", "maximumVolumeSize": "1024Mi"},
+            set(),
+            id="more room, in volumes as large as before",
+        ),
+        pytest.param(hints.capacity_changed, CSI_STORAGE_CAPACITIES, {"capacity": "1Gi"}, {}, set(), id="not known"),
+    ],
+)
+def test_volumes(hint, kind, old, new, helped):
+    asks = hint(None if old is None else named(kind, **old), named(kind, **new))
+    plugins = (BINDING, ZONES, RESTRICTIONS, LIMITS, FIT)
+    assert {plugin for plugin in plugins if asks(MOUNTING, frozenset((plugin,)))} == helped
+
+
+def test_a_volume_that_is_detached_makes_room_for_claims():
+    assert hints.volume_detached()(MOUNTING, frozenset((LIMITS,)))
+    assert not hints.volume_detached()(MOUNTING, frozenset((BINDING,)))
+    assert not hints.volume_detached()(pod("p"), frozenset((LIMITS,)))
 
 
 @pytest.mark.parametrize(
