@@ -28,6 +28,8 @@ _SUM = re.compile("\x0e(\\w+)([-+*/%])(\\w+)\x0e")
 _CONTENT = re.compile(r"\$\(\s*(?:cat|<)\s+(/[\w./-]+)\s*\)|`\s*cat\s+(/[\w./-]+)\s*`", re.ASCII)
 _HOSTNAME = re.compile(r"\$\(\s*hostname(?:\s+(-[fs]))?\s*\)|`\s*hostname(?:\s+(-[fs]))?\s*`")
 _ID = re.compile(r"\$\(\s*id\s+-([ug])\s*\)|`\s*id\s+-([ug])\s*`")
+_END_OF_WORD = re.compile(r"[^\s;&|<>(](?<!(?<![^\s;&|<>(])\d)(?=[<>])")
+"""What stands before ``<`` or ``>`` and belongs to another word: not a digit alone, which says what is redirected."""
 _HELD = re.compile("\x06(\\d+)\x06")
 _MARKS = re.compile("[\x01-\x07\x0e-\x17]")
 """Characters with a meaning of their own here, which no script has."""
@@ -121,7 +123,7 @@ class Variables(msgspec.Struct):
         if len(script) > shell.MOST_CHARACTERS or _MARKS.search(script):
             raise Unknown
         if "<<" not in script:
-            script = _QUOTED.sub(_quoted, script)
+            script = _END_OF_WORD.sub(r"\g<0> ", _QUOTED.sub(_quoted, script))
         assigned, taken = _assigned(script)
         self.own |= assigned
         for name in taken:

@@ -426,6 +426,8 @@ PIPELINES = {
     "true < /unknown; for x in a; do echo $x; done < /dev/null": "a\n",
     "echo a | cat < /unknown": None,
     "cat < /d": None,
+    "i=5; echo $i>/d/f; echo a2>>/d/f; echo $N>>/d/f; echo $((N+1))>>/d/f; cat</d/f": "5\na2\n3\n4\n",
+    "echo a 2>/dev/null; cat /d/no 2>&1 >/dev/null; echo b 1>/d/f": "a\ncat: /d/no: No such file or directory\n",
     "sort /d/none /d/none": None,
     "echo hi | { cat; }": None,
     "f() { x=5; }; f | cat; echo $x": None,
@@ -446,7 +448,7 @@ PIPELINES = {
 
 @pytest.mark.parametrize("script", PIPELINES)
 def test_commands_read_what_others_write(script: str) -> None:
-    known = outcome(("sh", "-c", script), {"NAME": "me"}, ("/d",))
+    known = outcome(("sh", "-c", script), {"NAME": "me", "N": "3"}, ("/d",))
     text = None if known is None else "".join(each.text for each in known.output)
     assert text == PIPELINES[script]
     assert known is None or not any("|" in path for path in known.files)
