@@ -349,7 +349,7 @@ class _Run:
         amounts = self._shared[device]
         for name in given.amounts:
             amounts[name].pop()
-        if not any(amounts.values()):
+        if given.amounts and not any(map(any, amounts.values())):
             del self._shared[device]
 
 

@@ -95,3 +95,24 @@ def test_counters_of_a_tainted_device_count_as_used() -> None:
     slices = [slice_of(name="a", count=2, sharedCounters=counters)]
     assert devices_of([claim(wanted())], [*slices, slice_of(tainted, partition("b", "1"), count=2)]) == [["b"]]
     assert devices_of([claim(wanted())], [*slices, slice_of(tainted, partition("b", "2"), count=2)]) is None
+
+
+def test_counters_of_a_shared_device_without_capacities_are_taken_once() -> None:
+    """As upstream: once it has been tried it counts as shared, so that its counters are not asked for again."""
+    uses = [{"counterSet": "m", "counters": {"memory": {"value": "1"}}}]
+    tried = device("s", allowMultipleAllocations=True, consumesCounters=uses, attributes={"x": 1})
+    others = [device(name, consumesCounters=uses, attributes={"x": 2}) for name in "tu"]
+    slices = [
+        slice_of(name="a", count=2, sharedCounters=[{"name": "m", "counters": {"memory": {"value": "5"}}}]),
+        slice_of(tried, *others, count=2),
+    ]
+    # The devices of the first request and of the last one have to be alike: the first goes back from s to t.
+    claims = [
+        claim(
+            wanted(),
+            wanted("device.allowMultipleAllocations"),
+            wanted("!device.allowMultipleAllocations"),
+            constraints=[{"requests": ["r0", "r2"], "matchAttribute": f"{DRIVER}/x"}],
+        )
+    ]
+    assert devices_of(claims, slices) == [["t", "s", "u"]]
