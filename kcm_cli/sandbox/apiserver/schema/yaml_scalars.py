@@ -10,7 +10,8 @@ import re
 from decimal import Decimal
 
 _PREFIX = "tag:yaml.org,2002:"
-_INT = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
+_INT = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]{0,19})")
+"""Decimal numbers that are longer do not fit 64 bits."""
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _OCTAL = re.compile(r"[-+]?0[0-7]+")
 _INT_BITS = (-(2**63), 2**64)

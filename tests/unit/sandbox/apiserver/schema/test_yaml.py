@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from kcm_cli.sandbox.apiserver.schema import yaml_body
 from kcm_cli.sandbox.apiserver.schema.gojson import MAX_DEPTH
 
+LONG = "9" * 5000
+
 
 @pytest.mark.parametrize(
     ("text", "value"),
@@ -23,6 +25,7 @@ from kcm_cli.sandbox.apiserver.schema.gojson import MAX_DEPTH
             "[0x1F, +0x1F, -0b11, 0o7, 017, 08, 0b102, 0xG, 1_000, _1]",
             [31, 31, -3, 7, 15, 8, "0b102", "0xG", 1000, "_1"],
         ),
+        (f"[{LONG}, -{LONG}, 1{LONG}, 0{LONG}]", [LONG, f"-{LONG}", f"1{LONG}", f"0{LONG}"]),
         ("[.5, 1., 1.e3, 1E5, 1e400, 1e-400, ., +, -]", [0.5, 1, 1000, 100000, "1e400", 0, ".", "+", "-"]),
         ("[9223372036854775807, 18446744073709551616]", [2**63 - 1, 18446744073709552000]),
         ("[2030-01-01, 12:30:45, 2030-01-01T00:00:00Z]", ["2030-01-01", "12:30:45", "2030-01-01T00:00:00Z"]),
