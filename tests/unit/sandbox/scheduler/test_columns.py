@@ -6,10 +6,11 @@ from itertools import count
 import pytest
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.labels import Requirement, Selector
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 from kcm_cli.sandbox.scheduler.state import ClusterState
-from kcm_cli.sandbox.views import NODES
+from kcm_cli.sandbox.views import NODES, SimulatedPod
 from tests.unit.sandbox.scheduler.build import Tree, node_doc, pod, state_of, volumes_of
 
 TAINTS = ([], [{"key": "k", "effect": "PreferNoSchedule"}], [{"key": "k", "effect": "NoSchedule"}])
@@ -36,9 +37,13 @@ def some_pod(name: str, rng: random.Random) -> PodInfo:
     return pod(name, {"app": rng.choice("ab")}, cpu=rng.choice(("", "100m")), topologySpreadConstraints=spread, **spec)
 
 
+def alike(pod: SimulatedPod) -> Selector:
+    return Selector((Requirement("app", "in", (pod.labels["app"],)),))
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_state_decides_as_one_that_was_made_anew(seed: int) -> None:
-    rng, numbers, live = random.Random(seed), count(), ClusterState()
+    rng, numbers, live = random.Random(seed), count(), ClusterState(alike)
     docs: dict[str, Tree] = {}
     placed: dict[str, list[PodInfo]] = {}
     for step in range(60):
@@ -52,10 +57,14 @@ def test_a_state_decides_as_one_that_was_made_anew(seed: int) -> None:
             for info in list(live.nodes[name].pods.values()):
                 live.take_off(info.key)
             live.remove_node(name)
-        elif placed.get(name) and rng.random() < 0.5:
+        elif placed.get(name) and rng.random() < 0.3:
             live.take_off(placed[name].pop().key)
+        elif name in docs:
+            placed.setdefault(name, []).append(some_pod(f"q{step}", rng))
+            live.place(placed[name][-1], name)
         info = some_pod(f"p{next(numbers)}", rng)
         anew = state_of(*(docs[node] for node in live.nodes), pods={node: placed.get(node, []) for node in live.nodes})
+        anew.selector_for = alike
         found = decide(info, live, volumes_of(), random.Random(step), start=step)
         assert found == decide(info, anew, volumes_of(), random.Random(step), start=step)
         if isinstance(found, Placement):
