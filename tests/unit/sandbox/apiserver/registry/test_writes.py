@@ -50,6 +50,8 @@ def test_a_body_that_is_sent_again_makes_an_object_of_its_own_each_time(served: 
         assert [each["data"] for each in (*others, later)] == [{"x": "1"}] * 3
         elsewhere = await api.json("POST", CONFIG_MAPS.replace("default", "kube-system"), body, status=201)
         assert elsewhere["metadata"]["namespace"] == "kube-system"
+        other = await api.json("POST", CONFIG_MAPS, body, status=201, query={"fieldManager": "other"})
+        assert [entry["manager"] for entry in other["metadata"]["managedFields"]] == ["other"]
 
     served(test)
 
@@ -59,6 +61,10 @@ def test_unknown_fields_are_told_each_time_that_they_are_sent(served: Any) -> No
         body = {"metadata": {"generateName": "g-"}, "no": "field"}
         told = [(await api.call("POST", CONFIG_MAPS, body)).headers.get("warning", "") for _ in range(2)]
         assert ['unknown field \\"no\\"' in each for each in told] == [True, True]
+        modes = ("Ignore", "Warn", "Strict")
+        answers = [await api.call("POST", CONFIG_MAPS, body, query={"fieldValidation": mode}) for mode in modes]
+        assert [each.status for each in answers] == [201, 201, 400]
+        assert ["warning" in each.headers for each in answers] == [False, True, False]
 
     served(test)
 
