@@ -129,12 +129,11 @@ class Scaling:
         live, owners = scale_of(served, doc), meta.pop("managedFields", None)
         if replicas_owners := scale_owners.of_scale(owners, lambda version: _place(call, version)):
             live["metadata"]["managedFields"] = replicas_owners
-        unset = call.resource.custom and not shows_replicas(served, doc)
-        if unset:
+        if call.resource.custom and not shows_replicas(served, doc):
             live["spec"]["replicas"] = _UNSET
         scale = make(live)
         replicas = (scale.get("spec") or {}).get("replicas") or 0
-        if unset and replicas == _UNSET:
+        if call.resource.custom and replicas == _UNSET:
             raise bad_request(f'the spec replicas field "{_shown_path(served)}" cannot be empty')
         if replicas < 0 and not call.resource.custom:
             error = errors.invalid("spec.replicas", replicas, errors.NEGATIVE)

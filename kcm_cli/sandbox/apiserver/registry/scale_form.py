@@ -2,6 +2,7 @@
 
 from kcm_cli.machinery import codec, labels
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.errors import plain
 from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths, Served
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -35,8 +36,14 @@ def shows_replicas(served: Served, doc: Tree) -> bool:
 
 
 def set_replicas(served: Served, doc: Tree, replicas: int) -> None:
-    """Put what a Scale asks for into its object."""
-    _set(doc, (served.scale or _BUILTIN).spec, replicas)
+    """Put what a Scale asks for into its object. Raises ApiError 500 where the path to it leads through no object."""
+    *parents, last = replicas_path(served)
+    for index, part in enumerate(parents):
+        doc = doc.setdefault(part, {})
+        if not isinstance(doc, dict):
+            where = ".".join(("", *parents[: index + 1]))
+            raise plain(f"value cannot be set because {where} is not a map[string]interface{{}}")
+    doc[last] = replicas
 
 
 def _selector(served: Served, parent: Tree, where: ScalePaths) -> str:
@@ -58,10 +65,3 @@ def _get(doc: Tree, path: str) -> object:
             return None
         value = value.get(part)
     return value
-
-
-def _set(doc: Tree, path: str, value: int) -> None:
-    *parents, last = path.split(".")
-    for part in parents:
-        doc = doc.setdefault(part, {})
-    doc[last] = value

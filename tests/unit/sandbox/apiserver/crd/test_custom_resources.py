@@ -215,6 +215,23 @@ def test_a_scale_without_replicas_has_to_get_some(served: Any) -> None:
         await api.json("PATCH", f"{THINGS}/a/scale", {"spec": {"replicas": 2}}, headers=MERGE)
         await api.json("PATCH", f"{THINGS}/a/scale", labelled, headers=MERGE)
         assert (await api.json("GET", f"{THINGS}/a"))["spec"] == {"size": 1, "count": 2}
+        for replicas in (-(1 << 31), None):
+            asked = {"metadata": {"name": "a"}, "spec": {"replicas": replicas}}
+            refused = await api.json("PUT", f"{THINGS}/a/scale", asked, status=400 if replicas else 200)
+            assert not replicas or refused["message"] == 'the spec replicas field ".spec.count" cannot be empty'
+
+    served(test)
+
+
+def test_a_scale_whose_path_leads_through_null_cannot_be_set(served: Any) -> None:
+    async def test(api: Api) -> None:
+        scale = {"specReplicasPath": ".spec.a.count", "statusReplicasPath": ".status.replicas"}
+        spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        await define(api, definition(version(spec=spec, subresources={"scale": scale})))
+        await api.json("POST", THINGS, thing(spec={"a": None}), status=201)
+        asked = {"spec": {"replicas": 2}}
+        refused = await api.json("PATCH", f"{THINGS}/a/scale", asked, headers=MERGE, status=500)
+        assert refused["message"] == "value cannot be set because .spec.a is not a map[string]interface{}"
 
     served(test)
 
