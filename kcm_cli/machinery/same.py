@@ -1,4 +1,7 @@
-"""Equality of JSON values in which, unlike in Python, a boolean is no number and 1 is not 1.0."""
+"""Equality of JSON values in which, unlike in Python, a boolean is no number and 1 is not 1.0.
+
+An integer beyond 64 bits is the float that Go reads.
+"""
 
 
 def same(left: object, right: object) -> bool:
@@ -6,9 +9,19 @@ def same(left: object, right: object) -> bool:
     if left is right:
         return True
     if type(left) is not type(right):
-        return False
+        return _are_same_float(left, right) or _are_same_float(right, left)
     if isinstance(left, dict) and isinstance(right, dict):
         return len(left) == len(right) and all(key in right and same(item, right[key]) for key, item in left.items())
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
     return left == right
+
+
+def _are_same_float(number: object, wide: object) -> bool:
+    if type(number) is not float or type(wide) is not int:
+        return False
+    fits = -(1 << 63) <= wide < 1 << 63
+    return not fits and wide.bit_length() < _FLOAT_BITS and number == float(wide)
+
+
+_FLOAT_BITS = 1024

@@ -14,6 +14,7 @@ from typing import Protocol, cast
 import msgspec
 
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.same import same
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.apply import typed
 from kcm_cli.sandbox.apiserver.apply.compare import Changes, Comparer, taken
@@ -202,7 +203,8 @@ def settle_times(old: Doc, new: Doc) -> None:
         return
     if any(_timeless(left) != _timeless(right) for left, right in zip(before, after, strict=True)):
         return
-    if without_managed(old) == without_managed(new):
+    earlier, later = without_managed(old), without_managed(new)
+    if earlier == later or same(earlier, later):
         cast("Doc", new["metadata"])["managedFields"] = before
 
 

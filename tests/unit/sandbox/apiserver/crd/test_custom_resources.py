@@ -785,6 +785,9 @@ def test_numbers_beyond_64_bits_are_floats(served: Any) -> None:
         spec = {"size": 12345678901234567890, "list": [1 << 64, 5, 2.0, 1 << 70]}
         made = await api.json("POST", THINGS, thing(spec=spec), status=201)
         assert made["spec"] == {"size": 12345678901234567000, "list": [18446744073709552000, 5, 2, float(1 << 70)]}
+        await asyncio.sleep(2)
+        assert await api.json("PUT", f"{THINGS}/a", made) == made
+        assert await api.json("PATCH", f"{THINGS}/a", {"spec": {"size": 12345678901234567890}}, headers=MERGE) == made
 
     served(test)
 
