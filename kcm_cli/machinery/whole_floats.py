@@ -1,10 +1,32 @@
-"""Whole floats of JSON: a server that reads 1.0 has a float, and writes 1."""
+"""Whole floats of JSON: a server that reads 1.0 has a float, and writes 1; integers beyond 64 bits are floats."""
 
 from decimal import Decimal
 from typing import cast
 
 _INTEGERS = 1e21
 """Floats from here on are written with an exponent."""
+
+
+_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
+
+
+def widen(value: object) -> object:
+    """Integers that do not fit 64 bits as floats; objects and lists in place. Raises OverflowError for no floats."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, dict | list) or _is_wide(item):
+                value[key] = widen(item)
+    elif isinstance(value, list):
+        for index, item in enumerate(cast("list[object]", value)):
+            if isinstance(item, dict | list) or _is_wide(item):
+                value[index] = widen(item)
+    elif _is_wide(value):
+        return float(cast("int", value))
+    return value
+
+
+def _is_wide(value: object) -> bool:
+    return isinstance(value, int) and not _INT64_MIN <= value <= _INT64_MAX
 
 
 def settle_numbers(value: object) -> object:

@@ -1,6 +1,8 @@
 """Whole floats of JSON."""
 
-from kcm_cli.machinery.whole_floats import has_whole_float, settle_numbers
+import pytest
+
+from kcm_cli.machinery.whole_floats import has_whole_float, settle_numbers, widen
 
 
 def test_whole_floats_are_integers_as_they_come_back_from_storage():
@@ -12,3 +14,10 @@ def test_whole_floats_are_integers_as_they_come_back_from_storage():
 def test_whole_floats_are_found():
     assert has_whole_float({"a": [1, {"b": 2.0}]}) and has_whole_float(1e30)
     assert not has_whole_float({"a": [1, 2.5, True, None, "2.0"]})
+
+
+def test_integers_beyond_64_bits_are_floats():
+    doc = {"a": 1.0, "b": [1 << 63, {"c": -(1 << 63)}], "e": True}
+    assert repr(widen(doc)) == repr({"a": 1.0, "b": [2.0**63, {"c": -(1 << 63)}], "e": True})
+    with pytest.raises(OverflowError):
+        widen([10**400])

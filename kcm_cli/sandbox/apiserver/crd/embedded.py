@@ -21,7 +21,13 @@ _UNKNOWN = re.compile(r'unknown field "(.*)"')
 
 
 class Malformed(Exception):
-    """Metadata of wrong types; the text is the decoder's."""
+    """Metadata of wrong types; the text is the decoder's. ``error``: the same of an embedded object, as validation says
+    it.
+    """
+
+    def __init__(self, text: str, error: FieldError | None = None) -> None:
+        super().__init__(text)
+        self.error = error
 
 
 class MetaReader:
@@ -43,6 +49,15 @@ class MetaReader:
         if resets:
             cast("Doc", doc["metadata"])["managedFields"] = []
         return unknown
+
+    def drop_malformed(self, doc: Doc) -> None:
+        """Remove what cannot be read from an object's metadata, in place: what is read from storage has none of it."""
+        meta = doc.get("metadata")
+        if isinstance(meta, dict):
+            for key in [
+                key for key, value in meta.items() if strict.examine(self.node, settle_numbers({key: value})).fatal
+            ]:
+                del meta[key]
 
     def _read(self, doc: Doc, meta: object, path: str) -> list[str]:
         meta = settle_numbers(meta)
@@ -80,8 +95,8 @@ class MetaReader:
         try:
             return self.read(value, path)
         except Malformed as error:
-            said = invalid(path, value.get("metadata"), str(error)).message
-            raise Malformed(f"{path}.metadata: {said}") from None
+            found = invalid(f"{path}.metadata", value.get("metadata"), str(error))
+            raise Malformed(f"{found.field}: {found.message}", found) from None
 
 
 def has_embedded(schema: Structural) -> bool:

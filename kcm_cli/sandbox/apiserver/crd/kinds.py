@@ -14,13 +14,13 @@ from typing import cast
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.patches import copy
-from kcm_cli.machinery.whole_floats import settle_numbers
+from kcm_cli.machinery.whole_floats import settle_numbers, widen
 from kcm_cli.sandbox.apiserver.crd import shape
 from kcm_cli.sandbox.apiserver.crd.conversion import Webhook
 from kcm_cli.sandbox.apiserver.crd.embedded import Malformed, MetaReader, has_embedded
 from kcm_cli.sandbox.apiserver.crd.nodes import root_node
 from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural, structural
-from kcm_cli.sandbox.apiserver.errors import UnknownVersion, internal
+from kcm_cli.sandbox.apiserver.errors import UnknownVersion, internal, invalid_kind
 from kcm_cli.sandbox.apiserver.schema import gojson, strict
 from kcm_cli.sandbox.apiserver.schema.bodies import (
     STRICT,
@@ -64,18 +64,25 @@ class Shape:
     def _embeds(self) -> bool:
         return has_embedded(self.schema)
 
+    @cached_property
+    def keeps_applied(self) -> bool:
+        """Whether documents that were applied may have fields to be pruned."""
+        return shape.has_bare(self.schema, root=True)
+
     def coerce(self, doc: Doc, *, applied: bool = False) -> list[str]:
         """Prune a document of this version, in place; the paths that it had and should not. Raises Malformed.
 
         applied: see ``schema.bodies.CustomTypes.finish``.
         """
         try:
-            shape.widen(doc)
-        except shape.TooLarge as error:
-            raise Malformed(str(error)) from None
+            widen(doc)
+        except OverflowError:
+            raise Malformed(strict.examine(_ANY, doc).fatal) from None
+        if applied:
+            self._reader.drop_malformed(doc)
         unknown = self._reader.read(doc)
-        unknown += shape.prune(self.schema, doc, root=True)
         if not applied:
+            unknown += shape.prune(self.schema, doc, root=True)
             shape.drop_nulls(self.schema, doc)
         if self._embeds:
             unknown += sorted(self._reader.coerce(self.schema, doc))
@@ -179,7 +186,13 @@ class CustomVersion:
         of = self._shapes.get(found.version)
         if of is None:
             return doc, _coerced(self._own.bare, doc, refuse)
-        return doc, _coerced(lambda one: of.coerce(one, applied=applied), doc, refuse)
+        try:
+            return doc, [f'unknown field "{path}"' for path in of.coerce(doc, applied=applied)]
+        except Malformed as error:
+            if not applied or error.error is None:
+                raise refuse(str(error)) from None
+            name = str(cast("Doc", doc["metadata"]).get("name", ""))
+            raise invalid_kind(found.group, found.kind, name, [error.error]) from None
 
     def _coerce(self, of: Shape, doc: Doc, refuse: Callable[[str], ApiError]) -> list[str]:
         return _coerced(of.coerce, doc, refuse)
@@ -211,6 +224,8 @@ class CustomVersion:
 
     async def stored(self, doc: Tree) -> Tree:
         """A document of this version as it is to be stored. Raises ApiError 500."""
+        if self._own.keeps_applied:
+            shape.prune(self._own.schema, doc, root=True)
         settle_numbers(doc)
         storage = self._storage.target.api_version
         if self._webhook is None or doc.get("apiVersion") == storage:

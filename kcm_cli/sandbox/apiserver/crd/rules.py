@@ -309,6 +309,12 @@ class _Fields(dict[str, Value]):
         value = super().__getitem__(key)
         return value.read() if isinstance(value, _Unfit) else value
 
+    def __contains__(self, key: object) -> bool:
+        found = super().__contains__(key)
+        if found:
+            self[str(key)]  # whether it is there cannot be said of what cannot be read
+        return found
+
 
 class _Items(list[Value]):
     """A list with such values: no one of them can be read."""

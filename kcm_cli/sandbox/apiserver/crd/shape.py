@@ -11,12 +11,6 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.patches import copy
 from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural
 
-_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
-
-
-class TooLarge(Exception):
-    """A number that is none to the server; the text is the decoder's."""
-
 
 def prune(schema: Structural | None, value: object, *, root: bool = False) -> list[str]:
     """Remove fields that the schema does not have; their paths, sorted."""
@@ -57,26 +51,11 @@ def _prune_object(
             del value[key]
 
 
-def widen(value: object) -> object:
-    """Integers that do not fit 64 bits as floats; objects and lists in place. Raises TooLarge for no floats."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if isinstance(item, dict | list) or _is_wide(item):
-                value[key] = widen(item)
-    elif isinstance(value, list):
-        for index, item in enumerate(cast("list[object]", value)):
-            if isinstance(item, dict | list) or _is_wide(item):
-                value[index] = widen(item)
-    elif isinstance(value, int):
-        try:
-            return float(value)
-        except OverflowError:
-            raise TooLarge(f"json: cannot unmarshal number {value} into Go value of type float64") from None
-    return value
-
-
-def _is_wide(value: object) -> bool:
-    return isinstance(value, int) and not _INT64_MIN <= value <= _INT64_MAX
+def has_bare(schema: Structural, *, root: bool = False) -> bool:
+    """Whether there are objects without properties, to which server-side apply takes any field."""
+    named = [sub for name, sub in schema.properties.items() if not root or name not in META_FIELDS]
+    bare = schema.type == "object" and not schema.properties and schema.additional is None and not schema.preserve
+    return bare or any(has_bare(sub) for sub in [*named, schema.items, schema.values] if sub is not None)
 
 
 def drop_nulls(schema: Structural | None, value: object) -> None:

@@ -8,11 +8,12 @@ apiextensions-apiserver pkg/apiserver/validation/{validation,ratcheting}.go
 """
 
 import math
-from typing import Any
+from typing import Any, cast
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.regexps import compile_go
 from kcm_cli.machinery.same import same
+from kcm_cli.machinery.whole_floats import widen
 from kcm_cli.sandbox.apiserver.crd.findings import Findings, number
 from kcm_cli.sandbox.apiserver.crd.formats import check_of, recognized
 from kcm_cli.sandbox.apiserver.crd.lists import identity
@@ -197,7 +198,7 @@ class Checker:
     def _check_number(self, value: float, path: str, found: Findings) -> None:
         raw = self._raw
         self._check_range(value, "Checked", path, found)
-        factor, least, most = raw.get("multipleOf"), raw.get("minimum"), raw.get("maximum")
+        factor, least, most = (_limit(raw.get(name)) for name in ("multipleOf", "minimum", "maximum"))
         if factor is not None:
             given, factor = self._alike(value, factor, "MultipleOf", path, found)
             if factor <= 0:
@@ -317,10 +318,14 @@ def _is_multiple(value: float, factor: float) -> bool:
     return math.isfinite(quotient) and math.isclose(quotient, round(quotient), rel_tol=1e-9, abs_tol=0)
 
 
+def _limit(limit: float | None) -> float | None:
+    return limit if limit is None else cast("float", widen(limit))
+
+
 def _equal(value: object, choice: object) -> bool:
     """Equality of an enum: numbers by value."""
     if isinstance(value, bool) or isinstance(choice, bool):
         return value is choice
     if isinstance(value, int | float) and isinstance(choice, int | float):
-        return value == choice
+        return widen(value) == widen(choice)
     return same(value, choice)

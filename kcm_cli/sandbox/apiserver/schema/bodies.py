@@ -67,7 +67,8 @@ class CustomTypes(Protocol):
     ) -> tuple[Doc, list[str]]:
         """The pruned result of a patch (made in place), and the unknown fields that it had.
 
-        applied: of a server-side apply, of which nulls stay: validation refuses those that no default replaces.
+        applied: of a server-side apply, of which nulls stay: validation refuses those that no default replaces. Fields
+        that an object without properties does not have stay, too, until it is stored: they count as a change.
         """
 
 

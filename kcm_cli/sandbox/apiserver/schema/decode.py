@@ -34,6 +34,7 @@ _CONVERT: dict[str, Convert] = {
     "int32": scalars.int32,
     "int64": scalars.int64,
     "number": scalars.number,
+    "any": scalars.any_json,
     "intorstr": scalars.int_or_string,
     "quantity": scalars.quantity,
     "time": scalars.time,
@@ -140,10 +141,10 @@ class Normalizers:
         droppable = not field.keeps_zero
         if node.kind in _PLAIN:
             return _PLAIN[node.kind], None, droppable
+        if node.kind in ("any", "raw", "object"):
+            return None, _CONVERT.get(node.kind), False
         if node.kind in _CONVERT:
             return None, _CONVERT[node.kind], droppable
-        if node.kind in ("any", "raw", "object"):
-            return None, None, False
         cls = None if node.kind == "or" else list if node.kind == "list" else dict
 
         def make_then_run(value: object) -> object:

@@ -32,7 +32,7 @@ _GO = {
     "intorstr": "intstr.IntOrString",
     "raw": "runtime.RawExtension",
     "object": "v1.FieldsV1",
-    "any": "interface {}",
+    "any": "v1.JSON",
 }
 _KEY_DEFAULTS: dict[str, object] = {"protocol": "TCP"}
 """Defaults of fields that are keys of lists; required ones have their zero."""

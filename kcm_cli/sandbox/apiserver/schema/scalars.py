@@ -12,6 +12,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quantity import parse
 from kcm_cli.machinery.remembered import remembered
 from kcm_cli.machinery.times import format_micro_time, format_time, parse_micro_time, parse_time
+from kcm_cli.machinery.whole_floats import settle_numbers, widen
 
 _ZERO_TIME = datetime(1, 1, 1)
 
@@ -30,8 +31,16 @@ def int64(value: object) -> object:
 
 def number(value: object) -> object:
     if value.__class__ is int or value.__class__ is float:
-        return value
+        return any_json(value)
     raise TypeError
+
+
+def any_json(value: object) -> object:
+    """Any JSON, with its numbers as they are written once they were read; objects and lists in place."""
+    try:
+        return settle_numbers(widen(value))
+    except OverflowError:
+        raise TypeError from None
 
 
 def int_or_string(value: object) -> object:

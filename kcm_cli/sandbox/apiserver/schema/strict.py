@@ -140,7 +140,7 @@ class _Reader:
         elif isinstance(value, list):
             for index, item in enumerate(value):
                 self._read_any(item, f"{path}[{index}]", repeats=repeats)
-        elif isinstance(value, float) and math.isinf(value):
+        elif _overflows(value):
             self._note(f"json: cannot unmarshal number {_literal(value)} into Go value of type float64")
 
     def _read_scalar(self, node: Node, value: object, stack: tuple[str, ...], go: str) -> None:
@@ -163,7 +163,7 @@ class _Reader:
             return
         bits = 31 if node.kind == "int32" else 63
         fits = isinstance(value, int) and -(1 << bits) <= value < 1 << bits
-        if not fits and (node.kind != "number" or math.isinf(value)):
+        if not fits and (node.kind != "number" or _overflows(value)):
             self._mismatch(value, node.go, stack, literal=True)
 
     def _read_bytes(self, value: object, stack: tuple[str, ...]) -> None:
@@ -261,6 +261,14 @@ def json_kind(value: object) -> str:
     if isinstance(value, int | float):
         return "number"
     return "object" if isinstance(value, Pairs | dict) else "array"
+
+
+def _overflows(value: object) -> bool:
+    """Whether a number is too large for a float."""
+    try:
+        return isinstance(value, int | float) and math.isinf(value)
+    except OverflowError:
+        return True
 
 
 def _literal(value: object) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.same import same
+from kcm_cli.machinery.whole_floats import widen
 from kcm_cli.sandbox.apiserver.crd import shape
 from kcm_cli.sandbox.apiserver.crd.checks.expressions import problem_of
 from kcm_cli.sandbox.apiserver.crd.embedded import validate_embedded, validate_object
@@ -39,7 +40,7 @@ def _check(schema: Tree, path: str, found: list[FieldError], *, pruned: bool, ro
 
 
 def _check_value(schema: Structural, path: str, *, pruned: bool, root: bool) -> Iterator[FieldError]:
-    value = schema.default
+    value = widen(copy(schema.default))
     if pruned and not is_pruned(schema):
         yield invalid(path, value, "must not have unknown fields")
     found = validate_object(value, path) if root and isinstance(value, dict) else []

@@ -820,6 +820,11 @@ def test_whole_floats_are_no_integers_before_they_are_stored(served: Any) -> Non
                 "evaluating rule: self.all(one, one != 7)",
             ),
         ]
+        spec["x-kubernetes-validations"] = [{"rule": "has(self.size)"}]
+        await define(api, definition(version(spec=spec), plural="other", kind="Other"))
+        other = {**ruled, "kind": "Other"}
+        refused = await api.json("POST", THINGS.replace("things", "other"), other, status=422)
+        assert "expected int, got float64 evaluating rule: has(self.size)" in refused["message"]
         ruled["spec"] = {"size": 1, "list": [1, 2], "text": 2.0}
         await api.json("POST", THINGS.replace("things", "ruled"), ruled, status=201)
 
@@ -1005,5 +1010,68 @@ def test_a_definition_whose_webhook_trusts_nothing_is_not_established(served: An
                 'Invalid value: "Cg==": unable to load root certificates: unable to parse bytes as PEM block',
             )
         ]
+
+    served(test)
+
+
+def test_numbers_of_a_schema_are_kept_as_floats_print_them(served: Any) -> None:
+    async def test(api: Api) -> None:
+        wide = 1 << 63
+        spec = {"type": "number", "enum": [wide, 1.0, 1.5, -wide - 1], "minimum": -wide - 5, "multipleOf": 1.0}
+        spec["default"] = wide
+        made = await api.json("POST", DEFINITIONS, definition(version(spec=spec)), status=201)
+        kept = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        rounded = 9223372036854776000
+        assert repr(kept["enum"]) == repr([rounded, 1, 1.5, -rounded])
+        assert repr((kept["minimum"], kept["multipleOf"], kept["default"])) == repr((-rounded, 1, rounded))
+
+        async def refusal(code: int, **spec: Any) -> str:
+            refused = await api.json("POST", DEFINITIONS, definition(version(spec=spec)), status=code)
+            return str(refused["message"])
+
+        assert 'in body must be of type integer: "number"' in await refusal(422, type="integer", default=wide)
+        assert 'supported values: "1", "a"' in await refusal(422, type="string", enum=[1.0, "a"], default="b")
+        huge = 10**400
+        text = f"json: cannot unmarshal number {huge} into Go value of type float64"
+        assert (await refusal(400, type="integer", default=huge)).endswith(text)
+        assert (await refusal(400, type="integer", enum=[huge])).endswith(text)
+        assert (await refusal(400, type="integer", minimum=huge)).endswith("minimum of type float64")
+        assert (await refusal(400, type="string", enum=5)).endswith("enum of type []v1.JSON")
+
+    served(test)
+
+
+def test_an_apply_leaves_out_metadata_that_cannot_be_read(served: Any) -> None:
+    async def test(api: Api) -> None:
+        part = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+        await define(api, definition(version(spec={"type": "object", "properties": {"part": part}})))
+        path, query = f"{THINGS}/a", {"fieldManager": "m"}
+        for meta in (
+            {"generation": 1.5},
+            {"generation": 1e30},
+            {"creationTimestamp": "x"},
+            {"deletionTimestamp": "20"},
+        ):
+            body = {**thing(spec={}), "metadata": {"name": "a", **meta}}
+            made = await api.json("PATCH", path, body, headers=APPLY, query=query, status=201)
+            assert made["metadata"]["generation"] == 1 and "deletionTimestamp" not in made["metadata"]
+            body = thing(spec={"part": {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a", **meta}}})
+            refused = await api.json("PATCH", path, body, headers=APPLY, query=query, status=422)
+            assert refused["message"].startswith('Thing.x.test "a" is invalid: spec.part.metadata: Invalid value: {')
+            await api.json("DELETE", f"{THINGS}/a")
+
+    served(test)
+
+
+def test_unknown_fields_applied_to_an_object_without_properties_count_as_a_change(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api, definition(version(spec={"type": "object"})))
+        path = f"{THINGS}/a"
+        for generation, spec in ((1, {}), (2, {"a": "x"}), (3, {"a": None}), (3, {})):
+            made = await api.call("PATCH", path, thing(spec=spec), headers=APPLY, query={"fieldManager": "m"})
+            assert made.status in (200, 201)
+            read = await api.json("GET", f"{THINGS}/a")
+            assert (read["metadata"]["generation"], read["spec"]) == (generation, {})
+            assert (await api.json("GET", THINGS))["items"][0]["spec"] == {}
 
     served(test)
