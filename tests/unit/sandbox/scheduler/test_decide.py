@@ -5,7 +5,9 @@ import random
 import pytest
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
+from kcm_cli.sandbox.scheduler.podinfo import selector_of
 from kcm_cli.sandbox.views import NODES
 from tests.unit.sandbox.scheduler.build import choices, node_doc, placed, pod, state_of, volumes_of
 
@@ -281,6 +283,19 @@ class TestSpread:
         assert choices(pod("p", {"app": "a"}, topologySpreadConstraints=soft), state) == {"c"}
         assert placed(pod("p", {"app": "a"}, topologySpreadConstraints=soft), state_of(zoned("a", "x"))) == "a"
 
+    def test_a_zone_counts_no_pods_of_nodes_that_are_left_out(self):
+        both = [*spread("ScheduleAnyway"), *spread("ScheduleAnyway", "rack")]
+        found = [pod(name, {"app": "a"}) for name in "opqrs"]
+        nodes = node_doc("a", {"zone": "x", "rack": "1"}), zoned("b", "x"), node_doc("c", {"zone": "y", "rack": "2"})
+        state = state_of(*nodes, pods={"b": found})
+        assert choices(pod("p", {"app": "a"}, topologySpreadConstraints=both), state) == {"a", "c"}
+        zones = [("a", "x", {"disk": "ssd"}), ("b", "x", {}), ("c", "y", {"disk": "ssd"})]
+        nodes = [node_doc(name, {"topology.kubernetes.io/zone": zone, **labels}) for name, zone, labels in zones]
+        state = state_of(*nodes, pods={"b": found})
+        state.selector_for = lambda _: selector_of(LabelSelector({"app": "a"}))
+        assert choices(pod("p", {"app": "a"}, nodeSelector={"disk": "ssd"}), state) == {"a", "c"}
+        assert choices(pod("p", {"app": "a"}), state) == {"c"}
+
 
 class TestPreferences:
     def test_the_emptier_node(self):
@@ -312,6 +327,10 @@ class TestPreferences:
         state = state_of(node_doc("a", images={"img:1": 500}), node_doc("b", images={"img:1": 900}))
         image = [{"name": "c", "image": "img:1"}]
         assert choices(pod("p", containers=image), state) == {"a", "b"}
+        state.set_node(NODES.decode(codec.encode(node_doc("c", images={"img:2": 1300}))))
+        two = [*image, {"name": "d", "image": "img:2"}]
+        assert choices(pod("p", containers=two), state) == {"c"}, "1300 of one node are more than 500 of two"
+        state.remove_node("c")
         for name in ("b", "a"):  # no node has it any more
             state.set_node(NODES.decode(codec.encode(node_doc(name))))
         assert choices(pod("p", containers=image), state) == {"a", "b"}
@@ -534,9 +553,10 @@ def capacity(size, zone="x", **fields):
 def test_drivers_that_publish_their_capacity_are_asked(capacities, fits):
     state = state_of(node_doc("n", {"zone": "x"}))
     driver = {"metadata": {"name": "x"}, "spec": {"storageCapacity": True}}
-    known = volumes_of([claim("v")], [], [CLASS], [driver], capacities)
     full = ONE + "1 node(s) did not have enough free storage."
-    assert placed(mounts("v"), state, known) == ("n" if fits else full)
+    for annotations in ({}, {"volume.kubernetes.io/selected-node": "n"}):
+        known = volumes_of([claim("v", annotations=annotations)], [], [CLASS], [driver], capacities)
+        assert placed(mounts("v"), state, known) == ("n" if fits else full)
     silent = {**driver, "spec": {"storageCapacity": False}}
     assert placed(mounts("v"), state, volumes_of([claim("v")], [], [CLASS], [silent], capacities)) == "n"
 

@@ -72,6 +72,7 @@ def test_nodes(plugin, info, old, new, helps):
 
 
 A, B = pod("a", {"app": "a"}), pod("b", {"app": "b"})
+MOUNTING = {"volumes": [{"name": "v", "gcePersistentDisk": {"pdName": "d"}}]}
 CLAIMING = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "v"}}]}
 
 
@@ -90,6 +91,8 @@ CLAIMING = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "v"
         pytest.param("NodePorts", pod("p", containers=port(80)), pod("o", containers=port(80)), False, True, id="port"),
         pytest.param("NodePorts", pod("p", containers=port(80)), B, False, False, id="no port"),
         pytest.param("VolumeRestrictions", pod("p", **CLAIMING), pod("o", **CLAIMING), False, True, id="claim"),
+        pytest.param("VolumeRestrictions", pod("p", **MOUNTING), pod("o", **MOUNTING), False, True, id="disk"),
+        pytest.param("VolumeRestrictions", pod("p", **MOUNTING), B, False, False, id="no disk"),
         pytest.param("NodeVolumeLimits", pod("p", **CLAIMING), B, False, False, id="no volume"),
         pytest.param(TAINTS, pod("p"), B, False, False, id="taints do not look at pods"),
     ],
@@ -160,7 +163,7 @@ def test_the_pod_itself(plugin, old, new, helps):
 
 
 BINDING, ZONES, RESTRICTIONS, LIMITS = "VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"
-MOUNTING = pod("p", **CLAIMING)
+CLAIMER = pod("p", **CLAIMING)
 DELAYED = {"volumeBindingMode": "WaitForFirstConsumer"}
 OTHERS_CLAIM = {"metadata": {"name": "v", "namespace": "other"}}
 
@@ -240,12 +243,12 @@ def limited(count):
 def test_volumes(hint, kind, old, new, helped):
     asks = hint(None if old is None else named(kind, **old), named(kind, **new))
     plugins = (BINDING, ZONES, RESTRICTIONS, LIMITS, FIT)
-    assert {plugin for plugin in plugins if asks(MOUNTING, frozenset((plugin,)))} == helped
+    assert {plugin for plugin in plugins if asks(CLAIMER, frozenset((plugin,)))} == helped
 
 
 def test_a_volume_that_is_detached_makes_room_for_claims():
-    assert hints.volume_detached()(MOUNTING, frozenset((LIMITS,)))
-    assert not hints.volume_detached()(MOUNTING, frozenset((BINDING,)))
+    assert hints.volume_detached()(CLAIMER, frozenset((LIMITS,)))
+    assert not hints.volume_detached()(CLAIMER, frozenset((BINDING,)))
     assert not hints.volume_detached()(pod("p"), frozenset((LIMITS,)))
 
 
