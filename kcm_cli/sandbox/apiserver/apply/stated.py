@@ -3,11 +3,12 @@
 upstream: sigs.k8s.io/structured-merge-diff fieldpath/{serialize,serialize-pe}.go
 """
 
-import json
+import math
 import re
 
 from kcm_cli.machinery import go_json
 from kcm_cli.sandbox.apiserver.apply.fieldset import LEAF, SELF, Fields
+from kcm_cli.sandbox.apiserver.schema import gojson
 
 _INDEX = re.compile(r"[-+]?[0-9]{1,18}", re.ASCII)
 
@@ -46,9 +47,12 @@ def _element(key: str) -> str | None:
     if kind not in ("k:", "v:"):
         return None
     try:
-        value: object = json.loads(content)
-    except ValueError as error:
+        value, _ = gojson.read(content.encode())
+    except gojson.SyntaxProblem as error:
         raise BadFields(str(error)) from None
     if kind == "k:" and not isinstance(value, dict):
         raise BadFields("the keys of an item are an object")
+    parts = value.values() if isinstance(value, dict) else [value]
+    if any(isinstance(part, float) and math.isinf(part) for part in parts):
+        raise BadFields("a number is too large")
     return kind + go_json.encode(value).decode()

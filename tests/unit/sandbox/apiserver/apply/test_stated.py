@@ -33,8 +33,12 @@ MERGE = {"headers": {"content-type": "application/merge-patch+json"}}
         ({"k:[]": {}}, OWN),
         ({"v:[": {}}, OWN),
         ({"i:x": {}}, OWN),
+        ({'v:"\\ud800"': {}}, [("zz", {'v:"\ufffd"': {}})]),
+        ({"v:NaN": {}}, OWN),
+        ({"v:1e999": {}}, OWN),
+        ({f'k:{{"a":{"9" * 5000}}}': {}}, OWN),
     ],
-    ids=repr,
+    ids=lambda value: repr(value)[:60],
 )
 def test_what_cannot_be_read_changes_no_owner(served: Any, stated: object, owners: list[tuple[str, object]]) -> None:
     async def test(api: Api) -> None:
