@@ -81,6 +81,8 @@ class ServerSide:
     ) -> tuple[Doc, list[Doc]]:
         """The merged document (neither normalised nor defaulted) and its managedFields. Raises ApiError."""
         check_config(place, config)
+        if live is not None and place.resource.custom:
+            _check_live(place, live)
         managers = self._live_managers(place, live, now)
         before = without_managed(live) if live is not None else place.empty
         manager_id = place.manager(manager, APPLY)
@@ -213,10 +215,18 @@ def check_config(place: Place, config: Doc) -> None:
     meta = config.get("metadata")
     if isinstance(meta, dict) and meta.get("managedFields") is not None:
         raise ApiError(400, "BadRequest", "metadata.managedFields must be nil")
-    found = typed.problems(place.node, config)
+    _refuse_untyped("patch", config, typed.problems(place.node, config))
+
+
+def _check_live(place: Place, live: Doc) -> None:
+    """An object from before the schema changed need not be of its type any more. Raises ApiError."""
+    _refuse_untyped("live", live, typed.problems(place.node, live, duplicates=True))
+
+
+def _refuse_untyped(which: str, doc: Doc, found: list[str]) -> None:
     if found:
         listed = found[0] if len(found) == 1 else "\n".join(["errors:", *(f"  {problem}" for problem in found)])
-        raise ApiError(500, "", f"failed to create typed patch object ({described(config)}): {listed}")
+        raise ApiError(500, "", f"failed to create typed {which} object ({described(doc)}): {listed}")
 
 
 def described(config: Doc) -> str:

@@ -3,10 +3,12 @@
 upstream: apiextensions-apiserver pkg/apiserver/schema/listtype/validation.go
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import cast
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.crd.findings import invalid, shown
 from kcm_cli.sandbox.apiserver.crd.structural import Structural
 from kcm_cli.sandbox.apiserver.types import FieldError
@@ -37,6 +39,34 @@ def repeated(schema: Structural, value: object, path: str = "") -> list[FieldErr
     return found
 
 
+def unchanged(schema: Doc, new: object, old: object) -> bool:
+    """Whether a value of such a JSONSchemaProps is what it was: items of a list of type map may change places.
+
+    upstream: apiserver pkg/cel/common/equality.go
+    """
+    if same(new, old):
+        return True
+    if isinstance(new, dict) and isinstance(old, dict):
+        return len(new) == len(old) and all(
+            key in old and unchanged(_field(schema, key), item, old[key]) for key, item in new.items()
+        )
+    if not isinstance(new, list) or not isinstance(old, list) or schema.get("x-kubernetes-list-type") != "map":
+        return False
+    names, items = (
+        cast("list[str]", schema.get("x-kubernetes-list-map-keys") or []),
+        cast("Doc", schema.get("items") or {}),
+    )
+    before = {identity(_of(names, item)): item for item in old}
+    return len(new) == len(old) and all(
+        (key := identity(_of(names, item))) in before and unchanged(items, item, before[key]) for item in new
+    )
+
+
+def _field(schema: Doc, name: str) -> Doc:
+    found = cast("Doc", schema.get("properties") or {}).get(name) or schema.get("additionalProperties")
+    return found if isinstance(found, dict) else {}
+
+
 def _own(schema: Structural, value: list[object], path: str) -> list[FieldError]:
     if schema.list_type == "set":
         return [_duplicate(f"{path}[{index}]", value[index]) for index in _again([identity(item) for item in value])]
@@ -50,7 +80,12 @@ def _own(schema: Structural, value: list[object], path: str) -> list[FieldError]
 
 
 def _key(schema: Structural, item: object) -> Doc:
-    return {key: item[key] for key in schema.list_keys if isinstance(item, dict) and key in item}
+    return _of(schema.list_keys, item)
+
+
+def _of(keys: Iterable[str], item: object) -> Doc:
+    """The keys of an item of a list of type map."""
+    return {key: item[key] for key in keys if isinstance(item, dict) and key in item}
 
 
 def identity(value: object) -> Hashable:

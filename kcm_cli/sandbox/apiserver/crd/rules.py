@@ -25,6 +25,7 @@ from kcm_cli.machinery.whole_floats import has_whole_float
 from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
 from kcm_cli.sandbox.apiserver.crd.expressions import uses
 from kcm_cli.sandbox.apiserver.crd.findings import invalid, shown
+from kcm_cli.sandbox.apiserver.crd.lists import unchanged
 from kcm_cli.sandbox.apiserver.crd.structural import Structural
 from kcm_cli.sandbox.apiserver.crd.values import ABSENT
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
@@ -109,7 +110,7 @@ class RuleSet:
         """
         if new is None or outcome.ended:
             return
-        unchanged = known is not ABSENT and same(new, known)
+        ratchets = known is not ABSENT and unchanged(self._schema.raw, new, known)
         scope = self._scope(new, old, floats=outcome.floats) if self._rules else {}
         for rule in self._rules:
             if rule.compares and old is None and not rule.raw.get("optionalOldSelf"):
@@ -117,7 +118,7 @@ class RuleSet:
             error = self._judge(rule, new, self._for(rule, scope, old), path, outcome)
             if error is None:
                 continue
-            if unchanged and not rule.compares and not outcome.ended:
+            if ratchets and not rule.compares and not outcome.ended:
                 outcome.warnings.append(f"{error.field}: {error.message}")
             else:
                 outcome.errors.append(error)

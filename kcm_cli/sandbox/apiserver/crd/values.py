@@ -16,7 +16,7 @@ from kcm_cli.machinery.same import same
 from kcm_cli.machinery.whole_floats import widen
 from kcm_cli.sandbox.apiserver.crd.findings import Findings, number
 from kcm_cli.sandbox.apiserver.crd.formats import check_of, recognized
-from kcm_cli.sandbox.apiserver.crd.lists import identity
+from kcm_cli.sandbox.apiserver.crd.lists import identity, unchanged
 
 ABSENT = object()
 """No old value that a value could be compared with."""
@@ -77,7 +77,7 @@ class Checker:
     def _ratcheted(self, value: object, path: str, old: object) -> Findings:
         found = Findings()
         self._run(value, path, found, old)
-        if found.errors and old is not ABSENT and same(value, old):
+        if found.errors and old is not ABSENT and unchanged(self._raw, value, old):
             found.errors.clear()
         return found
 
