@@ -214,7 +214,7 @@ class _Writes:
             return []
         found = _check_replicas(doc, scale.status)
         if scale.selector:
-            value, problem = _nested(doc, scale.selector, str, "string")
+            value, problem = nested(doc, scale.selector, str, "string")
             if problem:
                 found.append(invalid(f".{scale.selector}", "", problem))
         return found
@@ -226,7 +226,7 @@ def _same_content(new: Tree, old: Tree) -> bool:
 
 
 def _check_replicas(doc: Tree, path: str) -> list[FieldError]:
-    value, problem = _nested(doc, path, int, "int64")
+    value, problem = nested(doc, path, int, "int64")
     if problem:
         return [invalid(f".{path}", 0, problem)]
     number = value if isinstance(value, int) else 0
@@ -237,7 +237,7 @@ def _check_replicas(doc: Tree, path: str) -> list[FieldError]:
     return []
 
 
-def _nested(doc: Tree, path: str, type_: type, go: str) -> tuple[object, str]:
+def nested(doc: Tree, path: str, type_: type, go: str) -> tuple[object, str]:
     """The value at a path, or what is wrong with it there."""
     value: object = doc
     parts = path.split(".")

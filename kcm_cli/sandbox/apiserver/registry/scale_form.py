@@ -2,6 +2,7 @@
 
 from kcm_cli.machinery import codec, labels
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.crd.writes import nested
 from kcm_cli.sandbox.apiserver.errors import plain
 from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths, Served
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -11,9 +12,11 @@ _BUILTIN = ScalePaths("spec.replicas", "status.replicas", "")
 
 
 def scale_of(served: Served, doc: Doc) -> Tree:
-    """The Scale of an object."""
+    """The Scale of an object. Raises ApiError 500 where a custom object has something else than numbers there."""
     parent: Tree = doc
     where = served.scale or _BUILTIN
+    if served.info.custom:
+        _check_types(parent, where)
     spec: Tree = {}
     if replicas := _get(parent, where.spec):
         spec["replicas"] = replicas
@@ -44,6 +47,12 @@ def set_replicas(served: Served, doc: Tree, replicas: int) -> None:
             where = ".".join(("", *parents[: index + 1]))
             raise plain(f"value cannot be set because {where} is not a map[string]interface{{}}")
     doc[last] = replicas
+
+
+def _check_types(parent: Tree, where: ScalePaths) -> None:
+    for path, type_, go in ((where.spec, int, "int64"), (where.status, int, "int64"), (where.selector, str, "string")):
+        if path and (problem := nested(parent, path, type_, go)[1]):
+            raise plain(problem)
 
 
 def _selector(served: Served, parent: Tree, where: ScalePaths) -> str:

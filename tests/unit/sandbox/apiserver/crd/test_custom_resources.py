@@ -223,6 +223,24 @@ def test_a_scale_without_replicas_has_to_get_some(served: Any) -> None:
     served(test)
 
 
+def test_an_object_that_was_there_before_its_scale_may_have_none(served: Any) -> None:
+    async def test(api: Api) -> None:
+        spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        await define(api, definition(version(spec=spec)))
+        await api.json("POST", THINGS, thing(spec={"count": "x"}), status=201)
+        scale = {"specReplicasPath": ".spec.count", "statusReplicasPath": ".status.replicas"}
+        path = f"{DEFINITIONS}/things.x.test"
+        changed = definition(version(spec=spec, subresources={"scale": scale}))
+        changed["metadata"]["resourceVersion"] = (await api.json("GET", path))["metadata"]["resourceVersion"]
+        await api.json("PUT", path, changed)
+        await asyncio.sleep(5)
+        for method, body in (("GET", None), ("PATCH", {"spec": {"replicas": 2}})):
+            refused = await api.json(method, f"{THINGS}/a/scale", body, headers=MERGE, status=500)
+            assert refused["message"] == ".spec.count accessor error: x is of the type string, expected int64"
+
+    served(test)
+
+
 def test_a_scale_whose_path_leads_through_null_cannot_be_set(served: Any) -> None:
     async def test(api: Api) -> None:
         scale = {"specReplicasPath": ".spec.a.count", "statusReplicasPath": ".status.replicas"}
