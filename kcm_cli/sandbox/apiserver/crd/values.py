@@ -93,7 +93,7 @@ class Checker:
         if value is None:
             self._check_enum(value, path, found)
             return
-        self._check_alternatives(value, path, found, old)
+        self._check_alternatives(value, path, found)
         if isinstance(value, str):
             self._check_string(value, path, found)
         elif isinstance(value, list):
@@ -128,31 +128,32 @@ class Checker:
         if not fits:
             found.wrong_type(path, ",".join(types), kind)
 
-    def _check_alternatives(self, value: object, path: str, found: Findings, old: object) -> None:
+    def _check_alternatives(self, value: object, path: str, found: Findings) -> None:
+        """Alternatives know no old value: they are held to all that they say."""
         found.matches += 2
         if self._any:
-            self._check_any(value, path, found, old)
+            self._check_any(value, path, found)
         if self._one:
-            self._check_one(value, path, found, old)
+            self._check_one(value, path, found)
         if self._all:
-            results = [sub._made(value, path, old) for sub in self._all]
+            results = [sub._made(value, path) for sub in self._all]
             for result in results:
                 found.merge(result)
             if not all(result.valid for result in results):
                 none = "" if any(result.valid for result in results) else ". None validated"
                 found.composite(f'"{path}" must validate all the schemas (allOf){none}')
-        if self._not is not None and self._not._made(value, path, old).valid:
+        if self._not is not None and self._not._made(value, path).valid:
             found.composite(f'"{path}" must not validate the schema (not)')
 
-    def _made(self, value: object, path: str, old: object) -> Findings:
+    def _made(self, value: object, path: str) -> Findings:
         found = Findings()
-        self._run(value, path, found, old)
+        self._run(value, path, found, ABSENT)
         return found
 
-    def _check_any(self, value: object, path: str, found: Findings, old: object) -> None:
+    def _check_any(self, value: object, path: str, found: Findings) -> None:
         best: Findings | None = None
         for sub in self._any:
-            result = sub._made(value, path, old)
+            result = sub._made(value, path)
             if result.valid:
                 found.merge(result)
                 return
@@ -162,8 +163,8 @@ class Checker:
         if best is not None:
             found.merge(best)
 
-    def _check_one(self, value: object, path: str, found: Findings, old: object) -> None:
-        results = [sub._made(value, path, old) for sub in self._one]
+    def _check_one(self, value: object, path: str, found: Findings) -> None:
+        results = [sub._made(value, path) for sub in self._one]
         valid = [result for result in results if result.valid]
         if len(valid) == 1:
             found.merge(valid[0])

@@ -209,6 +209,19 @@ def test_pruning_tells_what_it_removed():
     }
 
 
+def test_alternatives_are_held_to_what_did_not_change_too():
+    short, long = {"properties": {"a": {"maxLength": 1}}}, {"properties": {"b": {"minLength": 3}}}
+    old = {"a": "long", "b": "x"}
+    both = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
+    assert texts({**both, "allOf": [short]}, old, old) == []
+    refused = "x.a: Too long: may not be more than 1 byte"
+    assert refused in texts({**both, "allOf": [short]}, {**old, "b": "y"}, old)
+    assert refused in texts({**both, "oneOf": [short, long]}, {**old, "b": "y"}, old)
+    assert texts({**both, "oneOf": [short, long]}, {"b": "x"}, old) == []
+    assert len(texts({**both, "anyOf": [short, long]}, {**old, "b": "y"}, old)) == 2
+    assert texts({**both, "not": long}, {"b": "x", "a": "y"}, old) == []
+
+
 def test_limits_and_choices_beyond_64_bits_are_compared_as_floats():
     wide = 9223372036854776000  # how the server writes 2 ** 63
     schema = {"type": "number", "minimum": wide, "maximum": wide, "enum": [wide]}
