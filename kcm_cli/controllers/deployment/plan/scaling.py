@@ -11,8 +11,7 @@ from kcm_cli.machinery.integers import parse_int64
 def is_scaling(rollout: Rollout) -> bool:
     """Whether the Deployment's size changed since its active ReplicaSets were last written."""
     desired = spec.replicas_of(rollout.snapshot.deployment)
-    noted = (_number(target, names.DESIRED_REPLICAS) for target in active(rollout.all()))
-    return any(number is not None and number != desired for number in noted)
+    return any(_notes_another(target, desired) for target in active(rollout.all()))
 
 
 def scale(rollout: Rollout) -> None:
@@ -21,12 +20,19 @@ def scale(rollout: Rollout) -> None:
     desired = spec.replicas_of(deployment)
     only = _active_or_latest(rollout)
     if only is not None:
-        rollout.scale(only, desired)
+        # Upstream leaves the note of the earlier size where the size fits: the new template is never rolled out.
+        if not rollout.scale(only, desired) and only is not rollout.new and _notes_another(only, desired):
+            rollout.annotate(only)
     elif _saturated(rollout):
         for target in active(rollout.old):
             rollout.scale(target, 0)
     elif spec.rolling(deployment):
         _proportionally(rollout, desired)
+
+
+def _notes_another(target: Target, desired: int) -> bool:
+    noted = _number(target, names.DESIRED_REPLICAS)
+    return noted is not None and noted != desired
 
 
 def _active_or_latest(rollout: Rollout) -> Target | None:

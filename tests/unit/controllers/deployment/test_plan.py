@@ -229,6 +229,15 @@ def test_scaling_in_the_middle_of_a_rollout(desired: int, old: int, new: int, ex
     assert sizes(planned(d, *sets)) == expected
 
 
+def test_a_rollout_goes_on_after_a_new_size_that_the_old_replica_set_has_already() -> None:
+    old = replica_set("old", "v1", 3, desired=4, most=5)
+    noting = planned(deployment(3), old)
+    (update,) = [a for stage in noting.stages for a in stage.actions if isinstance(a, Update) and a.obj is old]
+    sizes_noted = {names.DESIRED_REPLICAS: "3", names.MAX_REPLICAS: "4", names.REVISION: "1"}
+    assert update.changes == {("metadata", "annotations"): sizes_noted}
+    assert "new" in sizes(planned(deployment(3), replica_set("old", "v1", 3, desired=3, most=4)))
+
+
 @given(st.integers(0, 30), st.integers(1, 20), st.integers(1, 20))
 def test_proportions_add_up(desired: int, old: int, new: int) -> None:
     d = deployment(desired)
