@@ -10,7 +10,12 @@ _LIMIT = 2**63
 def parse_int64(text: str) -> int | None:
     """The number; None for what is none, or does not fit into 64 bits."""
     number = int(text) if _integer(text) else None
-    return number if number is not None and -_LIMIT <= number < _LIMIT else None
+    return number if number is not None and fits_int64(number) else None
+
+
+def fits_int64(number: int) -> bool:
+    """Whether an integer fits into 64 bits. Go reads others from JSON as floats."""
+    return -_LIMIT <= number < _LIMIT
 
 
 def int32(number: int) -> int:

@@ -3,6 +3,10 @@
 An integer beyond 64 bits is the float that Go reads.
 """
 
+from kcm_cli.machinery.integers import fits_int64
+
+_FLOAT_BITS = 1024
+
 
 def same(left: object, right: object) -> bool:
     """Whether two values are the same."""
@@ -20,8 +24,4 @@ def same(left: object, right: object) -> bool:
 def _are_same_float(number: object, wide: object) -> bool:
     if type(number) is not float or type(wide) is not int:
         return False
-    fits = -(1 << 63) <= wide < 1 << 63
-    return not fits and wide.bit_length() < _FLOAT_BITS and number == float(wide)
-
-
-_FLOAT_BITS = 1024
+    return not fits_int64(wide) and wide.bit_length() < _FLOAT_BITS and number == float(wide)

@@ -3,11 +3,10 @@
 from decimal import Decimal
 from typing import cast
 
+from kcm_cli.machinery.integers import fits_int64
+
 _INTEGERS = 1e21
 """Floats from here on are written with an exponent."""
-
-
-_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 def widen(value: object) -> object:
@@ -26,7 +25,7 @@ def widen(value: object) -> object:
 
 
 def _is_wide(value: object) -> bool:
-    return isinstance(value, int) and not _INT64_MIN <= value <= _INT64_MAX
+    return isinstance(value, int) and not fits_int64(value)
 
 
 def settle_numbers(value: object) -> object:

@@ -33,10 +33,7 @@ def is_placed(pod: Pod) -> bool:
 
 def is_active(pod: Pod) -> bool:
     """Neither ended nor being deleted."""
-    if pod.metadata.deletion_timestamp is not None:
-        return False
-    phase = pod.status.phase  # as in is_terminal, which costs a call for each pod
-    return phase != "Succeeded" and phase != "Failed"
+    return pod.metadata.deletion_timestamp is None and not is_terminal(pod)
 
 
 def is_terminating(pod: Pod) -> bool:

@@ -28,13 +28,13 @@ _OUTDATED = "the object has been modified; please apply your changes to the late
 
 
 class Interceptor:
-    """That of one trial. All of it but its attributes is for the sandbox's thread.
+    """The interceptor of one trial. Its methods run on the sandbox's thread.
 
-    users: whose requests are noted. record: what the run was like so far. story: the same for people, line by line.
-    fired: whether the point has come up. asked: how often what was asked for since this was cleared. looks: how many
-    requests there were. activity: how many changes of objects and writes of operators; active_at: the cluster's time of
-    the last; latest: what it was. quiet: whether the quiet time at the end has begun. settled: the revision of the last
-    checkpoint. blind_until: until when, in the cluster's time, an operator sees nothing new.
+    users: the users whose requests are recorded. record: the run so far, for comparison; story: the same for people,
+    line by line. fired: whether the perturbation has been made. requests: the number of requests; asked: the same by
+    verb and resource, since it was cleared. activity: the number of changes and of writes by operators. active_at: the
+    cluster's time of the last; latest: its text. quiet: whether the quiet time at the end has begun. settled: the
+    revision of the last checkpoint. blind_until: when an operator sees changes again, in the cluster's time.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Interceptor:
         self.story: list[str] = []
         self.fired = self.quiet = False
         self.asked: Counter[str] = Counter()
-        self.activity = self.looks = self.settled = 0
+        self.activity = self.requests = self.settled = 0
         self.active_at = self.blind_until = 0.0
         self.latest = ""
         self._sandbox = sandbox
@@ -85,7 +85,7 @@ class Interceptor:
         if asked.user.name not in self.users or not info.is_resource:
             return await proceed(asked.request, None)
         self.asked[f"{info.verb} of {api_errors.qualified(info.group, info.plural)}"] += 1
-        self.looks += 1
+        self.requests += 1
         if info.verb == "watch":
             self._watched.add((info.group, info.plural))
         if info.verb not in _WRITES:

@@ -80,7 +80,7 @@ class Trial:
 
     @property
     def fired(self) -> bool:
-        """Whether the point has come up."""
+        """Whether the perturbation has been made: its point may not be reached in a run."""
         return self._interceptor.fired
 
     # -- for the scenario
@@ -109,10 +109,10 @@ class Trial:
         """Let it get ready: it has a watch open, or has had some time for that. Raises OperatorError."""
         began = time.monotonic()
         deadline = began + (_START_S if one.virtual else _REAL_START_S)
-        looks = self._interceptor.looks
+        requests = self._interceptor.requests
         while time.monotonic() < deadline and not self.sandbox.run(lambda: self._watches(one.user)):
             one.check()
-            if self._interceptor.looks > looks and time.monotonic() > began + _POLLS_S:
+            if self._interceptor.requests > requests and time.monotonic() > began + _POLLS_S:
                 return
             if one.virtual:
                 self._advance(0.1)
@@ -227,11 +227,11 @@ class Trial:
         passed = still = unlooked = 0.0
         idle = _REAL_IDLE_S
         while (still < idle or unlooked < idle) and still < max(idle, _REAL_LOOKING_S) and passed < self._limit_s:
-            before, looks = self._interceptor.activity, self._interceptor.looks
+            before, requests = self._interceptor.activity, self._interceptor.requests
             took = self._step(0.0)
             passed += took
             still = still + took if before == self._interceptor.activity else 0.0
-            unlooked = unlooked + took if looks == self._interceptor.looks else 0.0
+            unlooked = unlooked + took if requests == self._interceptor.requests else 0.0
         return passed < self._limit_s
 
     def _calm(self) -> None:

@@ -11,7 +11,7 @@ from kcm_cli.machinery.integers import parse_int64
 def is_scaling(rollout: Rollout) -> bool:
     """Whether the Deployment's size changed since its active ReplicaSets were last written."""
     desired = spec.replicas_of(rollout.snapshot.deployment)
-    return any(_notes_another(target, desired) for target in active(rollout.all()))
+    return any(_was_for_another_size(target, desired) for target in active(rollout.all()))
 
 
 def scale(rollout: Rollout) -> None:
@@ -20,8 +20,8 @@ def scale(rollout: Rollout) -> None:
     desired = spec.replicas_of(deployment)
     only = _active_or_latest(rollout)
     if only is not None:
-        # Upstream leaves the note of the earlier size where the size fits: the new template is never rolled out.
-        if not rollout.scale(only, desired) and only is not rollout.new and _notes_another(only, desired):
+        # Upstream keeps the annotation with the earlier size here, and never rolls out the new template.
+        if not rollout.scale(only, desired) and only is not rollout.new and _was_for_another_size(only, desired):
             rollout.annotate(only)
     elif _saturated(rollout):
         for target in active(rollout.old):
@@ -30,7 +30,8 @@ def scale(rollout: Rollout) -> None:
         _proportionally(rollout, desired)
 
 
-def _notes_another(target: Target, desired: int) -> bool:
+def _was_for_another_size(target: Target, desired: int) -> bool:
+    """Whether the ReplicaSet's annotation has another size of the Deployment."""
     noted = _number(target, names.DESIRED_REPLICAS)
     return noted is not None and noted != desired
 

@@ -3,6 +3,8 @@
 import math
 from decimal import Decimal
 
+from kcm_cli.machinery.integers import fits_int64
+
 _EXPONENT = 6
 _FLOATS = 10**308
 
@@ -17,7 +19,7 @@ def go_value(value: object) -> str:
         return "map[" + " ".join(f"{key}:{go_value(value[key])}" for key in sorted(value)) + "]"
     if isinstance(value, list):
         return "[" + " ".join(go_value(item) for item in value) + "]"
-    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63 and abs(value) < _FLOATS:
+    if isinstance(value, int) and not fits_int64(value) and abs(value) < _FLOATS:
         value = float(value)  # as Go reads it
     return go_float(value) if isinstance(value, float) else str(value)
 

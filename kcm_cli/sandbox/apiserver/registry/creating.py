@@ -30,7 +30,7 @@ class Creator:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._repeated: dict[Hashable, bytes] = {}
+        self._decoded: dict[Hashable, bytes] = {}
 
     async def create(self, call: Call) -> Response:
         """POST to a collection. Raises ApiError."""
@@ -40,17 +40,15 @@ class Creator:
         return await self.answer(call, made, 201)
 
     def _received(self, call: Call, options: WriteOptions) -> Tree:
-        """The object that a body has, with its defaults and managers.
+        """The object in a body, with defaults and managedFields.
 
-        Controllers send one body for many pods. What has come of it is kept if it has no name, and for as long as the
-        time in its managedFields is the same.
+        A ReplicaSet sends the same body for each of its pods: objects with a generateName are cached by body and
+        second, as managedFields have the time.
         """
         core, resource, body, now = self._core, call.resource, call.request.body, self._core.clock.now()
-        key = (
-            resource.gvr, call.namespace, call.content_type, options.validation, options.manager, format_time(now),
-            body if len(body) <= _LONGEST_BODY else b"",
-        )  # fmt: skip
-        if (known := self._repeated.get(key)) is not None:
+        sender = call.content_type, options.validation, options.manager
+        key = resource.gvr, call.namespace, *sender, format_time(now), body
+        if (known := self._decoded.get(key)) is not None:
             return codec.decode_doc(known)
         doc, warnings = core.schemas.decode_body(resource, body, call.content_type, options.validation)
         call.warnings += warnings
@@ -61,10 +59,11 @@ class Creator:
         objects.drop_repeated_owners(meta, call.warnings, mutated=False)
         doc = core.completed(call.served, doc)
         core.patching.track_update(resource, "", None, doc, options.manager, now)
-        if meta.get("generateName") and not (meta.get("name") or call.warnings or resource.custom) and key[-1]:
-            if len(self._repeated) >= _KEPT_BODIES:
-                self._repeated.clear()
-            self._repeated[key] = codec.encode(doc)
+        unnamed = meta.get("generateName") and not meta.get("name")
+        if unnamed and not call.warnings and not resource.custom and len(body) <= _LONGEST_BODY:
+            if len(self._decoded) >= _KEPT_BODIES:
+                self._decoded.clear()
+            self._decoded[key] = codec.encode(doc)
         return doc
 
     async def answer(self, call: Call, made: "Stored | Tree", status: int) -> Response:
