@@ -1,4 +1,4 @@
-"""Adopts and releases what a controller's selector says, and returns what it controls."""
+"""Adopts the orphans that a controller's selector matches, and releases the children that it matches no more."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Object)
 
 
 class OwnerGone(Exception):
-    """The owner in the cache has been deleted, or replaced by another of its name: it must adopt nothing."""
+    """The owner in the cache has been deleted, or deleted and recreated under its name. It must adopt nothing."""
 
     reason = "OwnerGone"
 

@@ -1,6 +1,7 @@
-"""Deletes the objects of a kind that have been kept for long enough, in passes over its cache.
+"""Deletes expired objects of a kind, in passes over its cache.
 
-What cannot be deleted is left to the next pass; an object made again under a name is never taken for the old one.
+An object that cannot be deleted is left to the next pass. Deletions carry the uid as a precondition, so that an object
+recreated under the same name is kept.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ T = TypeVar("T", bound=Object)
 
 
 class Cleaner(Generic[T]):
-    """``is_over``: whether an object can go at a moment."""
+    """``is_over``: whether an object has expired at a given time."""
 
     def __init__(
         self, context: ControllerContext, resource: Resource[T], is_over: Callable[[T, datetime], bool]
@@ -29,7 +30,7 @@ class Cleaner(Generic[T]):
         self._objects = context.cache(resource)
 
     async def clean(self) -> None:
-        """One pass. What cannot be judged or deleted does not keep the others."""
+        """One pass. An object that cannot be judged or deleted does not stop the pass."""
         now = self._clock.now()
 
         async def judge(found: T) -> None:

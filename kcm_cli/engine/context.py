@@ -1,6 +1,6 @@
-"""What a controller is given when it is built: its client, the shared caches, the clock, its configuration.
+"""What a controller is built with: its client, the shared caches, the clock, its configuration.
 
-Nothing here is global; a test hands in an in-process transport and a virtual clock.
+Nothing here is global: a test passes an in-process transport and a virtual clock.
 """
 
 import random

@@ -1,13 +1,13 @@
-"""A controller's declaration: what it reconciles, owns and watches, and what works on its queues.
+"""A controller's declaration: what it reconciles, owns and watches, and the functions that process its queues.
 
-How data flows: a change in a cache is mapped to keys of a queue; a worker takes a key and calls ``sync``, which reads
-the caches, plans and writes; what it wrote comes back as a change of an object that it owns.
+How data flows: a change in a cache is mapped to keys of a queue. A worker takes a key and calls ``sync``, which reads
+the caches, plans and writes. What it wrote comes back as a change of an object that it owns.
 
-The words are controller-runtime's. ``Queue.reconciles`` is its For, ``owns`` its Owns, ``watches`` its Watches with a
-mapper; a mapper may leave out what concerns no key, as its predicates do. Mappers, ``sync`` and steps are functions
-whose first argument is what ``Controller.make`` has made: methods, as a rule.
+The words are controller-runtime's: ``Queue.reconciles`` is For, ``owns`` is Owns, ``watches`` is Watches with a mapper.
+A mapper that returns no keys does the work of a predicate. Mappers, ``sync`` and steps are functions whose first
+argument is the object that ``Controller.make`` returned; usually they are its methods.
 
-upstream has no such place: each controller registers its handlers in its constructor.
+upstream: none. There, each controller registers its event handlers in its constructor.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from kcm_cli.runtime.workqueue import RetryLimiter, WorkQueue
 
 
 class After(NamedTuple):
-    """A key that is to be queued after so many seconds."""
+    """A key to be queued after ``delay_s`` seconds."""
 
     key: str
     delay_s: float
@@ -61,7 +61,7 @@ def only(predicate: Callable[[Any], bool]) -> Mapper:
 
 
 def itself(made: object) -> object:
-    """What was made, as a whole."""
+    """The controller's object itself."""
     return made
 
 
@@ -79,12 +79,12 @@ def gate(name: str) -> Condition:
 class Watch:
     """The events of a kind, mapped to keys.
 
-    keys: of an object that was added, updated or deleted. changed: only of one that was added or updated; added,
-    updated, deleted: of this event, in the place of the former two. unknown_deleted: of an object (``Undecodable``) of
-    which no version could be decoded, when it was deleted. after: so many seconds later, to take several changes
-    together. scope: which objects are followed. when: whether
-    the kind is followed at all. part: see ``Queue``. Without a mapper its objects are read and their changes concern
-    no key.
+    keys: the mapper for objects that were added, updated or deleted. changed: the one for objects that were added or
+    updated. added, updated, deleted: the mapper for this event only; it replaces ``keys`` and ``changed`` there.
+    unknown_deleted: the mapper for deleted objects (``Undecodable``) of which no version could be decoded. after: the
+    delay in seconds before keys are queued, so that several changes lead to one sync. scope: which objects are watched.
+    when: whether the kind is watched at all. part: see ``Queue``. Without a mapper the kind is cached, and its changes
+    queue no keys.
     """
 
     resource: Resource[Any]
@@ -103,11 +103,12 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Owns:
-    """A kind whose objects are controlled by those that the queue reconciles: their changes queue the owner.
+    """A kind whose objects are controlled by the objects that the queue reconciles. Their changes queue the owner.
 
-    selector: that of an owner, for orphans, which queue all owners that might adopt them; FormatError for one that
-    cannot be used. updated: (controller, owner, before, now) to further keys, for changes that take effect later.
-    expected: whether they are what the controller's expectations are about; new ones of others queue no owner.
+    selector: the selector of an owner. An orphan queues all owners whose selectors match it; a selector that raises
+    FormatError matches nothing. updated: (controller, owner, before, now) to further keys, for changes that take effect
+    later. expected: whether the controller's expectations count these objects. Where they do not, a new object queues
+    no owner.
     """
 
     resource: Resource[Any]
@@ -118,7 +119,7 @@ class Owns:
 
 
 class ConcurrentSyncs(Protocol):
-    """Options of a controller that say how many keys are synced at a time."""
+    """Options of a controller with --concurrent-NAME-syncs: how many keys are synced at a time."""
 
     @property
     def concurrent_syncs(self) -> int: ...
@@ -129,17 +130,19 @@ Limiter = Callable[[ControllerContext], RetryLimiter]
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A work queue: which changes fill it and what works on it.
+    """A work queue: the changes that fill it and the function that processes its keys.
 
-    name: as metrics show it. reconciles: a kind whose every change queues its own key, or a Watch for fewer or others.
-    sync: (controller, key), raises what is to be tried again, returns seconds after which to look again. workers: how
-    many keys at a time, or the options that say so. retries: after so many failures a key is given up until it changes;
-    None for never. limiter: its back-off, if not the usual one. measured: whether /metrics shows it. part: the part of
-    what ``Controller.make`` has made that sync and mappers are methods of, if not the whole.
-    writes: kinds that it writes and plans on: a key is synced again when caches show its own writes to these
-    (``own_writes``). stale_gate: where this upstream gate is off the verbs of ``without_gate`` are not waited for;
-    where it is on, syncs that are put off are counted, as KIND_controller_stale_sync_skips_total. skipped: (controller,
-    group, resource), called for each sync that is put off where there is no such gate.
+    name: the name in metrics. reconciles: a kind whose every change queues the object's own key, or a Watch for other
+    mappers. sync: called with (controller, key); raises an error to have the key retried, returns the seconds after
+    which to requeue it, or None. workers: how many keys are synced at a time, or the options with that number. retries:
+    the number of failures after which a key is dropped until its next change; None for no limit. limiter: the rate
+    limiter for retries, if not the default one. measured: whether /metrics shows the queue. part: picks the part of the
+    controller's object that ``sync`` and the mappers are methods of.
+
+    writes: the kinds that ``sync`` writes and plans on. A key is not synced again before the caches show its own writes
+    to them (``own_writes``). stale_gate: an upstream gate. Where it is off, verbs of ``without_gate`` are not waited
+    for; where it is on, deferred syncs are counted as KIND_controller_stale_sync_skips_total. skipped: called with
+    (controller, group, resource) for each deferred sync of a controller without such a gate.
     """
 
     name: str
@@ -160,13 +163,13 @@ class Queue:
 
     @property
     def followed(self) -> tuple[Watch, ...]:
-        """All kinds that fill it."""
+        """All kinds whose changes fill the queue."""
         own = () if self.reconciles is None else (self.main,)
         return (*own, *(Watch(owned.resource) for owned in self.owns), *self.watches)
 
     @property
     def main(self) -> Watch:
-        """The kind that it reconciles."""
+        """The kind that it reconciles. Raises TypeError where there is none."""
         if isinstance(self.reconciles, Watch):
             return self.reconciles
         if self.reconciles is None:
@@ -176,9 +179,9 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Periodic:
-    """A pass that is made again and again: once caches are full, and ``pause_s`` after each pass has ended.
+    """A step that is repeated: first when the caches have synced, then ``pause_s`` seconds after each pass has ended.
 
-    delayed: the first one comes after a pause, too. A pause of 0 at the start: no pass at all.
+    delayed: the first pass waits for ``pause_s``, too. Where ``pause_s`` is 0 at the start there are no passes.
     """
 
     step: Callable[[Any], Awaitable[None]]
@@ -191,11 +194,11 @@ class Periodic:
 class Controller:
     """A controller. See the module, and docs/architecture.md for a whole one.
 
-    make: builds it from its context; raises StartError where it cannot work. queues: one or several;
-    ``context.queues`` has those in this order, ``context.cache`` the kinds that are declared. enabled: False where it
-    has nothing to do under this configuration. reads: kinds that are read besides those that are watched. prepare:
-    awaited once, before workers and passes; caches may not be full yet (``until_synced``). beside: what else runs from
-    the start.
+    make: builds the controller's object from its context; raises StartError where it cannot run. queues: one or
+    several; ``context.queues`` has them in this order, and ``context.cache`` gives the declared kinds. enabled: False
+    where the controller has nothing to do under this configuration. reads: kinds that are read from caches but queue no
+    keys. prepare: awaited once before workers and passes start; caches may not have synced yet (``until_synced``).
+    beside: what else runs from the start.
     """
 
     make: Callable[[ControllerContext], Any]
@@ -209,7 +212,7 @@ class Controller:
 
     @property
     def all_queues(self) -> tuple[Queue, ...]:
-        """Its queues, however many."""
+        """Its queues as a tuple."""
         return (self.queues,) if isinstance(self.queues, Queue) else self.queues
 
     @property
@@ -219,7 +222,7 @@ class Controller:
         return (*watched, *(read if isinstance(read, Watch) else Watch(read) for read in self.reads))
 
     def build(self, context: ControllerContext) -> Runnable | None:
-        """Make it, and let its queues follow its kinds. None: it has nothing to do. Raises StartError."""
+        """Build it and register its mappers with the caches. None where it has nothing to do. Raises StartError."""
         if not self.enabled(context):
             return None
         queues = tuple(_queue(context, queue) for queue in self.all_queues)
@@ -285,7 +288,7 @@ class _Binding(msgspec.Struct, frozen=True):
         dependents.listen(self.context.cache(owned.resource))
 
     def _put(self, after: Callable[[ControllerContext], float] | None = None) -> Callable[[Keys], None]:
-        """Queues keys: at once, or after the delay of their watch or their own."""
+        """Queue keys: at once, after their own delay, or after the delay of the watch."""
         queue, delay_s = self.queue, after(self.context) if after is not None else None
 
         def put(keys: Keys) -> None:
@@ -336,7 +339,7 @@ def _of_both(
 
 
 class _Running(msgspec.Struct, frozen=True):
-    """The workers and passes of a controller, and what runs beside them."""
+    """The running controller: its workers, its passes, and what runs beside them."""
 
     context: ControllerContext
     declared: Controller
@@ -355,14 +358,14 @@ class _Running(msgspec.Struct, frozen=True):
             group.create_task(self._work())
 
     async def _work(self) -> None:
-        """Workers and passes, once the controller is prepared and caches are full."""
+        """Run workers and passes once the controller is prepared and its caches have synced."""
         if self.declared.prepare is not None:
             await self.declared.prepare(self.made)
         await until_synced(self.caches)
         own: dict[tuple[object, ...], OwnWrites | None] = {}
         workers: list[Runnable] = []
         for declared, queue in zip(self.declared.all_queues, self.context.queues, strict=True):
-            same = (declared.writes, declared.stale_gate)  # queues with the same keys share what is known of them
+            same = (declared.writes, declared.stale_gate)  # queues with the same keys share the memory of own writes
             if same not in own:
                 own[same] = self._own_writes(declared)
             workers.append(self._worker(declared, queue, own[same]))

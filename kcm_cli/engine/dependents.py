@@ -1,7 +1,7 @@
-"""From a change of an owned object to the keys of its owners.
+"""Maps the change of an owned object to the keys of its owners.
 
-An object with a controller concerns that controller; an orphan concerns every owner whose selector matches it.
-Deletions that a key expected are noted here, also when they only begin (a deletion timestamp).
+An object with a controller queues that controller; an orphan queues every owner whose selector matches it. Expected
+deletions are observed here, already when the object gets its deletion timestamp.
 
 upstream: pkg/controller/replicaset/replica_set.go#addPod, updatePod, deletePod,
 pkg/controller/daemon/daemon_controller.go#addHistory
@@ -22,7 +22,9 @@ Child = TypeVar("Child", bound=Object)
 
 
 def matching_owners(owners: Iterable[Owner], child: Object, selector_of: Callable[[Owner], Selector]) -> list[Owner]:
-    """The owners whose selectors match a child's labels. One that is empty, or a FormatError, matches nothing."""
+    """The owners whose selectors match a child's labels. A selector that is empty or raises FormatError matches
+    nothing.
+    """
     found: list[Owner] = []
     labels = child.labels
     for owner in owners if labels else ():
@@ -36,7 +38,7 @@ def matching_owners(owners: Iterable[Owner], child: Object, selector_of: Callabl
 
 
 def living_owner(kind: str, owners: Store[Owner], child: Object) -> Owner | None:
-    """The owner of this kind that controls a child, by name and uid; None for another one of its name."""
+    """The owner of this kind that controls a child, by name and uid. None for an owner that was recreated."""
     return _resolve(kind, owners, child, controller_of(child))
 
 
@@ -50,9 +52,9 @@ def _resolve(kind: str, owners: Store[Owner], child: Object, ref: OwnerReference
 class Dependents(Generic[Owner, Child]):
     """Listens to the children of one kind of owner and queues the owners' keys.
 
-    ``matching(child)`` lists the owners that might adopt an orphan; ``changed(owner, old, new)`` is called for each
-    update of an owned child (for follow-ups in time, such as minReadySeconds). Without ``expectations`` a new child
-    that has an owner queues nobody.
+    ``matching(child)`` lists the owners that may adopt an orphan. ``changed(owner, old, new)`` is called for each
+    update of an owned child, to requeue the owner later (minReadySeconds). Without ``expectations`` a new child that
+    has an owner queues nothing.
     """
 
     def __init__(

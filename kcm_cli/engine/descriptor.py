@@ -1,6 +1,6 @@
-"""A controller as the manager sees it before it is started: its names, gates and options.
+"""A controller before it is started: its names, feature gates and options.
 
-Light, so that help and completion need no controller's code.
+Help and completion read descriptors only, and import no controller.
 """
 
 from importlib import import_module
@@ -22,13 +22,13 @@ class StartError(Exception):
 class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     """One controller.
 
-    name, alias: what --controllers understands. client: the client's name and, with
-    --use-service-account-credentials, the service account; source: what its Events name as their source (both: its
-    name, if empty). module: where its ``CONTROLLER`` is, if not in ``kcm_cli.controllers``. gates: all have
-    to be on. requires: API resources (group/version/plural), one of which has to be served. options: a group of
-    ``component.options``; its SECTION is its place in the help, if not the controller's name. key: where they stand
-    in the configuration file, if not under the name in camel case. cloud_only: never run, as in
-    kube-controller-manager, which has no cloud left.
+    name, alias: the names in --controllers. client: the name of its client and, with --use-service-account-credentials,
+    of its service account; by default the controller's name. source: the source of its Events; by default its name.
+    module: the module with its ``CONTROLLER``, for a controller outside ``kcm_cli.controllers``. gates: feature gates
+    that must all be on. requires: API resources (group/version/plural), one of which must be served. options: a group
+    of ``component.options``; its SECTION is the heading in the help, by default the controller's name. key: the field
+    of the options in the configuration file, by default the name in camel case. cloud_only: listed, but never run:
+    kube-controller-manager has no cloud provider left.
     """
 
     name: str
@@ -46,22 +46,22 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def folder(self) -> str:
-        """Its name as a name in Python."""
+        """The controller's name as a Python identifier."""
         return self.name.removesuffix("-controller").replace("-", "_")
 
     @property
     def location(self) -> str:
-        """The name of the module that declares it."""
+        """The full name of the module that declares it."""
         return self.module or f"kcm_cli.controllers.{self.folder}.controller"
 
     @property
     def section(self) -> str:
-        """Where its flags stand in the help."""
+        """The heading of its flags in the help."""
         return str(getattr(self.options, "SECTION", self.name.capitalize()))
 
     @property
     def config_key(self) -> str:
-        """Where its options stand in the configuration file."""
+        """The field of its options in the configuration file."""
         return self.key or "".join(word.capitalize() for word in self.name.split("-"))
 
     def load(self) -> "Controller":
@@ -73,5 +73,5 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
         return declared
 
     def build(self, context: "ControllerContext") -> "Runnable | None":
-        """Import and make it; None where it has nothing to do. Raises StartError."""
+        """Import and build it. None where it has nothing to do. Raises StartError."""
         return self.load().build(context)

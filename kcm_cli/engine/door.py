@@ -1,12 +1,12 @@
 """The door: the only way from a controller to the API server.
 
-Reads pass through it. Every write passes one place, ``Door.raw``, whatever verb it began as. There it is named, counted
-once (its retries are not), and handed to an interceptor, if there is one: to record it, to refuse it, to lose its
-answer. What became of creations, updates, patches and deletions is noted for the key that the worker works on
+Reads pass through unchanged. Every write goes through one method, ``Door.raw``. There it is named, counted once
+(retries are not counted), and passed to an interceptor, if there is one, which may record it, refuse it or lose its
+answer. The results of creations, updates, patches and deletions are recorded for the key that the worker is syncing
 (``own_writes``).
 
-upstream has no such place: each controller holds a clientset. pkg/controller/controller_utils.go (PodControlInterface)
-is the part of it that replication controllers share.
+upstream: none; each controller holds a clientset. The nearest is PodControlInterface in
+pkg/controller/controller_utils.go.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
@@ -82,9 +82,9 @@ class Door(Client):
         return send(request) if self._interceptor is None else self._interceptor(write, send)
 
     async def _change(self, change: Change, request: Request, read_answer: Callable[[bytes], V]) -> V:
-        """Send a write, and note what becomes of it for the key that is worked on.
+        """Send a write, and record its result for the key that is being synced.
 
-        Posts to subresources are not noted: other objects show what they change.
+        Posts to subresources are not recorded: their effect shows in other objects.
         """
         noting = acting()
         if noting is None or (change.verb == CREATE and change.subresource):

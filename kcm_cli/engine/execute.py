@@ -1,8 +1,8 @@
 """Carries a plan out: expectations first, then the writes, then the events.
 
-Guarantees: every action ends up in the outcome exactly once, as done, failed or skipped; expectations of actions
-that failed or were skipped are lowered, so that a key never waits for what it did not do; but for creations in a
-namespace that is terminating, which no attempt could do.
+Guarantees: every action is in the outcome exactly once, as done, failed or skipped. Expectations of actions that failed
+or were skipped are lowered, so that a key never waits for a write that was not made. The exception are creations in a
+terminating namespace, which cannot succeed: their expectations stay.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class Recorder(Protocol):
     """Emits Events."""
 
     def emit(self, notice: Notice) -> None:
-        """Returns at once; the write happens in the background."""
+        """Emit an Event. Returns at once; it is written in the background."""
 
 
 class Executor:
@@ -52,7 +52,7 @@ class Executor:
         self._clock = clock
 
     async def run(self, plan: Plan) -> Outcome:
-        """Run the stages in order; a failed stage skips those behind it. Does not raise API errors."""
+        """Run the stages in order; after a failed stage the rest is skipped. Does not raise API errors."""
         outcome = Outcome()
         for stage in plan.stages:
             if outcome.failed:

@@ -1,21 +1,21 @@
-"""The writes of a controller that its caches do not show yet, per key of its queue.
+"""The writes of a controller that its caches do not show yet, by key of its queue.
 
-A plan made on a cache older than the controller's own writes repeats them. So the worker says for which key it works
-(``acting_for``), the door notes the answers to the writes of that key, and the key is not synced again before its
-caches show them:
+A plan made on a cache that is older than the controller's own writes would repeat them. So the worker says which key it
+is syncing (``acting_for``), the door records the answers to that key's writes, and the key is not synced again before
+the caches show them:
 
-- a creation, update or patch: the cache must have come to its resource version;
-- a deletion: the cache must show that the object is being deleted, or no longer have it;
-- an update or patch that leaves an object which is being deleted without finalizers deletes it: the cache must no
-  longer have it (the answer is of the version before);
-- a write to an object that is deleted: the cache must no longer have it;
-- a write whose answer was lost, and a creation whose name is taken by what the cache does not show: what the server
-  has is looked up first, and then waited for.
+- a creation, update or patch: the cache must have reached its resource version;
+- a deletion: the cache must show the object's deletion timestamp, or not have the object;
+- an update or patch that removes the last finalizer of an object that is being deleted: the cache must not have the
+  object (the answer has the resource version before the deletion);
+- a write to an object that turns out to be deleted: the cache must not have the object;
+- a write whose answer was lost, and a creation refused because the name is taken by an object that the cache does not
+  show: the object is looked up on the server first, and then waited for.
 
-What the cache shows by the time of the answer is not noted, what it comes to show is forgotten at once, and the key is
-queued in that moment. Nothing is remembered of writes that were refused or never sent, nor over a restart, since a
-cache just filled is newer than all writes before it. A version that is no number is not waited for. A key waits
-TIMEOUT_S at most: then this is logged and counted, and expectations are what is left.
+A write that the cache shows already when the answer comes is not recorded. As soon as the cache shows the rest, they
+are forgotten and the key is queued. Writes that were refused or never sent are not recorded. Nothing is kept over a
+restart: a cache that has just synced is newer than all writes before it. A resource version that is not a number is not
+waited for. A key waits for TIMEOUT_S at most; then that is logged and counted, and only expectations protect it.
 
 upstream: pkg/controller/util/consistency (gates StaleControllerConsistency*), for creations, updates and patches
 """
@@ -52,7 +52,7 @@ from kcm_cli.runtime.informer import AnyInformer
 log = logging.getLogger(__name__)
 
 TIMEOUT_S = 900.0
-"""A watch ends after ten minutes at most: what a cache does not show by then it will not show."""
+"""A watch ends after ten minutes at most: what a cache does not show by then, it will never show."""
 CREATE, UPDATE, DELETE = "create", "update", "delete"
 """Kinds of writes; a patch is an update."""
 _UNSEEN = "kcm_own_writes_unseen_total"
@@ -65,8 +65,10 @@ class Queue(Protocol):
 
 
 class _Lost(msgspec.Struct, frozen=True):
-    """A write that may or may not have taken effect: of an object of a name, or, without one, of a new object with
-    these labels and this controller (a uid)."""
+    """A write that may or may not have taken effect.
+
+    It is identified by the object's name or, for a creation with generateName, by labels and the controller's uid.
+    """
 
     informer: AnyInformer
     namespace: str
@@ -78,13 +80,13 @@ class _Lost(msgspec.Struct, frozen=True):
 class _Unseen(msgspec.Struct):
     """What the caches must show before a key is synced.
 
-    waiting: queues to add the key to once they do. cancel: ends the timeout, which begins when a worker first asks for
-    the key. overdue: the timeout has passed.
+    waiting: queues to add the key to as soon as they do. cancel: cancels the timeout, which begins when a worker first
+    asks for the key. overdue: whether the timeout has passed.
     """
 
     versions: dict[AnyInformer, int] = msgspec.field(default_factory=dict)
     ends: dict[tuple[str, bool], AnyInformer] = msgspec.field(default_factory=dict)
-    """By uid, and whether the cache must no longer have the object at all."""
+    """By uid, and whether the object must be gone; otherwise a deletion timestamp is enough."""
     lost: dict[_Lost, None] = msgspec.field(default_factory=dict)
     waiting: list[Queue] = msgspec.field(default_factory=list)
     cancel: Callable[[], None] | None = None
@@ -97,11 +99,11 @@ class _Unseen(msgspec.Struct):
 
 
 class OwnWrites:
-    """The memory of the keys of one queue, or of several with the same keys.
+    """The own writes of the keys of one queue, or of several queues with the same keys.
 
-    ``informers``: the caches that plans are made on; writes to other resources are not remembered. ``unheeded``: verbs
-    whose answers are not waited for. ``skipped`` is called with group and resource of a cache for each sync that is put
-    off because of it.
+    ``informers``: the caches that plans are made on; writes to other resources are not recorded. ``unheeded``: verbs
+    that are not waited for. ``skipped``: called with the group and resource of a cache for each sync that is deferred
+    because of it.
     """
 
     def __init__(
@@ -123,12 +125,12 @@ class OwnWrites:
         self._unseen: dict[str, _Unseen] = {}
 
     def __len__(self) -> int:
-        """Keys of which something is not shown."""
+        """The number of keys with writes that the caches do not show yet."""
         return len(self._unseen)
 
     @contextmanager
     def acting_for(self, key: str) -> Iterator[None]:
-        """Within this block, and in tasks begun in it, writes through the door are those of this key."""
+        """Within this block, and in tasks started in it, writes through the door belong to this key."""
         token = _ACTING.set((self, key))
         try:
             yield

@@ -1,6 +1,6 @@
-"""What goes on beside the workers: passes over everything from time to time, changed or not.
+"""Passes over all objects from time to time, beside the workers.
 
-One pass that fails does not end the loop: it is logged, and the next one comes as if it had not failed.
+A pass that fails does not end the loop: the error is logged, and the next pass comes at its time.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ class Together(msgspec.Struct, frozen=True):
 
 
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls ``step`` again and again, ``pause_s()`` seconds after it has ended.
+    """Repeats ``step``, ``pause_s()`` seconds after it has ended; the first time after ``delay_s`` seconds.
 
-    The first time after ``delay_s`` seconds. ``name`` says in the log whose pass has failed.
+    ``name``: the controller's name, for the log.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
 async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitable[None]], *, workers: int = 1) -> None:
     """Call ``step`` with each object, ``workers`` of them at once. Yields to the loop every OBJECTS objects.
 
-    An error of one object is logged under ``name``, and the others go on.
+    An error of one object is logged under ``name``, and the pass continues.
     """
     left = iter(objects)
 

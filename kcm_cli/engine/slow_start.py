@@ -1,4 +1,4 @@
-"""Slow start: a server that refuses one creation is not sent a thousand.
+"""Slow start: batches that double in size, so that a server that refuses one creation does not get a thousand.
 
 upstream: pkg/controller/replicaset/replica_set.go#slowStartBatch
 """

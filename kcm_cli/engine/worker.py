@@ -27,7 +27,7 @@ Sync = Callable[[str], Awaitable[float | None]]
 
 
 class Pending(SyncError):
-    """What a sync waits for is not there yet: the key is retried as after an error, logged at verbosity 5 only."""
+    """Something that the sync needs does not exist yet: the key is retried. It is an error only at verbosity 5."""
 
 
 async def until_synced(informers: Iterable[AnyInformer]) -> None:
@@ -37,11 +37,12 @@ async def until_synced(informers: Iterable[AnyInformer]) -> None:
 
 
 class Worker(msgspec.Struct, frozen=True, kw_only=True):
-    """Up to ``count`` loops that sync the keys of one queue once the caches are full; one more is started when a key
-    leaves no other loop that waits.
+    """Syncs the keys of one queue, up to ``count`` at a time, once the caches have synced.
 
-    ``retries``: how often a key is retried before it is dropped until its next change, whatever the error; None for
-    ever. ``own``: a key is left alone until the caches show what was written for it, and then queued again.
+    A loop is added, up to ``count``, when a key is taken and no other loop waits for the next one.
+
+    ``retries``: how often a failing key is retried before it is dropped until its next change; None for no limit.
+    ``own``: a key whose own writes the caches do not show yet is deferred, and queued again when they do.
     """
 
     controller: str

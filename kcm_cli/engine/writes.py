@@ -21,7 +21,7 @@ T = TypeVar("T", bound=Object)
 
 
 async def create(client: Door, action: Create) -> Object:
-    """Create; kinds that are only ever created are decoded to their metadata, no further."""
+    """Create an object. The answer is decoded to its metadata only, for kinds that are created and never read."""
     body = action.body if isinstance(action.body, bytes) else codec.encode(action.body)
     if action.resource.keeps_raw:
         return await client.create(action.resource, action.namespace, body)
@@ -29,7 +29,7 @@ async def create(client: Door, action: Create) -> Object:
 
 
 async def update(client: Door, action: Update) -> Object:
-    """Replace the object by its raw document with the changes. Raises Conflict if it has moved on."""
+    """Replace the object by its raw document with the changes. Raises Conflict if it has changed since."""
     obj = action.obj
     doc = edited(obj, action.changes)
     return await client.update(action.resource, obj.namespace, obj.name, doc, subresource=action.subresource)
@@ -73,7 +73,7 @@ async def retry_on(retries: Retries, write: Callable[[], Awaitable[R]]) -> R:
 async def put_status(
     client: Door, resource: Resource[T], obj: T, changes: Mapping[Path, Value], retries: Retries = ONCE_MORE
 ) -> T:
-    """Write fields of an object's status; after an error they are written to the object as it is then.
+    """Write fields of an object's status. After an error the object is read again and the fields are written to that.
 
     Raises the last error, NotFound if the object (this uid) was deleted.
     """
@@ -93,7 +93,7 @@ async def patch(client: Door, action: Patch, query: tuple[tuple[str, str], ...] 
 
 
 async def apply(client: Door, action: Patch, manager: str) -> Object:
-    """Server-side apply. The fields of the body are this manager's from then on, whoever had them before."""
+    """Server-side apply with force: this manager takes over the fields of the body from other managers."""
     return await patch(client, action, (("fieldManager", manager), ("force", "true")))
 
 
@@ -118,7 +118,7 @@ async def retry_on_conflict(
     subresource: str = "",
     retries: Retries = ON_CONFLICT,
 ) -> T:
-    """Update, and on a conflict read the object afresh and decide again; an empty decision writes nothing.
+    """Update; on a conflict read the object again and decide again. An empty decision writes nothing.
 
     Raises the error of the last attempt, NotFound if the object (this uid) was deleted.
     """

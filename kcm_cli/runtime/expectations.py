@@ -1,7 +1,7 @@
-"""Creations and deletions that a controller has sent and not yet seen in its cache.
+"""Creations and deletions that a controller has sent and its cache does not show yet.
 
-A key whose expectations are not fulfilled must not plan creations or deletions: its cache is older than its own
-writes. Unfulfilled expectations expire after five minutes, so that a lost event cannot stop a controller.
+A key with unfulfilled expectations must not plan creations or deletions: its cache is older than its own writes.
+Unfulfilled expectations expire after five minutes, so that a lost event cannot stop a controller.
 
 upstream: pkg/controller/controller_utils.go#UIDTrackingControllerExpectations
 """
@@ -28,7 +28,7 @@ class Expectations:
         self._expected: dict[str, _Expected] = {}
 
     def satisfied(self, key: str, now: float) -> bool:
-        """Whether this key may plan: nothing expected, all seen, or waited for too long."""
+        """Whether this key may plan: nothing is expected, all of it was observed, or it has expired."""
         expected = self._expected.get(key)
         return expected is None or expected.fulfilled or now - expected.since > TIMEOUT_S
 
@@ -44,13 +44,13 @@ class Expectations:
         expected.deletions.update(deletions)
 
     def creation_observed(self, key: str) -> None:
-        """One creation is shown, or is not waited for: it failed, or was skipped."""
+        """One creation was observed, or is not expected any more because it failed or was skipped."""
         expected = self._expected.get(key)
         if expected is not None:
             expected.creations -= 1
 
     def deletion_observed(self, key: str, deleted: str) -> None:
-        """The like of a deletion."""
+        """The same for one deletion."""
         expected = self._expected.get(key)
         if expected is not None:
             expected.deletions.discard(deleted)

@@ -1,16 +1,16 @@
 """One list and watch per resource, one cache, many listeners.
 
-Expected flow: the initial objects (WatchList, or a chunked list where the server knows no WatchList), then changes;
-a lost connection resumes from the last version seen; 410 Gone starts over with a list, and what vanished meanwhile
-is reported as deleted, with the last state that was known.
+Expected flow: the initial objects (WatchList, or a chunked list from a server without it), then changes. A lost
+connection resumes from the last version seen. 410 Gone starts over with a list; objects that vanished meanwhile are
+reported as deleted, with their last known state.
 
-Guarantees: listeners see each object's changes in order, without the store ever being behind what they see; an
-object that was made again under its name is one that was deleted and one that was added;
-``synced`` is set after the first complete set. An object that cannot be decoded is unknown to the store and costs its
-neighbours nothing, nor does one for which a listener raises. Not guaranteed: that every intermediate state is seen.
+Guarantees: listeners see each object's changes in order, and the store is never older than what they see. An object
+that was recreated under its name is reported as a deletion and an addition. ``synced`` is set after the first complete
+set. An object that cannot be decoded is unknown to the store and does not affect other objects, nor does one for which
+a listener raises. Not guaranteed: that every intermediate state is seen.
 
-A watch or list with bytes that are no JSON is asked for again, as a lost answer is; if that does not help, everything
-is listed, and the objects that these bytes belong to are taken for such that cannot be decoded.
+A watch or list with bytes that are not JSON is requested again, like a lost answer. If that does not help, everything
+is listed, and the objects with these bytes are treated as objects that cannot be decoded.
 
 upstream: staging/src/k8s.io/client-go/tools/cache
 """
@@ -70,7 +70,7 @@ WATCH_LIST = (
 
 
 class Listener(msgspec.Struct, Generic[T], frozen=True):
-    """Called in the loop, for each change, after the store has it; must not block.
+    """Functions to call on the event loop for each change, after the store has it. They must not block.
 
     ``on_unknown``: a version of an object cannot be decoded. ``on_unknown_delete``: an object was deleted of which no
     version could be decoded.
@@ -84,7 +84,7 @@ class Listener(msgspec.Struct, Generic[T], frozen=True):
 
 
 class _Calls(msgspec.Struct, Generic[T], frozen=True):
-    """What is called for each change, by its kind. A change has a dozen listeners, of which few know each kind."""
+    """The functions to call, by type of change. There are a dozen listeners, and few listen to each type."""
 
     add: tuple[Callable[[T], None], ...] = ()
     update: tuple[Callable[[T, T], None], ...] = ()
@@ -113,10 +113,10 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 class InformerOptions(msgspec.Struct, frozen=True):
-    """What all informers of a process have in common.
+    """Settings of all informers of a process.
 
-    in_process: the server is in this process, so watches stay open for long and need no bookmarks: opening and
-    marking them is most of what happens in a quiet cluster.
+    in_process: the server is in this process, so that watches stay open for long and need no bookmarks. In a quiet
+    cluster most of the work would be reopening watches and sending bookmarks.
     """
 
     object_errors: ObjectErrors = msgspec.field(default_factory=ObjectErrors)
@@ -126,8 +126,8 @@ class InformerOptions(msgspec.Struct, frozen=True):
 class Informer(Generic[T]):
     """Keeps ``store`` equal to the server's objects and notifies the listeners.
 
-    progress: the version up to which the store is complete. handling: seconds that it takes to store a change and
-    notify the listeners.
+    progress: the version up to which the store is complete. handling: a histogram of the seconds that storing a change
+    and notifying the listeners takes.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Informer(Generic[T]):
         on_unknown: Callable[[Undecodable], None] | None = None,
         on_unknown_delete: Callable[[Undecodable], None] | None = None,
     ) -> Listener[T]:
-        """Add a listener; objects that are already known are given to it as added, the others as unknown."""
+        """Add a listener. It is called at once for all objects in the store: as added, or as unknown."""
         listener = Listener(on_add, on_update, on_delete, on_unknown, on_unknown_delete)
         if on_add is not None:
             for obj in self.store.list():
@@ -181,7 +181,7 @@ class Informer(Generic[T]):
         return listener
 
     def unlisten(self, listener: Listener[T]) -> None:
-        """The listener is called no more, but for a change that is being given out just now."""
+        """Remove a listener. It may still be called for a change that is being delivered."""
         self._listen(tuple(one for one in self._listeners if one is not listener))
 
     def _listen(self, listeners: tuple[Listener[T], ...]) -> None:
@@ -193,7 +193,7 @@ class Informer(Generic[T]):
         return bool(self._listeners)
 
     async def resync(self) -> None:
-        """Give every object to the listeners once more, as an update to itself. Yields to the loop after each CHUNK."""
+        """Notify the listeners of every object, as an update to itself. Yields to the loop after each CHUNK."""
         for index, key in enumerate(sorted(self.store.keys())):
             obj = self.store.get(key)
             if obj is not None:
@@ -216,8 +216,7 @@ class Informer(Generic[T]):
                 await self._wait(error)
 
     def _judge(self, error: RequestError) -> None:
-        """Whether to resume from the last version, or to start over with what the server has now (not what one of
-        several servers had at some time)."""
+        """Resume from the last version, or forget it, so that everything is listed at the latest version."""
         if isinstance(error, Unreadable):
             self._spoilt += 1
         expired = isinstance(error, errors.Expired | errors.Gone)
@@ -369,7 +368,7 @@ class Informer(Generic[T]):
             self._put(obj)
 
     def _watch_s(self) -> int:
-        """After which time the server is to end a watch."""
+        """The timeoutSeconds of a watch."""
         return int((LONG_WATCH_S if self._in_process else WATCH_S) * (1 + self._rng.random()))
 
     async def _events(self, query: tuple[tuple[str, str], ...], timeout_s: int) -> AsyncGenerator[_Event[T], None]:

@@ -1,4 +1,4 @@
-"""The shared informers of a process: one per resource and scope, whoever asks."""
+"""The shared informers of a process: one per resource and scope. upstream: SharedInformerFactory."""
 
 import asyncio
 import random
@@ -56,8 +56,8 @@ class Informers:
         return full if full is not None else self.get(resource, Scope(metadata_only=True))
 
     def release(self, informer: AnyInformer, listener: Listener[Any]) -> None:
-        """A listener of an informer that ``metadata`` gave wants no more. One of metadata alone ends with its last
-        listener; a full one is a controller's, and goes on."""
+        """Remove a listener of an informer that ``metadata`` returned. An informer of metadata alone ends with its last
+        listener; a full one belongs to a controller and runs on."""
         informer.unlisten(listener)
         key = (informer.resource.gvr, informer.scope)
         if informer.scope.metadata_only and not informer.listened and self._informers.get(key) is informer:
@@ -66,12 +66,12 @@ class Informers:
                 task.cancel()
 
     async def list_now(self, resource: Resource[T], namespace: str = "") -> Listed[T]:
-        """What the server has now, asked for with the rights that the caches have: for what is looked at too seldom
-        to be worth a cache. Raises RequestError."""
+        """List the objects on the server, as the caches' user. For kinds that are read too seldom to be cached. Raises
+        RequestError."""
         return await list_all(self._client, resource, namespace)
 
     def start(self, tasks: Tasks) -> None:
-        """Run all informers that do not run yet."""
+        """Run all informers that are not running yet."""
         for key, informer in self._informers.items():
             if key in self._running:
                 continue

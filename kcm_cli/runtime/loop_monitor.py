@@ -1,7 +1,7 @@
-"""Whether an event loop still turns, and its lag.
+"""The lag of an event loop, and whether it has stalled.
 
-A task on the loop looks at the clock every PERIOD_S; how much later than requested it runs is the loop's lag.
-Another thread may read for how long the loop has not turned.
+A task on the loop sleeps for PERIOD_S again and again; the loop's lag is how much later it wakes up. Another thread may
+read for how long the loop has been stalled.
 
 Two loops share one interpreter lock, and CPython hands it over unfairly: a thread that gives it up for a moment at
 every system call takes it again before a waiting thread has woken up, and the waiting thread's request for it starts

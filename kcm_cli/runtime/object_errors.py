@@ -1,6 +1,6 @@
-"""What single objects do to caches: those that cannot be decoded, and those for which a listener raises.
+"""Reports objects that cannot be decoded, and objects for which a listener raises.
 
-Each object and version is counted, logged and said in an Event once, however many caches meet it and however often.
+Each version of an object is counted, logged and reported in an Event once, even if several caches meet it repeatedly.
 """
 
 import logging
@@ -62,7 +62,8 @@ class ObjectErrors:
             self._emit(Notice(ref, "Warning", REASON, message))
 
     def odd(self, resource: Resource[Any], why: str) -> None:
-        """A watch has sent what is no change of an object of its kind. Each is counted, one of each sort is logged."""
+        """A watch has sent something else than a change of its kind. Each is counted, and one of each sort is logged.
+        """
         self._undecodable.labels(resource.plural).inc()
         sort = (str(resource), bounded(why, FOREIGN_LIMIT))
         known = sort in self._odd
@@ -87,7 +88,7 @@ class ObjectErrors:
         )
 
     def warnings(self) -> list[str]:
-        """For people: which objects are unknown now, a line for each resource."""
+        """The objects that are unknown at the moment, for people: a line for each resource."""
         found: dict[str, list[str]] = {}
         for resource, key in tuple(self._versions):
             found.setdefault(resource, []).append(key or "(without a name)")

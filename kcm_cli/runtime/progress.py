@@ -1,7 +1,7 @@
-"""The resource version that a cache has reached, and who waits for it.
+"""The resource version that a cache has reached, and the callbacks that wait for one.
 
 Resource versions of one resource grow with every write, so that a cache at version N shows every write up to N. A
-version that is no number cannot be compared, and is not waited for. Without waiters an event costs two assignments.
+version that is not a number cannot be compared and is not waited for. Without waiters an event costs two assignments.
 
 upstream: staging/src/k8s.io/client-go/tools/cache#Store.LastStoreSyncResourceVersion
 """
@@ -16,7 +16,7 @@ Callback = Callable[[], None]
 
 
 class Progress:
-    """The version up to which a cache is complete; callbacks for versions, and for the ends of objects."""
+    """The version up to which a cache is complete; callbacks for versions, and for deletions of objects."""
 
     def __init__(self) -> None:
         self._version = ""
@@ -26,25 +26,25 @@ class Progress:
         self._removals: dict[str, list[Callback]] = {}
 
     def behind(self, version: int) -> bool:
-        """Whether a write of this version is not shown yet, for sure."""
+        """Whether the cache certainly does not show a write of this version yet."""
         return 0 < number_of(self._version) < version
 
     def at(self, version: int, callback: Callback) -> None:
-        """Call back once, as soon as the cache shows this version or versions are no numbers any more."""
+        """Call back once, as soon as the cache shows this version or versions stop being numbers."""
         heapq.heappush(self._versions, (version, next(self._order), callback))
 
     def at_end_of(self, uid: str, callback: Callback) -> None:
-        """Call back once, as soon as the cache shows that this object is being deleted or has been."""
+        """Call back once, as soon as the cache shows the object's deletion timestamp, or does not have the object."""
         self._ends.setdefault(uid, []).append(callback)
 
     def at_removal_of(self, uid: str, callback: Callback) -> None:
-        """Call back once, as soon as the cache does not have this object any more."""
+        """Call back once, as soon as the cache does not have the object."""
         self._removals.setdefault(uid, []).append(callback)
 
     # -- what the cache reports
 
     def reached(self, version: str) -> None:
-        """The cache is complete up to this version: an event, a bookmark, or a list that has been taken in."""
+        """The cache is complete up to this version, which is that of an event, a bookmark or a list."""
         self._version = version
         if not self._versions:
             return
@@ -53,7 +53,7 @@ class Progress:
             heapq.heappop(self._versions)[2]()
 
     def replacing(self, version: str) -> None:
-        """A list of this version is being taken in. An older one (another server's) takes the cache back in time."""
+        """The cache is being replaced by a list of this version, which may be older (from another API server)."""
         if self.behind(number_of(version)):
             return
         self._version = version

@@ -2,8 +2,8 @@
 
 One writer (the reflector), many readers. Reads are synchronous and never copy: objects are frozen.
 
-An object whose latest version could not be decoded is *unknown*: it exists, so that its absence must not be assumed. If
-an earlier version was decoded the store goes on holding that, as a cache does that lags behind.
+An object whose latest version could not be decoded is *unknown*: it exists, and must not be treated as absent. If an
+earlier version was decoded, the store keeps that one.
 """
 
 import logging
@@ -53,7 +53,7 @@ class Store(Generic[T]):
         self.add_index(NAMESPACE, lambda obj: (obj.namespace,))
 
     def add_index(self, name: str, func: IndexFunc[T]) -> None:
-        """Add an index (again: no effect); objects already held are filed at once."""
+        """Add an index of all objects, unless there is one of this name."""
         if name in self._funcs:
             return
         self._funcs[name] = func
@@ -82,11 +82,11 @@ class Store(Generic[T]):
         return list(self._indexes[index].get(value, {}).values())
 
     def count(self, index: str, value: str) -> int:
-        """How many objects are filed under a value."""
+        """The number of objects with this value."""
         return len(self._indexes[index].get(value, ()))
 
     def index_values(self, index: str) -> List[str]:
-        """All values under which something is filed."""
+        """All values that some object has."""
         return list(self._indexes[index])
 
     def unknown(self) -> Mapping[str, Undecodable]:
@@ -94,11 +94,11 @@ class Store(Generic[T]):
         return self._unknown
 
     def is_unseen(self, key: str) -> bool:
-        """Whether there is an object of this key of which no version could be decoded: it is not absent."""
+        """Whether the key's object exists, but no version of it could be decoded."""
         return key in self._unknown and key not in self._objects
 
     def unseen(self, namespace: str = "") -> List[Undecodable]:
-        """Those of which no version could be decoded: what is counted is so many short."""
+        """The objects of which no version could be decoded. Counts over the store lack them."""
         return [
             one
             for key, one in self._unknown.items()
@@ -106,11 +106,11 @@ class Store(Generic[T]):
         ]
 
     def unknown_of(self, owner: Object) -> List[Undecodable]:
-        """Those that this owner controls."""
+        """The unknown objects that this owner controls."""
         return [one for one in self._unknown.values() if _controller_uid(one) == owner.uid] if self._unknown else []
 
     def mark_unknown(self, obj: Undecodable) -> None:
-        """Remember that there is such an object. It stays unknown until it is put or popped."""
+        """Mark an object as unknown, until it is put or popped."""
         self._unknown[obj.key] = obj
 
     def put(self, obj: T) -> T | None:
@@ -146,7 +146,7 @@ class Store(Generic[T]):
         return old
 
     def _values(self, name: str, func: IndexFunc[T], obj: T) -> tuple[str, ...]:
-        """Under which values to file; under none an object that the index cannot be made for."""
+        """The values of an object in an index; none where the index function raises."""
         try:
             return tuple(func(obj))
         except Exception as error:  # noqa: BLE001  # as above
@@ -172,13 +172,13 @@ class Store(Generic[T]):
 
 
 class UnknownDependents(Exception):
-    """Some of what an owner controls cannot be decoded: it would be taken for missing, and made again and again."""
+    """Some dependents of an owner cannot be decoded. They would look missing, and would be created again and again."""
 
     reason = "UnknownDependents"
 
 
 def claimable(store: Store[T], owner: Object) -> List[T]:
-    """What this owner controls, and the orphans: all that it may keep, adopt or release.
+    """The objects that this owner controls, and the orphans: all that it may keep, adopt or release.
 
     Raises UnknownDependents.
     """

@@ -1,6 +1,6 @@
-"""The one place where background tasks are made: named, watched, and stopped in reverse order.
+"""Background tasks: named, watched, and stopped in reverse order.
 
-A task that ends with an error is reported to ``on_error``; it is never silently lost.
+An error that ends a task is reported to ``on_error`` and never lost.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ _LEAST_S = 0.1
 
 
 class Stopped(Exception):
-    """What was waited for is no longer wanted."""
+    """The event was set before the awaited work ended."""
 
 
 async def unless(stop: asyncio.Event, work: Coroutine[object, object, T]) -> T:
@@ -41,23 +41,23 @@ def innermost(error: BaseException) -> BaseException:
 
 
 class Tasks:
-    """A growing set of background tasks with one end."""
+    """A set of background tasks that are stopped together."""
 
     def __init__(self, on_error: Callable[[str, BaseException], None]) -> None:
         self._on_error = on_error
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, name: str, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        """Start a task; it is stopped by ``stop`` at the latest."""
+        """Start a task. ``stop`` cancels it if it has not ended."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.append(task)
         task.add_done_callback(self._ended)
         return task
 
     async def stop(self, within_s: float | None = None) -> None:
-        """Cancel all tasks, last started first, and wait for each; those, too, that another one starts meanwhile.
+        """Cancel all tasks, the last one first, and wait for each, including tasks that are started meanwhile.
 
-        ``within_s``: what does not end in that time, all in all, is left and logged.
+        ``within_s``: the time for all of them; tasks that have not ended by then are logged and left.
         """
         loop = asyncio.get_running_loop()
         until = None if within_s is None else loop.time() + within_s

@@ -1,4 +1,4 @@
-"""Long loops that let the event loop's other tasks have their turns."""
+"""Long loops that yield to the event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable

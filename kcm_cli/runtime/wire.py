@@ -1,8 +1,8 @@
-"""Bytes of a watch into events, typed in one pass.
+"""Decodes the bytes of a watch into typed events, in one pass.
 
-A watch arrives as JSON lines, cut anywhere. A line of a kind that keeps no raw document is decoded straight into an
-event that holds the typed object; for the others the object's bytes are cut out first and kept. Nothing is concluded
-from how the JSON is written: order of keys, spaces and line breaks are a proxy's to choose.
+A watch arrives as JSON lines in chunks of any size. A line of a kind that keeps no raw document is decoded straight
+into an event with the typed object; for other kinds the object's bytes are cut out first and kept. The order of keys,
+spaces and line breaks may be any, since proxies may rewrite them.
 
 upstream: staging/src/k8s.io/apimachinery/pkg/watch/streamwatcher.go, pkg/util/framer
 """
@@ -43,7 +43,7 @@ class WatchEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
-    """How far the watch has come; ``last``: the initial events of a WatchList end here."""
+    """The version that the watch has reached. ``last``: the end of the initial events of a WatchList."""
 
     resource_version: str
     last: bool
@@ -64,9 +64,9 @@ class _RawEvent(msgspec.Struct, frozen=True, gc=False):
 class EventDecoder(Generic[T]):
     """Decodes the events of one watch.
 
-    ``odd`` is called for events that are skipped: of unknown types, and with objects of another kind, which
-    say nothing about one of this kind. ``lenient``: an object with bytes that are no UTF-8 is taken for one that cannot
-    be decoded; otherwise the answer is taken for spoilt on its way, and is Unreadable.
+    ``odd``: called for events that are skipped, those of unknown types and those with objects of another kind.
+    ``lenient``: an object with bytes that are not UTF-8 becomes a BrokenEvent; otherwise it raises Unreadable, since
+    the answer may have been corrupted on its way.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class EventDecoder(Generic[T]):
     def feed(self, chunk: bytes) -> Iterator[WatchEvent[T] | BrokenEvent | Bookmark]:
         """The events that this chunk completes.
 
-        Raises rest.errors.ApiError for an ERROR event, Unreadable for what is no event.
+        Raises rest.errors.ApiError for an ERROR event, Unreadable for a line that is not an event.
         """
         lines = chunk.split(b"\n")
         if self._rest and len(lines) > 1:
@@ -172,9 +172,9 @@ def _bookmark(data: msgspec.Raw) -> Bookmark:
 
 
 class _Pieces:
-    """JSON objects that do not come one to a line: several on one, or one on several.
+    """Splits JSON objects that are not one to a line: several on one line, or one on several.
 
-    Strings never go over a line's end, so that brackets can be counted line by line.
+    A string never spans lines, so that brackets can be counted line by line.
     """
 
     def __init__(self) -> None:
@@ -188,7 +188,8 @@ class _Pieces:
         return self._depth > 0
 
     def add(self, line: bytes) -> list[bytes]:
-        """The objects that this line completes. Raises Unreadable for what is no object, or was cut."""
+        """The objects that this line completes. Raises Unreadable for something else, or where an object was cut off.
+        """
         if self.pending and _is_event(line):
             raise Unreadable("the watch cannot be read: an event was cut")
         whole: list[bytes] = []

@@ -16,8 +16,8 @@ from kcm_cli.component.clock import Clock
 
 
 class QueueMetrics(Protocol):
-    """What a queue reports. ``depth``: keys that wait, those in work and added again included. Times are monotonic
-    seconds."""
+    """The metrics of a queue. ``depth``: the waiting keys, including those that were added again while being processed.
+    Times are monotonic seconds."""
 
     def added(self, key: str, depth: int, now: float) -> None: ...
     def taken(self, key: str, depth: int, now: float) -> None: ...
@@ -26,7 +26,7 @@ class QueueMetrics(Protocol):
 
 
 class NoMetrics:
-    """Reports nothing."""
+    """No metrics."""
 
     def added(self, key: str, depth: int, now: float) -> None: ...
     def taken(self, key: str, depth: int, now: float) -> None: ...
@@ -35,11 +35,11 @@ class NoMetrics:
 
 
 class ShutDown(Exception):
-    """The queue takes and gives no more keys."""
+    """The queue has been shut down."""
 
 
 class RetryLimiter:
-    """When a failed key may come back: per-key exponential backoff, and a bucket for all keys together."""
+    """The delays of failed keys: exponential backoff per key, and a token bucket for all keys."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class WorkQueue:
         return bool(self._waiters)
 
     def add(self, key: str) -> None:
-        """Ask for this key to be worked on."""
+        """Queue a key, unless it is queued already."""
         if self._closed or key in self._dirty:
             return
         self._dirty.add(key)
@@ -122,9 +122,9 @@ class WorkQueue:
             self._requeue(key)
 
     def add_after(self, key: str, delay_s: float, *, retry: bool = True) -> None:
-        """Add after a delay; of several delays for one key the earliest counts.
+        """Add after a delay. Of several delays of one key the earliest counts.
 
-        retry: whether it is counted as one, as upstream counts each AddAfter, a delay of nothing too.
+        retry: whether the metrics count it as a retry, as upstream counts every AddAfter.
         """
         if self._closed:
             return
@@ -142,19 +142,19 @@ class WorkQueue:
         self._delayed[key] = (due, self._clock.call_later(delay_s, lambda: self._fire(key)))
 
     def add_rate_limited(self, key: str) -> None:
-        """Add after the delay that the key's failures ask for."""
+        """Add after the key's backoff, and count one more failure."""
         self.add_after(key, self._limiter.when(key, self._clock.monotonic()))
 
     def forget(self, key: str) -> None:
-        """The key has succeeded (or is given up): its backoff starts anew."""
+        """Reset the key's backoff, once it has succeeded or been given up."""
         self._limiter.forget(key)
 
     def num_requeues(self, key: str) -> int:
-        """How often the key has failed since it was last forgotten."""
+        """The number of the key's failures since ``forget``."""
         return self._limiter.failures(key)
 
     async def get(self) -> str:
-        """The next key; wait for one. Raises ShutDown. Every key got must be given to ``done``."""
+        """Wait for the next key. Raises ShutDown. Call ``done`` with every key."""
         while not self._queue:
             if self._closed:
                 raise ShutDown
@@ -172,14 +172,14 @@ class WorkQueue:
         return key
 
     def done(self, key: str) -> None:
-        """The key has been worked on; if it was added meanwhile it is queued again."""
+        """The key has been processed. If it was added meanwhile, it is queued again."""
         self._processing.discard(key)
         self._metrics.finished(key, self._clock.monotonic())
         if key in self._dirty:
             self._requeue(key)
 
     def shut_down(self) -> None:
-        """Take no more keys; those waiting in ``get`` return once the queue is empty."""
+        """Accept no more keys. ``get`` raises ShutDown once the queue is empty."""
         self._closed = True
         for _, handle in self._delayed.values():
             handle.cancel()

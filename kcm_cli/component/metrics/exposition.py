@@ -15,9 +15,9 @@ _PLAIN_EXPONENTS = range(-4, 6)
 
 
 def go_float(value: float) -> str:
-    """A number as Go's strconv writes it with format 'g' and the fewest exact digits:
+    """A number as Go's strconv writes it with format 'g' and the fewest exact digits.
 
-    0.005, 1e-08, 3.1104e+07.
+    Examples: 0.005, 1e-08, 3.1104e+07.
     """
     if value != value:
         return "NaN"

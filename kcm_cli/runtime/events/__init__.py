@@ -1,4 +1,4 @@
-"""Events: what is said of an object, aggregated, limited and written in the background."""
+"""Events: aggregated, rate limited and written in the background."""
 
 from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.runtime.events.recorder import EventWriter, ObjectRecorder

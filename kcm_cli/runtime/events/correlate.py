@@ -1,10 +1,10 @@
-"""Which of many similar Events is written, and how: anew, as a higher count of an earlier one, or not at all.
+"""Decides how an Event is written: as a new object, as a higher count of an earlier one, or not at all.
 
 Events that differ only in their message are combined into one from the tenth message on, until ten minutes pass
-without one. One source may write 25 Events of a type about one object at once, and one more every five minutes; those
-it may not write are counted all the same.
+without one. One source may write a burst of 25 Events of a type about one object, and one more every five minutes;
+dropped ones are counted all the same.
 
-No clock and no network: the caller passes the time (monotonic seconds).
+Pure: the caller passes the time (monotonic seconds).
 
 upstream: staging/src/k8s.io/client-go/tools/record/events_cache.go#EventCorrelator
 """
@@ -39,7 +39,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Emitted(msgspec.Struct, frozen=True, gc=False):
-    """An Event as it was emitted, with the name and time (RFC 3339) it is created with if nothing like it is known."""
+    """An Event as it was emitted, with the name and time (RFC 3339) for the case that it is created."""
 
     source: Source
     notice: Notice
@@ -48,7 +48,7 @@ class Emitted(msgspec.Struct, frozen=True, gc=False):
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
-    """The Event to write: created if ``count`` is 1, else patched. ``first``: when it occurred first."""
+    """The Event to write: created if ``count`` is 1, else patched. ``first``: the time of the first occurrence."""
 
     name: str
     message: str
@@ -74,7 +74,7 @@ class _Bucket(msgspec.Struct, frozen=True, gc=False):
 
 
 class Correlator:
-    """What was emitted lately: the LRU caches of upstream's EventCorrelator."""
+    """Recent Events, in LRU caches: upstream's EventCorrelator."""
 
     def __init__(self) -> None:
         self._similar: _Lru[Group, _Similar] = _Lru(CACHE)
@@ -82,7 +82,7 @@ class Correlator:
         self._buckets: _Lru[Group, _Bucket] = _Lru(CACHE)
 
     def decide(self, event: Emitted, now: float) -> Decision | None:
-        """What to write for this Event; None if its object has had enough of this type."""
+        """What to write for this Event; None if the rate limit drops it."""
         notice, ref = event.notice, event.notice.ref
         about = (
             event.source.component,
@@ -125,7 +125,7 @@ class Correlator:
 
 
 class _Lru(Generic[K, V]):
-    """A bounded table that forgets what was used longest ago."""
+    """A bounded table that drops the least recently used entry."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -1,4 +1,4 @@
-"""Events in the old form (core/v1) as they are written: created, or patched to a higher count.
+"""Writes Events of the old form (core/v1): created, or patched to a higher count.
 
 upstream: staging/src/k8s.io/client-go/tools/record/event.go#recordEvent
 """
@@ -16,9 +16,9 @@ from kcm_cli.runtime.events.correlate import Decision, Emitted
 
 
 class EventNames:
-    """Names of new Events: ``object.time``. No name comes twice: shared by all writers of a process.
+    """Names of new Events: ``object.time``, each given once. Shared by all writers of a process.
 
-    ``offset_ns``: keeps the names of two processes apart where both live in the same moment, on virtual time.
+    ``offset_ns``: keeps the names of two processes apart on virtual time, where both emit in the same nanosecond.
     """
 
     def __init__(self, clock: Clock, offset_ns: int = 0) -> None:
@@ -41,10 +41,10 @@ class CountedEvents:
         self._client = client
 
     async def write(self, event: Emitted, decision: Decision) -> None:
-        """Create the Event, or raise its count; one that the server has no more is created with its count.
+        """Create the Event or raise its count. An Event that the server has dropped is created with its count.
 
-        The name is the same however often this is called, so that a write whose answer was lost makes no second Event.
-        Raises RequestError.
+        Each call uses the same name, so that repeating a write whose answer was lost makes no second Event. Raises
+        RequestError.
         """
         namespace = event.notice.ref.namespace or "default"
         if decision.count > 1:

@@ -1,7 +1,7 @@
-"""Writes Events in the background, a few at a time, without ever holding a controller up.
+"""Writes Events in the background, a few at a time, so that a controller never waits for one.
 
-Guarantees: ``emit`` returns at once; Events of one object go out in order. Not guaranteed: that an Event arrives.
-A full queue drops new ones, and a server that cannot be reached is tried a dozen times and then given up on.
+Guarantees: ``emit`` returns at once; Events of one object are written in order. Not guaranteed: that an Event is
+written. A full queue drops new Events, and an Event is dropped after a dozen attempts.
 
 upstream: staging/src/k8s.io/client-go/tools/record/event.go
 """
@@ -31,7 +31,7 @@ PAUSE_S = 10.0
 
 
 class EventWriter:
-    """One client's Events on their way out. Recorders of several sources may share it."""
+    """The queue of one client's Events. Recorders of several sources may share it."""
 
     def __init__(self, client: Client, names: EventNames, clock: Clock, rng: random.Random) -> None:
         self._events = CountedEvents(client)

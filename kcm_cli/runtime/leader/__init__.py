@@ -1,7 +1,4 @@
-"""Leader election on a Lease:
-
-a pure decision (``record``), the lock (``lock``), and the shell (``elector``).
-"""
+"""Leader election on a Lease: a pure decision (``record``), the lock (``lock``) and the loop (``elector``)."""
 
 from kcm_cli.runtime.leader.config import ElectionConfig
 from kcm_cli.runtime.leader.elector import HEALTH_CHECK, Elector

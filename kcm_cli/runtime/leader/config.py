@@ -1,7 +1,4 @@
-"""What an election needs to know.
-
-That the values fit together is checked with the flags (component.leader_config).
-"""
+"""The configuration of an election. Flags are validated in component.leader_config."""
 
 import msgspec
 

@@ -1,10 +1,10 @@
-"""Takes part in an election: acquire the lease, keep it, give it up.
+"""Takes part in an election: acquires the lease, renews it, releases it.
 
-Guarantees: ``acquire`` returns only once the lease names this process; ``hold`` returns at the latest
-``renew_deadline_s`` (plus one ``retry_period_s``) after the last renewal that worked, which is before
-anybody else may take the lease, and at once when another holder is seen or ``alive`` says no.
-``safe`` says no from the moment from which others may take the lease, also where the machine is suspended meanwhile.
-``release`` gives up, too, what a cancelled or unanswered request may have claimed.
+Guarantees: ``acquire`` returns only once the lease names this process. ``hold`` returns at the latest
+``renew_deadline_s`` (plus one ``retry_period_s``) after the last successful renewal, which is before another candidate
+may take the lease, and at once when another holder is seen or ``alive`` returns False. ``safe`` is False from the
+moment from which others may take the lease, also when the machine was suspended meanwhile. ``release`` also gives up
+a lease that a cancelled or unanswered request may have acquired.
 
 Not guaranteed: fencing. A write that was sent before the lease was lost may still arrive after it.
 
@@ -75,13 +75,13 @@ class Elector:
 
     @property
     def leads(self) -> bool:
-        """Whether the lease, as it was last seen, names this process."""
+        """Whether the lease, as last seen, names this process."""
         known = self._known
         return known is not None and known.record.holder == self._config.identity
 
     @property
     def holder(self) -> str:
-        """Who leads, as it was last seen."""
+        """The holder's identity, as last seen."""
         known = self._known
         return known.record.holder if known is not None else ""
 
@@ -90,11 +90,11 @@ class Elector:
         return self._now() < self._safe_until
 
     def _now(self) -> float:
-        """Monotonic seconds, those for which the machine was suspended among them."""
+        """Monotonic seconds, including the time for which the machine was suspended."""
         return self._clock.monotonic() + suspended_s()
 
     def check(self, now: float) -> str | None:
-        """The health check: a leader that has not renewed long after its lease ran out should be dead."""
+        """The health check: it fails for a leader that has not renewed for long after its lease expired."""
         known = self._known
         if known is None or not self.leads:
             return None
@@ -113,10 +113,7 @@ class Elector:
         log.info("Successfully acquired lease", extra=self._fields())
 
     async def hold(self, alive: Callable[[], bool] = lambda: True) -> str:
-        """Keep the lease for as long as it goes;
-
-        why it was lost. ``alive``: may we go on leading at all.
-        """
+        """Renew the lease until it is lost; returns the reason. ``alive``: whether this process may lead at all."""
         why = ""
         while not why:
             await self._clock.sleep(self._config.retry_period_s)
@@ -127,8 +124,10 @@ class Elector:
         return why
 
     async def release(self, within_s: float = float("inf")) -> bool:
-        """Give the lease up so that another may take it at once; whether that worked within the time (the renew
-        deadline at most). Call it once the work is over: from here on others may act."""
+        """Give up the lease, so that another candidate may take it at once. Call it when the controllers have ended.
+
+        Returns whether that worked within the time, which is the renew deadline at most.
+        """
         self._status.set(0.0)
         self._safe_until = float("-inf")
         if not self.leads and not self._unsure:

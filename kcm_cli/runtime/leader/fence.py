@@ -1,10 +1,9 @@
-"""Holds back writes of a process that may no longer lead.
+"""Refuses writes of a process that may no longer lead.
 
-A process that was stopped (SIGSTOP, a suspended machine) wakes up with requests half way; its elector has not yet
-noticed that others lead. Every write asks the fence first, and once more when it has waited for a connection; the
-fence knows until when the lease was safe.
+A process that was stopped (SIGSTOP, a suspended machine) resumes in the middle of its work, before its elector notices
+that another process leads. Every write checks the fence first, and again after it has waited for a connection.
 
-Not guaranteed: a request that is already on its way when the lease ends still arrives.
+Not guaranteed: a request that was sent before the lease ended still arrives.
 """
 
 from collections.abc import Callable
@@ -18,7 +17,7 @@ _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
 class Fenced:
-    """A transport whose writes fail while ``safe`` says no. Reviews and tokens are writes too."""
+    """A transport whose writes fail while ``safe`` returns False. TokenReviews and token requests are writes, too."""
 
     def __init__(self, transport: Transport, safe: Callable[[], bool]) -> None:
         self._transport = transport

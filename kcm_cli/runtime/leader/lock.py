@@ -1,7 +1,7 @@
-"""The Lease as a lock: read it, make it, update it if it is unchanged since, record Events about it.
+"""The Lease as a lock: read it, create it, update it if it is unchanged, and emit Events about it.
 
-Only the fields of the election are written; whatever else the Lease carries stays. Optimistic: an update
-names the resourceVersion that this process saw last.
+Only the election's fields are written; all others stay. An update carries the resourceVersion that this process saw
+last.
 
 upstream: staging/src/k8s.io/client-go/tools/leaderelection/resourcelock/leaselock.go
 """
@@ -25,13 +25,13 @@ LEASES = GVR("coordination.k8s.io", "v1", "leases")
 
 
 class Lock(Protocol):
-    """Where the record lives. Errors: ``errors.ApiError``, ``transport.TransportError``."""
+    """Stores the election record. Methods raise ``errors.ApiError`` and ``transport.TransportError``."""
 
     async def get(self) -> Record | None:
         """The record now, or None if there is no lease yet."""
 
     async def create(self, record: Record) -> None:
-        """Create the lease. Raises AlreadyExists if another candidate was faster."""
+        """Create the lease. Raises AlreadyExists if another candidate created it first."""
 
     async def update(self, record: Record) -> None:
         """Write the record. Raises Conflict if the lease changed since it was last read or written here."""

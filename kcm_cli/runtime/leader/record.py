@@ -1,7 +1,7 @@
-"""The election record that a Lease carries, and how long one may trust it.
+"""The election record in a Lease, and the decision what to do about it.
 
-Pure. Times in the record are written for people; only the local time at which a change was seen is
-trusted, so that clocks of different machines need not agree (they must run at about the same speed).
+Pure. The times in the record are for people. What counts is the local time at which a change was seen, so that clocks
+of different machines need not agree; they must run at about the same speed.
 
 upstream: staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go, resourcelock/leaselock.go
 """
@@ -29,7 +29,7 @@ class LeaseSpec(View, frozen=True, gc=False):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """Who leads, until when, since when. Times are RFC 3339 with microseconds.
+    """LeaderElectionRecord: the holder, the duration and the times (RFC 3339 with microseconds).
 
     ``strategy``, ``preferred_holder``: set by the API server under coordinated leader election, read here only.
     """
@@ -44,7 +44,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """A record, and when (monotonic seconds) it was first seen as it is."""
+    """A record, and the time (monotonic seconds) when it was first seen with these values."""
 
     record: Record
     at: float
@@ -55,30 +55,27 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 class Held(msgspec.Struct, frozen=True):
-    """Another candidate leads; nothing to do but wait."""
+    """Another candidate leads: wait."""
 
     holder: str
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """Write this record. ``renews``: it is our own lease that goes on."""
+    """Write this record. ``renews``: it renews a lease that this process holds."""
 
     record: Record
     renews: bool
 
 
 def observe(known: Observation | None, record: Record, now: float) -> Observation:
-    """What is known after reading a record: an unchanged one keeps the time at which it was first seen."""
+    """The observation after reading a record: an unchanged record keeps the time at which it was first seen."""
     if known is not None and known.record == record:
         return known
     return Observation(record, now)
 
 
 def decide(known: Observation, mine: Record, now: float) -> Held | Claim:
-    """What to do about the record that was read last;
-
-    ``mine`` is the record that we would like to write.
-    """
+    """What to do about the record that was read last. ``mine``: the record that this process would write."""
     current = known.record
     if current.holder == mine.holder:
         acquired = current.acquire_time or mine.acquire_time  # absent where the API server made the lease
@@ -89,8 +86,10 @@ def decide(known: Observation, mine: Record, now: float) -> Held | Claim:
 
 
 def decide_coordinated(known: Observation, mine: Record, now: float) -> Held | Claim:
-    """The same under coordinated leader election: the API server names the holder, who renews until the lease has
-    expired or another holder is preferred (end of term)."""
+    """The same under coordinated leader election: the API server names the holder.
+
+    The holder renews until the lease has expired or another holder is preferred.
+    """
     current = known.record
     if current.holder == mine.holder and known.valid(now) and not current.preferred_holder:
         return decide(known, mine, now)
