@@ -1,7 +1,7 @@
-"""Where the API server is, whom to trust, and who we are: from a kubeconfig or from a pod's service account.
+"""The API server's address, trust and credentials, from a kubeconfig or a pod's service account.
 
-Not by a client library's loader: that would bring 14 MiB of modules into every manager, for what are a few fields.
-Exec plugins are configured here and run when credentials are needed (see ``plugins``).
+A client library's loader would add 14 MiB of modules to every manager for a few fields. Exec plugins are configured
+here and run when credentials are needed (see ``plugins``).
 
 upstream: staging/src/k8s.io/client-go/tools/clientcmd, staging/src/k8s.io/client-go/rest/config.go
 """
@@ -32,9 +32,9 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 class Access(msgspec.Struct, frozen=True):
     """One way to one API server.
 
-    server: URL, with a path where the server lives below one. tls: None if and only if the server's scheme is http.
-    proxy: URL of an HTTP or SOCKS5 proxy. certificate: the certificate and key (PEM) of the moment, over those of
-    ``tls``; None for those. impersonation: headers that every request carries.
+    server: URL, with the path under which the API is served. tls: None if and only if the server's scheme is http.
+    proxy: URL of an HTTP or SOCKS5 proxy. certificate: returns the current certificate and key (PEM), which replace
+    those of ``tls``, or None. impersonation: headers that every request carries.
     """
 
     server: str
@@ -54,7 +54,7 @@ async def load(
     environ: Mapping[str, str] = os.environ,
     metrics: PluginMetrics = NO_PLUGIN_METRICS,
 ) -> Access:
-    """What --kubeconfig and --master say; without either, what a pod finds. Raises AccessError.
+    """The access of --kubeconfig and --master; without either, that of the pod's service account. Raises AccessError.
 
     metrics: counts the runs of credential plugins.
     """
@@ -66,7 +66,7 @@ async def load(
 
 
 def check(*, path: str, master: str, environ: Mapping[str, str] = os.environ) -> None:
-    """Whether ``load`` has something to go by, without asking anybody. Raises AccessError."""
+    """Check that ``load`` would find its files, without a request. Raises AccessError."""
     if path:
         chosen = kubeconfig.read(Path(path), server=master)
         with_scheme(chosen.cluster.server, tls=True)

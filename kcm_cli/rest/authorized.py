@@ -1,7 +1,7 @@
-"""A transport used as one user: adds the Authorization header, over a session or the in-process sandbox alike.
+"""A transport of one user: adds the Authorization header, over a session or the in-process sandbox.
 
-Guarantees: a request whose credentials the server rejects (401, so it had no effect) is sent once more when they
-can be renewed. Where they cannot, the server's answer stands.
+Guarantees: a request that is answered with 401, and so had no effect, is sent once more with renewed credentials. Where
+they cannot be renewed, the 401 is returned.
 """
 
 import logging
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class Authorized:
-    """Many of these may share one transport."""
+    """Adds one user's header. Several users may share one transport."""
 
     def __init__(self, transport: Transport, credentials: Credentials) -> None:
         self._transport = transport

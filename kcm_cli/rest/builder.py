@@ -44,7 +44,7 @@ _ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform
 
 
 class ClientSettings(msgspec.Struct, frozen=True):
-    """What all clients of a process have in common. ``qps`` below zero is no limit."""
+    """Settings of all clients of a process. ``qps``: below zero for no limit."""
 
     qps: float = 20.0
     burst: int = 30
@@ -135,7 +135,7 @@ class ServiceAccountClients:
         return self._user(name).discovery_client(self._user_name(name))
 
     async def provision(self, names: Iterable[str]) -> None:
-        """Make the service accounts that are missing, as they would be made at their first request.
+        """Create missing service accounts ahead of their first request.
 
         Raises RequestError.
         """

@@ -52,7 +52,7 @@ ERROR_CODE = "<error>"
 
 
 class _Answer(View, frozen=True, gc=False):
-    """The answer to a deletion: the object or a Status, which makes no difference."""
+    """The answer to a deletion: the object or a Status. Neither is read."""
 
 
 class Client:
@@ -83,7 +83,7 @@ class Client:
         self._json_body = self._bodies[JSON_TYPE]
 
     def faster(self, qps: float, burst: int) -> "Client":
-        """A client of the same user for bulk work, with a limit of its own: so many times this one's."""
+        """A client of the same user for bulk work, with its own rate limit: this one's, multiplied."""
         return Client(
             self._transport,
             limiter=faster(self._limiter, qps, burst),
@@ -112,7 +112,7 @@ class Client:
         return read_object(resource, body, name, subresource)
 
     async def find(self, resource: Resource[T], namespace: str, name: str, *, metadata_only: bool = False) -> T | None:
-        """One object; None where the server has none of this name."""
+        """One object, or None where the server has no object of this name."""
         try:
             return await self.get(resource, namespace, name, metadata_only=metadata_only)
         except errors.NotFound:
@@ -254,21 +254,21 @@ class Client:
         read(await self._call(Request("DELETE", resource.gvr.path(namespace), query, self._json_body, body)), _Answer)
 
     async def _change(self, change: Change, request: Request, read_answer: Callable[[bytes], V]) -> V:
-        """Send a write and read its answer: where a subclass notes what became of it."""
+        """Send a write and read its answer. Subclasses override it to observe the result."""
         return read_answer(await self._call(request))
 
     # -- anything else
 
     async def call(self, request: Request) -> bytes:
-        """Send a request of one's own making with this client's headers; the body of its answer."""
+        """Send a custom request with this client's headers; the body of its answer."""
         return await self._call(self._with_headers(request))
 
     async def ask(self, request: Request, type_: type[V]) -> V:
-        """Send a request of one's own making with this client's headers; its answer as a view."""
+        """Send a custom request with this client's headers; its answer as a view."""
         return read(await self._call(self._with_headers(request)), type_)
 
     async def answer(self, request: Request) -> Response:
-        """Send a request of one's own making with this client's headers; the answer, whatever its status."""
+        """Send a custom request with this client's headers; the answer, whatever its status."""
         return await self.raw(self._with_headers(request))
 
     async def raw(self, request: Request) -> Response:
@@ -379,7 +379,7 @@ def _asked_to_wait(response: Response) -> float | None:
 
 
 async def _gather(chunks: AsyncIterator[bytes]) -> bytes:
-    """The body of a refusal; what is over the limit is left unread."""
+    """The body of a refusal, up to the limit."""
     body = b""
     async for chunk in chunks:
         body += chunk

@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection of a client, straight on httptools: one request, then its answer, then the next.
 
-Guarantees: an exchange ends with a whole answer or with Lost; a stream that is not read holds back its
-server; a connection on which something unexpected happened is not ``free`` again; headers and trailers are bounded.
+Guarantees: a request ends with a whole answer or with Lost. A stream that is not read applies backpressure to its
+server. A connection is not reused after an unexpected event. Headers and trailers are bounded.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ MOST_HEAD = 1 << 20
 
 
 class Lost(ConnectionError):
-    """The connection ended before the answer did.
+    """The connection ended before the answer was complete.
 
-    answered: whether a part of the answer had come. why: what the system says, None where the server closed it.
+    answered: whether part of the answer had arrived. why: the system's error, None where the server closed it.
     """
 
     def __init__(self, *, answered: bool, why: Exception | None = None) -> None:
@@ -34,7 +34,7 @@ class Lost(ConnectionError):
 
 
 class HeadTooLarge(ConnectionError):
-    """The headers or trailers of an answer are more than any server has to say."""
+    """The headers or trailers of an answer exceed the limit."""
 
     def __init__(self) -> None:
         super().__init__(f"the headers of the answer are longer than {MOST_HEAD} bytes, or more than {MOST_HEADERS}")
@@ -71,7 +71,7 @@ class Headers(Mapping[str, str]):
 
 
 class Incoming:
-    """An answer that is on its way. Its head is there first; ``read`` gives the body bit by bit."""
+    """An answer whose head has arrived; ``read`` returns the body in pieces."""
 
     __slots__ = ("_connection", "_failure", "_ready", "_unread", "chunks", "ended", "head", "headers", "status")
 
@@ -115,7 +115,7 @@ class Incoming:
         return self._unread <= MOST_UNREAD
 
     def end(self, failure: Exception | None = None) -> None:
-        """Nothing more comes."""
+        """The body is complete, or the connection has ended."""
         self.ended, self._failure = failure is None, failure
         if not self.head.done():
             self.head.set_result(None) if failure is None else self.head.set_exception(failure)
@@ -178,7 +178,7 @@ class Connection(asyncio.Protocol):
             del incoming  # as above
 
     def close(self) -> None:
-        """Give up the connection, and what is under way on it."""
+        """Close the connection; a request in flight fails."""
         self._keep = False
         self._forget_timer()
         if self._transport is not None:
@@ -206,7 +206,7 @@ class Connection(asyncio.Protocol):
         return incoming
 
     def _expire(self, until: float) -> None:
-        """Give up what is under way at a time. One timer serves many requests: it is set again when it is due."""
+        """Fail the request in flight at its deadline. One timer serves many requests: it is set again when it fires."""
         self._until = until
         if self._timer is not None:
             if self._timer.when() <= until:

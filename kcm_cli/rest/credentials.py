@@ -1,7 +1,7 @@
-"""Who a request is from: the value of its Authorization header, and how it is renewed.
+"""Credentials of requests: the value of the Authorization header, and its renewal.
 
-Guarantees of ``Renewing``: one renewal at a time, however many requests wait for it and share its outcome; a value
-that can still be used stays in use when renewing fails. Certificates are no header: see ``tls``.
+Guarantees of ``Renewing``: one renewal at a time, whose result all waiting requests share; a value that has not expired
+stays in use when a renewal fails. For client certificates see ``tls``.
 
 upstream: staging/src/k8s.io/client-go/transport/token_source.go
 """
@@ -25,7 +25,10 @@ FILE_PERIOD_S = 50.0
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A header, or a certificate and its key (PEM), or both, and for how long to use them (None: until rejected)."""
+    """A header, or a certificate and its key (PEM), or both, with the time for which to use them.
+
+    None stands for: until the server rejects them.
+    """
 
     header: str
     lifetime_s: float | None = field(default=None, compare=False)
@@ -36,17 +39,17 @@ class Credentials(Protocol):
     """Gives the Authorization header of requests; an empty text stands for none."""
 
     def current(self) -> Lease | None:
-        """What to use, or None where it must be renewed first. No I/O."""
+        """The lease to use, or None where it must be renewed first. No I/O."""
 
     async def renew(self) -> Lease:
-        """What can be used now. Raises CredentialsError."""
+        """A valid lease, renewed if necessary. Raises CredentialsError."""
 
     def reject(self, lease: Lease) -> None:
         """The server did not accept this lease (401)."""
 
 
 class Fixed:
-    """A header that never changes."""
+    """A fixed header."""
 
     def __init__(self, header: str = "") -> None:
         self._lease = Lease(header)
@@ -80,7 +83,7 @@ class Renewing:
 
     @property
     def certificate(self) -> tuple[bytes, bytes] | None:
-        """The certificate and key (PEM) that were had last."""
+        """The certificate and key (PEM) of the last renewal."""
         return self._certificate
 
     def current(self) -> Lease | None:

@@ -1,5 +1,6 @@
-"""Opens connections to one API server: addresses raced, peers that vanish noticed, TLS, tunnels of HTTP and SOCKS5
-proxies (the latter by python-socks).
+"""Opens connections to one API server, over TLS and through proxies.
+
+Addresses are tried in parallel (happy eyeballs), dead peers are detected, and HTTP and SOCKS5 proxies tunnel.
 
 upstream: staging/src/k8s.io/client-go/transport
 """
@@ -36,11 +37,11 @@ _AddressInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, s
 
 
 class ProxyRefused(Exception):
-    """The proxy makes no tunnel."""
+    """The proxy refused the tunnel."""
 
 
 class Dialer:
-    """``dial`` gives a connection on which requests to the server can be sent."""
+    """``dial`` opens a connection for requests to the server."""
 
     def __init__(self, access: Access, clock: Clock, metrics: SessionMetrics = NO_SESSION_METRICS) -> None:
         self._clock = clock

@@ -1,7 +1,8 @@
-"""Asks an API server what it serves: in two requests where it knows aggregated discovery, else one per version.
+"""Discovery: asks an API server which resources it serves.
 
-Guarantees: a group version that cannot be learnt (an aggregated API server is down, or answers nonsense) is named in
-``Discovery.failed`` and does not hide the others; nothing is deleted because of its absence.
+That takes two requests with aggregated discovery, otherwise one per group version. Guarantees: a group version whose
+discovery fails (an aggregated API server is down, or answers nonsense) is named in ``Discovery.failed`` and does not
+hide the others, so that nothing is deleted because of it.
 
 upstream: staging/src/k8s.io/client-go/discovery
 """
@@ -121,7 +122,7 @@ class _PlainResources(View, frozen=True, gc=False):
 
 
 class _Found:
-    """What has been learnt so far."""
+    """The result so far."""
 
     def __init__(self) -> None:
         self.groups: list[Group] = []
@@ -133,7 +134,7 @@ class _Found:
 
 
 async def discover(client: Client) -> Discovery:
-    """What the server serves. Raises RequestError where a root cannot be had or read."""
+    """Ask the server for all that it serves. Raises RequestError where /api or /apis fails or cannot be read."""
     found = _Found()
     for answer in await asyncio.gather(_fetch(client, _CORE), _fetch(client, "/apis")):
         if answer is None:
@@ -148,8 +149,8 @@ async def discover(client: Client) -> Discovery:
 async def _fetch(client: Client, path: str) -> Response | None:
     """A root of discovery; None where there is no core group, as on an aggregated API server.
 
-    Raises RequestError for every other refusal: whoever takes it for a server of nothing finalizes namespaces with
-    everything in them.
+    Raises RequestError for every other refusal. A caller that mistook it for an empty server would finalize namespaces
+    that still have content.
     """
     request = Request("GET", path, (), {"accept": _ACCEPT})
     response = await client.answer(request)
@@ -193,7 +194,7 @@ def _add_group(found: _Found, group: _Group) -> None:
 
 
 def _part(found: _Found, raw: msgspec.Raw, type_: type[T], what: str) -> T | None:
-    """A part of a document; None, and ``what`` has failed, where it makes no sense."""
+    """A part of a document; None, with ``what`` marked as failed, where it cannot be decoded."""
     try:
         return codec.decode(raw, type_)
     except codec.DecodeError as error:
@@ -202,7 +203,7 @@ def _part(found: _Found, raw: msgspec.Raw, type_: type[T], what: str) -> T | Non
 
 
 def _expect(kind: str, *kinds: str) -> None:
-    """Raises Unreadable: an answer that is none of these says nothing about what is served."""
+    """Raises Unreadable for an answer of another kind."""
     if kind not in kinds:
         raise Unreadable(f"the answer cannot be read: expected {' or '.join(kinds)}, got {quote(kind)}")
 
@@ -276,7 +277,7 @@ async def _resources(client: Client, group: str, version: str) -> tuple[ServedRe
 
 
 async def _fetch_version(client: Client, group: str, version: str) -> tuple[ServedResource, ...] | str:
-    """The resources of a version that its group names, or why they could not be had."""
+    """The resources of a version that its group names, or the reason why discovery failed."""
     try:
         return await _resources(client, group, version)
     except RequestError as error:
@@ -284,7 +285,7 @@ async def _fetch_version(client: Client, group: str, version: str) -> tuple[Serv
 
 
 def plain(group: str, version: str, resources: Iterable[_PlainResource]) -> tuple[ServedResource, ...]:
-    """The value of an APIResourceList."""
+    """An APIResourceList as ServedResources."""
     parents: dict[str, ServedResource] = {}
     subresources: dict[str, dict[str, Subresource]] = {}
     for item in resources:

@@ -1,4 +1,4 @@
-"""Requests as they go over the wire."""
+"""Encodes HTTP/1.1 requests."""
 
 import re
 from functools import lru_cache
@@ -39,7 +39,7 @@ class Encoder:
 
 
 def connect(host: str, port: int, proxy: str) -> bytes:
-    """What asks a proxy for a tunnel."""
+    """The CONNECT request that asks a proxy for a tunnel."""
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     lines = "".join(f"{name}: {value}\r\n" for name, value in authorization(proxy))
     return f"CONNECT {target} HTTP/1.1\r\nhost: {target}\r\n{lines}\r\n".encode()
@@ -55,7 +55,7 @@ def authorization(proxy: str) -> list[tuple[str, str]]:
 
 @lru_cache(256)
 def _lines(headers: tuple[tuple[str, str], ...]) -> str:
-    """Headers as they go over the wire: nearly all requests of a client have the same."""
+    """Encoded headers, cached: nearly all requests of a client have the same."""
     return "".join([f"{name}: {_single(name, value)}\r\n" for name, value in headers])
 
 

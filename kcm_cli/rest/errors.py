@@ -1,4 +1,4 @@
-"""What an API server answers when it refuses, as types to catch.
+"""The errors of an API server, as exceptions.
 
 ApiError                  status, reason, message, causes, retry_after_s, details of the object
 ├── BadRequest            400
@@ -20,18 +20,18 @@ ApiError                  status, reason, message, causes, retry_after_s, detail
 ├── ServiceUnavailable    503
 └── Timeout               504, the request may still take effect
 
-The Status's reason decides the class; the HTTP code does where there is no known reason. The text of the
-error is the Status's message, whole up to MESSAGE_LIMIT since it goes on into events and conditions; text
-that is no Status is foreign and is cut to FOREIGN_LIMIT.
+The Status's reason decides the class, or the HTTP code where the reason is unknown. The text of the error is the
+Status's message, up to MESSAGE_LIMIT, because it is copied into Events and conditions. An answer that is not a Status
+is cut to FOREIGN_LIMIT.
 
-AccessError               there is no way to an API server; the text is one line, fit for stderr
+AccessError               the API server cannot be accessed; the text is one line, fit for stderr
 ├── KubeconfigError       the file is unreadable, malformed, or lacks the context
-├── NotInCluster          no kubeconfig was named, and this is no pod
-├── TLSFilesError         a CA, certificate or key file is missing or is no such thing
+├── NotInCluster          no kubeconfig was named, and the process does not run in a pod
+├── TLSFilesError         a CA, certificate or key file is missing or invalid
 └── CredentialsError      a plugin failed, a token file is missing or empty, the server gave no token
 
-An answer that never came, or cannot be read, is a ``transport.TransportError``; ``transport.RequestError`` is that and
-ApiError, for those who do not ask what failed.
+A missing or unreadable answer is a ``transport.TransportError``. ``transport.RequestError`` is the base of that and of
+ApiError.
 
 upstream: staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go
 """
@@ -117,7 +117,7 @@ class ApiError(RequestError):
 
 
 class AccessError(Exception):
-    """How to reach the API server, or as whom, cannot be found out."""
+    """The address or the credentials of the API server cannot be determined."""
 
 
 class KubeconfigError(AccessError):
@@ -125,13 +125,13 @@ class KubeconfigError(AccessError):
 
 
 class NotInCluster(AccessError):
-    """Neither a kubeconfig nor a pod's service account is there."""
+    """There is neither a kubeconfig nor a pod's service account."""
 
 
 class TLSFilesError(AccessError):
-    """A CA, certificate or key is missing, unreadable or no such thing. The text names the file.
+    """A CA, certificate or key is missing, unreadable or invalid. The text names the file.
 
-    ``ca``: what is wrong with the file of the CA, as the metric of its reloads says it; empty where it is another.
+    ``ca``: the reason in the metric of CA reloads; empty where another file is concerned.
     """
 
     def __init__(self, text: str, *, ca: str = "") -> None:
@@ -140,7 +140,7 @@ class TLSFilesError(AccessError):
 
 
 class CredentialsError(AccessError):
-    """No credentials could be had."""
+    """The credentials could not be obtained."""
 
 
 class BadRequest(ApiError):
@@ -164,7 +164,7 @@ class MethodNotSupported(ApiError):
 
 
 class NotAcceptable(ApiError):
-    """The server cannot answer in the asked form."""
+    """The server cannot answer in the requested media type."""
 
 
 class AlreadyExists(ApiError):
@@ -176,11 +176,11 @@ class Conflict(ApiError):
 
 
 class Gone(ApiError):
-    """It was here and is no more."""
+    """The object or version is not available any more."""
 
 
 class Expired(ApiError):
-    """The resourceVersion or continue token is too old: list anew."""
+    """The resourceVersion or continue token is too old: list again."""
 
 
 class TooLarge(ApiError):
@@ -196,7 +196,7 @@ class Invalid(ApiError):
 
 
 class TooManyRequests(ApiError):
-    """Try again later; an eviction that a budget forbids comes as this, too."""
+    """Try again later. An eviction that a PodDisruptionBudget forbids is refused with this, too."""
 
 
 class InternalError(ApiError):
@@ -204,11 +204,11 @@ class InternalError(ApiError):
 
 
 class ServerTimeout(ApiError):
-    """The server could not do it in time and asks to try again."""
+    """The server did not answer in time and asks for a retry."""
 
 
 class ServiceUnavailable(ApiError):
-    """The server, or the one behind it, does not serve at the moment."""
+    """The server, or the one behind it, is unavailable."""
 
 
 class Timeout(ApiError):

@@ -1,4 +1,4 @@
-"""What a kubeconfig must look like, checked before it is used: each fault gets one clear line.
+"""Reads a kubeconfig and validates it: each fault gets one clear line.
 
 upstream: staging/src/k8s.io/client-go/tools/clientcmd/{client_config,validation}.go
 """
@@ -28,13 +28,13 @@ class Named(msgspec.Struct, frozen=True):
 
 
 class Extension(Named, frozen=True):
-    """Something that others keep in the file."""
+    """An extension (``extensions``), which is kept and not read."""
 
     extension: Any = None
 
 
 class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
-    """How to reach a server and whom to trust."""
+    """A server's address and trust."""
 
     server: str = ""
     certificate_authority: str = ""
@@ -47,7 +47,7 @@ class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class Exec(msgspec.Struct, frozen=True, rename="camel"):
-    """A plugin that gives credentials. ``interactive_mode``: Never, IfAvailable or Always."""
+    """An exec credential plugin. ``interactive_mode``: Never, IfAvailable or Always."""
 
     command: str = ""
     api_version: str = ""
@@ -59,13 +59,13 @@ class Exec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Provider(msgspec.Struct, frozen=True):
-    """A built-in way to tokens (oidc, gcp, azure), none of which kube-controller-manager has."""
+    """An auth provider (oidc, gcp, azure). kube-controller-manager has none of them."""
 
     name: str = ""
 
 
 class User(msgspec.Struct, frozen=True, rename="kebab"):
-    """Who we are."""
+    """Credentials."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -112,7 +112,7 @@ class Kubeconfig(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """The parts that count."""
+    """The cluster, user and context that were chosen."""
 
     path: Path
     context: str
@@ -121,7 +121,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> Path:
-        """What relative paths in the file start from."""
+        """The folder that relative paths in the file refer to."""
         return self.path.absolute().parent
 
     def __str__(self) -> str:

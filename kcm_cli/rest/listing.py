@@ -1,4 +1,4 @@
-"""Whole lists in pages, for those who have no informer.
+"""Complete lists, read in pages, for callers without an informer.
 
 upstream: staging/src/k8s.io/client-go/tools/pager/pager.go
 """
@@ -55,7 +55,7 @@ def read_page(body: bytes, kind: str = "") -> Page:
 
 
 class Pages:
-    """The continue tokens of one list. A server that gives one again would be asked for ever."""
+    """The continue tokens of one list. A repeated token is an error, since it would never end."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
@@ -70,7 +70,7 @@ class Pages:
 
 
 class Listed(msgspec.Struct, Generic[T], frozen=True):
-    """Objects, and the version at which they were so; ``unknown``: those that cannot be decoded."""
+    """Objects, and the resource version of the list. ``unknown``: objects that cannot be decoded."""
 
     items: list[T]
     resource_version: str
@@ -82,7 +82,7 @@ async def list_all(
 ) -> Listed[T]:
     """All objects, PAGE at a time. Raises RequestError.
 
-    An object that cannot be decoded makes the answer Unreadable: the rest of a partial list is not absent.
+    An object that cannot be decoded makes the answer Unreadable: it must not look absent.
     """
     found = await list_readable(client, resource, namespace, metadata_only=metadata_only)
     for unknown in found.unknown:
@@ -101,7 +101,7 @@ async def list_readable(
 ) -> Listed[T]:
     """All objects that match, PAGE at a time; those that cannot be decoded are in ``unknown``. Raises RequestError.
 
-    Where the continue token expires on the way, everything is asked for once more in one piece.
+    Where the continue token expires, everything is listed again in one request.
     """
     selection: dict[str, Any] = {
         "label_selector": label_selector,

@@ -1,7 +1,6 @@
-"""Kinds to resources and back, from discovery that is fetched when it is first needed.
+"""Maps kinds to resources and back, by discovery that is fetched when it is first needed. upstream: RESTMapper.
 
-Guarantees: what is not found is looked for in a fresh discovery before NoMatch is raised, at most once every
-REFRESH_S however many ask; one fetch at a time.
+Guarantees: before NoMatch is raised discovery is fetched again, but at most once in REFRESH_S; one fetch at a time.
 
 upstream: staging/src/k8s.io/client-go/restmapper/discovery.go
 """
@@ -28,7 +27,7 @@ class NoMatch(Exception):
 
 
 class Mapper:
-    """Looks up what the server serves; ``invalidate`` (CRDs have changed) makes it ask again."""
+    """Looks up served resources. Call ``invalidate`` when CRDs have changed."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
@@ -38,7 +37,7 @@ class Mapper:
         self._lock = asyncio.Lock()
 
     async def discovery(self, *, younger_than_s: float = REFRESH_S) -> Discovery:
-        """What is served, not older than so many seconds. Raises RequestError."""
+        """The discovery, younger than ``younger_than_s``. Raises RequestError."""
         asked = self._clock.monotonic()
         if self._known is not None and asked - self._fetched < younger_than_s:
             return self._known
@@ -50,7 +49,7 @@ class Mapper:
             return self._known
 
     def invalidate(self) -> None:
-        """Forget what is known."""
+        """Fetch discovery again at the next lookup."""
         self._known = None
 
     async def kind(self, group: str, kind: str, version: str = "") -> ServedResource:

@@ -1,4 +1,4 @@
-"""What a client counts about its requests (rest_client_*)."""
+"""Metrics of a client (rest_client_*)."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ class RequestMetrics(Protocol):
         """A request has ended, all its attempts and waits included."""
 
     def throttled(self, method: str, waited_s: float) -> None:
-        """The client's own limit held a request back for so long (0: not at all)."""
+        """The client's rate limit delayed a request by so many seconds (0: not at all)."""
 
 
 class NoMetrics:
@@ -39,7 +39,7 @@ class SessionMetrics(Protocol):
         """A host name was resolved, or could not be."""
 
     def ca_looked_at(self, result: str, reason: str) -> None:
-        """The CA file was looked at again: success (unchanged, updated) or failure (read_error, empty, ...)."""
+        """The CA file was checked for changes: success (unchanged, updated) or failure (read_error, empty, ...)."""
 
 
 class NoSessionMetrics:

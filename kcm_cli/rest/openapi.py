@@ -36,14 +36,14 @@ class _Document(msgspec.Struct, frozen=True):
 
 
 class Schemas:
-    """By name; each is decoded when it is first asked for."""
+    """Schemas by name. Each is decoded when it is first used."""
 
     def __init__(self, raw: Mapping[str, msgspec.Raw]) -> None:
         self._raw = raw
         self._decoded: dict[str, Doc] = {}
 
     def get(self, reference: str) -> Doc | None:
-        """What a reference names."""
+        """The schema that a reference names."""
         name = reference.removeprefix(_PREFIX)
         if name not in self._decoded and name in self._raw:
             self._decoded[name] = read_doc(self._raw[name])
@@ -59,7 +59,7 @@ class Schemas:
 
 
 async def schemas(client: Client, group: str, version: str) -> Schemas | None:
-    """Those of a group version; None where the server publishes none. Raises RequestError."""
+    """The schemas of a group version; None where the server publishes none. Raises RequestError."""
     path = f"/openapi/v3{GVR(group, version, '').base}"
     try:
         document = await client.ask(Request("GET", path), _Document)

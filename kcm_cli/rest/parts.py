@@ -30,7 +30,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
 
 class InvalidName(ValueError):
-    """A name or namespace that some object gives for another cannot be part of a URL: nothing can have it."""
+    """A name or namespace in a reference cannot be part of a URL: no object can have it."""
 
     reason = "InvalidName"
 

@@ -1,11 +1,10 @@
 """Exec credential plugins: a command prints a token, a client certificate, or both.
 
 A plugin runs when credentials are needed for the first time, shortly before they expire, and when the server rejects
-them (401). One run at a time, whichever loops ask; all who wait share its outcome, and a run goes on when those who
-wait give up (a request of the leader election takes less time than some plugins). It gets the environment, its own
-variables, and KUBERNETES_EXEC_INFO; what it writes to stderr goes to this process's stderr. A plugin that is not done
-after TIMEOUT_S is killed, and one that runs when the process ends. Certificates and keys are never written to disk
-for longer than OpenSSL takes to read them.
+them (401). There is one run at a time, whose result all waiting requests share. It continues when they time out: a
+request of the leader election has less time than some plugins need. The plugin gets the environment, its own variables
+and KUBERNETES_EXEC_INFO; its stderr is this process's. A plugin is killed after TIMEOUT_S, and when the process ends.
+Certificates and keys are on disk only while OpenSSL reads them.
 
 The auth providers (oidc, gcp, azure) are not in kube-controller-manager, and not here either.
 
@@ -71,7 +70,7 @@ class ExecCredential(View, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What a run gave. ``ends``: None for credentials that do not expire."""
+    """The result of a run. ``ends``: None for credentials that do not expire."""
 
     header: str
     certificate: tuple[bytes, bytes] | None = field(repr=False)
@@ -125,7 +124,7 @@ class Plugin:
         return left_s if again else left_s - min(EARLY_S, left_s / 10)
 
     def _other(self, last: Lease | None) -> "Future[_Given]":
-        """What another loop got meanwhile, or what the run under way or a new one gives. It cannot be cancelled."""
+        """The result of another loop, of the current run or of a new run. It cannot be cancelled."""
         with self._lock:
             if self._running is not None:
                 return self._running
@@ -252,7 +251,7 @@ class _Run:
         return (code if code >= 0 else -1), out
 
     def kill(self) -> None:
-        """End the process and those that it started. Others that hold its output are not waited for."""
+        """Kill the process and its children. Other processes that hold its output are not waited for."""
         self._killed.set()
         with self._guard:
             if self._process is None:
@@ -263,7 +262,7 @@ class _Run:
                 self._process.kill()
 
     def _printed(self, output: int) -> bytes:
-        """What it prints, until nothing has its output open any more or it is killed."""
+        """Its output, read until all writers have closed it or it is killed."""
         out, ready = bytearray(), select.poll()
         ready.register(output, select.POLLIN)
         while not self._killed.is_set():

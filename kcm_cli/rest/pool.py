@@ -1,9 +1,9 @@
-"""Connections that are kept between requests.
+"""Idle connections that are kept for the next request.
 
-The one used last is used next, so that under little load the others grow old and are closed.
+The connection used last is used next, so that under little load the others expire and are closed.
 
-Guarantees: no connection outlives its TLS context but for the request that is under way on it, and none is idle for
-longer than KEEPALIVE_S (twice that, until it is looked at).
+Guarantees: after its TLS context is replaced, a connection only finishes its current request. An idle connection is
+closed after KEEPALIVE_S to twice that.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class Pool:
         self._timer: asyncio.TimerHandle | None = None
 
     def take(self, context: ssl.SSLContext | None) -> Connection | None:
-        """One that was made with this context, if there is one."""
+        """An idle connection with this TLS context, if there is one."""
         while self._idle:
             connection, _ = self._idle.pop()
             if connection.free and self._contexts[connection] is context:
@@ -35,12 +35,12 @@ class Pool:
         return None
 
     def adopt(self, connection: Connection, context: ssl.SSLContext | None) -> Connection:
-        """Know a new connection, which is in use."""
+        """Add a new connection, which is in use."""
         self._contexts[connection] = context
         return connection
 
     def give_back(self, connection: Connection) -> None:
-        """It is not in use any more: kept if it is whole, else closed."""
+        """Return a connection: it is kept if it can be reused, else closed."""
         if not connection.free or connection not in self._contexts:
             self._drop(connection)
             return
@@ -49,7 +49,7 @@ class Pool:
             self._timer = self._clock.call_later(KEEPALIVE_S, self._sweep)
 
     def close(self) -> None:
-        """Close all, and what is under way on them."""
+        """Close all connections; requests in flight fail."""
         if self._timer is not None:
             self._timer.cancel()
         self._idle.clear()

@@ -1,4 +1,4 @@
-"""Waits until the API server is healthy, or says in one line why it is not.
+"""Waits until the API server is healthy, or explains in one line why it is not.
 
 upstream: staging/src/k8s.io/controller-manager/app/helper.go#WaitForAPIServer
 """

@@ -1,7 +1,7 @@
 """How fast a client may ask: a token bucket with reservations.
 
-Pure: the time (seconds, monotonic) is passed in. A reservation takes its token at once, even one that is not
-there yet, and says how long to wait for it; so waiters are served in order, without polling.
+Pure: the caller passes the time (monotonic seconds). A reservation takes its token at once, even before it exists, and
+returns the seconds to wait for it, so that waiters are served in order and without polling.
 
 upstream: staging/src/k8s.io/client-go/util/flowcontrol/throttle.go
 """
@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class Limiter(Protocol):
-    """Hands out permissions to send."""
+    """A rate limit with reservations."""
 
     def reserve(self, now: float) -> float:
         """Take one permission; the seconds to wait before using it."""
@@ -85,5 +85,5 @@ def limiter(qps: float, burst: int) -> Limiter:
 
 
 def faster(known: Limiter, qps: float, burst: int) -> Limiter:
-    """Another limiter that allows so many times as much."""
+    """Another limiter with a multiple of the rate and burst."""
     return TokenBucket(known.qps * qps, known.burst * burst) if isinstance(known, TokenBucket) else known

@@ -1,4 +1,4 @@
-"""What an answer of success says, or ``Unreadable``: the one error for answers that are not what was asked for."""
+"""Decodes successful answers. Raises ``Unreadable`` for an answer that is not what was requested."""
 
 from typing import Any, TypeVar
 
@@ -32,7 +32,7 @@ def read_doc(body: codec.Data) -> Doc:
 
 
 def read_named(resource: Resource[Any], body: codec.Data, name: str, subresource: str = "") -> Doc:
-    """An answer as the document of the object that was asked for. Raises Unreadable."""
+    """An answer as the document of the requested object. Raises Unreadable."""
     doc = read_doc(body)
     metadata = doc.get("metadata")
     if subresource in _ABOUT_OBJECT and not (isinstance(metadata, dict) and metadata.get("name") == name):
@@ -41,10 +41,10 @@ def read_named(resource: Resource[Any], body: codec.Data, name: str, subresource
 
 
 def read_object(resource: Resource[Obj], body: bytes, name: str = "", subresource: str = "") -> Obj:
-    """An answer as an object; it has to be the one that was asked for, where its name is known.
+    """An answer as an object. Its name must be the requested one, where that is known.
 
-    One without a name has to be of the kind at least: reviews have none, since they are not stored.
-    Raises Unreadable: whoever takes ``{}`` for an object concludes from what is not in it.
+    An object without a name (reviews are not stored) must at least be of the kind. Raises Unreadable for others:
+    missing fields of ``{}`` would be taken for empty ones.
     """
     try:
         obj = resource.decode(body)
@@ -59,5 +59,5 @@ def read_object(resource: Resource[Obj], body: bytes, name: str = "", subresourc
 
 
 def unreadable(error: codec.DecodeError) -> Unreadable:
-    """For bytes that could not be decoded."""
+    """The error for bytes that cannot be decoded."""
     return Unreadable(f"the answer cannot be read: {error}")

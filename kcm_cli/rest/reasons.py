@@ -1,4 +1,4 @@
-"""What went wrong with a connection, in words of one line."""
+"""Describes connection errors in one line."""
 
 import os
 import ssl

@@ -1,6 +1,6 @@
-"""What an API server serves: groups, resources and subresources as values.
+"""The groups, resources and subresources that an API server serves, as values.
 
-Pure; ``discovery`` fetches them. Order is the server's: groups by priority, versions by preference.
+Pure; ``discovery`` fetches them. They are in the server's order: groups by priority, versions by preference.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,7 @@ ANY = "*"
 
 
 class Subresource(msgspec.Struct, frozen=True):
-    """``status``, ``scale`` and the like, and the kind that it speaks."""
+    """A subresource, such as ``status`` or ``scale``, and its kind."""
 
     name: str
     group: str = ""
@@ -39,7 +39,7 @@ class ServedResource:
 
     @property
     def group_resource(self) -> tuple[str, str]:
-        """Group and plural: what is the same in all versions."""
+        """Group and plural, which are the same in all versions."""
         return self.gvr.group, self.gvr.plural
 
     def supports(self, *verbs: str) -> bool:
@@ -47,7 +47,7 @@ class ServedResource:
         return self.verbs.issuperset(verbs)
 
     def partial(self) -> Resource[PartialObject]:
-        """For clients and informers that need only metadata."""
+        """The resource with only its metadata (PartialObjectMetadata)."""
         return Resource(self.gvr, self.kind, PartialObject, namespaced=self.namespaced)
 
 
@@ -61,9 +61,9 @@ class Group(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """Everything that is served. ``failed``: group/version to why its resources could not be learnt.
+    """Everything that is served. ``failed``: the reason by group/version whose discovery failed.
 
-    ``group/*`` there stands for versions whose names could not be learnt, ``*`` for such groups.
+    In ``failed``, ``group/*`` stands for the versions of a group whose names are unknown, ``*`` for unknown groups.
     """
 
     groups: tuple[Group, ...] = ()
@@ -71,7 +71,7 @@ class Discovery:
     failed: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def complete(self, gvr: GVR) -> bool:
-        """Whether all is known of this group version, so that a resource that is not in it is not served."""
+        """Whether discovery of this group version succeeded, so that a resource missing from it is not served."""
         return not self.failed.keys() & {ANY, f"{gvr.group}/{ANY}", gvr.group_version}
 
     def all(self) -> Iterator[ServedResource]:

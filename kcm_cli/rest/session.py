@@ -1,11 +1,11 @@
-"""The real transport: keep-alive connections to one API server over TLS.
+"""The network transport: keep-alive connections to one API server over TLS.
 
-Watches do not share the connections of requests, so that none can starve the other. Not on a client library, for
-cost: on aiohttp a request took 40 µs of CPU more, and the process 13 MiB.
+Watches and requests have separate connections, so that they cannot starve each other. With aiohttp a request took 40 µs
+of CPU more, and the process 13 MiB.
 
-Guarantees: PUT, DELETE and GET are sent again where a kept connection turns out to be closed; certificate files
-that change are used by new connections within a minute; a dead peer is noticed within a minute. Not guaranteed:
-that a POST or PATCH whose connection broke did not take effect.
+Guarantees: PUT, DELETE and GET are sent again where a reused connection turns out to be closed. New connections use
+changed certificate files within a minute. A dead peer is detected within a minute. Not guaranteed: that a POST or PATCH
+whose connection broke had no effect.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class Session:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        """Raises TransportError on entry and while iterating. The request's time is that until its answer begins."""
+        """Raises TransportError on entry and while iterating. The request's timeout ends when its answer begins."""
         what = self._what(request)
         try:
             async with asyncio.timeout(request.timeout_s or REQUEST_TIMEOUT_S):
@@ -131,7 +131,7 @@ class Session:
             raise unreachable(self._what(request), error, limit_s) from error
 
     async def _turn(self, request: Request) -> None:
-        """Wait for a slot. Raises Unreachable when the request's time is over before it is sent."""
+        """Wait for a slot. Raises Unreachable when the request times out before it is sent."""
         try:
             async with asyncio.timeout(request.timeout_s or REQUEST_TIMEOUT_S):
                 await self._slots.wait()
@@ -143,7 +143,7 @@ class Session:
 
 
 def _end(request: Request) -> float:
-    """When a request that begins now has to be answered, by the loop's time."""
+    """The deadline of a request that begins now, in the loop's time."""
     return asyncio.get_running_loop().time() + (request.timeout_s or REQUEST_TIMEOUT_S)
 
 
@@ -157,5 +157,5 @@ async def _chunks(incoming: Incoming, what: str) -> AsyncIterator[bytes]:
 
 
 def _again(connection: Connection, request: Request, error: Lost) -> bool:
-    """Whether a kept connection turned out to be closed, and the request may be sent twice."""
+    """Whether a reused connection turned out to be closed, and the request is safe to repeat."""
     return connection.used and not error.answered and request.method in _AGAIN

@@ -1,8 +1,8 @@
-"""How many requests are under way at once, and so how many connections there are.
+"""Limits the requests in flight, and so the number of connections.
 
-Each connection costs a TLS handshake, here and on the server. A few dozen carry thousands of requests a second to a
-server that answers in milliseconds; one that is slow (webhooks, an overloaded etcd) needs more. So there are few at
-first, and twice as many whenever a request has waited for PATIENCE_S (or up to twice that).
+Each connection costs a TLS handshake on both sides. A few dozen connections carry thousands of requests a second to a
+server that answers in milliseconds; a slow one (webhooks, an overloaded etcd) needs more. So the limit starts low and
+doubles whenever a request has waited for PATIENCE_S (or up to twice that).
 
 Guarantees: first come, first served; never more than ``most``; a cancelled waiter loses no slot.
 """
@@ -46,7 +46,7 @@ class Slots:
             raise
 
     def give_back(self) -> None:
-        """Let the next one in."""
+        """Free the slot for the next waiter."""
         self._free += 1
         self._hand_out()
 
@@ -66,7 +66,7 @@ class Slots:
             self._timer = self._clock.call_later(PATIENCE_S, lambda: self._look(head))
 
     def _look(self, head: asyncio.Future[None]) -> None:
-        """Grow if the one that was first in the queue PATIENCE_S ago still waits."""
+        """Double the limit if the waiter that was first PATIENCE_S ago still waits."""
         self._timer = None
         if not head.done():
             more = min(self.total, self._most - self.total)

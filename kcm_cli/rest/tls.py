@@ -1,12 +1,12 @@
-"""TLS of clients: which servers are trusted and which certificate is shown.
+"""TLS of clients: which servers are trusted, and which client certificate is sent.
 
-A server's certificate is judged here and nowhere else, as Go judges it: every certificate of the bundle is an anchor,
-a root or not; names are looked for in the subject alternative names only; a bundle may have anything between its
-certificates, and those that cannot be parsed are passed over as long as one can. Where OpenSSL is stricter:
-docs/deviations.md.
+A server's certificate is verified here only, and as Go does it. Every certificate of the bundle is a trust anchor, even
+one that is not self-signed. Host names are matched against subject alternative names only. A bundle may contain other
+text between its certificates, and certificates that cannot be parsed are skipped as long as one can be. Where OpenSSL
+is stricter: docs/deviations.md.
 
-The files are looked at again from time to time; when one has changed, new connections use a new context, and the
-old ones are used no more after their current request.
+The files are checked for changes from time to time. After a change, new connections use a new context, and old ones are
+closed after their current request.
 
 upstream: staging/src/k8s.io/client-go/transport/{tls_cache,cert_rotation,ca_rotation}.go
 """
@@ -43,7 +43,7 @@ _BLOCK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TLSFiles:
-    """Where the certificates are. ``ca_data``, ``cert_data`` and ``key_data`` are PEM and win over the files.
+    """The certificates. ``ca_data``, ``cert_data`` and ``key_data`` are PEM and take precedence over the files.
 
     insecure: trust any server.
     """
@@ -72,14 +72,14 @@ class TLSFiles:
         return self.ca_file is not None and not self.ca_data and not self.insecure
 
     def stamps(self) -> tuple[tuple[int, int] | None, ...]:
-        """What changes when a file does. A file that is missing for the moment counts as changed."""
+        """Values that change when a file changes. A file that is missing counts as changed."""
         return tuple(_stamp(path) for path in (self.ca_file, self.cert_file, self.key_file))
 
 
 class ReloadedContext:
-    """The context of some files, made anew when one of them has changed. Raises TLSFilesError when made.
+    """A TLS context that is replaced when a file has changed. The constructor raises TLSFilesError.
 
-    certificate: the client's certificate and key (PEM) of the moment; None for those of the files.
+    certificate: returns the current client certificate and key (PEM), or None to use the files'.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class ReloadedContext:
         self._again_at = float("-inf")
 
     def current(self) -> ssl.SSLContext:
-        """The context for a new connection. Files that cannot be used leave the old one in place."""
+        """The context for a new connection. If the changed files are invalid, the old context stays in use."""
         now = self._clock.monotonic()
         if now - self._looked >= FILES_PERIOD_S:
             self._looked = now
@@ -111,7 +111,7 @@ class ReloadedContext:
         return self._context
 
     def _take_over(self, shown: tuple[bytes, bytes] | None, now: float) -> None:
-        """Show another certificate. Where the other files cannot be used now, it is tried again after RETRY_S."""
+        """Use another client certificate. If the other files are invalid, it is tried again after RETRY_S."""
         try:
             self._context = client_context(self._all(shown))
         except TLSFilesError as error:
@@ -169,7 +169,7 @@ def trusting(bundle: bytes) -> ssl.SSLContext:
 
 @functools.lru_cache(maxsize=200)
 def bundle_fault(bundle: bytes) -> str:
-    """Why no certificate can be taken from a bundle (PEM), as client-go says it; "" for one that can be used."""
+    """Why a bundle (PEM) has no usable certificate, in client-go's words; "" for a usable bundle."""
     try:
         _add(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), bundle)
     except ValueError:
@@ -213,7 +213,7 @@ def _trust(context: ssl.SSLContext, files: TLSFiles) -> None:
 
 
 def _add(context: ssl.SSLContext, bundle: bytes) -> None:
-    """Trust the certificates in a PEM text. Raises ValueError where there is none that can be parsed."""
+    """Trust the certificates in a PEM text. Raises ValueError where none can be parsed."""
     found = 0
     for match in _CERTIFICATE.finditer(bundle):
         try:
@@ -242,7 +242,7 @@ def _show(context: ssl.SSLContext, files: TLSFiles) -> None:
 
 @contextmanager
 def _on_disk(data: bytes, path: Path | None) -> Iterator[Path | None]:
-    """OpenSSL reads certificates from files only: inline data is in one, readable by this user alone, for a moment."""
+    """Write inline data to a temporary file of this user: OpenSSL reads certificates from files only."""
     if not data:
         yield path
         return

@@ -1,16 +1,15 @@
-"""One request, one answer: the seam between what is asked and how it travels.
+"""The interface of transports, which send one request and return its answer.
 
-A real session (TLS), the in-process sandbox and a transport that injects faults are equals behind
-``Transport``.
+A session (TLS), the in-process sandbox and a transport that injects faults implement ``Transport``.
 
 RequestError              a request failed
 ├── errors.ApiError       the server refused it
 └── TransportError        no answer came
-    ├── Unreachable       no connection: refused, no route, unknown host. The server saw nothing
-    │   └── Untrusted     the server's certificate (or its answer to ours) did not verify
-    ├── ConnectionLost    broken half way. The request may have taken effect
+    ├── Unreachable       no connection: refused, no route, unknown host. The server did not get the request
+    │   └── Untrusted     the TLS handshake failed: a certificate was not accepted by the other side
+    ├── ConnectionLost    the connection broke. The request may have taken effect
     ├── TimedOut          no answer in time. The request may have taken effect
-    └── Unreadable        an answer came that cannot be read. The request may have taken effect
+    └── Unreadable        the answer cannot be read. The request may have taken effect
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -25,7 +24,7 @@ NO_HEADERS: Mapping[str, str] = {}
 class Request(msgspec.Struct, frozen=True, gc=False):
     """An HTTP request to an API server. Header names are lower case; the path carries no query.
 
-    permitted: asked right before it is sent, by a transport in which requests wait; None: it may be.
+    permitted: called right before the request is sent, by transports in which requests wait; None for no check.
     """
 
     method: str
@@ -46,7 +45,7 @@ class Response(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """An answer whose body arrives bit by bit; ends when the server closes it. Chunks are cut anywhere."""
+    """An answer whose body arrives in chunks of any size, until the server closes it."""
 
     status: int
     headers: Mapping[str, str]
@@ -58,14 +57,14 @@ class RequestError(Exception):
 
 
 class TransportError(RequestError):
-    """No answer came: connection refused, reset, timed out, or the certificate was not trusted.
+    """There is no answer: connection refused, reset, timed out, or the certificate was not trusted.
 
-    Unless it is Unreachable, the request may have taken effect all the same.
+    Unless it is Unreachable, the request may have taken effect.
     """
 
 
 class Unreachable(TransportError):
-    """There is no connection, so the server saw nothing of the request."""
+    """There is no connection, so the server did not get the request."""
 
 
 class Untrusted(Unreachable):
@@ -81,9 +80,9 @@ class TimedOut(TransportError):
 
 
 class Unreadable(TransportError):
-    """An answer of success that is not what was asked for: no JSON, cut, invalid UTF-8, of another shape or object.
+    """A successful answer that is not what was requested: no JSON, cut off, not UTF-8, another shape or object.
 
-    To be retried like a lost answer: what a proxy spoils once may pass the next time.
+    Retry it like a lost answer: a proxy may have corrupted it.
     """
 
 
@@ -97,4 +96,4 @@ class Transport(Protocol):
         """Open a watch (or another endless answer). Raises TransportError, on entry or while iterating."""
 
     async def close(self) -> None:
-        """Give up all connections."""
+        """Close all connections."""

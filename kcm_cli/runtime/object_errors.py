@@ -62,8 +62,7 @@ class ObjectErrors:
             self._emit(Notice(ref, "Warning", REASON, message))
 
     def odd(self, resource: Resource[Any], why: str) -> None:
-        """A watch has sent something else than a change of its kind. Each is counted, and one of each sort is logged.
-        """
+        """A watch has sent something else than a change of its kind. All are counted, one of each sort is logged."""
         self._undecodable.labels(resource.plural).inc()
         sort = (str(resource), bounded(why, FOREIGN_LIMIT))
         known = sort in self._odd

@@ -188,8 +188,7 @@ class _Pieces:
         return self._depth > 0
 
     def add(self, line: bytes) -> list[bytes]:
-        """The objects that this line completes. Raises Unreadable for something else, or where an object was cut off.
-        """
+        """The objects that this line completes. Raises Unreadable for other text, or an object that was cut off."""
         if self.pending and _is_event(line):
             raise Unreadable("the watch cannot be read: an event was cut")
         whole: list[bytes] = []

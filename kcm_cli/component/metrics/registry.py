@@ -91,8 +91,7 @@ class Registry:
         labels: tuple[str, ...] = (),
         stability: Stability = Stability.ALPHA,
     ) -> Family[Histogram]:
-        """The histogram of this name, created by the first call. Raises ValueError where it exists and differs.
-        """
+        """The histogram of this name, created by the first call. Raises ValueError where it exists and differs."""
         description = Description(name, "histogram", text, labels, stability, buckets=buckets)
         return self.register(description, lambda: Histogram(buckets))
 
