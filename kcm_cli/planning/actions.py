@@ -1,10 +1,10 @@
-"""Plans are values: what a controller decided, before anything is written.
+"""Plans: what a controller has decided to write, as values.
 
-A ``Plan`` is a tuple of stages, a stage a tuple of actions that do not depend on each other's answers. A new stage
-starts only where the server's answer changes what follows. ``engine.execute`` carries a plan out and returns an
+A ``Plan`` is a tuple of stages, and a stage is a tuple of actions that do not depend on each other's answers. A new
+stage is needed only where an answer decides what follows. ``engine.execute`` executes a plan and returns an
 ``Outcome``; ``kcm plan`` prints it instead.
 
-Every action names its object by ``resource``, ``namespace`` and ``name`` and carries its precondition.
+Every action names its object by ``resource``, ``namespace`` and ``name``, and carries its precondition.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from kcm_cli.machinery.meta import Object
 
 
 class Absent(Enum):
-    """The value of a change that removes its field."""
+    """The type of ABSENT: a change with this value removes the field."""
 
     ABSENT = "absent"
 
@@ -49,7 +49,7 @@ class EventRef(msgspec.Struct, frozen=True, gc=False):
 
 
 class Notice(msgspec.Struct, frozen=True, gc=False):
-    """An Event to emit. ``{name}`` in the message stands for the name that the server gave to a created object,
+    """An Event to emit. ``{name}`` in the message stands for the name of the created object,
     ``{error}`` for the text of the failure."""
 
     ref: EventRef
@@ -59,9 +59,9 @@ class Notice(msgspec.Struct, frozen=True, gc=False):
 
 
 class Create(msgspec.Struct, frozen=True, gc=False):
-    """Create an object. ``body`` may be encoded already, where many equal ones are made.
+    """Create an object. The body has its name or its generateName.
 
-    Its name is in the body, or made by the server from generateName.
+    ``body``: a document, or its JSON where the same body is sent many times.
     """
 
     resource: Resource[Any]
@@ -87,7 +87,7 @@ class Update(msgspec.Struct, frozen=True, gc=False):
 
 
 class Patch(msgspec.Struct, frozen=True, gc=False):
-    """Patch an object; the body carries uid or resourceVersion where the write depends on them."""
+    """Patch an object. The body has metadata.uid or resourceVersion as a precondition where one is needed."""
 
     resource: Resource[Any]
     namespace: str
@@ -124,7 +124,7 @@ Action = Create | Update | Patch | Delete | Emit
 
 
 class Mode(Enum):
-    """How a stage's actions go out. SLOW_START: 1, 2, 4, … at a time, the rest skipped after a failing batch."""
+    """How a stage's actions are sent. SLOW_START: 1, 2, 4, … at a time; a failed batch skips the rest."""
 
     SEQUENTIAL = "sequential"
     PARALLEL = "parallel"
@@ -132,9 +132,9 @@ class Mode(Enum):
 
 
 class Expect(msgspec.Struct, frozen=True):
-    """What the informer must show before the key plans again: so many creations, these deletions (pod keys).
+    """The expectations of a stage: the number of creations, and the deletions (pod keys).
 
-    ``more``: on top of what an earlier stage of the same plan expects.
+    ``more``: they are added to those of an earlier stage of the plan.
     """
 
     key: str
@@ -144,7 +144,7 @@ class Expect(msgspec.Struct, frozen=True):
 
 
 class Stage(msgspec.Struct, frozen=True):
-    """Actions that go out together. With ``stop_on_error`` (sequential) the first failure skips the rest."""
+    """Actions that are sent together. With ``stop_on_error`` (sequential) the first failure skips the rest."""
 
     actions: tuple[Action, ...]
     mode: Mode = Mode.PARALLEL
@@ -153,7 +153,7 @@ class Stage(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Stages in order. A failed stage skips those behind it."""
+    """Stages in order. After a failed stage the rest is skipped."""
 
     stages: tuple[Stage, ...] = ()
 
@@ -163,21 +163,21 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct, frozen=True, gc=False):
-    """An action that the server took. ``result`` is its view of the object (none for deletes)."""
+    """An action that succeeded. ``result``: the object in the answer, None for deletions."""
 
     action: Action
     result: Object | None = None
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """An action that failed, with the error that came."""
+    """An action that failed, with its error."""
 
     action: Action
     error: Exception
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of a plan."""
+    """The result of a plan, by action."""
 
     done: tuple[Done, ...] = ()
     failed: tuple[Failed, ...] = ()
@@ -202,12 +202,12 @@ def ref_to(resource: Resource[Any], obj: Object) -> EventRef:
 
 
 def stages(*parts: Stage | None) -> tuple[Stage, ...]:
-    """The stages that have something to do."""
+    """The stages that have actions, as a Plan."""
     return tuple(part for part in parts if part is not None and part.actions)
 
 
 def changed(doc: Doc, changes: Mapping[Path, Value]) -> Doc:
-    """A copy of a document with fields set or removed; what is not on a changed path is shared, not copied."""
+    """A copy of a document with fields set or removed. Parts outside of the changed paths are shared, not copied."""
     result = dict(doc)
     for path, value in changes.items():
         _set(result, path, value, doc)

@@ -1,4 +1,4 @@
-"""Bootstrap tokens: Secrets in kube-system by which new nodes trust the cluster, and the cluster them.
+"""Bootstrap tokens: Secrets in kube-system by which new nodes and the cluster trust each other.
 
 upstream: staging/src/k8s.io/cluster-bootstrap/{token/api,util/secrets}
 """
@@ -34,7 +34,7 @@ def id_of_name(name: str) -> str:
 
 
 def left_s(secret: Secret, now: datetime) -> float:
-    """Seconds until a token ends: 0 where it has ended, or says something else than a time; infinity for no end."""
+    """Seconds until a token expires: 0 where it has, or its expiration is not a time; infinity where it has none."""
     expiration = value(secret, "expiration")
     if not expiration:
         return math.inf

@@ -1,4 +1,4 @@
-"""What Kubernetes' own signers ask of a request for a certificate.
+"""The rules of Kubernetes' own signers for CertificateSigningRequests.
 
 upstream: pkg/apis/certificates/helpers.go, pkg/controller/certificates/signer/signer.go
 """
@@ -26,7 +26,7 @@ _CLIENT_AUTH, _SERVER_AUTH = "client auth", "server auth"
 
 
 def parse(request: CertificateSigningRequest) -> x509.CertificateSigningRequest:
-    """The request itself. Raises FormatError."""
+    """The PKCS #10 request in the spec. Raises FormatError."""
     try:
         parsed = x509.load_pem_x509_csr(base64.b64decode(request.spec.request))
         signed = parsed.is_signature_valid
@@ -58,7 +58,7 @@ def names_of(request: x509.CertificateSigningRequest) -> list[x509.GeneralName]:
 
 
 def with_condition(request: CertificateSigningRequest, condition: codec.Doc, subresource: str) -> Update:
-    """Add a condition to those that the request has, as they are. Raises ValueError for a view without its document."""
+    """The request's conditions with one added. Raises ValueError for a view without its raw document."""
     if request.raw is None:
         raise ValueError(f"request {request.name} keeps no raw document")
     known = nested_list(codec.decode_doc(request.raw), "status", "conditions")

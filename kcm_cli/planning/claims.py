@@ -1,4 +1,4 @@
-"""Who belongs to a controller: what it keeps, adopts and lets go.
+"""Which children a controller keeps, adopts and releases.
 
 upstream: pkg/controller/controller_ref_manager.go#ClaimObject
 """
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=Object)
 
 
 class Claims(msgspec.Struct, Generic[T], frozen=True):
-    """``kept`` needs no write; ``adopt`` and ``release`` need one each."""
+    """The decision: ``kept`` children need no write; those in ``adopt`` and ``release`` need one each."""
 
     kept: tuple[T, ...]
     adopt: tuple[T, ...]
@@ -29,9 +29,9 @@ class Claims(msgspec.Struct, Generic[T], frozen=True):
 def decide(
     owner: Object, selector: Selector, candidates: Iterable[T], *, member: Callable[[T], bool] | None = None
 ) -> Claims[T]:
-    """Sort the candidates. An owner that is being deleted adopts and releases nothing, but keeps what matches.
+    """Decide for each candidate. An owner that is being deleted neither adopts nor releases, but keeps what matches.
 
-    ``member``: what has to hold beside the selector.
+    ``member``: a condition besides the selector.
     """
     kept: list[T] = []
     adopt: list[T] = []
@@ -59,7 +59,7 @@ def adopt_action(
     obj: Object,
     finalizers: tuple[str, ...] = (),
 ) -> Patch:
-    """Make the owner the controller; fails if the object is another one by now (uid) or has a controller."""
+    """Set the owner as the controller. It fails if the object was recreated (uid) or has another controller."""
     metadata: Doc = {"uid": obj.uid, "ownerReferences": [controller_ref(resource, owner)]}
     if finalizers:
         metadata["finalizers"] = list(finalizers)
@@ -67,7 +67,7 @@ def adopt_action(
 
 
 def release_action(owner: Object, child: Resource[Any], obj: Object, finalizers: tuple[str, ...] = ()) -> Patch:
-    """Take the owner's reference away."""
+    """Remove the owner's reference."""
     reference: Doc = {"$patch": "delete", "uid": owner.uid}
     metadata: Doc = {"uid": obj.uid, "ownerReferences": [reference]}
     if finalizers:

@@ -1,8 +1,8 @@
 """Conditions of a status: found, set, removed.
 
-Two ways of setting them are in use. Controllers of workloads move what changes to the end and look only at status
-and reason (``moved``); newer ones and kubelets change it where it stands (``updated``). Both keep the transition
-time while the status stays. What is not changed is returned as it came: ``is`` shows whether to write.
+There are two ways of setting them. Controllers of workloads move a changed condition to the end, and compare only
+status and reason (``moved``). Newer controllers and kubelets change it in place (``updated``). Both keep the transition
+time while the status stays. An unchanged list is returned itself, so that ``is`` tells whether to write.
 
 upstream: pkg/controller/deployment/util/deployment_util.go#SetDeploymentCondition,
 apimachinery pkg/api/meta/conditions.go#SetStatusCondition
@@ -24,13 +24,13 @@ def find(conditions: Conditions, type_: str) -> Condition | None:
 
 
 def is_true(conditions: Conditions, type_: str) -> bool:
-    """Whether there is a condition of this type, and it is True."""
+    """Whether the condition of this type is True."""
     found = find(conditions, type_)
     return found is not None and found.status == "True"
 
 
 def moved(conditions: Conditions, new: Condition) -> Conditions:
-    """Set a condition at the end; one with the same status and reason is left as it is, whatever its message."""
+    """Set a condition at the end. One with the same status and reason is left as it is, even with another message."""
     current = find(conditions, new.type)
     if current is not None and current.status == new.status:
         if current.reason == new.reason:
@@ -40,7 +40,7 @@ def moved(conditions: Conditions, new: Condition) -> Conditions:
 
 
 def updated(conditions: Conditions, new: Condition) -> Conditions:
-    """Set a condition in its place, or at the end; nothing changes while all but its times is the same."""
+    """Set a condition in place, or at the end. Nothing changes if only its times differ."""
     current = find(conditions, new.type)
     if current is None:
         return (*conditions, new)

@@ -1,4 +1,4 @@
-"""Under which handles CSI drivers know the volumes that were once served in the tree.
+"""The CSI volume handles of volumes of former in-tree plugins.
 
 upstream: staging/src/k8s.io/csi-translation-lib/plugins
 """
@@ -18,13 +18,13 @@ _AZURE_SECRET = re.compile(r"azure-storage-account-(.+)-secret")
 
 
 def migrated_handle(plugin: str, volume: PersistentVolume) -> str:
-    """The handle of a volume of such a plugin; empty for one that says nothing that its driver could know it by."""
+    """The handle of a volume of an in-tree plugin; empty where the source does not identify a volume."""
     handle_of = _HANDLES.get(plugin)
     return handle_of(volume) if handle_of is not None else ""
 
 
 def migrated_modes(plugin: str, volume: PersistentVolume) -> tuple[str, ...]:
-    """The access modes of a moved volume: disks of GCE never were shared by writers, whatever was said of them."""
+    """The access modes of a migrated volume. Disks of GCE are never ReadWriteMany."""
     modes = volume.spec.access_modes
     if plugin != "kubernetes.io/gce-pd" or not modes:
         return modes
@@ -32,7 +32,7 @@ def migrated_modes(plugin: str, volume: PersistentVolume) -> tuple[str, ...]:
 
 
 def text(source: Doc | None, field: str) -> str:
-    """A field of a volume's source; empty where it is no text."""
+    """A field of a volume's source; empty where it is not a string."""
     value = (source or {}).get(field)
     return value if isinstance(value, str) else ""
 
@@ -46,7 +46,7 @@ def aws_volume(named: str) -> str:
 
 
 def is_managed(source: Doc | None) -> bool:
-    """Whether a disk of Azure is of the kind that the driver knows."""
+    """Whether a disk of Azure is a managed disk."""
     kind = text(source, "kind")
     return not kind or kind.lower() == "managed"
 

@@ -1,4 +1,4 @@
-"""Volumes of kinds that were once served in the tree, and by which CSI drivers they are served now.
+"""CSI migration: the CSI drivers that serve volumes of former in-tree plugins.
 
 upstream: staging/src/k8s.io/csi-translation-lib, pkg/volume/csimigration
 """
@@ -20,7 +20,7 @@ DRIVERS: Mapping[str, str] = {
 
 
 def migrated_plugin(volume: PersistentVolume) -> str:
-    """The plugin that once served a volume; empty for one that was never moved."""
+    """The in-tree plugin that served a volume; empty for one that was never migrated."""
     spec = volume.spec
     sources = {
         "kubernetes.io/aws-ebs": spec.aws_elastic_block_store,

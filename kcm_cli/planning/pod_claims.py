@@ -1,4 +1,4 @@
-"""The claims behind a pod's volumes: those that it names, and those that are made for its ephemeral volumes.
+"""The PersistentVolumeClaims of a pod's volumes: those that it names, and those of its ephemeral volumes.
 
 upstream: staging/src/k8s.io/component-helpers/storage/ephemeral, pkg/controller/volume/common
 """
@@ -11,7 +11,7 @@ CLAIM = "claim"
 
 
 def claims_of(pod: Pod) -> tuple[str, ...]:
-    """The keys of the claims of a pod's volumes, those made for ephemeral volumes included."""
+    """The keys of the claims of a pod's volumes, including those of ephemeral volumes."""
     names = [claim_name(pod, volume) for volume in pod.spec.volumes]
     return tuple([f"{pod.namespace}/{name}" for name in names if name])
 

@@ -1,4 +1,4 @@
-"""Creating and deleting pods for an owner, with the Events that it gets for them.
+"""Creates and deletes pods for an owner, with Events about the owner.
 
 upstream: pkg/controller/controller_utils.go#RealPodControl
 """
@@ -20,7 +20,7 @@ def create_pod(ref: EventRef, namespace: str, body: Doc | bytes) -> Create:
 
 
 def delete_pod(ref: EventRef, pod: Pod) -> Delete:
-    """Delete this very pod, not one that was made again under its name."""
+    """Delete a pod, with its uid as the precondition."""
     return Delete(
         PODS,
         pod.namespace,

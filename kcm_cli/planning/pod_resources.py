@@ -1,4 +1,4 @@
-"""What a pod as a whole asks for.
+"""The resource requests and limits of a whole pod.
 
 upstream: component-helpers resource/helpers.go, plugin/pkg/admission/limitranger
 """
@@ -18,8 +18,9 @@ def spec_amounts(pod: Tree, field: str) -> Amounts:
 
 
 def charged_amounts(pod: Tree, field: str) -> Amounts:
-    """``requests`` or ``limits`` as schedulers and quotas count them: also what the node has still given to a
-    pod that is being resized, and the overhead of its runtime class.
+    """``requests`` or ``limits`` as schedulers and quotas count them.
+
+    They include the overhead of the RuntimeClass, and what is still allocated to a pod that is being resized.
     """
     spec: Tree = pod["spec"]
     amounts = _with_pod_level(spec, field, aggregate(_effective(pod, field), field))
@@ -45,7 +46,7 @@ def _with_pod_level(spec: Tree, field: str, amounts: Amounts) -> Amounts:
 
 
 def _effective(pod: Tree, field: str) -> Tree:
-    """The spec with what containers really have, where that is more."""
+    """The spec with the containers' actual resources where these are larger."""
     status: Tree = pod.get("status") or {}
     statuses = {
         each["name"]: each

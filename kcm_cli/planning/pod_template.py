@@ -1,4 +1,4 @@
-"""A pod as a template asks for it."""
+"""Makes pods from a pod template."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,9 +25,9 @@ def controller_ref(resource: Resource[Any], owner: Object) -> Doc:
 
 
 class UnselectedTemplate(Exception):
-    """A template whose pods its owner would not take for its own: each would be released, and another made, for ever.
+    """The owner's selector does not match its template: each pod would be released, and another one created, for ever.
 
-    API servers refuse such owners today; old or foreign storage may hold them.
+    API servers refuse such owners today, but old ones may be stored.
     """
 
     reason = "UnselectedTemplate"
@@ -48,7 +48,7 @@ def check_selected(template: Doc, selector: Selector) -> None:
 
 
 def pod_from_template(template: Doc, resource: Resource[Any], owner: Object) -> Doc:
-    """The pod document for one more replica; the server makes its name.
+    """The pod document of one more replica, with a generateName.
 
     upstream: pkg/controller/controller_utils.go#GetPodFromTemplate
     """

@@ -1,4 +1,4 @@
-"""Requests or limits of a whole pod, made up from those of its containers.
+"""The requests or limits of a whole pod, computed from those of its containers.
 
 upstream: component-helpers resource/helpers.go
 """
@@ -17,7 +17,7 @@ def supported(name: str) -> bool:
 
 
 def aggregate(spec: Tree, field: str) -> dict[str, Quantity]:
-    """What all containers together need: the sum of those that run, or the peak of those that run before."""
+    """What all containers need together: the sum of those that run at once, or the peak of the init containers."""
     total: dict[str, Quantity] = {}
     for item in spec.get("containers") or ():
         _add(total, amounts_of(item, field))
@@ -38,7 +38,7 @@ def aggregate(spec: Tree, field: str) -> dict[str, Quantity]:
 
 
 def amounts_of(item: Tree, field: str) -> dict[str, Quantity]:
-    """What a container or pod states under ``requests`` or ``limits``."""
+    """The ``requests`` or ``limits`` of a container or pod."""
     found = (item.get("resources") or {}).get(field) or {}
     return {name: from_json(value) for name, value in found.items()}
 

@@ -1,4 +1,4 @@
-"""What a pod's state means to its controller.
+"""The state of a pod as its controller sees it: terminal, active, ready, available.
 
 upstream: pkg/api/v1/pod/util.go, pkg/controller/controller_utils.go
 """
@@ -21,28 +21,28 @@ PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def is_terminal(pod: Pod) -> bool:
-    """All containers have ended for good."""
+    """Whether the phase is Succeeded or Failed."""
     phase = pod.status.phase
     return phase == "Succeeded" or phase == "Failed"
 
 
 def is_placed(pod: Pod) -> bool:
-    """On a node."""
+    """Whether the pod is bound to a node."""
     return bool(pod.spec.node_name)
 
 
 def is_active(pod: Pod) -> bool:
-    """Neither ended nor being deleted."""
+    """Whether the pod is neither terminal nor being deleted."""
     return pod.metadata.deletion_timestamp is None and not is_terminal(pod)
 
 
 def is_terminating(pod: Pod) -> bool:
-    """Being deleted, its containers perhaps still running."""
+    """Whether the pod is being deleted and not terminal: its containers may still run."""
     return pod.metadata.deletion_timestamp is not None and not is_terminal(pod)
 
 
 def is_stopped(pod: Pod) -> bool:
-    """Ended, or being deleted with no container running.
+    """Whether the pod is terminal, or is being deleted and no container runs.
 
     upstream: pkg/volume/util/util.go#IsPodTerminated
     """
@@ -65,12 +65,12 @@ def is_ready(pod: Pod) -> bool:
 
 
 def became_ready(old: Pod, new: Pod) -> bool:
-    """Whether a pod is ready since its last change."""
+    """Whether the pod became ready by this update."""
     return is_ready(new) and not is_ready(old)
 
 
 def ready_since(pod: Pod) -> str | None:
-    """Since when a ready pod is ready (RFC 3339); None for one that is not, or does not say."""
+    """The time (RFC 3339) at which a ready pod became ready; None for a pod that is not ready or has no time."""
     condition = ready_condition(pod)
     if condition is None or condition.status != "True":
         return None
@@ -78,7 +78,7 @@ def ready_since(pod: Pod) -> str | None:
 
 
 def is_available(pod: Pod, min_ready_s: int, now: datetime) -> bool:
-    """Ready for at least this long."""
+    """Whether the pod has been ready for at least ``min_ready_s`` seconds."""
     if not is_ready(pod):
         return False
     if min_ready_s <= 0:
@@ -88,7 +88,7 @@ def is_available(pod: Pod, min_ready_s: int, now: datetime) -> bool:
 
 
 def next_available_s(pods: Iterable[Pod], min_ready_s: int, now: datetime) -> float | None:
-    """Seconds until the first of the ready pods that are not available yet becomes so; None if all are.
+    """Seconds until the next ready pod becomes available; None if all are.
 
     upstream: pkg/controller/controller_utils.go#FindMinNextPodAvailabilityCheck
     """
@@ -100,7 +100,7 @@ def next_available_s(pods: Iterable[Pod], min_ready_s: int, now: datetime) -> fl
 
 
 def next_check_s(pods: Iterable[Pod], min_ready_s: int, now: datetime) -> float | None:
-    """The same where some ready pods are not available: if their times say nothing, all of ``min_ready_s`` is left."""
+    """The same where some ready pods are not available; ``min_ready_s`` if they have no times."""
     if min_ready_s <= 0:
         return None
     soonest = next_available_s(pods, min_ready_s, now)
@@ -118,12 +118,12 @@ def deletion_cost(pod: Pod) -> int:
 
 
 def rank_for_deletion(pods: Sequence[Pod], related: Iterable[Pod], now: datetime, *, costs: bool = True) -> list[Pod]:
-    """The pods in the order in which they should go, the least useful first.
+    """The pods in the order in which they are to be deleted.
 
-    Unassigned, pending, not ready, cheap, crowded on their node with ``related`` pods, ready for a short time,
-    often restarted, young. Times count by powers of two, so that near ones tie; ties are broken by uid. Of pods made
-    at the same time, otherwise equal, those that are only being adopted go last. Without ``costs`` all are equally
-    cheap.
+    First those that are unassigned, pending, not ready, with a low deletion cost, on a node with many ``related`` pods,
+    ready for a short time, often restarted, young, in this order of criteria. Times are compared by powers of two, so
+    that similar times are equal; then the uid decides. Of equal pods created at the same time, those that are being
+    adopted come last. ``costs``: whether the deletion cost counts.
     """
     crowd = Counter(pod.spec.node_name for pod in related if is_active(pod))
     facts = [_Rank(pod, crowd[pod.spec.node_name], deletion_cost(pod) if costs else 0, now) for pod in pods]
@@ -132,7 +132,7 @@ def rank_for_deletion(pods: Sequence[Pod], related: Iterable[Pod], now: datetime
 
 
 class _Rank:
-    """What is compared of one pod. ``head`` is compared first, as a whole, smaller goes first."""
+    """The sort key of a pod. ``head`` is compared first; the smaller comes first."""
 
     __slots__ = ("age", "head", "orphan", "pod", "ready", "ready_age", "restarts")
 
@@ -150,7 +150,7 @@ class _Rank:
 
 
 def restarts(pod: Pod) -> tuple[int, int]:
-    """The most restarts of a container, and of a sidecar."""
+    """The highest restart counts of a container and of a sidecar."""
     sidecars = {c.name for c in pod.spec.init_containers if c.restart_policy == "Always"}
     regular = max((status.restart_count for status in pod.status.container_statuses), default=0)
     sidecar = max(

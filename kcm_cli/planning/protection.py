@@ -1,6 +1,6 @@
-"""Finalizers that keep an object that is being deleted for as long as something uses it.
+"""Protection finalizers, which keep an object that is being deleted while something uses it.
 
-Admission gives them to new objects; the controllers give them to those that came by another way.
+Admission adds them to new objects; the controllers add them to objects that lack them.
 """
 
 from typing import Any
@@ -13,17 +13,17 @@ _PATH = ("metadata", "finalizers")
 
 
 def is_held(obj: Object, finalizer: str) -> bool:
-    """Being deleted, and kept by this finalizer."""
+    """Whether the object is being deleted and has this finalizer."""
     return obj.deleting and finalizer in obj.metadata.finalizers
 
 
 def lacks(obj: Object, finalizer: str) -> bool:
-    """Not being deleted, and not protected yet."""
+    """Whether the object is not being deleted and lacks this finalizer."""
     return not obj.deleting and finalizer not in obj.metadata.finalizers
 
 
 def needs_work(obj: Object, finalizer: str) -> bool:
-    """Whether the finalizer is to be added, or may have to be removed."""
+    """Whether the finalizer must be added, or may have to be removed."""
     return is_held(obj, finalizer) or lacks(obj, finalizer)
 
 

@@ -30,7 +30,7 @@ def qos_class(spec: Tree) -> str:
 
 
 def _collect(holder: Tree, requests: Amounts, limits: Amounts) -> bool:
-    """Add up what one container asks for; says whether it has limits for all that counts."""
+    """Add up the resources of one container. Returns whether it has limits for cpu and memory."""
     resources = holder.get("resources")
     if not resources:
         return False

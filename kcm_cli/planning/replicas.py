@@ -1,4 +1,4 @@
-"""How many pods: the decisions that ReplicaSets and ReplicationControllers share.
+"""The decisions about pods that ReplicaSets and ReplicationControllers share.
 
 upstream: pkg/controller/replicaset/replica_set.go#manageReplicas, replica_set_utils.go#calculateStatus
 """
@@ -60,7 +60,7 @@ class ReplicaOwner(msgspec.Struct, frozen=True):
 def plan(
     owner: ReplicaOwner, active: Sequence[Pod], related: Sequence[Pod], now: datetime, *, costs: bool = True
 ) -> Stage | None:
-    """Create the missing pods, or delete the surplus, worst first; None if the number is right.
+    """Create missing pods, or delete surplus pods in the order of their rank; None if the number is right.
 
     Raises UnselectedTemplate.
 
@@ -112,7 +112,7 @@ def status(
     error: Exception | None,
     now: datetime,
 ) -> Status:
-    """The status that follows from the pods and from what became of the plan.
+    """The status that follows from the pods and from the outcome of the plan.
 
     terminating: None where the kind does not report it.
     """

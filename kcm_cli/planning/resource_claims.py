@@ -1,7 +1,7 @@
-"""Which claims of devices pods and groups of pods use, and whose a claim is.
+"""The ResourceClaims of pods and PodGroups: which ones they use, and for whom a claim was made.
 
-A pod of a PodGroup shares the claims that its group names in the same way (gate DRAWorkloadResourceClaims): these are
-made for the group and reserved for it.
+A pod shares the claims that its PodGroup declares with the same entry (gate DRAWorkloadResourceClaims). They are
+created and reserved for the group.
 
 upstream: staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
 """
@@ -26,20 +26,20 @@ FINALIZER = "resource.kubernetes.io/delete-protection"
 
 
 class Unsupported(Exception):
-    """An entry that names neither a claim nor a template: of a newer API."""
+    """An entry names neither a claim nor a template: it is of a newer API."""
 
     reason = "ResourceClaimUnsupported"
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A claim that is used. ``generated``: made from a template, so that its owner has to be looked at."""
+    """A claim in use. ``generated``: it was made from a template, so that its owner must be checked."""
 
     name: str
     generated: bool
 
 
 class NotNeeded(msgspec.Struct, frozen=True):
-    """It was found that the claim is not needed."""
+    """The status records that no claim is needed."""
 
 
 class NotCreated(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ def named(user: Pod | PodGroup, entry: PodResourceClaim) -> Found:
 
 
 def references(user: Pod | PodGroup) -> Iterator[Reference]:
-    """The claims that are known by now."""
+    """The claims whose names are known."""
     for entry in user.spec.resource_claims:
         if entry.resource_claim_name is None and entry.resource_claim_template_name is None:
             continue
@@ -74,7 +74,7 @@ def references(user: Pod | PodGroup) -> Iterator[Reference]:
 
 
 def claim_keys(user: Pod | PodGroup) -> tuple[str, ...]:
-    """Index: the keys of the claims that are known by now."""
+    """Index: the keys of the claims whose names are known."""
     if not user.spec.resource_claims:
         return ()
     return tuple(dict.fromkeys(f"{user.namespace}/{found.name}" for found in references(user)))
@@ -93,7 +93,7 @@ def member_of(pod: Pod) -> tuple[str, ...]:
 
 
 def not_for(user: Pod | PodGroup, claim: Object, *, groups: bool) -> str:
-    """Why a generated claim is not this user's; empty if it is. ``groups``: a pod takes its group's for its own."""
+    """Why a generated claim does not belong to this user; empty if it does. ``groups``: a pod may use its group's."""
     ref = controller_of(claim)
     if ref is not None and ref.uid == user.uid:
         return ""
@@ -126,19 +126,19 @@ def is_group(consumer: Consumer) -> bool:
 
 
 def shares(pod: Pod, group: PodGroup | None, entry: PodResourceClaim) -> bool:
-    """Whether an entry of a pod means the claim of the same entry of its group."""
+    """Whether an entry of a pod stands for the claim of the same entry of its group."""
     return group is not None and group_key(pod) == group.key and entry in group.spec.resource_claims
 
 
 def consumer_of(pod: Pod, group: PodGroup | None = None, entry: PodResourceClaim | None = None) -> Consumer:
-    """For whom a pod's claim is reserved: for its group, where that has the same entry."""
+    """The consumer for whom a pod's claim is reserved: its group, where that has the same entry, or itself."""
     if group is not None and entry is not None and shares(pod, group, entry):
         return Consumer(POD_GROUPS.gvr.group, POD_GROUPS.plural, group.name, group.uid)
     return Consumer("", PODS.plural, pod.name, pod.uid)
 
 
 def users_of(claim: Object) -> list[Doc]:
-    """For whom a claim is reserved, as it came: with what this version does not know of."""
+    """The raw ``reservedFor`` entries of a claim, with fields that this version does not know."""
     users = nested_list(decode_doc(claim.raw or b"{}"), "status", "reservedFor")
     return [user for user in users if isinstance(user, dict)]
 

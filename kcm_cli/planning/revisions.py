@@ -1,7 +1,7 @@
-"""ControllerRevisions: the history of templates that DaemonSets and StatefulSets keep.
+"""ControllerRevisions: the template history of DaemonSets and StatefulSets.
 
-A revision's data is a patch that puts the whole template in place. Revisions of the Go binary are recognised by
-their data, and made here byte for byte as it makes them, so that either can take over from the other.
+A revision's data is a patch that replaces the whole template. Revisions of kube-controller-manager are recognised by
+their data, and those made here are the same byte for byte, so that each can take over from the other.
 
 upstream: pkg/controller/history/controller_history.go, pkg/controller/daemon/update.go,
 pkg/controller/statefulset/stateful_set_utils.go
@@ -35,13 +35,13 @@ def patch_of(template: Doc) -> Doc:
 
 
 def template_of(revision: ControllerRevision) -> Doc | None:
-    """The template that a revision puts in place; None if its data is no such patch."""
+    """The template in a revision; None if its data is not such a patch."""
     template = nested_map(revision.data, "spec").get("template")
     return _without(template, "$patch") if isinstance(template, dict) else None
 
 
 def in_order(revisions: Iterable[ControllerRevision]) -> list[ControllerRevision]:
-    """Oldest first: by number, then by time of creation, then by name."""
+    """The revisions, oldest first: by number, then by creation time, then by name."""
     return sorted(revisions, key=lambda r: (r.revision, r.metadata.creation_timestamp or "", r.name))
 
 
@@ -51,12 +51,12 @@ def next_number(revisions: Sequence[ControllerRevision]) -> int:
 
 
 def with_data(revisions: Iterable[ControllerRevision], data: Doc) -> list[ControllerRevision]:
-    """The revisions with this data, in the order in which they came."""
+    """The revisions with this data, in the given order."""
     return [revision for revision in revisions if same(revision.data, data)]
 
 
 def is_of(revision: ControllerRevision, template: Doc) -> bool:
-    """Whether a revision is that of a template but for how it was written and for defaults that came later."""
+    """Whether a revision has this template, apart from spelling and later defaults."""
     stored = template_of(revision)
     return stored is not None and same_when_defaulted(stored, template)
 
@@ -73,9 +73,9 @@ def surplus(
     *,
     count_used: bool,
 ) -> list[ControllerRevision]:
-    """The oldest revisions beyond the limit that nothing uses; none for a negative limit.
+    """The oldest unused revisions beyond the limit; none for a negative limit.
 
-    count_used: those in use take up room in the limit, too (DaemonSets), or do not (StatefulSets).
+    count_used: whether revisions in use count toward the limit (DaemonSets) or not (StatefulSets).
     """
     unused = [revision for revision in in_order(revisions) if not in_use(revision)]
     over = len(revisions if count_used else unused) - limit

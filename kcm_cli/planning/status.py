@@ -1,4 +1,4 @@
-"""A new status as changes of a document: set what we know, remove what became empty, leave the rest alone."""
+"""A new status as changes of a document: known fields are set or removed, all others stay."""
 
 from collections.abc import Mapping
 from typing import Any

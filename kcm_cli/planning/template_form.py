@@ -1,10 +1,9 @@
-"""One form of pod templates, in which those that mean the same are equal.
+"""The canonical form of pod templates: templates that mean the same have equal forms.
 
-A template reaches a controller in many spellings: as several releases of the API server and of other controllers wrote
-it, with null, empty or absent fields, quantities and defaults spelt out or not. Deployments find their ReplicaSet,
-DaemonSets and StatefulSets their ControllerRevision by it, so that a spelling taken for a change restarts every pod.
-The walk follows the types of the fields (``machinery.go_types``): the keys of labels, annotations and other maps are
-data, and fields that the table does not know are kept as they are.
+The same template has many spellings, depending on the releases that wrote it: null, empty or absent fields, quantities,
+defaults. Deployments find their ReplicaSet by it, DaemonSets and StatefulSets their ControllerRevision, so that a
+spelling taken for a change would restart every pod. The walk follows the types of the fields (``machinery.go_types``):
+keys of labels, annotations and other maps are data, and unknown fields are kept as they are.
 
 Not guaranteed: defaults of fields that 1.36 does not know count as differences.
 
@@ -43,12 +42,12 @@ Default = Callable[[Doc], object]
 
 
 def serialised(template: Doc, *, defaulted: bool = False) -> Doc:
-    """The template as Go's JSON encoder writes it, keys apart; ``defaulted``: after an API server's defaults."""
+    """The template as Go's JSON encoder writes it, but for the order of keys. ``defaulted``: with defaults."""
     return _doc(_walk(_TEMPLATE, _Mode(defaulted=defaulted))(template))
 
 
 def same_when_defaulted(left: Doc, right: Doc) -> bool:
-    """Whether two templates are serialised alike once the defaults of 1.36 are filled in."""
+    """Whether two templates are serialised the same with the defaults of 1.36."""
     return same(serialised(left, defaulted=True), serialised(right, defaulted=True))
 
 
@@ -58,7 +57,7 @@ def same_meaning(left: Doc, right: Doc) -> bool:
 
 
 def meaning_as(template: Doc) -> Callable[[Doc], bool]:
-    """``same_meaning`` with one template, for several others: it is walked through once at most."""
+    """``same_meaning`` of one template with several others. Its form is computed once at most."""
     walk = _walk(_TEMPLATE, _Mode(numbers=True))
     own: list[object] = []
 
@@ -87,7 +86,7 @@ class _Field(msgspec.Struct, frozen=True):
 
 
 class _Struct(msgspec.Struct, frozen=True):
-    """What is known of one Go struct: its fields by their JSON names, and those that are written even if empty."""
+    """A Go struct: its fields by JSON name, and those that are written even if empty."""
 
     fields: dict[str, _Field] = msgspec.field(default_factory=dict)
     always: dict[str, object] = msgspec.field(default_factory=dict)
@@ -175,7 +174,7 @@ def _zero(type_: str) -> object:
 
 
 def _empty(value: object) -> bool:
-    """The zero value of a field that is no pointer."""
+    """Whether a value is the zero value of a field that is not a pointer."""
     return not value and not isinstance(value, Quantity)
 
 
@@ -233,7 +232,7 @@ def _always(value: object) -> Default:
 
 
 def _pull_policy(image_field: str) -> Default:
-    """Images without a tag, or tagged latest, are pulled always; what is no image counts as one with a tag."""
+    """Images without a tag or with the tag latest are always pulled. An invalid image counts as one with a tag."""
 
     def default(holder: Doc) -> object:
         match = _image(str(holder.get(image_field, "")))

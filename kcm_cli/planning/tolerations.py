@@ -57,5 +57,5 @@ def _compares(toleration: Toleration, taint: Taint) -> bool:
 
 
 def _integer(text: str) -> int | None:
-    """A decimal int64 without sign games or leading zeros."""
+    """A decimal int64 without a plus sign or leading zeros."""
     return parse_int64(text) if _decimal(text) else None

@@ -1,1 +1,1 @@
-"""What the three controllers of endpoints share: addresses, ports, membership, subsets, slices, trigger times."""
+"""Rules of the three endpoint controllers: addresses, ports, membership, subsets, slices, trigger times."""

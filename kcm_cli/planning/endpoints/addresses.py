@@ -1,4 +1,4 @@
-"""IP addresses as Go reads and writes them: leading zeros skipped, IPv4 inside IPv6 is IPv4, one spelling each.
+"""IP addresses as Go reads and writes them: leading zeros are skipped, and IPv4 in IPv6 is IPv4.
 
 upstream: staging/src/k8s.io/endpointslice/utils.go#getEndpointAddresses, k8s.io/utils/net#ParseIPSloppy
 """
@@ -15,7 +15,7 @@ _PLAIN_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d{1,2})\.){3}(?:25[0-5]|2[0
 
 
 class Address(NamedTuple):
-    """An address in its one spelling, and its type in EndpointSlices."""
+    """An address in canonical form, and its addressType in EndpointSlices."""
 
     text: str
     type: str
@@ -23,7 +23,7 @@ class Address(NamedTuple):
 
 @remembered(65536)
 def parse(text: str) -> Address | None:
-    """The address; None for what is none."""
+    """The address; None for a text that is not one."""
     if "%" in text or "/" in text:
         return None
     plain = text if ":" in text else _LEADING_ZEROS.sub(r"\1", text)

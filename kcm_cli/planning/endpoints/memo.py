@@ -1,7 +1,6 @@
-"""What was made of each pod at a Service's last sync, for the next one: of thousands of pods one has changed.
+"""Values computed from each pod in a Service's last sync, kept for the next one: of thousands of pods, one has changed.
 
-Transparent: whoever uses a Memo gets the same values without one, only later. It holds on to the pods and the
-Service of the last sync, which the caches share.
+It only saves time. It refers to the pods and the Service of the last sync, which are the caches' objects.
 """
 
 from collections.abc import Callable
@@ -14,7 +13,7 @@ Note = str | None
 
 
 class Memo(Generic[T]):
-    """Values by pod, good for as long as pod, Service and note (what else they depend on) are the same."""
+    """Values by pod, valid while the pod, the Service and ``note`` (all else that they depend on) are the same."""
 
     def __init__(self) -> None:
         self._service: Service | None = None
@@ -22,13 +21,13 @@ class Memo(Generic[T]):
         self._now: dict[str, tuple[Pod, Note, T]] = {}
 
     def start(self, service: Service) -> None:
-        """A sync begins. What the last one did not ask for is dropped."""
+        """Begin a sync. Values that the last sync did not use are dropped."""
         self._last = self._now if service is self._service else {}
         self._now = {}
         self._service = service
 
     def get(self, pod: Pod, note: Note, make: Callable[[Pod, Note], T]) -> T:
-        """The value of a pod; made if it is new or has changed."""
+        """The value of a pod, computed if the pod is new or has changed."""
         uid = pod.metadata.uid
         entry = self._last.get(uid)
         if entry is None or entry[0] is not pod or entry[1] != note:

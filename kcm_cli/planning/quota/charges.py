@@ -1,8 +1,8 @@
-"""What objects are charged with, added up as they come and go.
+"""The usage of objects, summed up as they are added, updated and deleted.
 
-Every object is measured when it changes, never when a quota is looked at: a total is kept per combination of scopes
-that objects are in, and the use of any quota is the sum of the totals whose scopes it asks for. So neither the number
-of objects nor that of quotas counts for a sync, and a quota that changes needs no recount.
+An object is measured when it changes, and not when a quota is synced. There is one total per combination of scopes, and
+the usage of a quota is the sum of the totals that match its scopes. So the cost of a sync depends neither on the number
+of objects nor on that of quotas, and a changed quota needs no recount.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from kcm_cli.planning.quota.scopes import Profile
 
 
 class Charge:
-    """What one object uses, and the scopes that it is in. Never changes; equal ones are one (see ``Charges``)."""
+    """The usage of one object, and its scopes. Immutable; equal charges are the same object (see ``Charges``)."""
 
     __slots__ = ("__weakref__", "profile", "usage")
 
@@ -28,7 +28,7 @@ class Charge:
 
 
 class Charges:
-    """Makes charges. Objects that use the same share one: pods of a template cost a reference each."""
+    """Makes charges. Objects with equal usage share one: each pod of a template costs a reference."""
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[tuple[Profile, tuple[tuple[str, Quantity], ...]], Charge] = (
@@ -59,11 +59,11 @@ class Totals:
         return iter(self._held)
 
     def get(self, key: str) -> Charge | None:
-        """What an object is charged with."""
+        """The charge of an object."""
         return self._held.get(key)
 
     def put(self, key: str, charge: Charge) -> bool:
-        """Charge an object, instead of what it was charged with before; whether that changes anything."""
+        """Replace the charge of an object. Returns whether that changes anything."""
         before = self._held.get(key)
         if before is charge:
             return False
@@ -78,14 +78,14 @@ class Totals:
         return True
 
     def drop(self, key: str) -> bool:
-        """Charge an object no more; whether it was charged."""
+        """Remove the charge of an object. Returns whether it had one."""
         before = self._held.pop(key, None)
         if before is not None:
             self._take(before)
         return before is not None
 
     def used(self, wanted: Callable[[Profile], bool]) -> Amounts:
-        """What the objects use whose scopes are wanted; a name that is missing is used by none."""
+        """The usage of the objects that match these scopes. A missing name stands for no usage."""
         total: Amounts = {}
         for profile, sums in self._sums.items():
             if wanted(profile):

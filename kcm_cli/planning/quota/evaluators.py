@@ -1,5 +1,5 @@
-"""What an object uses up of a quota, by kind: which writes count, which names of a quota are meant, how much,
-and in which scopes the object is. Device classes are charged in ``devices``, by more than the claim itself.
+"""Evaluators: how objects of each kind use a quota. They say which writes count, which names, how much, and which
+scopes an object is in. Device classes are charged in ``devices``, which needs more than the claim itself.
 
 upstream: pkg/quota/v1/evaluator/core, staging/src/k8s.io/apiserver/pkg/quota/v1/generic
 """
@@ -57,7 +57,7 @@ def _written(attrs: Write) -> bool:
 
 
 def object_count(group: str, plural: str) -> Evaluator:
-    """Of a kind that is only counted."""
+    """The evaluator of a kind that is only counted."""
     name = f"count/{plural}.{group}" if group else f"count/{plural}"
     names = (name, plural) if not group and plural in _ALIASES else (name,)
     usage = dict.fromkeys(names, ONE)

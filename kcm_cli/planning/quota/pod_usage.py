@@ -1,4 +1,4 @@
-"""Pods against a quota.
+"""The evaluator of pods.
 
 upstream: pkg/quota/v1/evaluator/core/pods.go
 """
@@ -48,7 +48,7 @@ _HUGE = "hugepages-"
 
 
 def counts(attrs: Write) -> bool:
-    """A create, a resize, and an update that moves the pod between the terminating scopes."""
+    """Whether a write counts: a creation, a resize, or an update that changes a pod's Terminating scope."""
     if attrs.subresource == "resize":
         return attrs.operation == "UPDATE"
     if attrs.subresource:
@@ -59,12 +59,12 @@ def counts(attrs: Write) -> bool:
 
 
 def covers(name: str) -> bool:
-    """Whether a name of a quota is about pods."""
+    """Whether a name in a quota concerns pods."""
     return name in _NAMES or name.startswith((_HUGE, REQUESTS + _HUGE)) or is_extended(name)
 
 
 def usage(pod: Tree, now: datetime) -> Amounts:
-    """A pod that has ended, or should have, counts as an object only."""
+    """The usage of a pod. One that is terminal, or whose deletion is overdue, counts as an object only."""
     if not _alive(pod, now):
         return {_COUNT: _ONE}
     requests, limits = charged_amounts(pod, "requests"), charged_amounts(pod, "limits")
@@ -72,7 +72,7 @@ def usage(pod: Tree, now: datetime) -> Amounts:
 
 
 def problem(pod: Tree, names: Iterable[str]) -> str:
-    """A quota of cpu or memory wants every container to say what it needs."""
+    """Why a pod cannot be measured: with a quota of cpu or memory, every container must state it."""
     spec: Tree = pod["spec"]
     required = _REQUIRED.intersection(names)
     if not required or _has_pod_level(spec):
@@ -130,7 +130,7 @@ def _extended(name: str) -> bool:
 
 
 def alive(phase: str, deleted: str | None, grace_s: int | None, now: datetime) -> bool:
-    """Whether a pod is charged for more than its existence: it has not ended, nor is its deletion overdue."""
+    """Whether a pod is charged for more than its existence: it is not terminal, and its deletion is not overdue."""
     if phase in ("Failed", "Succeeded"):
         return False
     due_s = overdue_from(deleted, grace_s)

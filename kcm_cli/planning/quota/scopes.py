@@ -1,4 +1,4 @@
-"""Scopes of quotas: what an object is, and what a quota asks for.
+"""Scopes of quotas: those that an object is in, and those that a quota requires.
 
 upstream: pkg/quota/v1/evaluator/core/pods.go#podMatchesScopeFunc, persistent_volume_claims.go#pvcMatchesScopeFunc
 """
@@ -26,7 +26,7 @@ class Requirement(NamedTuple):
 
 
 def requirements(quota: ResourceQuota) -> tuple[Requirement, ...]:
-    """All of them have to hold for an object to be charged."""
+    """The requirements of a quota. An object must meet all of them to be charged."""
     selector = quota.spec.scope_selector
     terms = selector.match_expressions if selector is not None else ()
     return (

@@ -1,4 +1,4 @@
-"""A write as a quota sees it."""
+"""A write as quota evaluators see it."""
 
 from typing import Protocol
 

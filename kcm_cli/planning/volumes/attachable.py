@@ -1,7 +1,6 @@
-"""Volumes that are attached to nodes before pods can mount them, and the names by which nodes know them.
+"""Attachable volumes: volumes that are attached to a node before pods can mount them, and their unique names.
 
-Volumes of kinds that CSI drivers have taken over are theirs, those too that a pod describes itself instead of naming
-a claim.
+Volumes of migrated in-tree plugins belong to their CSI drivers, including inline volumes in pods.
 
 upstream: pkg/volume/{csi,iscsi,fc}, pkg/volume/util/util.go, pkg/controller/volume/attachdetach/util/util.go
 """
@@ -28,13 +27,12 @@ _SHARED = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 
 @dataclass(frozen=True, slots=True)
 class AttachableVolume:
-    """A volume and the plugin that serves it.
+    """A volume and its plugin.
 
-    ``unique_name`` is the same for all that is one volume in the storage system. ``name``: that of the
-    PersistentVolume or, for one that a pod describes itself, of the pod's volume. ``shared``: it may be attached to
-    several nodes. ``driver`` and ``handle``: of CSI volumes only. ``migrated``: the volume is of a kind that the
-    driver has taken over; ``spec``: of the PersistentVolume that such a one would have, where a pod describes it.
-    ``options``: what a FlexVolume driver, which is the plugin, is given to attach it.
+    ``unique_name``: identifies the volume in the storage system. ``name``: the name of the PersistentVolume or, for an
+    inline volume, of the pod's volume. ``shared``: whether it may be attached to several nodes. ``driver``, ``handle``:
+    for CSI volumes. ``migrated``: whether the volume is of a migrated in-tree plugin. ``spec``: for a migrated inline
+    volume, the spec of the PersistentVolume that it would have. ``options``: the options of a FlexVolume driver.
     """
 
     unique_name: str
@@ -59,12 +57,12 @@ def attachment_name(driver: str, handle: str, node: str) -> str:
 
 
 def is_attached_by(driver: CsiDriver | None) -> bool:
-    """Whether volumes of a driver are attached: all are but those of drivers that say that they need it not."""
+    """Whether volumes of a driver are attached: they are unless its CSIDriver has attachRequired: false."""
     return driver is None or driver.spec.attach_required is not False
 
 
 def of_volume(volume: PersistentVolume, *, read_only: bool = False) -> AttachableVolume | None:
-    """A PersistentVolume; None for one of a kind that is not attached. ``read_only``: a pod asks for it so."""
+    """The volume of a PersistentVolume; None for a kind that is not attached. ``read_only``: a pod requests that."""
     spec = volume.spec
     if spec.csi is not None:
         return _csi(spec.csi.driver, spec.csi.volume_handle, volume.name, _is_shared(spec.access_modes))
@@ -85,7 +83,7 @@ def of_pod_volume(
     claim_of: Callable[[str], PersistentVolumeClaim | None],
     volume_of: Callable[[str], PersistentVolume | None],
 ) -> AttachableVolume | None:
-    """What is behind a pod's volume; None for one that is not attached, or not bound (yet)."""
+    """The volume of a pod's volume; None for one that is not attached, or whose claim is not bound."""
     if not claim_name(pod, volume):
         return of_inline(pod, volume)
     bound = bound_volume(pod, volume, claim_of, volume_of)
@@ -94,7 +92,7 @@ def of_pod_volume(
 
 
 def of_inline(pod: Pod, volume: Volume) -> AttachableVolume | None:
-    """A volume that a pod describes itself; None for one of a kind that is not attached."""
+    """The volume of an inline volume; None for a kind that is not attached."""
     if volume.flex_volume is not None:
         return _flex(volume.name, volume.flex_volume, read_only=volume.flex_volume.read_only, shared=True)
     moved = inline(volume, pod.namespace)
@@ -110,7 +108,7 @@ def bound_volume(
     claim_of: Callable[[str], PersistentVolumeClaim | None],
     volume_of: Callable[[str], PersistentVolume | None],
 ) -> PersistentVolume | None:
-    """The volume that is bound to the claim of a pod's volume; None while there is none."""
+    """The PersistentVolume that is bound to the claim of a pod's volume, or None."""
     claim = claim_of(f"{pod.namespace}/{claim_name(pod, volume)}")
     if claim is None or claim.status.phase != "Bound" or not claim.spec.volume_name:
         return None
@@ -136,7 +134,7 @@ def may_be_attached(pod: Pod) -> bool:
 
 
 def plugin_of(unique_name: str) -> tuple[str, str]:
-    """A unique name as (plugin, name of the volume there); both are empty for one that is none."""
+    """A unique name as (plugin, the plugin's name of the volume); both are empty for an invalid name."""
     vendor, _, rest = unique_name.partition("/")
     plugin, slash, name = rest.partition("/")
     return (f"{vendor}/{plugin}", name) if slash else ("", "")

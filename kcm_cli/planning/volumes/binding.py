@@ -1,8 +1,8 @@
-"""What has to be written so that a volume and a claim are bound to each other; empty where it is written already.
+"""The changes that bind a volume and a claim to each other; empty where they are written already.
 
-A binding is four writes: the volume's pointer, the volume's phase, the claim's pointer, the claim's status. Each is
-decided from the objects as they are, so that whoever comes after one that died, or repeats one whose answer was lost,
-writes just what is missing.
+A binding takes four writes: the volume's claimRef, the volume's phase, the claim's volumeName, the claim's status. Each
+is decided from the current objects, so that a process that takes over, or repeats a write whose answer was lost, writes
+only what is missing.
 
 upstream: staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go#GetBindVolumeToClaim,
 pkg/controller/volume/persistentvolume/pv_controller.go#bind, unbindVolume
@@ -35,13 +35,13 @@ _ANNOTATIONS: Path = ("metadata", "annotations")
 
 
 class NoCapacity(Exception):
-    """A volume cannot be bound that does not say how big it is."""
+    """The volume has no capacity, and cannot be bound."""
 
     reason = "NoCapacity"
 
 
 def claim_ref(claim: PersistentVolumeClaim) -> Doc:
-    """How a volume names its claim."""
+    """The claimRef of a volume."""
     return {
         "kind": "PersistentVolumeClaim",
         "namespace": claim.namespace,
@@ -53,7 +53,7 @@ def claim_ref(claim: PersistentVolumeClaim) -> Doc:
 
 
 def provisioned_name(claim: PersistentVolumeClaim) -> str:
-    """The name of the volume that is made for a claim: the same for everybody who makes it."""
+    """The name of the volume that is provisioned for a claim. All provisioners use the same name."""
     return f"pvc-{claim.uid}"
 
 
@@ -75,7 +75,10 @@ def volume_phase(volume: PersistentVolume, phase: str, message: str = "") -> Cha
 
 
 def claim_pointer(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Changes:
-    """The claim points to the volume, and says that it has been bound."""
+    """Sets volumeName and the annotation of a completed binding.
+
+    A volumeName that the user did not set is marked as the controller's.
+    """
     changes: dict[Path, Value] = {}
     if claim.spec.volume_name != volume.name:
         changes["spec", "volumeName"] = volume.name
@@ -87,7 +90,7 @@ def claim_pointer(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Cha
 
 
 def unbound_status(claim: PersistentVolumeClaim, phase: str) -> Changes:
-    """The status of a claim that has no volume: Pending or Lost."""
+    """The status of an unbound claim: Pending or Lost."""
     status = claim.status
     changes: dict[Path, Value] = {}
     if status.phase != phase:
@@ -102,10 +105,10 @@ def unbound_status(claim: PersistentVolumeClaim, phase: str) -> Changes:
 
 
 def bound_status(claim: PersistentVolumeClaim, volume: PersistentVolume, *, attributes_classes: bool = True) -> Changes:
-    """The status of a claim that is bound. Raises NoCapacity.
+    """The status of a bound claim. Raises NoCapacity.
 
-    Its size and attributes are the volume's when it becomes bound; afterwards they are the resizer's. Without
-    ``attributes_classes`` the latter is nobody's.
+    Capacity and attributes class are copied from the volume when the claim becomes bound; later the resizer writes
+    them. ``attributes_classes``: whether the class is written at all.
     """
     status, spec = claim.status, volume.spec
     changes: dict[Path, Value] = {}
@@ -134,7 +137,7 @@ def _capacity(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Changes
 
 
 def is_complete(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether both are bound to each other and nothing is left to be written."""
+    """Whether both are bound to each other and all four writes are done."""
     ref = volume.spec.claim_ref
     if ref is None or ref.uid != claim.uid or claim.status.phase != "Bound" or volume.status.phase != "Bound":
         return False
@@ -143,7 +146,7 @@ def is_complete(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def release(volume: PersistentVolume) -> Changes:
-    """Take a binding back: wholly if a controller made it; one that the volume's author made stays, by name."""
+    """Undo a binding. A claimRef that a user wrote is kept without its uid."""
     if BOUND_BY_CONTROLLER not in volume.annotations:
         return {(*_REF, "uid"): ABSENT}
     left = {key: value for key, value in volume.annotations.items() if key != BOUND_BY_CONTROLLER}
@@ -151,12 +154,12 @@ def release(volume: PersistentVolume) -> Changes:
 
 
 def claim_migration(claim: PersistentVolumeClaim) -> Changes:
-    """The claim says which driver has taken over from its provisioner."""
+    """Sets the claim's annotation of the CSI driver that replaced its provisioner."""
     return _annotations(claim, claim_annotations(claim.annotations))
 
 
 def volume_migration(volume: PersistentVolume) -> Changes:
-    """The volume says which driver has taken over, and has the finalizers of who will delete it."""
+    """Sets the volume's annotation of the CSI driver that replaced its plugin, and the finalizers of its deleter."""
     changes = dict(_annotations(volume, volume_annotations(volume.annotations)))
     finalizers = volume_finalizers(volume)
     if finalizers != volume.metadata.finalizers:
@@ -165,7 +168,7 @@ def volume_migration(volume: PersistentVolume) -> Changes:
 
 
 def claim_provisioner(claim: PersistentVolumeClaim, provisioner: str) -> Changes:
-    """The claim asks this provisioner for its volume."""
+    """Sets the claim's annotations that ask this provisioner for a volume."""
     if claim.annotations.get(STORAGE_PROVISIONER) == provisioner:
         return NONE
     asked = {**claim.annotations, BETA_STORAGE_PROVISIONER: provisioner, STORAGE_PROVISIONER: provisioner}
@@ -173,7 +176,7 @@ def claim_provisioner(claim: PersistentVolumeClaim, provisioner: str) -> Changes
 
 
 def without_node(claim: PersistentVolumeClaim) -> Changes:
-    """Lets the scheduler choose again; nothing where it has not chosen."""
+    """Removes the selected node, so that the scheduler chooses again; empty where there is none."""
     return _annotations(claim, {key: value for key, value in claim.annotations.items() if key != SELECTED_NODE})
 
 

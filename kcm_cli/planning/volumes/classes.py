@@ -1,4 +1,4 @@
-"""Which class a volume or claim is of, and which class is the default.
+"""The StorageClass of a volume or claim, and the default class.
 
 upstream: staging/src/k8s.io/component-helpers/storage/volume/helpers.go, pkg/volume/util/storageclass.go
 """
@@ -25,7 +25,7 @@ def class_of_volume(volume: PersistentVolume) -> str:
 
 
 def says_class(claim: PersistentVolumeClaim) -> bool:
-    """Whether the claim's author decided on a class, be it on none."""
+    """Whether the claim sets a class, which may be the empty one."""
     return CLASS in claim.annotations or claim.spec.storage_class_name is not None
 
 
@@ -34,7 +34,7 @@ def waits_for_consumer(class_: StorageClass | None) -> bool:
 
 
 def default_class(classes: Iterable[StorageClass]) -> StorageClass | None:
-    """The youngest of the classes that are marked as the default; of equally young ones the first by name."""
+    """The newest of the classes that are marked as the default; of several with one creation time the first by name."""
     marked = [class_ for class_ in classes if _is_default(class_)]
     if not marked:
         return None

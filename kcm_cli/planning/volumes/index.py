@@ -1,7 +1,7 @@
-"""The volumes that can be given away, so that a claim finds the smallest that fits without looking at the others.
+"""An index of unbound volumes: a claim finds the smallest that fits without a look at the others.
 
-Volumes with just the access modes that a claim asks for come before those with more, even before one that is kept
-for the claim. Of those with equal modes the kept one comes first, then the smallest, then the first by name.
+Volumes with exactly the requested access modes come before those with more modes, even if one of the latter is reserved
+for the claim. With equal modes a reserved volume comes first, then the smallest, then the first by name.
 
 upstream: pkg/controller/volume/persistentvolume/index.go, component-helpers' FindMatchingVolume
 """
@@ -22,7 +22,7 @@ Modes = frozenset[str]
 
 
 class _Kind(NamedTuple):
-    """What has to be equal."""
+    """The properties that must be equal."""
 
     modes: Modes
     class_name: str
@@ -36,7 +36,7 @@ class _Entry(NamedTuple):
 
 
 class VolumeIndex:
-    """Free volumes by what they are and how big, and claimed ones by their claim."""
+    """Unbound volumes by properties and size, and volumes with a claimRef by their claim."""
 
     def __init__(self) -> None:
         self._volumes: dict[str, PersistentVolume] = {}
@@ -45,14 +45,14 @@ class VolumeIndex:
         self._modes: dict[Modes, int] = {}
 
     def change(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
-        """A volume came (no ``old``), changed, or went (no ``new``)."""
+        """A volume was added (no ``old``), updated, or deleted (no ``new``)."""
         if old is not None:
             self._take(old)
         if new is not None:
             self._file(new)
 
     def match(self, claim: PersistentVolumeClaim, *, reserved_only: bool = False) -> PersistentVolume | None:
-        """The volume for a claim. ``reserved_only``: only one that is kept for it. Raises FormatError for its
+        """The volume for a claim. ``reserved_only``: only one that is reserved for it. Raises FormatError for its
         selector."""
         kept = [volume for volume in self._kept.get(claim.key, {}).values() if points_to(volume, claim)]
         kept = [volume for volume in kept if satisfies(volume, claim)]

@@ -1,7 +1,7 @@
-"""Volumes that pods describe themselves, of kinds that CSI drivers have taken over: what their drivers attach.
+"""Inline volumes of migrated in-tree plugins: the PersistentVolume spec that their CSI drivers attach.
 
-Such a volume has no PersistentVolume; the one that it would have is written into its VolumeAttachment. Migration is
-complete for all of these kinds: whether a node's CSINode names them is no longer checked.
+An inline volume has no PersistentVolume; the spec of the one that it would have is written into its VolumeAttachment.
+Migration is complete for all of these plugins, so that CSINodes are not checked for it.
 
 upstream: staging/src/k8s.io/csi-translation-lib/plugins#TranslateInTreeInlineVolumeToCSI
 """
@@ -26,7 +26,7 @@ class Inline(msgspec.Struct, frozen=True):
 
 
 def inline(volume: Volume, namespace: str) -> Inline | None:
-    """A pod's volume; None for other kinds, and for one that says nothing that its driver could know it by."""
+    """The Inline of a pod's volume; None for other kinds, and where the source does not identify a volume."""
     if volume.aws_elastic_block_store is not None:
         return _aws(volume.aws_elastic_block_store)
     if volume.azure_disk is not None:

@@ -1,4 +1,4 @@
-"""Whether a volume is what a claim asks for.
+"""Whether a volume satisfies a claim.
 
 upstream: staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go,
 pkg/controller/volume/persistentvolume/pv_controller.go#checkVolumeSatisfyClaim
@@ -15,19 +15,19 @@ NO_ATTRIBUTES_CLASSES = "is not supported when the feature-gate VolumeAttributes
 
 
 def capacity(volume: PersistentVolume) -> Quantity:
-    """The size of a volume, 0 where it says none, or none that can be read: all claims look at all volumes."""
+    """The size of a volume; 0 where it is missing or invalid, so that one volume cannot stop all claims."""
     text = (volume.spec.capacity or {}).get("storage", "0")
     return quantity.parse(text) if quantity.is_quantity(text) else quantity.ZERO
 
 
 def requested(claim: PersistentVolumeClaim) -> Quantity:
-    """The size that a claim asks for, 0 where it says none."""
+    """The size that a claim requests; 0 where it is missing."""
     resources = claim.spec.resources
     return quantity.parse(((resources.requests if resources is not None else None) or {}).get("storage", "0"))
 
 
 def points_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume is bound to this claim, or kept for it by name."""
+    """Whether a volume is bound to this claim, or reserved for it by name."""
     ref = volume.spec.claim_ref
     if ref is None or (ref.namespace, ref.name) != (claim.namespace, claim.name):
         return False
@@ -35,7 +35,7 @@ def points_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def same_mode(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Both are file systems, or both are block devices."""
+    """Whether both have volumeMode Filesystem, or both Block."""
     return (volume.spec.volume_mode or FILESYSTEM) == (claim.spec.volume_mode or FILESYSTEM)
 
 
@@ -53,7 +53,7 @@ def has_access_modes(volume: PersistentVolume, claim: PersistentVolumeClaim) -> 
 
 
 def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """What holds for any volume that is bound to a claim which does not name it."""
+    """Whether a volume may be bound to a claim that does not name it."""
     return (
         not volume.deleting
         and same_mode(volume, claim)
@@ -63,7 +63,7 @@ def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def why_unsatisfied(volume: PersistentVolume, claim: PersistentVolumeClaim, *, attributes_classes: bool = True) -> str:
-    """Why a volume cannot be had by the claim that names it; empty where it can.
+    """Why the claim that names a volume cannot be bound to it; empty where it can.
 
     ``attributes_classes``: there are classes of attributes (gate VolumeAttributesClass; off in an emulated release).
     """

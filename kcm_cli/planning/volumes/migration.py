@@ -1,4 +1,4 @@
-"""What volumes and claims say of plugins whose work CSI drivers have taken over, and who deletes a volume.
+"""Annotations of CSI migration on volumes and claims, and the finalizers of a volume's deleter.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go#updateMigrationAnnotations
 """
@@ -19,17 +19,17 @@ from kcm_cli.planning.volumes.names import (
 
 
 def provisioner_of(name: str) -> str:
-    """Who provisions for a class of this provisioner today."""
+    """The provisioner of a class: the CSI driver, where its in-tree plugin is migrated."""
     return DRIVERS.get(name, name)
 
 
 def claim_annotations(annotations: Mapping[str, str]) -> Mapping[str, str]:
-    """A claim's annotations as they should be."""
+    """The annotations that a claim should have."""
     return _annotations(annotations, annotations.get(STORAGE_PROVISIONER, annotations.get(BETA_STORAGE_PROVISIONER)))
 
 
 def volume_annotations(annotations: Mapping[str, str]) -> Mapping[str, str]:
-    """A volume's annotations as they should be."""
+    """The annotations that a volume should have."""
     return _annotations(annotations, annotations.get(PROVISIONED_BY))
 
 

@@ -1,4 +1,4 @@
-"""Annotations and finalizers by which volumes, claims and those who serve them speak to each other.
+"""Annotations and finalizers of volumes and claims.
 
 upstream: staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go
 """
