@@ -1,7 +1,7 @@
-"""Arguments of what users call from their tests, checked against annotations before anything is done with them.
+"""Checks arguments of the testing API against their annotations, before they are used.
 
-Only what a caller can mistake is looked at: numbers, strings, functions, lists of these, instances of classes. Other
-annotations (type variables, protocols, those that are strings) fit whatever is given.
+Numbers, strings, functions, lists of these and instances of classes are checked. Other annotations (type variables,
+protocols, strings) accept any value.
 """
 
 import inspect
@@ -30,10 +30,9 @@ _LISTS = (tuple, list, Sequence, Collection, Iterable)
 
 
 def checked(function: Callable[P, T], name: str = "") -> Callable[P, T]:
-    """The same function, which raises TypeError for arguments that do not fit, and names the argument. A coroutine
-    function stays one, and raises it when it is awaited.
+    """Wrap a function so that it raises TypeError, with the argument's name, for arguments of another type.
 
-    name: what the function is called there.
+    A coroutine function stays one, and raises when it is awaited. name: the function's name in the error.
     """
     whose = name or function.__name__
     signature = inspect.signature(function)
@@ -74,7 +73,7 @@ def _given(parameter: inspect.Parameter, value: Any) -> Iterable[object]:
 
 
 def checks_arguments(cls: type[T]) -> type[T]:
-    """Check those of the public methods that a class itself defines, and of its ``__init__``."""
+    """Check the arguments of ``__init__`` and of the public methods that a class itself defines."""
     for name, function in list(vars(cls).items()):
         if inspect.isfunction(function) and (name == "__init__" or not name.startswith("_")):
             setattr(cls, name, checked(function, cls.__name__ if name == "__init__" else name))
@@ -90,9 +89,9 @@ def check_fields(struct: msgspec.Struct) -> None:
 
 
 def fits(value: object, annotation: Any) -> bool:
-    """Whether a value can be of a type.
+    """Whether a value matches a type.
 
-    A list will do for a tuple of any length. What can be read once is not read, and will do for an Iterable only.
+    A list matches a tuple of any length. An iterator is not consumed, and matches an Iterable only.
     """
     origin, args = get_origin(annotation) or annotation, get_args(annotation)
     if origin in (Union, types.UnionType):

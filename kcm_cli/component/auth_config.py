@@ -10,7 +10,7 @@ from kcm_cli.component.options import duration, option
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationConfig:
-    """Who a client of the secure port is."""
+    """Authentication of the secure port's clients."""
 
     SECTION: ClassVar[str] = "Authentication"
 
@@ -94,7 +94,7 @@ class AuthenticationConfig:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationConfig:
-    """What a client of the secure port may do."""
+    """Authorization of the secure port's clients."""
 
     SECTION: ClassVar[str] = "Authorization"
 

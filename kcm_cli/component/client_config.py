@@ -9,7 +9,7 @@ from kcm_cli.component.options import option
 
 @dataclass(frozen=True, slots=True)
 class ClientConnectionConfig:
-    """How the API server is found and how fast it may be asked."""
+    """Kubeconfig, content type and rate limits of clients."""
 
     SECTION: ClassVar[str] = "Generic"
 
@@ -55,7 +55,7 @@ class ClientConnectionConfig:
 
 @dataclass(frozen=True, slots=True)
 class ServerAddressConfig:
-    """Where the API server is, over what the kubeconfig says."""
+    """The API server's address, which overrides the kubeconfig's."""
 
     SECTION: ClassVar[str] = "Misc"
 

@@ -1,4 +1,4 @@
-"""The one source of time. Everything else asks it, so that a test or a simulation can run on virtual time.
+"""The clock: the only source of time, so that a test or a simulation can run on virtual time.
 
 ``now`` is the wall clock (aware, UTC) for what is written to the API; ``monotonic`` (seconds) is for deadlines,
 backoff and leases; ``sleep`` and ``call_later`` wait on the same time.
@@ -19,8 +19,10 @@ def in_real_time() -> AbstractContextManager[None]:
 
 
 def suspended_s() -> float:
-    """For how long the machine has been suspended since it started, which ``monotonic`` leaves out (to within 0.1 ms);
-    0 where the system does not tell. A virtual machine that its host pauses does not see it."""
+    """Seconds for which the machine has been suspended since its start, to within 0.1 ms.
+
+    ``monotonic`` does not count them. 0 where the system does not tell, and for a virtual machine paused by its
+    host."""
     try:
         return time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
     except (AttributeError, OSError):  # Python, or the system, has no such clock
@@ -28,7 +30,7 @@ def suspended_s() -> float:
 
 
 class Clock(Protocol):
-    """Time as the program sees it."""
+    """A clock."""
 
     def now(self) -> datetime:
         """Wall time, aware, UTC."""
@@ -79,7 +81,7 @@ class LoopClock:
 
 
 class RealClock(LoopClock):
-    """For deadlines of what is outside of this loop: they do not come nearer where its time is moved forward."""
+    """Real time, for deadlines of work outside of the loop, also where the loop's time is virtual."""
 
     def monotonic(self) -> float:
         return time.monotonic()

@@ -1,8 +1,7 @@
-"""The configuration file: a document with apiVersion and kind, read and written by the options' declarations.
+"""The configuration file: a document with apiVersion and kind, whose fields are those of the options.
 
-Guarantees: every field that is unknown, given twice or of another type is reported with its path, all of them
-together; what is written reads back the same. Field names are matched without regard to case, and null leaves a field
-at its default, as in Go.
+Guarantees: all fields that are unknown, duplicate or of another type are reported together, with their paths. A written
+file reads back the same. As in Go, field names are case insensitive, and null leaves a field at its default.
 """
 
 import json
@@ -16,14 +15,14 @@ from kcm_cli.component.options import Binding, Group, Path, layout, read
 
 
 class Form(msgspec.Struct, frozen=True):
-    """What a file says it is; the first version is the one that is written."""
+    """The kind and API versions of a file. Files are written in the first version."""
 
     kind: str
     api_versions: tuple[str, ...]
 
 
 class ConfigFileError(Exception):
-    """A configuration file that cannot be used; ``problems`` has one line for each thing that is wrong."""
+    """An invalid configuration file. ``problems``: one line for each error."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
@@ -31,7 +30,7 @@ class ConfigFileError(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses keys given twice, and leaves dates as the text they are."""
+    """A YAML loader that refuses duplicate keys, and reads dates as strings."""
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[object, object]:
@@ -56,7 +55,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 class _Node(msgspec.Struct):
-    """What may stand at one place of the document: further fields, or one option's value."""
+    """A place in the document: nested fields, or an option's value."""
 
     fields: dict[str, "_Node"]
     binding: Binding | None = None

@@ -1,15 +1,15 @@
-"""What the callers of a server may take of it: connections, bytes of heads, time.
+"""Limits of a server's connections: their number, the bytes of their requests, and time.
 
-A server has many ``Slot``s, one for each connection, and one ``ConnectionLimits``. As Go's: a head (request line and
-headers) of at most MAX_HEAD_BYTES within HEAD_S, and IDLE_S between requests. Beyond that there is a bound for all
-connections together, which Go leaves to its goroutines: so many connections, MOST_HEAD_BYTES of heads that are not
-complete yet, and MOST_BODY_BYTES of bodies where they are kept until they are whole.
+A server has one ``ConnectionLimits``, and a ``Slot`` for each connection. As in Go's server, a head (request line and
+headers) has at most MAX_HEAD_BYTES and must arrive within HEAD_S, and a connection is idle for at most IDLE_S. In
+addition there are limits for all connections together, which Go's server lacks: their number, MOST_HEAD_BYTES of
+incomplete heads, and MOST_BODY_BYTES of bodies, where these are collected.
 
-Guarantees: none of the connections that wait for their client costs another one anything. When there are too many, it
-is the client address (of IPv6 the /64) with the most connections that loses one: of those that never had an answer the
-one that has waited longest, then of those that had one, which are half of all at most. When heads or bodies are too
-large in sum, the largest is refused. A connection whose request is being handled is left alone, unless its client does
-not read the answer, or has more than half of all connections and another client needs one.
+Guarantees: connections that wait for their client do not affect others. When there are too many connections, the client
+address (the /64 of an IPv6 address) with the most of them loses one: first the longest waiting one that has never had
+an answer, then one that had, which are at most half of all. When heads or bodies are too large in sum, the largest is
+refused. A connection whose request is being handled is kept, unless its client does not read the answer, or its client
+has more than half of all connections and another one needs one.
 
 upstream: net/http/server.go, staging/src/k8s.io/apiserver/pkg/server/secure_serving.go
 """
@@ -40,7 +40,7 @@ _NEVER = float("inf")
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """For one server. ``connections``: at most so many at once. ``sweep_s``: deadlines are looked at no oftener."""
+    """The limits of one server. ``connections``: the maximum. ``sweep_s``: the least interval of deadline checks."""
 
     connections: int
     head_bytes: int = MAX_HEAD_BYTES
@@ -53,7 +53,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Slot:
-    """One connection, as the limits see it. It waits for its client at first."""
+    """One connection and its deadlines. At first it waits for its client."""
 
     __slots__ = (
         "_close",
@@ -90,16 +90,16 @@ class Slot:
         self._idle = False
 
     def on_refusal(self, close: Callable[[], None], refuse: Callable[[], None]) -> None:
-        """How to close the connection from now on, and how to answer 431 and then close it."""
+        """Set the functions that close the connection, and that answer 431 and then close it."""
         self._close, self._refuse = close, refuse
 
     @property
     def waiting(self) -> bool:
-        """Whether its client has to do something next."""
+        """Whether the next step is the client's."""
         return self.until != _NEVER or self.stalled
 
     def received(self, count: int) -> bool:
-        """So many bytes of a head have come; whether they are not too many."""
+        """Count bytes of a head. Returns False if there are too many."""
         if self.head_bytes == 0:
             self._begin()
         self.head_bytes += count
@@ -107,12 +107,12 @@ class Slot:
         return fits and self.head_bytes <= self._limits.settings.head_bytes
 
     def body(self, count: int) -> bool:
-        """So many bytes of a body have come that is kept until it is whole; whether there is room for them."""
+        """Count bytes of a body that is collected. Returns False if there are too many."""
         self.body_bytes += count
         return self._limits.body_grown(self, count)
 
     def _begin(self) -> None:
-        """The first byte after an idle time: the head has its own. That of a new connection runs already."""
+        """The first byte after an idle time starts the head's deadline. A new connection's has started already."""
         if self._idle:
             self._idle = False
             self.until = self._limits.now() + self._limits.settings.head_s
@@ -124,7 +124,7 @@ class Slot:
         return self.headers <= self._limits.settings.headers
 
     def complete(self) -> None:
-        """The head is complete: its request is handled from now on."""
+        """The head is complete, and the request is being handled."""
         self._limits.forget(self)
         self.headers = 0
         self.until = _NEVER
@@ -173,7 +173,7 @@ class ConnectionLimits:
         return self._clock.monotonic()
 
     def admit(self, address: str, close: Callable[[], None]) -> Slot | None:
-        """A place for a new connection, at another's expense if need be; None if all are busy."""
+        """The slot of a new connection, for which another may be closed; None if all are busy."""
         if len(self._slots) >= self.settings.connections and not self._make_room(address):
             return None
         slot = Slot(self, address, close, close)
@@ -210,7 +210,7 @@ class ConnectionLimits:
             self.end(slot)
 
     def head_grown(self, slot: Slot, count: int) -> bool:
-        """A slot holds so many bytes of a head more; whether it may."""
+        """Count more bytes of a slot's head. Returns False if there are too many."""
         self._head_bytes += count
         while self._head_bytes > self.settings.all_head_bytes:
             largest = max(self._slots, key=lambda one: one.head_bytes)
@@ -220,7 +220,7 @@ class ConnectionLimits:
         return True
 
     def body_grown(self, slot: Slot, count: int) -> bool:
-        """The same of a body that is kept until it is whole."""
+        """The same for a body that is collected."""
         self._body_bytes += count
         while self._body_bytes > self.settings.all_body_bytes:
             largest = max(self._slots, key=lambda one: one.body_bytes)
@@ -230,7 +230,7 @@ class ConnectionLimits:
         return True
 
     def forget(self, slot: Slot) -> None:
-        """A slot holds nothing any more."""
+        """A slot's bytes have been freed."""
         self._head_bytes -= slot.head_bytes
         self._body_bytes -= slot.body_bytes
         slot.head_bytes = slot.body_bytes = 0
@@ -248,14 +248,14 @@ class ConnectionLimits:
         return True
 
     def _greedy(self, address: str) -> list[Slot]:
-        """Requests that are handled, of another client that has more than half of all connections."""
+        """Connections with a request in progress, of another client that has more than half of all connections."""
         most = max(self._counts, key=self._counts.__getitem__)
         if most == _network(address) or self._counts[most] <= self.settings.connections // 2:
             return []
         return [slot for slot in self._slots if slot.address == most]
 
     def expect(self, until: float) -> None:
-        """Close, when this deadline is over, those that have let theirs pass."""
+        """Schedule a check of the deadlines at this time."""
         if until >= self._due:
             return
         if self._timer is not None:
@@ -272,7 +272,7 @@ class ConnectionLimits:
 
 
 def _network(address: str) -> str:
-    """What one client has at the least: an address of IPv4, a /64 of IPv6."""
+    """The network of one client: its IPv4 address, or the /64 of its IPv6 address."""
     if ":" not in address:
         return address
     try:

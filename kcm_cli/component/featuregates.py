@@ -1,7 +1,7 @@
-"""Feature gates: which are known, which are on.
+"""Feature gates: which ones exist, and which are on.
 
-Guarantees: a gate that is locked, not yet there in the emulated release, or unknown cannot be set; a gate that is on
-has everything on that it needs. All problems are returned together.
+Guarantees: a gate that is unknown, locked, or newer than the emulated release cannot be set. The dependencies of a gate
+that is on are on. All problems are returned together.
 
 upstream: staging/src/k8s.io/component-base/featuregate/feature_gate.go
 """
@@ -24,7 +24,7 @@ _ABSENT = "PRE-ALPHA"
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """One gate in the emulated release. stage: ALPHA, BETA, GA, DEPRECATED, or PRE-ALPHA where it is not there."""
+    """One gate in the emulated release. stage: ALPHA, BETA, GA, DEPRECATED, or PRE-ALPHA before it exists."""
 
     name: str
     stage: str
@@ -40,7 +40,7 @@ class FeatureGates(Mapping[str, Gate]):
         self._gates = {gate.name: gate for gate in gates}
 
     def enabled(self, name: str) -> bool:
-        """Whether a gate is on. Raises KeyError for a name that is no gate: a mistake in the program."""
+        """Whether a gate is on. Raises KeyError for an unknown gate, which is a programming error."""
         return self._gates[name].enabled
 
     def __getitem__(self, name: str) -> Gate:
@@ -54,7 +54,7 @@ class FeatureGates(Mapping[str, Gate]):
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """The gates, what stands against them, and what the user should know."""
+    """The gates, with errors and warnings for the user."""
 
     gates: FeatureGates
     problems: tuple[str, ...]
@@ -67,7 +67,7 @@ def known_gates() -> list[str]:
 
 
 def foreign(name: str) -> bool:
-    """Whether a gate is there only because all components know it: no controller manager reads it."""
+    """Whether a gate is known to all components, but no controller manager reads it."""
     return name not in MANAGERS and name not in _WHOLE_STAGES
 
 

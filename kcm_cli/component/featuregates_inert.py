@@ -1,7 +1,7 @@
-"""Feature gates that kube-controller-manager reads and kcm does not, with the reason: what setting them cannot change.
+"""Feature gates that kube-controller-manager reads and kcm does not, with the reason.
 
-Those that are locked in every release that can be emulated are left out: nobody can set them, and kcm behaves as
-they say.
+Gates that are locked in every release that can be emulated are left out: they cannot be set, and kcm behaves as if they
+were read.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""The feature gates of v1.36: the history of each, those that a controller manager reads, and what each needs.
+"""The feature gates of v1.36: their history, those that a controller manager reads, and their dependencies.
 
-A stage holds from its release on: (release, default, stage, locked).
+An entry of the history is (release, default, stage, locked), and holds from its release on.
 """
 
 Stage = tuple[str, bool, str, bool]

@@ -1,7 +1,7 @@
-"""Texts of flags read as values, and numbers shown as Go shows them.
+"""Parses values of flags, and formats numbers as Go does.
 
-Every function that reads raises ValueError (FormatError is one) with a text that completes "must ..." or says what is
-wrong; the flag or the field's path is added by the caller.
+Parsing functions raise ValueError (FormatError is one) with a text that completes "must ..." or states the error; the
+caller adds the flag or the field's path.
 
 upstream: the value types of spf13/pflag and staging/src/k8s.io/component-base/cli/flag
 """
@@ -24,7 +24,7 @@ _integer = re.compile(r"[+-]?(0[xX](_?[0-9a-fA-F])+|0[bB](_?[01])+|0[oO]?(_?[0-7
 
 
 def parse_bool(text: str) -> bool:
-    """A truth value as Go reads it."""
+    """A boolean, as Go's strconv.ParseBool reads it."""
     if text in _TRUE:
         return True
     if text in _FALSE:
@@ -55,7 +55,7 @@ def bounded(bits: int) -> Callable[[int], int]:
 
 
 def parse_float(text: str) -> float:
-    """A number; no blanks, neither infinite nor NaN."""
+    """A finite number without blanks."""
     if not text or text != text.strip():
         raise ValueError("must be a number")
     try:
@@ -68,7 +68,7 @@ def parse_float(text: str) -> float:
 
 
 def to_float32(value: float) -> float:
-    """The shortest decimal that is the same 32 bit number: what Go prints for a float32."""
+    """The number with the shortest decimal form of the same 32 bit float, which Go prints for a float32."""
     packed = _pack32(value)
     if packed is None:
         raise ValueError("does not fit in 32 bits")

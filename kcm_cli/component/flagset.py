@@ -1,8 +1,8 @@
 """Command line flags as pflag takes them.
 
-``--flag value``, ``--flag=value``, ``--flag`` for a truth value, ``-v 2``, ``-v=2``, ``-v2``; ``_`` and ``-`` are the
-same in names; ``--`` ends the flags. A list or map that is repeated grows; anything else that is repeated is set
-anew. Guarantee: parsing goes on after a mistake, so that all are reported together.
+``--flag value``, ``--flag=value``, ``--flag`` for a boolean, ``-v 2``, ``-v=2``, ``-v2``. In names ``_`` and ``-`` are
+the same. ``--`` ends the flags. A repeated list or map is extended; of other repeated flags the last value counts.
+Guarantee: parsing continues after an error, so that all errors are reported together.
 
 upstream: github.com/spf13/pflag, staging/src/k8s.io/component-base/cli/flag
 """
@@ -17,7 +17,7 @@ from kcm_cli.machinery.quoting import quote
 
 
 class Flag(msgspec.Struct, frozen=True):
-    """One flag. hidden: accepted, not shown by help. deprecated: what to say when it is used."""
+    """One flag. hidden: accepted, but not in the help. deprecated: the warning when it is used."""
 
     name: str
     kind: Kind
@@ -32,7 +32,7 @@ class Flag(msgspec.Struct, frozen=True):
 
 
 class Parsed(msgspec.Struct):
-    """What a command line says. ``values`` has the flags that were given, by name; ``rest`` what is no flag."""
+    """A parsed command line. ``values``: the given flags, by name. ``rest``: the other arguments."""
 
     values: dict[str, object] = msgspec.field(default_factory=dict)
     rest: list[str] = msgspec.field(default_factory=list)
@@ -41,7 +41,7 @@ class Parsed(msgspec.Struct):
 
 
 def normalize(name: str) -> str:
-    """The one spelling of a flag's name."""
+    """The canonical spelling of a flag's name."""
     return name.replace("_", "-")
 
 
@@ -77,13 +77,13 @@ class FlagSet:
         return self._letters.get(letter)
 
     def nearest(self, name: str) -> str:
-        """The name most like one that is unknown, or an empty text."""
+        """The flag's name that is most similar to an unknown one, or an empty string."""
         visible = [flag.name for flag in self._flags.values() if not flag.hidden]
         near = get_close_matches(normalize(name), visible, n=1, cutoff=0.6)
         return near[0] if near else ""
 
     def hint(self, name: str) -> str:
-        """What goes behind the mistake of a flag that is unknown, given by its name or letter."""
+        """A suggestion for an unknown flag (its name or letter), to be appended to the error."""
         near = self.nearest(name)
         return f" (did you mean --{near}?)" if near else ""
 

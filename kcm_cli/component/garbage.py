@@ -1,9 +1,9 @@
-"""Full garbage collections when a process has little else to do.
+"""Runs full garbage collections when the process is idle.
 
-Python looks at all of its objects each time their number has grown by a quarter: with tens of thousands of pods a loop
-stands still for seconds then, and a tenth of the CPU goes there. Nearly all objects are in no cycle and freed without
-it; what is young is still looked at, some milliseconds at a time, once: of what was left then, a second look frees one
-object in a thousand.
+Python traverses all objects each time their number has grown by a quarter. With tens of thousands of pods that stops
+the loop for seconds, and takes a tenth of the CPU. Nearly all objects are in no cycle and are freed without it. Young
+objects are still collected as usual, which takes milliseconds; of those that survive, a later collection frees one in a
+thousand.
 """
 
 import gc
@@ -22,7 +22,7 @@ but from 100,000 to a million objects. Ten times as many are worth it at any tim
 
 
 async def collect_at_rest(clock: Clock) -> None:
-    """Until cancelled; then as before."""
+    """Run until cancelled; then Python's thresholds are set as before."""
     before = gc.get_threshold()
     gc.set_threshold(*_THRESHOLDS)
     try:

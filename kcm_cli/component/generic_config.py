@@ -51,7 +51,7 @@ class LeaderMigrationOptions:
 
 @dataclass(frozen=True, slots=True)
 class GenericConfig:
-    """What holds for the whole manager."""
+    """Options of the whole manager."""
 
     SECTION: ClassVar[str] = "Generic"
 
@@ -96,7 +96,7 @@ class GenericConfig:
 
 @dataclass(frozen=True, slots=True)
 class CloudProviderConfig:
-    """The cloud provider; only external ones are left."""
+    """The cloud provider, which can only be external."""
 
     SECTION: ClassVar[str] = "Generic"
 
@@ -126,7 +126,7 @@ class CloudProviderConfig:
 
 @dataclass(frozen=True, slots=True)
 class KubeCloudSharedConfig:
-    """What several controllers share, here and in cloud controller managers."""
+    """Options that several controllers share, here and in cloud controller managers."""
 
     SECTION: ClassVar[str] = "Generic"
 
@@ -221,7 +221,7 @@ class KubeCloudSharedConfig:
 
 @dataclass(frozen=True, slots=True)
 class DeprecatedConfig:
-    """A section of the configuration file that has no fields any more."""
+    """A section of the configuration file without fields."""
 
     SECTION: ClassVar[str] = "Deprecated"
 

@@ -1,12 +1,11 @@
-"""Whose TLS handshake goes on next, and how much of a turn of the loop they all take.
+"""Schedules TLS handshakes, so that many at once do not hold the event loop.
 
-A handshake costs a server's CPU before it is known who asks: 0.3 ms with a key of EC P-256, 1 ms with one of RSA. A few
-hundred that begin at once would hold the loop for as long as all of them take. They take TURN_S of a turn here; what
-is established is served in between.
+A handshake costs CPU before the client is known: 0.3 ms with an EC P-256 key, 1 ms with an RSA key. Together they take
+at most TURN_S of a turn of the loop; established connections are served in between.
 
-Order: those that the client went on with first, since they cost least and are nearly done; then the client addresses
-in turn; of one address the newest, whose client still waits for it when there are more than can be served, and the
-oldest by turns: many clients behind one address come again at once, and none of them may wait for ever.
+Order: first handshakes that the client has continued, since they cost least and are nearly done; then the client
+addresses in turn. Of one address the newest and the oldest come alternately: under overload the newest's client is
+still waiting, and none of many clients behind one address may wait for ever.
 """
 
 import asyncio
@@ -17,22 +16,22 @@ TURN_S = 0.002
 
 
 class Handshake(Protocol):
-    """A handshake that waits for the server."""
+    """A handshake whose next step is the server's."""
 
     @property
     def address(self) -> str:
-        """Of the client."""
+        """The client's address."""
 
     @property
     def answered(self) -> bool:
-        """Whether the client has gone on after the server's first message."""
+        """Whether the client has answered the server's first message."""
 
     def shake(self) -> None:
-        """Go on until the client has to do something."""
+        """Continue until the next step is the client's."""
 
 
 class Handshakes:
-    """Those of one loop. Each goes on in a later turn than the one in which it was added."""
+    """The handshakes of one loop. Each continues in a later turn than the one in which it was added."""
 
     def __init__(self, turn_s: float = TURN_S) -> None:
         self._turn_s = turn_s
@@ -41,7 +40,7 @@ class Handshakes:
         self._scheduled = False
 
     def add(self, one: Handshake) -> None:
-        """Bytes have come for it. May be called again."""
+        """Queue a handshake that has received bytes. May be called again."""
         if one.answered:
             self._answered[one] = None
         else:
@@ -87,14 +86,14 @@ class Handshakes:
 
 
 class _Begun:
-    """Those of one address, as they came."""
+    """The handshakes of one address, in order of arrival."""
 
     def __init__(self) -> None:
         self.waiting: dict[Handshake, None] = {}
         self._oldest = False
 
     def next(self) -> Handshake:
-        """Take the newest and the oldest by turns."""
+        """Take the newest or the oldest, alternately."""
         one = next(iter(self.waiting)) if self._oldest else next(reversed(self.waiting))
         del self.waiting[one]
         self._oldest = not self._oldest

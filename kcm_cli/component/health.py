@@ -25,12 +25,12 @@ Warnings = Callable[[], list[str]]
 
 
 def always_healthy() -> str | None:
-    """The check of something that has no way to be unhealthy but to end."""
+    """A check that always passes, for something that is only unhealthy when it has ended."""
     return None
 
 
 class Report(msgspec.Struct, frozen=True):
-    """One evaluation. ``lines`` name every check, without telling the public why it failed."""
+    """The result of all checks. ``lines`` name every check, without the reason of a failure."""
 
     path: str
     lines: tuple[str, ...]
@@ -67,7 +67,7 @@ class SliMetrics:
         )
 
     def observe(self, name: str, path: str, *, healthy: bool) -> None:
-        """One check came out."""
+        """Record the result of one check."""
         self._now.labels(name, path).set(1.0 if healthy else 0.0)
         self._total.labels(name, "success" if healthy else "error", path).inc()
 
@@ -98,11 +98,11 @@ class HealthChecks:
         self._checks = (*self._checks, (name, check))
 
     def warn(self, warnings: Warnings) -> None:
-        """Show these, too."""
+        """Add warnings to the report."""
         self._warnings = (*self._warnings, warnings)
 
     def evaluate(self, excluded: Collection[str] = ()) -> Report:
-        """Run all checks but those excluded. Without any check there is one, ping, that passes."""
+        """Run all checks except for the excluded ones. Without checks there is one, ping, that passes."""
         lines: list[str] = []
         failed: list[str] = []
         for name, check in self._checks or (("ping", always_healthy),):

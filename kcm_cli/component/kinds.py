@@ -1,7 +1,7 @@
-"""Kinds of values: how one is read from a command line, shown again, and written in a configuration file.
+"""Types of option values: how they are parsed from a flag, shown, and read from and written to a configuration file.
 
-``word`` is the type word that help prints. ``parse`` and ``from_doc`` raise ValueError with a text that completes
-"must ..." or says what is wrong.
+``word``: the type in the help. ``parse`` and ``from_doc`` raise ValueError with a text that completes "must ..." or
+states the error.
 
 upstream: the value types of spf13/pflag and staging/src/k8s.io/component-base/cli/flag
 """
@@ -33,7 +33,7 @@ from kcm_cli.machinery.durations import format_duration, parse_duration
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """One kind of value. The callables take and give the value's own type, which the fields' annotations state."""
+    """One type of value. The functions take and return the Python type in the field's annotation."""
 
     word: str
     parse: Callable[[str], Any]

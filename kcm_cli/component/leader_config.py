@@ -98,7 +98,7 @@ class LeaderElectionConfig:
 
 @dataclass(frozen=True, slots=True)
 class LeaderMigrationConfig:
-    """Which component leads which controller while controllers move to a cloud controller manager."""
+    """Which component leads which controller, while controllers migrate to a cloud controller manager."""
 
     leader_name: str = option(STRING, "", key="leaderName", help="Name of the second lock.")
     resource_lock: str = option(STRING, "", key="resourceLock", help="Type of the second lock; only leases are left.")

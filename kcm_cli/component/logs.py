@@ -1,4 +1,4 @@
-"""Logging in klog's forms.
+"""Logging in klog's formats.
 
 The program logs through the standard library: a constant message and ``extra={"fields": {...}}``. ``setup`` sends that
 to standard error as ``I1120 13:00:00.000000    4711 worker.py:80] "Finished syncing" key="default/web"`` or as JSON.
@@ -99,7 +99,7 @@ class JSONFormatter(logging.Formatter):
 
 
 class _PerFile(logging.Filter):
-    """--vmodule: other verbosities for the files whose name, or path where there is a slash, fits a pattern."""
+    """--vmodule: other verbosities for files whose name, or path if the pattern has a slash, matches a pattern."""
 
     def __init__(self, verbosity: int, patterns: tuple[tuple[str, int], ...]) -> None:
         super().__init__()
@@ -125,14 +125,14 @@ class _PerFile(logging.Filter):
 
 
 class _BufferedHandler(logging.StreamHandler[TextStream]):
-    """Leaves it to its stream when lines are written; ``flush`` writes them at once."""
+    """A handler whose stream decides when lines are written; ``flush`` writes them at once."""
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream.write(self.format(record) + self.terminator)
 
 
 def setup(config: LogsConfig) -> None:
-    """Send all log records where the options say. Replaces what was set up before."""
+    """Configure logging by the options. Replaces an earlier setup."""
     root = logging.getLogger()
     for handler in list(root.handlers):
         root.removeHandler(handler)
@@ -149,7 +149,7 @@ def setup(config: LogsConfig) -> None:
 
 
 def set_verbosity(verbosity: int) -> None:
-    """Change how much is logged while the program runs (--vmodule keeps its say over the files that it names)."""
+    """Change the verbosity at run time. --vmodule still decides for its files."""
     logging.getLogger(_OURS).setLevel(level_of(verbosity))
     logging.getLogger().setLevel(logging.DEBUG if verbosity >= _FOREIGN_FROM else logging.WARNING)
 
@@ -174,7 +174,7 @@ def _severity(level: int) -> str:
 
 
 class WithFields(logging.Formatter):
-    """For handlers of others, which show messages only: fields become part of the message. Records stay as they are."""
+    """A formatter for foreign handlers: it adds the fields to the message, and leaves the record unchanged."""
 
     def __init__(self, inner: logging.Formatter) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ def _pairs(fields: Mapping[str, object], *, errors_first: bool) -> str:
 
 
 def _value(value: object) -> str:
-    """A value as klog writes it: texts quoted (over several lines in brackets), all else as JSON."""
+    """A value as klog writes it: strings quoted (those of several lines in brackets), others as JSON."""
     if value is None or isinstance(value, bool | int | float | list | tuple | dict | set | frozenset):
         return codec.encode(value).decode()
     text = value if isinstance(value, str) else str(value)

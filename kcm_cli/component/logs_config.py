@@ -13,7 +13,7 @@ _ALPHA = "Needs the feature gate LoggingAlphaOptions."
 
 @dataclass(frozen=True, slots=True)
 class LogsConfig:
-    """How much is logged, in which form, and where it goes."""
+    """The verbosity, format and destination of logs."""
 
     SECTION: ClassVar[str] = "Logs"
 

@@ -1,20 +1,20 @@
-"""A text stream that gathers lines before it writes them: the buffer of split log streams."""
+"""A text stream that buffers lines, for split log streams."""
 
 import threading
 from typing import Protocol
 
 
 class TextStream(Protocol):
-    """Where log lines go."""
+    """The destination of log lines."""
 
     def write(self, text: str, /) -> int: ...
     def flush(self) -> None: ...
 
 
 class BufferedStream:
-    """Holds lines back until ``size`` bytes have come or the oldest has waited ``period_s``.
+    """Buffers lines until there are ``size`` bytes, or the oldest has waited for ``period_s``.
 
-    Called from logging, which holds its handler's lock; the lock here is for the timer's thread.
+    logging calls it with its handler's lock held; the lock here is for the timer's thread.
     """
 
     def __init__(self, stream: TextStream, size: int, period_s: float) -> None:

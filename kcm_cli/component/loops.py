@@ -22,7 +22,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def run_process(main: Coroutine[object, object, T]) -> T:
-    """Run what a process is for, and look for garbage when it has little else to do.
+    """Run the main coroutine of a process, with full garbage collections when it is idle.
 
     Its modules live as long as it does: the garbage collector, which stops all threads, does not look at them again
     (30 ms each time).

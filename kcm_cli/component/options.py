@@ -1,4 +1,4 @@
-"""Options: one declaration per field, from which flags, configuration file, /configz, docs and validation derive.
+"""Options: one declaration per field, from which flags, configuration file, /configz, docs and validation follow.
 
 A *group* is a frozen dataclass whose fields are made with ``option`` (one value) or ``group`` (nested options). It
 may carry ``SECTION`` (the help section of its flags) and a ``problems`` method (rules that one field's bounds cannot
@@ -29,12 +29,11 @@ class Group(Protocol):
 
 
 class Option(msgspec.Struct, frozen=True):
-    """How one field is set from outside.
+    """The flag and the configuration field of one option.
 
-    flag: name of its flag, empty for a field that only the configuration file sets.
-    key: name of its field in the configuration file (dots descend), empty for one that only a flag sets.
-    minimum, maximum: bounds, both allowed. choices: the texts allowed, where completion and docs may name them.
-    deprecated: what to say when its flag is used; such a flag is left out of the help.
+    flag: the flag's name; empty for an option without one. key: the field in the configuration file, with dots for
+    nesting; empty for an option without one. minimum, maximum: inclusive bounds. choices: the allowed values, for
+    completion and docs. deprecated: the warning when the flag is used; such a flag is not in the help.
     """
 
     kind: Kind
@@ -58,7 +57,7 @@ class _Group(msgspec.Struct, frozen=True):
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """An option at its place: attribute path in the tree, key path in the file, section in the help."""
+    """An option in a tree: its attribute path, its key path in the file, and its section in the help."""
 
     path: Path
     key: Path
@@ -67,18 +66,18 @@ class Binding(msgspec.Struct, frozen=True):
 
 
 def option(kind: Kind, default: T, **words: Any) -> T:
-    """A field with an option; the words are Option's fields."""
+    """A field with an option. Keyword arguments are Option's fields."""
     declared = Option(kind, default, **words)
     return dataclasses.field(default=default, metadata={_OPTION: declared})
 
 
 def duration(default_s: float, **words: Any) -> float:
-    """A field of seconds; the words are Option's fields."""
+    """A field for a duration in seconds. Keyword arguments are Option's fields."""
     return option(DURATION, default_s, unit="s", **words)
 
 
 def concurrency(objects: str, default: int, flag: str, key: str, **bounds: int) -> int:
-    """A field that says how many of these objects a controller works on at the same time; the bounds are Option's."""
+    """A field for the number of objects that a controller syncs at a time. Bounds are Option's."""
     text = (
         f"How many {objects} are worked on at the same time. More makes the controller quicker to respond and uses "
         "more CPU and network."
@@ -103,7 +102,7 @@ def bind(type_: type[Group]) -> tuple[Binding, ...]:
 
 
 def layout(type_: type[Group]) -> Iterator[tuple[Path, Binding | None]]:
-    """The places of the configuration file in order: key path and option, or none where a nested group begins.
+    """The fields of the configuration file in order: key path and option, or None where a nested group begins.
 
     A type with ORDER has its outermost keys in that order, others after them.
     """
@@ -159,7 +158,7 @@ def parts(tree: Group) -> Iterator[Group]:
 
 
 def problems(tree: Group) -> list[str]:
-    """Everything that is wrong with the values of a tree, in order of declaration."""
+    """All errors in the values of a tree, in order of declaration."""
     found = [text for binding in bind(type(tree)) if (text := _out_of_bounds(binding, read(tree, binding.path)))]
     return found + list(_group_problems(tree))
 

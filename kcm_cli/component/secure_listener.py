@@ -1,7 +1,7 @@
-"""Connections of a server as they arrive: accepted a few at a time, limited, and decrypted.
+"""Accepts a server's connections: a few at a time, limited, over TLS.
 
-Go has a goroutine for each; here the loop turns between ACCEPTS of them, so that those who are served already do not
-wait for all who come. One that has no place is closed before anything is made for it.
+The loop accepts ACCEPTS connections in a turn, so that established connections do not wait for all new ones. A
+connection beyond the limits is closed before any objects are created for it.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class Listener:
             self._admit(sock, str((peer or ("",))[0]))
 
     def _rest(self, error: OSError) -> None:
-        """The process has no descriptors left, or the system no memory: what waits would wake the loop for ever."""
+        """Pause when the process is out of descriptors or memory: waiting connections would wake the loop for ever."""
         log.error("Connections cannot be accepted for now", extra={"fields": {"err": str(error)}})
         self._loop.remove_reader(self._sock)
         self._pause = self._loop.call_later(REST_S, self._loop.add_reader, self._sock, self._accept)
@@ -109,14 +109,14 @@ class _Opening:
     closed = False
 
     def close(self) -> None:
-        """As soon as there is one."""
+        """Close the transport as soon as there is one."""
         self.closed = True
 
 
 class SecureListener:
-    """What the connections of a listener share. ``connection`` is what a ``Listener`` makes.
+    """The shared state of a listener's connections. Pass ``connection`` to ``Listener``.
 
-    context: for a new connection. make: the protocol of one whose handshake is done.
+    context: returns the TLS context of a new connection. make: makes the protocol once the handshake is done.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class SecureListener:
 
 
 class _Connection(TlsProtocol):
-    """A connection that has a place from its first moment to its end."""
+    """A connection that holds a slot from its start to its end."""
 
     def __init__(self, listener: SecureListener, slot: Slot) -> None:
         super().__init__(listener.context(), listener.buffer, listener.handshakes, self._open, _failed)

@@ -9,7 +9,7 @@ from kcm_cli.component.options import concurrency, option
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccountTokenConfig:
-    """Options of the serviceaccount-token controller; the root CA is also what the root CA publisher hands out."""
+    """Options of the serviceaccount-token controller. The root CA publisher uses the same root CA."""
 
     SECTION: ClassVar[str] = "Serviceaccount-controller"
 

@@ -1,12 +1,11 @@
 """TLS under an asyncio protocol, by pyOpenSSL on memory buffers.
 
-The ssl module cannot do what Go's server does: take a client's certificate whoever signed it, and judge it with the
-request. pyOpenSSL can, and gives the chain that the client sent on every Python. And uvloop's TLS keeps a buffer of
-256 KiB for each connection.
+Like Go's server, it accepts any client certificate in the handshake, and leaves its verification to the request. The
+ssl module cannot do that; pyOpenSSL can, and returns the client's chain on every Python. Also, uvloop's TLS keeps a
+buffer of 256 KiB for each connection.
 
-A handshake that fails sends its alert. Data that the protocol does not take (``pause_reading``) is not read from the
-socket either. Sessions are not resumed, so that each connection shows its certificate. Plain HTTP is answered with what
-is wrong, as Go's server does.
+A failed handshake sends its alert. While the protocol pauses reading, nothing is read from the socket. Sessions are not
+resumed, so that each connection has the client's certificate. Plain HTTP is answered with an error, as by Go's server.
 """
 
 import asyncio
@@ -34,7 +33,7 @@ _HTTP_STARTS = (b"GET", b"HEA", b"POS", b"PUT", b"OPT", b"DEL", b"PAT", b"CON", 
 
 
 def server_context(*, ask_clients: bool) -> SSL.Context:
-    """For HTTP/1.1; without a certificate yet. ask_clients: whether for a certificate, which may be any."""
+    """A context for HTTP/1.1, without a certificate yet. ask_clients: request a client certificate of any issuer."""
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     context.set_options(SSL.OP_NO_RENEGOTIATION | SSL.OP_NO_TICKET | SSL.OP_NO_COMPRESSION)
     context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
@@ -47,11 +46,10 @@ def server_context(*, ask_clients: bool) -> SSL.Context:
 
 
 class TlsProtocol(asyncio.BufferedProtocol):
-    """Between a socket's transport and the protocol that is made once the handshake is done.
+    """The protocol between a socket's transport and the inner protocol, which is made once the handshake is done.
 
-    buffer: what is read into, shared by all connections of a loop (otherwise each read would take 256 KiB for a
-    moment, and the heap would not shrink after a flood). handshakes: those of the loop. failed: called when a handshake
-    did not succeed.
+    buffer: the read buffer, shared by all connections of a loop. (With one for each read of 256 KiB, the heap would not
+    shrink after a flood.) handshakes: those of the loop. failed: called when a handshake fails.
     """
 
     def __init__(
@@ -97,7 +95,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
             self.received(bytes(memoryview(self._buffer)[:nbytes]))
 
     def received(self, data: bytes) -> None:
-        """Bytes have come."""
+        """Handle received bytes."""
         if self._context is not None and not self._begin(self._context, data):
             return
         if self._inner is not None:
@@ -111,7 +109,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
         self._handshakes.add(self)
 
     def _begin(self, context: SSL.Context, data: bytes) -> bool:
-        """The first bytes; whether they are TLS."""
+        """Handle the first bytes. Returns whether they are TLS."""
         if data[:1] != _CLIENT_HELLO:
             self._refuse_plain(data)
             return False
@@ -157,7 +155,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
     # the handshake
 
     def shake(self) -> None:
-        """Go on with the handshake; when it is done, with what came after it."""
+        """Continue the handshake; when it is done, read the data after it."""
         if self._ended or self._inner is not None:
             return
         self._early = 0
@@ -226,7 +224,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
             self._end(_why(error))
 
     def close(self) -> None:
-        """Send what was written, and that nothing follows."""
+        """Send what was written, then close_notify."""
         if self._ended:
             return
         try:
@@ -238,7 +236,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
         self._raw_transport.close()
 
     def pause(self, *, paused: bool) -> None:
-        """Stop reading, or go on."""
+        """Pause or resume reading."""
         if self._ended or self._paused == paused:
             return
         self._paused = paused
@@ -258,7 +256,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
             self._raw.pause_reading()
 
     def _certificates(self) -> tuple[bytes, ...]:
-        """What the client sent, its own certificate first."""
+        """The client's chain, its own certificate first."""
         own = self._tls.get_peer_certificate(as_cryptography=True)
         if own is None:
             return ()
@@ -279,7 +277,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
 
 
 class TlsTransport(asyncio.Transport):
-    """What the inner protocol sees of its connection."""
+    """The inner protocol's transport."""
 
     def __init__(self, tls: TlsProtocol, raw: asyncio.Transport, certificates: tuple[bytes, ...]) -> None:
         super().__init__({"sslcontext": tls, PEER_CERTIFICATES: certificates})
@@ -318,7 +316,7 @@ _NONE = SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD))
 
 
 def _accept(connection: SSL.Connection, certificate: object, error: int, depth: int, ok: int) -> bool:
-    """Any certificate: whose it is matters later, and only to some requests."""
+    """Accept any certificate: it is verified with the request."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""Which Kubernetes this is, and which it is asked to behave like.
+"""The Kubernetes version, and the emulated one.
 
 upstream: staging/src/k8s.io/component-base/compatibility
 """
@@ -46,13 +46,13 @@ FLOOR = Version(1, 33)
 
 
 class EffectiveVersion(msgspec.Struct, frozen=True):
-    """The release that is emulated, and the oldest one that others in the cluster may have."""
+    """The emulated release, and the oldest release of other components in the cluster."""
 
     emulation: Version = BINARY
     min_compatibility: Version = BINARY.previous()
 
     def problems(self) -> list[str]:
-        """Versions outside their bounds."""
+        """Errors for versions outside of their bounds."""
         found = []
         if not FLOOR <= self.emulation <= BINARY:
             found.append(f"emulation version {self.emulation} is not between [{FLOOR}, {BINARY}]")

@@ -1,8 +1,8 @@
 """An event loop on virtual time: when nothing is ready, time jumps to the next timer.
 
-Guarantees: callbacks run in the order of their times; the same program with the same seed runs the same way. What is
-given to another thread runs on the loop, in no time.
-Not guaranteed: anything that waits for real I/O; use it only with in-process transports.
+Guarantees: callbacks run in the order of their times; the same program with the same seed runs the same way. Functions
+for another thread run on the loop and take no time. Not guaranteed: anything that waits for real I/O; use it only with
+in-process transports.
 """
 
 import asyncio

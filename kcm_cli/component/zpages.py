@@ -30,7 +30,7 @@ _WARNING = (
 
 
 class Form(msgspec.Struct, frozen=True):
-    """What a client wants: text (no version), or the structured kind in a version."""
+    """A form of a page: text (no version), or the structured kind in a version."""
 
     media_type: str
     version: str = ""
@@ -53,7 +53,7 @@ def negotiate(accept: str, kind: str) -> Form | None:
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a page answers: a document in a media type, or text. ``headers``: beside the length."""
+    """The answer of a page: a document in a media type, or text. ``headers``: those besides the length."""
 
     headers: Mapping[str, str]
     text: str = ""
@@ -71,7 +71,7 @@ class Page:
         self._fields = fields
 
     def answer(self, accept: str) -> Answer | None:
-        """None where nothing that is accepted can be had."""
+        """The page in an accepted form, or None where there is none."""
         form = negotiate(accept, self._kind)
         if form is None:
             return None

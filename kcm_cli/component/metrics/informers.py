@@ -35,7 +35,7 @@ Key = tuple[str, str, str]
 
 
 class CacheState(msgspec.Struct, frozen=True):
-    """One cache: what it holds, the resource version that it has reached, and how long changes took."""
+    """The state of one cache: its objects, its resource version, and how long changes took."""
 
     group: str
     version: str
@@ -56,7 +56,7 @@ class InformerCollector:
         registry.add(self)
 
     def add(self, states: States) -> None:
-        """Show these caches, too."""
+        """Add caches."""
         self._sources.append(states)
 
     def collect(self) -> Iterator[Metric]:

@@ -23,7 +23,7 @@ from kcm_cli.component.version import BINARY, Version, parse_version
 
 
 class Stability(Enum):
-    """How much a metric may change between releases. Written at the start of its help text."""
+    """The stability level of a metric, which its help text begins with."""
 
     INTERNAL = "INTERNAL"
     ALPHA = "ALPHA"
@@ -54,7 +54,7 @@ class Instrument(Protocol):
     """One time series (a histogram: one set of them)."""
 
     def samples(self, name: str, labels: dict[str, str]) -> Iterator[Sample]:
-        """What a scrape shows now."""
+        """The current samples."""
 
 
 class Counter:
@@ -109,13 +109,13 @@ class Histogram:
         self.sum += value
 
     def add(self, other: "Histogram") -> None:
-        """Count another one's observations, too; it must have the same bounds."""
+        """Add the observations of another histogram with the same bounds."""
         self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
         self.sum += other.sum
 
     @property
     def count(self) -> int:
-        """How many observations there were."""
+        """The number of observations."""
         return sum(self.counts)
 
     def samples(self, name: str, labels: dict[str, str]) -> Iterator[Sample]:
@@ -128,7 +128,7 @@ class Histogram:
 
 
 class Description(msgspec.Struct, frozen=True):
-    """What a family is called and means. ``kind``: counter, gauge or histogram."""
+    """The name, help and type of a family. ``kind``: counter, gauge or histogram."""
 
     name: str
     kind: str
@@ -140,7 +140,7 @@ class Description(msgspec.Struct, frozen=True):
 
     @property
     def is_hidden(self) -> bool:
-        """It was deprecated, and the releases for which it is still shown are over."""
+        """Whether the metric is deprecated and hidden in this release."""
         if not self.deprecated_version:
             return False
         since = parse_version(self.deprecated_version)

@@ -1,8 +1,8 @@
-"""Where a process' metrics are: families by name, under the rules of the metrics flags.
+"""The metrics of a manager: families by name, as the metrics flags allow.
 
-One registry per manager, handed down, never a global: two managers in one process (the sandbox, a
-simulation) do not mix their numbers. prometheus_client's registry holds the collectors, so that any
-collector written for it can join.
+There is one registry per manager, passed as an argument and never global, so that two managers in one process (the
+sandbox, a simulation) do not mix their metrics. prometheus_client's registry holds the collectors, so that any
+collector written for it can be added.
 
 upstream: staging/src/k8s.io/component-base/metrics/registry.go, opts.go
 """
@@ -30,10 +30,10 @@ AnyFamily = Family[Counter] | Family[Gauge] | Family[Histogram]
 
 
 class Collector(Protocol):
-    """Anything that can show families when it is asked."""
+    """Computes families when scraped."""
 
     def collect(self) -> Iterable[Metric]:
-        """The families now."""
+        """The current families."""
 
 
 class MetricsOptions(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class MetricsOptions(msgspec.Struct, frozen=True):
 
 
 class Registry:
-    """The metrics of one manager. ``about_itself``: those about metrics are shown, too."""
+    """The metrics of one manager. ``about_itself``: whether metrics about metrics are shown."""
 
     def __init__(self, options: MetricsOptions | None = None, *, about_itself: bool = True) -> None:
         self._options = options or MetricsOptions()
@@ -73,13 +73,13 @@ class Registry:
     def counter(
         self, name: str, text: str, *, labels: tuple[str, ...] = (), stability: Stability = Stability.ALPHA
     ) -> Family[Counter]:
-        """The counter of this name; made on the first call. Raises ValueError if it exists and differs."""
+        """The counter of this name, created by the first call. Raises ValueError where it exists and differs."""
         return self.register(Description(name, "counter", text, labels, stability), Counter)
 
     def gauge(
         self, name: str, text: str, *, labels: tuple[str, ...] = (), stability: Stability = Stability.ALPHA
     ) -> Family[Gauge]:
-        """The gauge of this name; made on the first call. Raises ValueError if it exists and differs."""
+        """The gauge of this name, created by the first call. Raises ValueError where it exists and differs."""
         return self.register(Description(name, "gauge", text, labels, stability), Gauge)
 
     def histogram(
@@ -96,8 +96,8 @@ class Registry:
         return self.register(description, lambda: Histogram(buckets))
 
     def register(self, description: Description, make: Callable[[], C]) -> Family[C]:
-        """Any family. One that is disabled or hidden works and is never shown. Raises ValueError if the name is taken
-        otherwise.
+        """Register a family. A disabled or hidden one works, but is never shown. Raises ValueError if the name is taken
+        by a different one.
         """
         known = self._families.get(description.name)
         if known is not None:
@@ -124,11 +124,11 @@ class Registry:
         return tuple(self._families.values())
 
     def add(self, collector: Collector) -> None:
-        """Join a collector that computes its families when scraped."""
+        """Add a collector."""
         self._prometheus.register(collector)
 
     def remove(self, collector: Collector) -> None:
-        """Take a collector out again."""
+        """Remove a collector."""
         self._prometheus.unregister(collector)
 
     def expose(self) -> bytes:

@@ -43,7 +43,7 @@ class _Method(msgspec.Struct, frozen=True):
 
 
 class HostMetrics:
-    """What clients count about their requests to one host. ``method``: GET. ``code``: 200, or <error>."""
+    """The metrics of requests to one host. ``method``: GET. ``code``: 200, or <error>."""
 
     def __init__(self, host: str, families: "RestClientMetrics") -> None:
         self._host = host
@@ -68,7 +68,7 @@ class HostMetrics:
         bound.response_size.observe(received)
 
     def throttled(self, method: str, waited_s: float) -> None:
-        """The client's own limit held a request back for so long (0: not at all)."""
+        """The client's rate limit delayed a request by so many seconds (0: not at all)."""
         bound = self._methods.get(method) or self._bind(method)
         bound.rate_limiter.observe(waited_s)
 
@@ -197,7 +197,7 @@ class TimeLeft(Gauge):
 
 
 class ExecPluginMetrics:
-    """Runs of credential plugins, and the certificates that they gave."""
+    """Metrics of exec credential plugins and their certificates."""
 
     def __init__(self, registry: Registry) -> None:
         """Declare the families."""

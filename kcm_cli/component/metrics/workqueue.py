@@ -88,18 +88,18 @@ class WorkqueueMetrics:
             self.waited.observe(now - since)
 
     def finished(self, key: str, now: float) -> None:
-        """The worker is done with the key, whatever came of it."""
+        """The worker is done with the key, with or without an error."""
         since = self._started.pop(key, None)
         if since is not None:
             self.worked.observe(now - since)
 
     def retried(self) -> None:
-        """A key is to come back after a delay."""
+        """A key was requeued after a delay."""
         self.retries.value += 1
 
     @property
     def in_work(self) -> int:
-        """How many keys are worked on now."""
+        """The number of keys in work."""
         return len(self._started)
 
     def running_s(self) -> list[float]:
