@@ -3,6 +3,7 @@
 upstream: apiserver pkg/endpoints/handlers/patch.go
 """
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
@@ -37,6 +38,12 @@ _OPERATION = Node(
 _OPERATIONS = Node("list", go="[]handlers.jsonPatchOp", item=_OPERATION)
 _RAW_OPERATIONS = Node("list", go="jsonpatch.Patch", item=Node("map", go="jsonpatch.Operation", item=_ANY))
 _MAP = Node("map", go="map[string]interface {}", item=_ANY)
+_OF_YAML = re.compile(
+    rb"\\/|\\u[dD][89a-fA-F]"  # escapes that YAML does not know
+    rb"|\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef\xbf[\xbe\xbf]"  # control characters, ends of lines
+    rb"|\A[\xef\xbb\xbf \r\n]*\t"  # a tab before the first token
+    rb'|"[^"]{1000,}+"\s*:|"[ \t]*[\r\n]\s*:'  # keys that are long or end before their line's colon
+)
 
 
 class Patched(NamedTuple):
@@ -187,7 +194,9 @@ def read_configuration(body: bytes, mode: str, warnings: list[str]) -> Doc:
 
 
 def _load(body: bytes) -> tuple[object, list[str]]:
-    """JSON is the common case and read fast; everything else is YAML."""
+    """JSON is the common case and read fast; everything else is YAML, and so is JSON that YAML reads differently."""
+    if _OF_YAML.search(body):
+        return yaml_body.load(body)
     try:
         value, pairs = gojson.read(body)
         if pairs is None:

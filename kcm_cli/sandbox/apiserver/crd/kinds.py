@@ -83,7 +83,7 @@ class Shape:
         unknown = self._reader.read(doc)
         if not applied:
             unknown += shape.prune(self.schema, doc, root=True)
-            shape.drop_nulls(self.schema, doc)
+        shape.drop_nulls(self.schema, doc, typed=not applied)  # validation refuses the others of an apply
         if self._embeds:
             unknown += sorted(self._reader.coerce(self.schema, doc))
         return unknown

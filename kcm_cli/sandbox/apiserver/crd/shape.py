@@ -58,19 +58,20 @@ def has_bare(schema: Structural, *, root: bool = False) -> bool:
     return bare or any(has_bare(sub) for sub in [*named, schema.items, schema.values] if sub is not None)
 
 
-def drop_nulls(schema: Structural | None, value: object) -> None:
-    """Remove nulls that the schema neither allows nor replaces by a default."""
+def drop_nulls(schema: Structural | None, value: object, *, typed: bool = True) -> None:
+    """Remove nulls that the schema neither allows nor replaces by a default. typed: also where it asks for a type."""
     if isinstance(value, dict):
         for key in list(value):
             sub = schema.child(key) if schema is not None else None
             item = value[key]
             if item is None and sub is not None and not sub.nullable and sub.default is NO_DEFAULT:
-                del value[key]
+                if typed or not (sub.type or sub.int_or_string):
+                    del value[key]
             else:
-                drop_nulls(sub, item)
+                drop_nulls(sub, item, typed=typed)
     elif isinstance(value, list):
         for item in value:
-            drop_nulls(schema.items if schema is not None else None, item)
+            drop_nulls(schema.items if schema is not None else None, item, typed=typed)
 
 
 def fill(schema: Structural | None, value: object) -> None:

@@ -6,6 +6,7 @@ read.
 upstream: sigs.k8s.io/yaml, gopkg.in/yaml.v2 decode.go
 """
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -17,6 +18,7 @@ from kcm_cli.sandbox.apiserver.schema.gojson import MAX_DEPTH
 from kcm_cli.sandbox.apiserver.schema.yaml_scalars import BadScalar, json_value, key_text, plain, tagged
 
 _MERGE = "<<"
+_ESCAPED_SLASH = re.compile(r"(?:[^\\]|\\[^/])*\\/", re.DOTALL)
 _FREE_ALIASES, _FREE_NODES = 100, 1000
 _FEW, _MANY = 400_000, 4_000_000
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -28,7 +30,7 @@ class YamlError(Exception):
 
 def load(data: bytes) -> tuple[object, list[str]]:
     """The value of the first document, and the repeated keys. Raises YamlError."""
-    builder = _Builder()
+    builder = _Builder(_text(data) if b"\\/" in data else "")
     try:
         for event in yaml.parse(data, Loader=_Loader):
             builder.take(event)
@@ -41,6 +43,11 @@ def load(data: bytes) -> tuple[object, list[str]]:
     except yaml.MarkedYAMLError as error:
         raise YamlError(f"yaml: {_where(error)}{error.problem}") from None
     return builder.value, builder.repeated
+
+
+def _text(data: bytes) -> str:
+    """The characters that marks count."""
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 def _where(error: yaml.MarkedYAMLError) -> str:
@@ -76,6 +83,9 @@ class _Open(msgspec.Struct):
 
 
 class _Builder(msgspec.Struct):
+    """``text``: the document where it may have a slash that is escaped, which upstream's parser refuses."""
+
+    text: str
     value: object = None
     repeated: list[str] = msgspec.field(default_factory=list)
     _open: list[_Open] = msgspec.field(default_factory=list)
@@ -99,6 +109,8 @@ class _Builder(msgspec.Struct):
     def _scalar(self, event: yaml.ScalarEvent) -> None:
         value: object = event.value
         self._nodes += 1
+        if self.text and event.style == '"':
+            self._check_escapes(event)
         if event.tag not in (None, "!"):
             value = tagged(event.tag, event.value)
         elif event.implicit[0]:
@@ -110,6 +122,15 @@ class _Builder(msgspec.Struct):
         part = _Part(json_value(value))
         self._keep(event.anchor, part)
         self._add(part, _line(event))
+
+    def _check_escapes(self, event: yaml.ScalarEvent) -> None:
+        start, end = event.start_mark, event.end_mark
+        if start is None or end is None:
+            return
+        found = _ESCAPED_SLASH.match(self.text[start.index : end.index])
+        if found:
+            line = start.line + found[0].count("\n")
+            raise YamlError(f"yaml: {f'line {line + 1}: ' if line else ''}found unknown escape character")
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         name, line = str(event.anchor), _line(event)

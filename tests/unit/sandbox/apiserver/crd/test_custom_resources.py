@@ -947,6 +947,18 @@ def test_nulls_are_dropped_from_bodies_and_refused_in_applied_ones(served: Any) 
     served(test)
 
 
+def test_applied_nulls_are_dropped_where_the_schema_asks_for_no_type(served: Any) -> None:
+    properties = {"any": {"x-kubernetes-preserve-unknown-fields": True}, "size": {"type": "integer"}}
+
+    async def test(api: Api) -> None:
+        await define(api, definition(version(spec={"type": "object", "properties": properties})))
+        body, query = thing(spec={"size": 1, "any": None}), {"fieldManager": "m"}
+        made = await api.json("PATCH", f"{THINGS}/a", body, headers=APPLY, query=query, status=201)
+        assert made["spec"] == {"size": 1}
+
+    served(test)
+
+
 def test_fields_of_an_untyped_object_have_types_for_apply(served: Any) -> None:
     free = {
         "x-kubernetes-preserve-unknown-fields": True,

@@ -119,6 +119,41 @@ def test_repeated_keys_of_an_apply_are_told_line_by_line(served: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("\\ud83d\\ude00", "found invalid Unicode character escape code"),
+        ("\\ud83d", "found invalid Unicode character escape code"),
+        ("a\\/b", "found unknown escape character"),
+        ("\x7f", "control characters are not allowed"),
+        ("\x9f", "control characters are not allowed"),
+        ("\ufffe", "control characters are not allowed"),
+        ('a","' + "k" * 1025 + '":"', "did not find expected ',' or '}'"),
+        ('a","k"\n:"', "did not find expected ',' or '}'"),
+    ],
+)
+def test_an_applied_body_is_yaml_also_where_it_is_json(served: Any, value: str, told: str) -> None:
+    async def test(api: Api) -> None:
+        body = f'{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"c"}},"data":{{"a":"{value}"}}}}'
+        options = {"headers": APPLY, "query": {"fieldManager": "m"}}
+        refused = await api.json("PATCH", CONFIG_MAPS + "/c", body.encode(), status=400, **options)
+        assert refused["message"].endswith(told)
+        refused = await api.json("PATCH", CONFIG_MAPS + "/c", b"\n\t{}", status=400, **options)
+        assert refused["message"].endswith("yaml: line 2: found character that cannot start any token")
+
+    served(test)
+
+
+def test_lines_in_texts_of_an_applied_body_are_folded(served: Any) -> None:
+    async def test(api: Api) -> None:
+        body = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"a \x85 b"}}'
+        options = {"headers": APPLY, "query": {"fieldManager": "m"}}
+        made = await api.json("PATCH", CONFIG_MAPS + "/c", body.encode(), status=201, **options)
+        assert made["data"] == {"a": "a b"}
+
+    served(test)
+
+
+@pytest.mark.parametrize(
     ("body", "query", "status"),
     [
         ({"kind": "DeleteOptions", "apiVersion": "apps/v1"}, {}, 200),

@@ -63,6 +63,8 @@ BOMB = "{a: &a [x,x,x,x,x,x,x,x]" + "".join(_LAYERS) + "}"
         ("!!binary é", "yaml: !!binary value contains invalid base64 data"),
         ("[.inf]", "json: unsupported value: +Inf"),
         ("[.NaN]", "json: unsupported value: NaN"),
+        ('"a\\/b"', "yaml: found unknown escape character"),
+        ('- a\\/b\n- "/\\\\/"\n- "a\n\\/"', "yaml: line 4: found unknown escape character"),
         ('"a\0"', "yaml: control characters are not allowed"),
         (BOMB, "yaml: document contains excessive aliasing"),
         ("\n" + "[" * (MAX_DEPTH + 1), f"yaml: line 2: exceeded max depth of {MAX_DEPTH}"),
