@@ -90,7 +90,7 @@ lock: ## renew the lock file; no download address is recorded in it
 	sed -i '/^ *#   -c /d' configs/runtime.lock
 
 docs: $(READY) ## docs/flags.md and configs/kcm-config.yaml, from the declarations
-	$(BIN)/python -m kcm_cli.cli.docs
+	$(BIN)/python -m tests.generate.docs
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -33,8 +33,8 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.embedded import EmbeddedServer
 from tests.bench.quota import busy_pod, quota
+from tests.embedded import EmbeddedServer
 
 NAMESPACE = "quotas"
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

@@ -25,11 +25,11 @@ from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.embedded import EmbeddedServer
 from tests.differential.bases import Base, changed, load
 from tests.differential.compare import NAMESPACE
 from tests.differential.sameness import Answer, masked, stable
 from tests.differential.variations import Schemas, Tree, Variation
+from tests.embedded import EmbeddedServer
 from tests.simulation.world import EPOCH
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "answers.json"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 import msgspec
 
@@ -31,7 +31,7 @@ class Overload(msgspec.Struct, frozen=True):
 def overloads() -> Mapping[str, tuple[Overload, ...]]:
     """By the function's name."""
     found: dict[str, list[Overload]] = {}
-    text = resources.files("kcm_cli.machinery.cel").joinpath("signatures.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("signatures.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
         if not line.startswith("#"):
             name, _, forms = line.rpartition(": ")

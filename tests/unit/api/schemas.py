@@ -1,6 +1,5 @@
 """Documents of every kind's OpenAPI schema, as odd as a server may send them."""
 
-import gzip
 import importlib
 import json
 import pkgutil
@@ -10,9 +9,8 @@ from typing import Any
 
 import kcm_cli.api
 from kcm_cli.api.resource import Resource
-from tests.places import ROOT
+from kcm_cli.sandbox.apiserver.data import read_data
 
-DATA = ROOT / "kcm_cli" / "sandbox" / "apiserver" / "data"
 ODD_TEXTS = (
     "",
     "Unknown",
@@ -31,14 +29,14 @@ Schema = dict[str, Any]
 
 @cache
 def definitions() -> dict[str, Schema]:
-    found: dict[str, Schema] = json.loads(gzip.decompress((DATA / "definitions.json.gz").read_bytes()))
+    found: dict[str, Schema] = json.loads(read_data("definitions"))
     return found
 
 
 @cache
 def names() -> dict[str, str]:
     """From ``group/version/Kind`` to the definition's name."""
-    found: dict[str, str] = json.loads((DATA / "types.json").read_text())["kinds"]
+    found: dict[str, str] = json.loads(read_data("types"))["kinds"]
     return found
 
 

@@ -22,7 +22,7 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.embedded import EmbeddedServer
+from tests.embedded import EmbeddedServer
 from tests.unit.sandbox.nodes.world import EPOCH
 
 NS = "default"

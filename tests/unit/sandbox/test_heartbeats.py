@@ -14,10 +14,10 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.store import NotKept
-from kcm_cli.sandbox.embedded import EmbeddedServer
 from kcm_cli.sandbox.heartbeats import Heartbeats
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.views import NODE_LEASES
+from tests.embedded import EmbeddedServer
 from tests.unit.sandbox.nodes.world import World
 
 WEBHOOKS = GVR("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")

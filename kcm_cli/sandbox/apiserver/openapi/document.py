@@ -4,16 +4,15 @@ Nothing is read or built before the first request: the definitions (1 MB of JSON
 document of a group 10 ms, all of v2 100 ms.
 """
 
-import gzip
 import hashlib
 from collections.abc import Callable, Iterator
-from importlib import resources
 from typing import Protocol, cast
 
 import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.data import read_data
 from kcm_cli.sandbox.apiserver.openapi import protobuf, v2, v3
 from kcm_cli.sandbox.apiserver.openapi.operations import MEDIA_TYPES, META, Operation, operations, tag
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
@@ -192,9 +191,8 @@ class OpenApi:
 
     def _load(self) -> None:
         if not self._text:
-            data = resources.files("kcm_cli.sandbox.apiserver.data")
-            self._facts = codec.decode(data.joinpath("openapi.json").read_bytes(), dict[str, dict[str, Doc]])
-            self._text = gzip.decompress(data.joinpath("definitions.json.gz").read_bytes())
+            self._facts = codec.decode(read_data("openapi"), dict[str, dict[str, Doc]])
+            self._text = read_data("definitions")
             self._definitions = codec.decode(self._text, dict[str, dict[str, object]])
 
     def _definition(self, name: str) -> Doc | None:

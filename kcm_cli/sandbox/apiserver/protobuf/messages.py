@@ -1,10 +1,11 @@
-"""What each number in a message stands for, as ``data/make_protobuf.py`` found it."""
+"""What each number in a message stands for, as upstream's definitions of messages have it."""
 
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 
 import msgspec
+
+from kcm_cli.sandbox.apiserver.data import read_data
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -48,5 +49,4 @@ def _field(name: str, type_: str) -> Field:
 
 @cache
 def _data() -> dict[str, list[tuple[int, str, str]]]:
-    content = files("kcm_cli.sandbox.apiserver.data").joinpath("protobuf.json").read_bytes()
-    return msgspec.json.decode(content, type=dict[str, list[tuple[int, str, str]]])
+    return msgspec.json.decode(read_data("protobuf"), type=dict[str, list[tuple[int, str, str]]])

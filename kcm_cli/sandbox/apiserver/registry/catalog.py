@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from importlib import resources
 
 import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
+from kcm_cli.sandbox.apiserver.data import read_data
 from kcm_cli.sandbox.apiserver.schema.scheme import internal
 from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.types import ResourceInfo
@@ -220,8 +220,7 @@ def _with_versions(group: Group, versions: Iterable[str]) -> Group:
 @cache
 def _builtin() -> tuple[tuple[Group, ...], tuple[Served, ...]]:
     """The groups and resources of every server."""
-    text = resources.files("kcm_cli.sandbox.apiserver.data").joinpath("discovery.json").read_bytes()
-    facts = codec.decode(text, _File)
+    facts = codec.decode(read_data("discovery"), _File)
     return facts.groups, tuple(_served(one) for one in facts.resources)
 
 

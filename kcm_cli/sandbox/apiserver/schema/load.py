@@ -1,11 +1,11 @@
-"""The built-in types, read from ``data/types.json`` when first asked for; nodes are made per kind."""
+"""The built-in types, read from ``data/types.json.gz`` when first asked for; nodes are made per kind."""
 
 import threading
-from importlib import resources
 from typing import cast
 
 import msgspec
 
+from kcm_cli.sandbox.apiserver.data import read_data
 from kcm_cli.sandbox.apiserver.schema import wire
 from kcm_cli.sandbox.apiserver.schema.model import NOTHING, Field, Node
 
@@ -75,8 +75,7 @@ class _GoNames(msgspec.Struct):
 
 
 def _go_names() -> _GoNames:
-    data = resources.files("kcm_cli.sandbox.apiserver.data").joinpath("go_names.json").read_bytes()
-    return msgspec.json.decode(data, type=_GoNames)
+    return msgspec.json.decode(read_data("go_names"), type=_GoNames)
 
 
 def short_name(definition: str) -> str:
@@ -91,8 +90,7 @@ class BuiltIn:
     """The types of the built-in kinds. May be shared by the servers of several threads."""
 
     def __init__(self) -> None:
-        data = resources.files("kcm_cli.sandbox.apiserver.data").joinpath("types.json").read_bytes()
-        self._file = msgspec.json.decode(data, type=_File)
+        self._file = msgspec.json.decode(read_data("types"), type=_File)
         self.registered = frozenset(self._file.registered)
         self._nodes: dict[str, Node] = {}
         self._unfinished: dict[str, Node] = {}

@@ -7,8 +7,8 @@ upstream: pkg/controlplane, pkg/registry/{rbac,scheduling,flowcontrol}/rest
 
 from collections.abc import Sequence
 from functools import cache
-from importlib import resources
 from ipaddress import ip_network
+from pathlib import Path
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -22,7 +22,7 @@ def fixed_objects() -> Sequence[Doc]:
     suggested flows (facts only: the sandbox throttles nobody), an APIService for each built-in version. Shared: not to
     be changed.
     """
-    data = resources.files("kcm_cli.sandbox.apiserver.security").joinpath("bootstrap.json").read_bytes()
+    data = Path(__file__).with_name("bootstrap.json").read_bytes()
     return codec.decode(data, list[dict[str, object]])
 
 

@@ -6,7 +6,7 @@ upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy
 """
 
 from collections.abc import Iterable, Iterator
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -40,7 +40,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 def rbac_objects() -> list[Doc]:
     """Cluster roles and their bindings, then those of kube-system and kube-public."""
-    text = files("kcm_cli.sandbox.apiserver.security").joinpath("rbac.txt").read_text()
+    text = Path(__file__).with_name("rbac.txt").read_text(encoding="utf-8")
     return [doc for entry in _entries(text.splitlines()) for doc in _objects(entry)]
 
 

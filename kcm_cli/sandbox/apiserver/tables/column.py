@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from importlib import resources
 from typing import Any
 
 import msgspec
@@ -12,6 +11,7 @@ from kcm_cli.machinery.ages import human_duration
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time
+from kcm_cli.sandbox.apiserver.data import read_data
 from kcm_cli.sandbox.apiserver.types import Tree
 
 Cell = Callable[[Tree, datetime], Any]
@@ -110,8 +110,7 @@ _kept: dict[str, str] = {}
 def descriptions() -> Mapping[str, str]:
     """Descriptions of fields, by ``Type.field``; read when the first table is asked for."""
     if not _kept:
-        file = resources.files("kcm_cli.sandbox.apiserver.data").joinpath("columns.json")
-        _kept.update(codec.decode(file.read_bytes(), dict[str, str]))
+        _kept.update(codec.decode(read_data("columns"), dict[str, str]))
     return _kept
 
 

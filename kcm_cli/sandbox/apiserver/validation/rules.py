@@ -12,21 +12,20 @@ enumerations are those of the OpenAPI data where none are given. Texts are upstr
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from importlib import resources
 from typing import Any
 
 import msgspec
 
 from kcm_cli.machinery import codec, names
 from kcm_cli.machinery.remembered import remembered
+from kcm_cli.sandbox.apiserver.data import read_data
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 Rule = Callable[[Any, str], Errors]
 """The errors of a value at a path."""
 
-_DATA = resources.files("kcm_cli.sandbox.apiserver.data").joinpath("openapi.json")
-_FACTS = codec.decode(_DATA.read_bytes(), dict[str, dict[str, dict[str, Any]]])
+_FACTS = codec.decode(read_data("openapi"), dict[str, dict[str, dict[str, Any]]])
 _NONE: Errors = ()
 
 

@@ -15,8 +15,8 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import User
-from kcm_cli.sandbox.embedded import ADMIN, EmbeddedServer
 from kcm_cli.sandbox.transport import InProcessTransport
+from tests.embedded import ADMIN, EmbeddedServer
 
 T = TypeVar("T")
 EPOCH = datetime(2030, 1, 1, tzinfo=UTC)

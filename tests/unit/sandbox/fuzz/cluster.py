@@ -13,8 +13,8 @@ from kcm_cli.component.virtual import VirtualLoop
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.protobuf.decoding import MAGIC, to_json
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.embedded import ADMIN, EmbeddedServer
 from kcm_cli.sandbox.transport import InProcessTransport
+from tests.embedded import ADMIN, EmbeddedServer
 from tests.unit.sandbox.fuzz.objects import Tree, filled, valid
 from tests.unit.sandbox.fuzz.upstream import FAILURES
 

@@ -9,8 +9,8 @@ from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.registry.empties import with_empty
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.embedded import ADMIN
 from kcm_cli.sandbox.transport import InProcessTransport
+from tests.embedded import ADMIN
 from tests.unit.sandbox.asking import Api
 
 

@@ -1,4 +1,4 @@
-"""An API server in this process, without a socket: for tests, and for whoever wants a control plane as an object.
+"""An API server in this process, without a socket.
 
 It runs on the loop and clock that it is given, so on virtual time, too.
 """

@@ -1,23 +1,17 @@
-"""Make the data files of this folder from the package kubernetes-validate, to be installed for it.
+"""Makes types.json.gz and definitions.json.gz from the package kubernetes-validate, to be installed for it.
 
-Run by hand when the version of Kubernetes changes: ``python -m kcm_cli.sandbox.apiserver.data.make``.
+    python -m tests.generate.types
 
-``types.json``: the shape of every type that a body can have (no prose, no alpha or beta kinds): some 200 KB,
-read in a few milliseconds. ``definitions.json.gz``: the same definitions with their prose, for /openapi, read
+``types``: the shape of every type that a body can have (no prose, no alpha or beta kinds): some 200 KB,
+read in a few milliseconds. ``definitions``: the same definitions with their prose, for /openapi, read
 only when that is asked for. Both are deterministic: running this again changes nothing.
 """
 
-import gzip
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
-import kubernetes_validate
-
-VERSION = "v1.36.0"
-HERE = Path(__file__).parent
-SOURCE = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema" / f"{VERSION}-local"
+from tests.generate import data
 
 Json = dict[str, object]
 
@@ -48,12 +42,12 @@ _STABLE = re.compile(r"^v\d+$")
 
 
 def main() -> None:
-    definitions = json.loads((SOURCE / "_definitions.json").read_text())["$defs"]
+    definitions = data.definitions()
     wanted = _reachable(definitions)
     _write_types(definitions, wanted)
     kept = {name: _UNIONS.get(name) or _clean(definitions[name]) for name in sorted(wanted)}
     text = json.dumps(kept, separators=(",", ":"), sort_keys=True).replace(_REF, "#/definitions/")
-    (HERE / "definitions.json.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    data.write("definitions", text)
 
 
 def _kinds(definition: Json) -> Iterator[tuple[str, str, str]]:
@@ -98,7 +92,7 @@ def _write_types(definitions: dict[str, Json], wanted: set[str]) -> None:
         if name not in _SPECIAL and not name.endswith("List"):
             types[name] = _type(definition)
     text = json.dumps({"kinds": kinds, "registered": registered, "types": types}, separators=(",", ":"))
-    (HERE / "types.json").write_text(text + "\n")
+    data.write("types", text + "\n")
 
 
 def _type(definition: Json) -> Json:

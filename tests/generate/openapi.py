@@ -1,17 +1,17 @@
-"""Makes openapi.json: what the documents of OpenAPI v3 say beyond those of v2, which values a field may have and which
-one it has unless it is given.
+"""Makes openapi.json.gz: what the documents of OpenAPI v3 say beyond those of v2, which values a field may have
+and which one it has unless it is given.
 
-    python -m kcm_cli.sandbox.apiserver.data.make_openapi URL
+    python -m tests.generate.openapi URL
 
 URL is that of a ``kubectl proxy`` to a v1.36 server without custom resources.
 """
 
 import json
 import sys
-from pathlib import Path
 from urllib.request import urlopen
 
 from kcm_cli.machinery import codec
+from tests.generate import data
 
 Json = dict[str, object]
 _KEYS = ("default", "enum")
@@ -19,7 +19,7 @@ _BELOW = ("items", "additionalProperties")
 
 
 def main(url: str) -> None:
-    """Write openapi.json beside this file."""
+    """Write openapi.json.gz."""
     facts: dict[str, Json] = {}
     for place in _read(f"{url}/openapi/v3")["paths"]:  # type: ignore[attr-defined]
         schemas = _read(f"{url}/openapi/v3/{place}").get("components", {}).get("schemas", {})  # type: ignore[attr-defined]
@@ -27,7 +27,7 @@ def main(url: str) -> None:
             if found := _of_properties(schema):
                 facts[name] = found
     lines = [f"{json.dumps(name)}:{codec.encode(facts[name]).decode()}" for name in sorted(facts)]
-    Path(__file__).with_name("openapi.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    data.write("openapi", "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def _read(url: str) -> Json:

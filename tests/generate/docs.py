@@ -1,6 +1,6 @@
 """Documents that are written from the declarations: docs/flags.md and configs/kcm-config.yaml.
 
-``python -m kcm_cli.cli.docs`` writes both into the current directory; ``--check`` says whether they are current.
+``python -m tests.generate.docs`` writes both into the current directory; ``--check`` says whether they are current.
 """
 
 import sys
@@ -8,17 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from kcm_cli.cli.config_sample import sample
 from kcm_cli.component.featuregates import foreign, resolve
 from kcm_cli.component.featuregates_inert import INERT
 from kcm_cli.component.flagset import Flag
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.options import bindings, flag_set
+from tests.generate.config_sample import sample
 
 _HEAD = """\
 # Flags of kcm
 
-Written by `python -m kcm_cli.cli.docs` from the options' declarations; do not edit.
+Written by `make docs` from the options' declarations; do not edit.
 
 `_` and `-` are the same in names. A truth value is set by `--flag` or `--flag=false`, any other by `--flag=value` or
 `--flag value`. Durations are written as `1h30m`, `300ms`; lists with commas between, or by repeating the flag.
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            sys.stderr.write(f"{name} is not current: run python -m kcm_cli.cli.docs\n")
+            sys.stderr.write(f"{name} is not current: run make docs\n")
             stale = 1
     return stale
 

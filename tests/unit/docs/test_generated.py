@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from kcm_cli.cli.config_sample import sample
-from kcm_cli.cli.docs import DOCUMENTS, flags_document, main
 from kcm_cli.component import configfile, options
 from kcm_cli.manager.config_files import COMPONENT_CONFIG
 from kcm_cli.manager.options import ComponentConfig, flag_set
+from tests.generate.config_sample import sample
+from tests.generate.docs import DOCUMENTS, flags_document, main
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_is_current(name: str) -> None:
-    assert (ROOT / name).read_text() == DOCUMENTS[name](), "run python -m kcm_cli.cli.docs"
+    assert (ROOT / name).read_text() == DOCUMENTS[name](), "run make docs"
 
 
 def test_check_notices_a_stale_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

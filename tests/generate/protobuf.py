@@ -1,6 +1,6 @@
-"""Makes protobuf.json: the numbers that the fields of each kind have in the protobuf form.
+"""Makes protobuf.json.gz: the numbers that the fields of each kind have in the protobuf form.
 
-    python -m kcm_cli.sandbox.apiserver.data.make_protobuf STAGING
+    python -m tests.generate.protobuf STAGING
 
 STAGING is the folder ``staging/src/k8s.io`` of Kubernetes' source in the version that is served: its packages have
 their messages in ``generated.proto``. Which of the messages' fields are embedded in JSON is read from the installed
@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 from kcm_cli.machinery import codec
-from kcm_cli.sandbox.apiserver.data.make import SOURCE
 from kcm_cli.sandbox.apiserver.protobuf.messages import message_of
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from tests.generate import data
 
 _PACKAGE = re.compile(r"^package ([\w.]+);", re.M)
 _MESSAGE = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.M | re.S)
@@ -43,14 +43,14 @@ Messages = dict[str, list[Field]]
 
 
 def main(staging: Path) -> None:
-    """Write protobuf.json beside this file."""
+    """Write protobuf.json.gz."""
     messages: Messages = {}
     for path in sorted(staging.glob("**/generated.proto")):
         _read_file(path.read_text(), messages)
     _inline(messages)
     short = {_short(name): sorted((n, f, _short(t)) for n, f, t in found) for name, found in messages.items()}
     lines = [f"{json.dumps(name)}:{codec.encode(short[name]).decode()}" for name in sorted(_needed(short))]
-    Path(__file__).with_name("protobuf.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    data.write("protobuf", "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def _read_file(text: str, messages: Messages) -> None:
@@ -73,7 +73,7 @@ def _absolute(package: str, type_: str) -> str:
 
 def _inline(messages: Messages) -> None:
     """Names as JSON has them; a field that it does not have holds what is embedded: its name becomes empty."""
-    definitions = json.loads((SOURCE / "_definitions.json").read_text())["$defs"]
+    definitions = data.definitions()
     for name, found in messages.items():
         known = definitions.get(name.replace("k8s.io.", "io.k8s.", 1).replace("_", "-"), {}).get("properties")
         if known is None:

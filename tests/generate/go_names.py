@@ -1,6 +1,6 @@
-"""Makes go_names.json: the Go names that texts of decoding errors show and that published schemas do not state.
+"""Makes go_names.json.gz: the Go names that texts of decoding errors show and that published schemas do not state.
 
-    python -m kcm_cli.sandbox.apiserver.data.make_go_names SOURCE
+    python -m tests.generate.go_names SOURCE
 
 SOURCE is a Kubernetes source tree of v1.36. ``fields``: type → field → the named type of a scalar, a list or a map
 (``v1.Protocol``, ``[]v1.Capability``). ``embedded``: type → field → the embedded structs on the way to it.
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
+from tests.generate import data
 
 _ROOTS = (
     "staging/src/k8s.io/api",
@@ -102,7 +103,7 @@ def _fields(package: _Package, body: str, packages: dict[str, _Package]) -> dict
 
 
 def main(source: Path) -> None:
-    """Write go_names.json beside this file."""
+    """Write go_names.json.gz."""
     packages, fields, embedded = _packages(source), {}, {}
     known = BuiltIn().type_names()
     for package in packages.values():
@@ -115,7 +116,7 @@ def main(source: Path) -> None:
         key: {name: dict(sorted(values.items())) for name, values in sorted(table.items()) if values}
         for key, table in (("embedded", embedded), ("fields", fields))
     }
-    Path(__file__).with_name("go_names.json").write_bytes(codec.encode(document) + b"\n")
+    data.write("go_names", codec.encode(document).decode() + "\n")
 
 
 if __name__ == "__main__":

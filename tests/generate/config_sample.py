@@ -10,7 +10,7 @@ from kcm_cli.manager.options import ComponentConfig
 
 _WIDTH = 118
 _HEAD = """\
-# Component config of kcm with every field at its default. Written by `python -m kcm_cli.cli.docs` from the options'
+# Component config of kcm with every field at its default. Written by `make docs` from the options'
 # declarations; copy it, keep what you change, and start kcm with --config FILE. Flags go before it.
 """
 

@@ -1,6 +1,6 @@
-"""Makes discovery.json: what the server serves, from a recorded list of the facts.
+"""Makes discovery.json.gz: what the server serves, from a recorded list of the facts.
 
-    python -m kcm_cli.sandbox.apiserver.data.make_discovery FACTS
+    python -m tests.generate.discovery FACTS
 
 FACTS is the list of groups and resources of a v1.36 server (group, version, name, kind, verbs, short names, ...).
 The result is compact, so that it is read at every start within a millisecond.
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from tests.generate import data
 
 ALL_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 
@@ -40,14 +41,14 @@ def _resource(resource: Doc) -> Doc:
 
 
 def main(facts: Path) -> None:
-    """Write discovery.json beside this file."""
+    """Write discovery.json.gz."""
     document = codec.decode_doc(facts.read_bytes())
     resources = document["resources"]
     assert isinstance(resources, list)
     lines = [codec.encode(_resource(resource)).decode() for resource in resources]
     groups = codec.encode(document["groups"]).decode()
     text = '{"groups":' + groups + ',\n"resources":[\n' + ",\n".join(lines) + "\n]}\n"
-    Path(__file__).with_name("discovery.json").write_text(text)
+    data.write("discovery", text)
 
 
 if __name__ == "__main__":

@@ -1,28 +1,27 @@
-"""Makes columns.json: the descriptions of fields that tables of ``kubectl get`` are headed with.
+"""Makes columns.json.gz: the descriptions of fields that tables of ``kubectl get`` are headed with.
 
-    python -m kcm_cli.sandbox.apiserver.data.make_columns
+    python -m tests.generate.columns
 
 They come from the API's schema in the installed package kubernetes-validate; which are needed is read from
 the tables of ``kinds``.
 """
 
 import json
-from pathlib import Path
 
-from kcm_cli.sandbox.apiserver.data.make import SOURCE
 from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.tables.column import PLAIN
 from kcm_cli.sandbox.apiserver.tables.templates import SCALE
+from tests.generate import data
 
 
 def main() -> None:
-    """Write columns.json beside this file."""
-    definitions = json.loads((SOURCE / "_definitions.json").read_text())["$defs"]
+    """Write columns.json.gz."""
+    definitions = data.definitions()
     wanted = {
         column.about for layout in (*(kind.table for kind in KINDS.values()), PLAIN, SCALE) for column in layout.columns
     }
     found = {about: text for about in sorted(wanted) if (text := _description(definitions, about))}
-    Path(__file__).with_name("columns.json").write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
+    data.write("columns", json.dumps(found, indent=0, sort_keys=True) + "\n")
 
 
 def _description(definitions: dict[str, dict[str, dict[str, dict[str, str]]]], about: str) -> str:

@@ -1,0 +1,27 @@
+"""Where the data files of the sandbox's API server are, and the published schemas that some are made from."""
+
+import gzip
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from kcm_cli.sandbox.apiserver import data
+
+VERSION = "v1.36.0"
+
+
+def definitions() -> dict[str, dict[str, Any]]:
+    """The API's schema, by the names of types; it is in the package kubernetes-validate, to be installed for it."""
+    found = find_spec("kubernetes_validate")
+    if found is None or found.origin is None:
+        raise SystemExit("install the package kubernetes-validate first")
+    schemas = Path(found.origin).parent / "kubernetes-json-schema" / f"{VERSION}-local" / "_definitions.json"
+    published: dict[str, dict[str, Any]] = json.loads(schemas.read_text())["$defs"]
+    return published
+
+
+def write(name: str, text: str) -> None:
+    """Make ``name.json.gz``: the same bytes for the same text."""
+    place = Path(data.__file__).with_name(f"{name}.json.gz")
+    place.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
