@@ -1,8 +1,9 @@
 """cronjob-controller: creates a Job at each time of a schedule.
 
-Expected flow of a sync: delete Jobs beyond the history limits, take from the status what has finished or is gone,
-decide whether a time is due, create its Job (in place of others, where Jobs replace each other), write the status
-once, and come back at the next time. A Job's name follows from its time: a sync that is repeated finds it there.
+Expected flow of a sync: delete Jobs beyond the history limits, remove finished and deleted Jobs from status.active,
+decide whether a time is due, create its Job (with concurrencyPolicy Replace, after deleting the active ones), write the
+status once, and requeue the key for the next time. A Job's name is derived from its time, so that a repeated sync finds
+the Job.
 
 upstream: pkg/controller/cronjob/cronjob_controllerv2.go
 """
@@ -40,7 +41,7 @@ CONTROLLER_NAME = "controller name"
 
 
 class CronJobController:
-    """Reads a CronJob with its Jobs, decides, acts, and writes its status."""
+    """Reads a CronJob with its Jobs, plans, executes the plan, and writes the status."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock = context.clock
@@ -76,7 +77,7 @@ class CronJobController:
         return planned.again_s
 
     async def _read(self, cron_job: CronJob, jobs: tuple[Job, ...]) -> Snapshot:
-        """The CronJob and its Jobs; the API server is asked about those of which cache and status disagree."""
+        """The CronJob and its Jobs. Where cache and status disagree about a Job, the API server is asked."""
         snapshot = Snapshot(cron_job=cron_job, jobs=jobs, local=self._local)
         known: frozenset[str] = frozenset()
         if unlisted(snapshot):
@@ -93,7 +94,7 @@ class CronJobController:
     async def _start(
         self, cron_job: CronJob, current: CronJobStatus, time: datetime
     ) -> tuple[CronJobStatus, Exception | None]:
-        """Create the Job of this time: the status with what could be done, and what could not."""
+        """Create the Job of this time. Returns the status as far as that worked, and the error."""
         if cron_job.spec.concurrency_policy == REPLACE:
             outcome = await self._delete(cron_job, [(entry.name, entry.uid) for entry in current.active])
             current = _without_deleted(current, outcome)
@@ -115,7 +116,8 @@ class CronJobController:
         return started(current, job, time), None
 
     async def _found(self, cron_job: CronJob, current: CronJobStatus, time: datetime) -> CronJobStatus:
-        """A Job of this name exists. One of ours was created by a sync that did not get to write its status."""
+        """The status after AlreadyExists. A Job of this CronJob was created by a sync that could not write its status.
+        """
         job = await self._client.get(JOBS, cron_job.namespace, job_name(cron_job, time))
         ref = controller_of(job)
         if ref is None or ref.uid != cron_job.uid or any(entry.uid == job.uid for entry in current.active):
@@ -123,7 +125,7 @@ class CronJobController:
         return started(current, job, time)
 
     async def _delete(self, cron_job: CronJob, jobs: Iterable[tuple[str, str]]) -> Outcome:
-        """Delete Jobs, given by name and uid, with their pods."""
+        """Delete Jobs, given as (name, uid), with their pods."""
         ref = ref_to(CRON_JOBS, cron_job)
         deletions = tuple(
             Delete(
@@ -142,7 +144,7 @@ class CronJobController:
     # -- events
 
     def updated(self, old: CronJob, new: CronJob) -> Keys:
-        """A new schedule takes effect at its next time; anything else is looked at now."""
+        """A new schedule is synced at its next time; any other change at once."""
         if (old.spec.schedule, old.spec.time_zone) == (new.spec.schedule, new.spec.time_zone):
             return (new.key,)
         try:
@@ -160,7 +162,7 @@ class CronJobController:
         return () if cron_job is None else (cron_job.key,)
 
     def owners_of(self, old: Job, new: Job) -> Keys:
-        """The CronJob that controls a Job, and the one that did."""
+        """The CronJob that controls a Job, and the one that controlled it before."""
         moved = controller_of(old) != controller_of(new)
         return (*self.owner_of(old), *self.owner_of(new)) if moved else self.owner_of(new)
 

@@ -1,6 +1,6 @@
-"""The machine's time zone, in which schedules without one are read.
+"""The machine's time zone, for schedules without one: TZ, else /etc/localtime, else UTC.
 
-Apart from the rest because it is the one thing that the machine decides: TZ, else /etc/localtime, else UTC.
+A module of its own, since nothing else in the controllers depends on the machine.
 """
 
 import os
@@ -15,7 +15,7 @@ _LOCALTIME = Path("/etc/localtime")
 
 
 def local_zone() -> tzinfo:
-    """UTC wherever the machine's zone cannot be read."""
+    """The time zone; UTC if it cannot be read."""
     name = os.environ.get("TZ")
     if name is not None:
         try:

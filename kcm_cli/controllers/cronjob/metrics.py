@@ -1,4 +1,4 @@
-"""How late Jobs are created.
+"""The metrics of the CronJob controller: the delay with which Jobs are created.
 
 upstream: pkg/controller/cronjob/metrics/metrics.go
 """
@@ -7,7 +7,7 @@ from kcm_cli.component.metrics import Registry, Stability, exponential_buckets
 
 
 class CronJobMetrics:
-    """cronjob_controller_*."""
+    """The metrics cronjob_controller_*."""
 
     def __init__(self, registry: Registry) -> None:
         self._skew = registry.histogram(

@@ -1,4 +1,4 @@
-"""What the CronJob controller reads for one CronJob."""
+"""The snapshot of one CronJob."""
 
 from datetime import UTC, tzinfo
 
@@ -8,11 +8,10 @@ from kcm_cli.api.batch import CronJob, Job
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A CronJob and the Jobs that name it as their controller.
+    """A CronJob and the Jobs that it controls.
 
-    known: uids of Jobs that the API server has in status.active although the cache does not. deleted: uids in
-    status.active of Jobs that exist no more, as the API server says. local: the machine's time zone, for schedules
-    without one.
+    known: uids of Jobs that are in status.active on the API server, but not in the cache. deleted: uids in
+    status.active of Jobs that the API server does not have. local: the machine's time zone, for schedules without one.
     """
 
     cron_job: CronJob

@@ -1,7 +1,8 @@
-"""When a failed pod may be replaced: 10 s after a failure, doubled with each further one, 10 minutes at most.
+"""The delay before a failed pod is replaced: 10 s after the first failure, doubled with each further one, at most 10
+min.
 
-A success starts the count anew. Without backoffLimitPerIndex the Job has one record, kept in memory; with it, each
-index counts its failures in its pods' annotations.
+A success resets the count. Without backoffLimitPerIndex a Job has one record, which is kept in memory. With it, each
+index has its own count, in the annotations of its pods.
 
 upstream: pkg/controller/job/backoff_utils.go
 """
@@ -19,13 +20,13 @@ _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Backoff(msgspec.Struct, frozen=True):
-    """Failures since the last success, and when the last of them was (upstream's backoffRecord)."""
+    """The number of failures since the last success, and the time of the last one. upstream: backoffRecord."""
 
     failures: int = 0
     last_failure: datetime | None = None
 
     def after(self, succeeded: Sequence[Pod], failed: Sequence[Pod]) -> "Backoff":
-        """The record once these pods have ended: only failures after the last success count."""
+        """The record after these pods have ended. Only failures after the last success count."""
         if not succeeded:
             if not failed:
                 return self
@@ -39,7 +40,8 @@ FRESH = Backoff()
 
 
 def finished_at(pod: Pod) -> datetime:
-    """When a pod ended: its last container, else not ready since, else deleted at, else created at."""
+    """The time when a pod ended: the end of its last container. Without one, the time when it became not ready, then
+    the time of its deletion, then that of its creation."""
     ended = _containers_ended(pod)
     if ended is not None:
         return ended
@@ -53,7 +55,7 @@ def finished_at(pod: Pod) -> datetime:
 
 
 def _containers_ended(pod: Pod) -> datetime | None:
-    """The end of the last container; sidecars, which end after the others, count too."""
+    """The latest end of a container or sidecar; None unless all of them have ended."""
     ended = _latest(None, pod.status.container_statuses)
     sidecars = {container.name for container in pod.spec.init_containers if container.restart_policy == "Always"}
     return _latest(ended, [status for status in pod.status.init_container_statuses if status.name in sidecars])

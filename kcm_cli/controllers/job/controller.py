@@ -1,7 +1,8 @@
 """job-controller: runs pods until enough of them have succeeded, or too many have failed.
 
-Expected flow of a sync: claim the pods, plan, delete or create pods, store what has ended, remove the finalizers of
-those pods, store the counters. Each step is safe to repeat: a pod is counted once, when its finalizer is gone.
+Expected flow of a sync: claim the pods, plan, delete or create pods, write the uids of ended pods to the status, remove
+the finalizers of those pods, write the counters. Each step is safe to repeat: a pod is counted once, when its finalizer
+is gone.
 
 upstream: pkg/controller/job/job_controller.go
 """
@@ -54,14 +55,14 @@ _UNLIMITED = 1_000_000
 
 
 def _limiter(context: ControllerContext) -> RetryLimiter:
-    """Each key backs off by itself, 1 s to 1 minute; there is no limit for all together."""
+    """Failed keys are retried with an exponential backoff of 1 s to 1 min each, without an overall limit."""
     return RetryLimiter(
         base_s=names.API_BACKOFF_S, maximum_s=names.MAX_API_BACKOFF_S, rate=float(_UNLIMITED), burst=_UNLIMITED
     )
 
 
 class JobController:
-    """Reads a Job with its pods, plans, acts, and writes its status."""
+    """Reads a Job with its pods, plans, executes the plan, and writes the status."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock = context.clock
@@ -151,7 +152,7 @@ class JobController:
     # -- acting
 
     async def _carry_out(self, job: Job, planned: JobPlan) -> Outcome:
-        """Create pods, or delete pods after taking their finalizers. A pod that keeps its finalizer is not deleted."""
+        """Create pods; or remove the finalizers of surplus pods and delete those that lost it."""
         key = job.key
         if planned.creations:
             try:
@@ -173,7 +174,7 @@ class JobController:
         return outcome.merge(Outcome(failed=failures))
 
     async def _record(self, planned: JobPlan, tracking: Tracking, now: datetime) -> None:
-        """Store what has ended, let these pods go, and store what follows from that."""
+        """Write the uids of ended pods to the status, remove the finalizers of these pods, and write the counters."""
         job = planned.state.job
         if tracking.status != with_uncounted(job.status):
             job = await self._store(job, tracking.status)
@@ -193,7 +194,7 @@ class JobController:
             self._job_finished(job, tracking)
 
     async def _release(self, tracking: Tracking) -> tuple[frozenset[str], Exception | None]:
-        """Remove the finalizers of counted pods: uids that still have one, and the first failure."""
+        """Remove the finalizers of counted pods. Returns the uids of pods that still have one, and the first error."""
         pods = tracking.release
         if not pods:
             return tracking.waiting, None
@@ -240,7 +241,8 @@ class JobController:
     # -- events
 
     def job_added(self, job: Job) -> Keys:
-        """A Job created suspended may get its scheduling directives before it is looked at."""
+        """A Job that was created suspended is synced after a delay, so that its scheduling directives can be set first.
+        """
         manager = spec.other_manager(job, self._features)
         if manager is not None:
             self._metrics.managed_by(manager)
@@ -248,14 +250,14 @@ class JobController:
         return (After(job.key, names.SUSPENDED_GRACE_S) if suspended else job.key,)
 
     def job_updated(self, old: Job, new: Job) -> Keys:
-        """A change of the status alone is put off, as changes of pods are."""
+        """A change of the status alone is synced after a delay, like changes of pods."""
         if is_finished(new):
             return ()
         same = old.metadata.generation == new.metadata.generation and old.uid == new.uid
         return (After(new.key, names.BATCH_PERIOD_S) if same else new.key,)
 
     def job_deleted(self, job: Job) -> Keys:
-        """The sync that finds it gone forgets it once more: one under way may have noted something."""
+        """Forget the Job, and queue its key: a sync that is under way may store something for it again."""
         self._forget(job.key)
         return (job.key,)
 
@@ -265,7 +267,7 @@ class JobController:
 
 
 def _adopted(pod: Pod) -> Pod:
-    """A pod just adopted is tracked from now on, though the cache does not show it yet."""
+    """The pod with the tracking finalizer if it was just adopted, since the cache does not show the finalizer yet."""
     if controller_of(pod) is not None or has_finalizer(pod):
         return pod
     finalizers = (*pod.metadata.finalizers, names.TRACKING_FINALIZER)
@@ -274,17 +276,17 @@ def _adopted(pod: Pod) -> Pod:
 
 
 def _real(outcome: Outcome) -> tuple[Failed, ...]:
-    """Failures other than that the object is gone."""
+    """The failures except NotFound."""
     return tuple(failure for failure in outcome.failed if not isinstance(failure.error, NotFound))
 
 
 def _names(failures: Iterable[Failed]) -> set[str]:
-    """The objects of failed patches."""
+    """The names of the objects whose patches failed."""
     return {failure.action.name for failure in failures if isinstance(failure.action, Patch)}
 
 
 def _check_template(job: Job) -> None:
-    """Raises UnselectedTemplate."""
+    """Raises UnselectedTemplate where the selector does not match the template's labels."""
     template = template_of(job)
     if not labels_of(template) and not spec.is_indexed(job):
         raise UnselectedTemplate("no labels")  # as upstream
@@ -292,7 +294,7 @@ def _check_template(job: Job) -> None:
 
 
 def _raise_first(outcome: Outcome) -> None:
-    """Failed writes are tried again; but a namespace that goes away takes no more pods, and needs no retry."""
+    """Raise the first error, to have the key retried. Pods that a terminating namespace refused need no retry."""
     for failure in outcome.failed:
         if not namespace_terminating(failure.error):
             raise failure.error

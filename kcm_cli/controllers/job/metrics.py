@@ -1,4 +1,4 @@
-"""What the Job controller reports: syncs, finished Jobs, pods and indexes.
+"""The metrics of the Job controller: syncs, finished Jobs, pods and indexes.
 
 upstream: pkg/controller/job/metrics/metrics.go
 """
@@ -17,7 +17,7 @@ _MODES = (names.INDEXED, names.NON_INDEXED)
 
 
 class JobMetrics:
-    """job_controller_*."""
+    """The metrics job_controller_*."""
 
     def __init__(self, registry: Registry) -> None:
         self._duration = registry.histogram(
@@ -82,7 +82,7 @@ class JobMetrics:
         self._external.labels(controller).inc()
 
     def ended_pod(self, was: bool, now: bool) -> None:
-        """An ended pod with the finalizer appeared, or there is one less."""
+        """Count a pod that becomes, or stops being, an ended pod with the tracking finalizer."""
         if was != now:
             self._tracking.labels("add" if now else "delete").inc()
 
@@ -94,7 +94,7 @@ class JobMetrics:
         self._policy.labels(action).inc(times)
 
     def created(self, state: JobState, created: int, failed: int) -> None:
-        """Pods created in one sync, by why: for the first time, or in place of others."""
+        """Count the pods that one sync created, by reason: new pods, or replacements."""
         reason = "new"
         policy, replaces = state.job.spec.pod_replacement_policy, state.snapshot.features.replacement
         if replaces and policy == names.REPLACE_FAILED and state.failed > 0:
@@ -107,7 +107,8 @@ class JobMetrics:
             self._creations.labels(reason, FAILED).inc(failed)
 
     def status_written(self, job: Job, before: JobStatus, after: JobStatus) -> None:
-        """The counters that went up with a status. Also one that did not is shown from now on."""
+        """Count pods and indexes by which a status write raised the counters. Zeros are counted too, so that every
+        series is shown."""
         mode = spec.completion_mode(job)
         succeeded = after.succeeded - before.succeeded
         if spec.is_indexed(job):
@@ -116,7 +117,7 @@ class JobMetrics:
         self._pods_finished.labels(mode, FAILED).inc(max(0, after.failed - before.failed))
 
     def _indexes_finished(self, job: Job, before: JobStatus, after: JobStatus) -> int:
-        """Counted within today's completions, which may have shrunk."""
+        """Count finished indexes. Both statuses are read within the present completions, which may have shrunk."""
         completions = spec.completions(job)
         per_index = spec.counts_per_index(job)
         limit = "perIndex" if per_index else "global"

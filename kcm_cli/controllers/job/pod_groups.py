@@ -1,7 +1,7 @@
-"""Finds or makes the PodGroup that the pods of a Job are to join (gate WorkloadWithJob).
+"""Finds or creates the PodGroup for the pods of a Job (gate WorkloadWithJob).
 
-Guarantees: whatever is unclear (several of them, one that is not the Job's own, one that another client has changed)
-leaves the Job without a group, never without pods.
+Guarantee: in an unclear case (several PodGroups, one that the Job does not control, one that another client changed)
+the pods are created without a group.
 
 upstream: pkg/controller/job/job_scheduling_manager.go#ensureWorkloadAndPodGroup
 """
@@ -36,7 +36,7 @@ class PodGroups:
         self._workloads, self._groups = workloads.store, groups.store
 
     async def group_of(self, job: Job, pods: Sequence[Pod]) -> str | None:
-        """The name of the PodGroup for the Job's pods; None where they are scheduled one by one. Raises ApiError."""
+        """The name of the PodGroup for the Job's pods; None if they are scheduled one by one. Raises ApiError."""
         if not gang.is_gang(job):
             return None
         workload = await self._workload(job, pods)
@@ -62,7 +62,7 @@ class PodGroups:
 
 
 def _own(job: Job, found: Sequence[T]) -> T | None:
-    """The one that the Job controls, if there is no other."""
+    """The only object found, if the Job controls it."""
     if len(found) > 1:
         names = sorted(obj.name for obj in found)
         fields = {"job": job.key, "found": names}

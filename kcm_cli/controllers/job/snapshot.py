@@ -1,4 +1,4 @@
-"""What the Job controller reads for one Job, and the gates that decide about it."""
+"""The snapshot of one Job, and the feature gates that apply to it."""
 
 import msgspec
 
@@ -8,9 +8,9 @@ from kcm_cli.controllers.job.backoff import FRESH, Backoff
 
 
 class Features(msgspec.Struct, frozen=True, kw_only=True):
-    """The gates that say something about one Job.
+    """The feature gates that apply to a Job.
 
-    forgets_start: suspending clears status.startTime (MutableSchedulingDirectivesForSuspendedJobs). managed_by:
+    forgets_start: suspending a Job clears status.startTime (MutableSchedulingDirectivesForSuspendedJobs). managed_by:
     JobManagedBy. replacement: JobPodReplacementPolicy. The last two can be off in an emulated release only.
     """
 
@@ -20,7 +20,7 @@ class Features(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def delays_end(self) -> bool:
-        """Whether a Job is over only when none of its pods is terminating any more."""
+        """Whether the final condition waits until no pod is terminating."""
         return self.managed_by or self.replacement
 
 
@@ -28,9 +28,10 @@ ALL = Features()
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A Job, the pods that it controls, and what the controller remembers of it.
+    """A Job, the pods that it controls, and its backoff record.
 
-    satisfied: the cache shows all pods that earlier syncs created or deleted. pod_group: what new pods join.
+    satisfied: the cache shows all pods that earlier syncs created or deleted. pod_group: the PodGroup that new pods
+    join.
     """
 
     job: Job

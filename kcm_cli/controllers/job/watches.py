@@ -1,9 +1,8 @@
-"""From changes of pods to the keys of their Jobs, and to those of pods that no running Job will ever count.
+"""Maps changes of pods to the keys of their Jobs, and queues pods that no Job counts.
 
-Apart from the general rule (``engine.dependents``) because every change of a pod also says something about its
-finalizer, and because the pods of Jobs that are over take another way (``Orphans``): a worker of its own takes their
-tracking finalizer, as they have no Job whose sync would do it. Syncs caused by pods are put off by a second, so that
-the many changes of a Job's pods cause few of them.
+``engine.dependents`` is not used, because every change of a pod also updates the metric of finalizers, and because pods
+of finished Jobs go to a queue of their own (``Orphans``): no sync of a Job removes their tracking finalizer. Keys are
+queued a second later, so that many changes of a Job's pods lead to one sync.
 
 upstream: pkg/controller/job/job_controller.go#addPod, updatePod, deletePod, syncOrphanPod
 """
@@ -34,7 +33,10 @@ _CATCH_UP_S = 1.0
 
 
 class Orphans:
-    """Upstream's orphanQueue. Keys are ``namespace/name`` of a pod, or ``job:uid`` for all pods of a Job."""
+    """The queue of pods that keep the finalizer without a Job that counts them. upstream: orphanQueue.
+
+    Keys are ``namespace/name`` of a pod, or ``job:uid`` for all pods of a Job.
+    """
 
     def __init__(
         self, queue: WorkQueue, executor: Executor, jobs: Store[Job], pods: Store[Pod], features: Features
@@ -49,11 +51,12 @@ class Orphans:
         self._queue.add(pod.key)
 
     def pods_of(self, job: Job) -> Keys:
-        """All pods of a Job that is over or gone."""
+        """The key for all pods of a Job that is finished or deleted."""
         return (_OF_JOB + job.uid,)
 
     def pods_of_finished(self, old: Job, new: Job) -> Keys:
-        """All pods of a Job if it is over, a little later: what its last sync did to them may still be unseen."""
+        """The key for all pods of a finished Job, after a delay in which the cache shows the writes of its last sync.
+        """
         return (After(_OF_JOB + new.uid, _CATCH_UP_S),) if is_finished(new) else ()
 
     async def sync(self, key: str) -> None:
@@ -69,7 +72,7 @@ class Orphans:
                 raise failure.error
 
     def _abandoned(self, pod: Pod) -> bool:
-        """Whether no Job of ours will count this pod any more."""
+        """Whether no Job counts this pod: it has no controller, or its Job is deleted or finished."""
         ref = controller_of(pod)
         if ref is None:
             return True
@@ -86,7 +89,7 @@ SELECTED_LABEL = "selected label"
 
 
 class PodWatch:
-    """Maps the events of pods to Jobs, and notes what they say of expectations and finalizers."""
+    """Maps changes of pods to Jobs, and observes expected deletions and finalizers."""
 
     def __init__(
         self,
@@ -135,7 +138,7 @@ class PodWatch:
         return () if job is None else (_later(job),)
 
     def _deleted(self, pod: Pod) -> tuple[After, ...]:
-        """The pod is being deleted, or has been."""
+        """A pod was deleted, or has a deletion timestamp."""
         ref = controller_of(pod)
         job = None if ref is None else self._resolve(pod.namespace, ref)
         if job is None or is_finished(job):
@@ -157,7 +160,7 @@ class PodWatch:
         return job if job is not None and job.uid == ref.uid else None
 
     def _matching(self, pod: Pod) -> Iterable[Job]:
-        """The Jobs that might adopt this pod."""
+        """The Jobs that may adopt this pod."""
         if not pod.labels:
             return
         values = [_filed(pod.namespace, key, value) for key, value in pod.labels.items()]
@@ -172,7 +175,7 @@ def _later(job: Job) -> After:
 
 
 def _selector_of(job: Job) -> Selector:
-    """The compiled selector; one that cannot be used selects nothing."""
+    """The compiled selector; an invalid one selects nothing."""
     try:
         return from_label_selector(job.spec.selector)
     except FormatError:

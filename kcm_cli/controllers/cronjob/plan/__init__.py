@@ -1,4 +1,4 @@
-"""What to do for a CronJob: ``plan`` says what to start now, ``status`` what its Jobs have come to."""
+"""The decisions about a CronJob: ``plan`` decides which Job to create, ``status`` computes the status from its Jobs."""
 
 from kcm_cli.controllers.cronjob.plan.decide import REPLACE, CronJobPlan, plan
 from kcm_cli.controllers.cronjob.plan.status import status

@@ -1,4 +1,4 @@
-"""What to start now.
+"""Decides which Job to create.
 
 upstream: pkg/controller/cronjob/cronjob_controllerv2.go#syncCronJob, second half
 """
@@ -31,7 +31,8 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class CronJobPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """start: the time whose Job is to be created now. again_s: seconds until the key has to come back."""
+    """start: the time whose Job is to be created now. again_s: seconds until the key is requeued. notices: Events to
+    emit."""
 
     start: datetime | None = None
     again_s: float | None = None
@@ -39,7 +40,7 @@ class CronJobPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(snapshot: Snapshot, status: CronJobStatus, now: datetime) -> CronJobPlan:
-    """What to do about the schedule. ``status`` is that after the Jobs were looked at."""
+    """Decide about the schedule. ``status``: the status after finished and deleted Jobs were removed."""
     cron_job = snapshot.cron_job
     if cron_job.deleting:
         return CronJobPlan()
@@ -59,7 +60,7 @@ def plan(snapshot: Snapshot, status: CronJobStatus, now: datetime) -> CronJobPla
 
 
 def _readable(cron_job: CronJob, notices: list[Notice]) -> Schedule | None:
-    """The schedule; None if there is nothing to follow."""
+    """The parsed schedule; None if the CronJob is suspended, or its schedule or time zone is invalid."""
     spec = cron_job.spec
     if spec.time_zone is not None:
         try:
@@ -116,7 +117,7 @@ def _may_start(cron_job: CronJob, status: CronJobStatus, time: datetime, now: da
 
 
 def _rfc1123(time: datetime) -> str:
-    """``Mon, 02 Jan 2006 15:04:05 +0000``, whatever the machine's language."""
+    """``Mon, 02 Jan 2006 15:04:05 +0000``, in English whatever the locale."""
     weekday, month = _WEEKDAYS[time.weekday()], _MONTHS[time.month - 1]
     return f"{weekday}, {time:%d} {month} {time.year:04} {time:%H:%M:%S} +0000"
 

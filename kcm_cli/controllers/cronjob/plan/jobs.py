@@ -1,4 +1,4 @@
-"""The Jobs of a CronJob: the one that it creates for one of its times, and the finished ones that go.
+"""The Jobs of a CronJob: the body of a new one, and the finished ones to delete.
 
 upstream: pkg/controller/cronjob/utils.go#getJobFromTemplate2, cronjob_controllerv2.go#cleanupFinishedJobs
 """
@@ -17,12 +17,12 @@ SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 
 def job_name(cron_job: CronJob, time: datetime) -> str:
-    """Equal for equal times, so that no time can start two Jobs."""
+    """The name of a time's Job. Equal times have equal names, so that no time gets two Jobs."""
     return f"{cron_job.name}-{int(time.timestamp()) // 60}"
 
 
 def job_for(cron_job: CronJob, time: datetime) -> Doc:
-    """The document of the Job. Its annotation has the time in the CronJob's zone."""
+    """The body of the Job. Its annotation has the time in the CronJob's zone."""
     template = job_template_of(cron_job)
     own = nested_map(template, "metadata")
     shown = time.astimezone(load_zone(cron_job.spec.time_zone or "")).isoformat(timespec="seconds")
@@ -38,7 +38,7 @@ def job_for(cron_job: CronJob, time: datetime) -> Doc:
 
 
 def superfluous(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
-    """The Jobs to delete. Those that are being deleted count, but need no second deletion."""
+    """The finished Jobs to delete. Jobs that are being deleted count towards the limits, and are not deleted again."""
     by_end: dict[str, list[Job]] = {COMPLETE: [], FAILED: []}
     for job in jobs:
         condition = finished_condition(job)
@@ -51,7 +51,7 @@ def superfluous(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
 
 
 def _oldest(jobs: list[Job], limit: int | None) -> list[Job]:
-    """All but the ``limit`` that started last; one that never started counts as the latest."""
+    """All Jobs but the ``limit`` that started last. A Job that never started counts as the latest."""
     if limit is None or len(jobs) <= limit:
         return []
     jobs.sort(key=lambda job: (job.status.start_time is None, job.status.start_time or "", job.name))

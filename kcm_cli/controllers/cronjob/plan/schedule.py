@@ -1,4 +1,4 @@
-"""When a CronJob is due: its schedule, missed times, and the time until the next one.
+"""The times of a CronJob: missed ones, and the next one.
 
 upstream: pkg/controller/cronjob/utils.go
 """
@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Missed(Enum):
-    """How many times have passed since the last run."""
+    """The number of times that have passed since the last run."""
 
     NONE = "none"
     FEW = "few"
@@ -33,15 +33,15 @@ class Missed(Enum):
 
 
 class ImpossibleSchedule(ValueError):
-    """The schedule is well formed but has no times, such as every 31st of February."""
+    """The schedule is well-formed but has no times, such as February 31."""
 
     def __init__(self) -> None:
         super().__init__("time difference between two schedules is less than 1 second")
 
 
 class Recent(msgspec.Struct, frozen=True):
-    """since: the last run, or the creation. time: the latest time that has passed; it may not be found in an
-    irregular schedule."""
+    """since: the last run, or the creation. time: the latest time that has passed; None if there is none, or if an
+    irregular schedule hides it."""
 
     since: datetime
     time: datetime | None
@@ -51,10 +51,11 @@ class Recent(msgspec.Struct, frozen=True):
 def most_recent(
     cron_job: CronJob, schedule: Schedule, now: datetime, *, last: str | None, local: tzinfo, deadline: bool
 ) -> Recent:
-    """The latest time up to now. ``last`` is the last run; ``deadline``: leave out what is too late to start.
+    """The latest scheduled time up to now. Raises ImpossibleSchedule.
 
-    Raises ImpossibleSchedule. With several times passed, the latest is extrapolated from the first interval, one
-    interval early, so that years of missed times cost no more than two.
+    last: the time of the last run. deadline: skip times that are too late to start (startingDeadlineSeconds). If
+    several times have passed, the latest is extrapolated from the first interval, so that years of missed times cost no
+    more than two.
     """
     since = _since(cron_job, now, last, deadline=deadline)
     first = schedule.next(since, local)
@@ -77,7 +78,7 @@ def most_recent(
 
 
 def until_next_s(cron_job: CronJob, schedule: Schedule, now: datetime, *, last: str | None, local: tzinfo) -> float:
-    """Seconds until the key has to come back for its next time; 0 if it is due, or never will be."""
+    """Seconds until the key is requeued for its next time; 0 if that is due, or if there is none."""
     try:
         recent = most_recent(cron_job, schedule, now, last=last, local=local, deadline=False)
     except ImpossibleSchedule:
@@ -98,7 +99,7 @@ def _since(cron_job: CronJob, now: datetime, last: str | None, *, deadline: bool
 
 
 def schedule_text(cron_job: CronJob) -> str:
-    """The schedule with its time zone in front, unless it carries one itself or the zone is unknown."""
+    """The schedule with its time zone in front, unless it contains one or the zone is unknown."""
     schedule, zone = cron_job.spec.schedule, cron_job.spec.time_zone
     if "TZ" in schedule or zone is None:
         return schedule

@@ -1,4 +1,4 @@
-"""Status of a CronJob from its Jobs: which of them run, and when one succeeded last.
+"""The status of a CronJob from its Jobs: the active ones, and the time of the last success.
 
 upstream: pkg/controller/cronjob/cronjob_controllerv2.go#syncCronJob, first half
 """
@@ -16,19 +16,19 @@ from kcm_cli.planning.jobs import finished_condition, is_complete, is_finished
 
 
 def unlisted(snapshot: Snapshot) -> list[Job]:
-    """Jobs that run and are not in status.active: the API server may know better than the cache."""
+    """Active Jobs that are not in status.active of the cached CronJob, which may be stale."""
     listed = _uids(snapshot.cron_job.status)
     return [job for job in snapshot.jobs if job.uid not in listed and not is_finished(job)]
 
 
 def missing(snapshot: Snapshot) -> list[ObjectReference]:
-    """Entries of status.active without a Job in the cache: the API server may have it all the same."""
+    """Entries of status.active whose Job is not in the cache. The API server may have it."""
     children = {job.uid for job in snapshot.jobs}
     return [ref for ref in snapshot.cron_job.status.active if ref.uid not in children]
 
 
 def status(snapshot: Snapshot, before: CronJobStatus) -> tuple[CronJobStatus, list[Notice]]:
-    """The status without what has finished or is gone, and what there is to tell."""
+    """The status without finished and deleted Jobs, and the Events to emit."""
     ref = ref_to(CRON_JOBS, snapshot.cron_job)
     notices: list[Notice] = []
     new = before
@@ -68,12 +68,12 @@ def started(status: CronJobStatus, job: Job, time: datetime) -> CronJobStatus:
 
 
 def without(status: CronJobStatus, uid: str) -> CronJobStatus:
-    """The status with this Job not active."""
+    """The status without this Job in status.active."""
     return msgspec.structs.replace(status, active=tuple(entry for entry in status.active if entry.uid != uid))
 
 
 def _succeeded(status: CronJobStatus, job: Job) -> CronJobStatus:
-    """A later success is noted, whether or not the Job was listed as active."""
+    """The status with the time of a later success, whether or not the Job was in status.active."""
     ended, known = job.status.completion_time, status.last_successful_time
     if ended is None or (known is not None and parse_time(ended) <= parse_time(known)):
         return status

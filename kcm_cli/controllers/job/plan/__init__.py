@@ -1,4 +1,5 @@
-"""What to do for a Job: ``plan`` decides on its end and its pods, ``status`` says what came of it and counts them."""
+"""The decisions about a Job: ``plan`` decides on its end and its pods, ``status`` computes the status from the outcome.
+"""
 
 from kcm_cli.controllers.job.plan.decide import JobPlan, SyncAction, plan, remove_finalizer
 from kcm_cli.controllers.job.plan.state import JobState, with_uncounted

@@ -1,7 +1,7 @@
-"""The conditions of a Job: how they change, and which of them ends it.
+"""The conditions of a Job: how they change, and which one ends the Job.
 
-A condition is appended when it becomes true, changed where it stands. An ending that was announced earlier
-stands; failure goes before success.
+A new condition is appended; a known one is changed in place. An announced ending is final. Failure takes precedence
+over success.
 
 upstream: pkg/controller/job/job_controller.go#ensureJobConditionStatus, syncJob
 """
@@ -20,13 +20,14 @@ from kcm_cli.planning.jobs import FAILED
 
 
 def condition(type_: str, reason: str, message: str, now: datetime, *, status: str = "True") -> Condition:
-    """A condition that changes now."""
+    """A condition with the present time as its transition and probe time."""
     time = format_time(now)
     return Condition(type_, status, reason, message, last_transition_time=time, last_probe_time=time)
 
 
 def ensured(conditions: Conditions, new: Condition) -> Conditions:
-    """With this condition; the same object if nothing changes. One that was never there does not become False."""
+    """The conditions with this one set; the same object if nothing changes. A condition that is absent is not added as
+    False."""
     current = find(conditions, new.type)
     if current is None:
         return conditions if new.status == "False" else (*conditions, new)
@@ -36,8 +37,10 @@ def ensured(conditions: Conditions, new: Condition) -> Conditions:
 
 
 def ending(state: JobState, now: datetime) -> Condition | None:
-    """The condition that ends the Job, as it will be (SuccessCriteriaMet, FailureTarget) or was already announced
-    (SuccessCriteriaMet, Failed); None while it goes on."""
+    """The condition that ends the Job; None while it goes on.
+
+    Its type is SuccessCriteriaMet or FailureTarget, or Failed where FailureTarget is in the status already.
+    """
     job = state.job
     announced = _true(job, names.SUCCESS_CRITERIA_MET)
     if announced is not None:
@@ -56,7 +59,7 @@ def ending(state: JobState, now: datetime) -> Condition | None:
 
 
 def completed(now: datetime) -> Condition:
-    """What ends the Job once all completions are there and nothing runs any more."""
+    """The condition of a Job that has all its completions and no active pods."""
     message = "Reached expected number of succeeded pods"
     return condition(names.SUCCESS_CRITERIA_MET, names.COMPLETIONS_REACHED, message, now)
 
@@ -67,7 +70,7 @@ def _true(job: Job, type_: str) -> Condition | None:
 
 
 def _failure(state: JobState) -> tuple[str, str] | None:
-    """Reason and message of the first rule that fails the Job."""
+    """The reason and message of the first rule that fails the Job; None if there is none."""
     job = state.job
     failed_pods = (job_pod.pod for job_pod in state.pods if job_pod.failed)
     message = policies.failing_message(job.spec.pod_failure_policy, failed_pods)
@@ -95,7 +98,7 @@ def _failed_by_indexes(state: JobState) -> tuple[str, str] | None:
 
 
 def _restarted_too_often(job: Job, job_pods: Sequence[JobPod]) -> bool:
-    """Whether containers that are restarted in place have used up the backoff limit."""
+    """Whether restarts of containers (restartPolicy OnFailure) have reached the backoff limit."""
     if job.spec.template.spec.restart_policy != "OnFailure":
         return False
     restarts = 0

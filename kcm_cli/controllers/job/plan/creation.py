@@ -21,7 +21,7 @@ _FIELD_PATH = f"metadata.labels['{names.COMPLETION_INDEX}']"
 
 
 def creations(state: JobState, count: int, indexes: Sequence[int] | None) -> tuple[Create, ...]:
-    """So many pods, or one for each of these indexes."""
+    """Actions that create ``count`` pods, or one pod for each of ``indexes``."""
     job = state.job
     pod = pod_from_template(template_of(job), JOBS, job)
     metadata = nested_map(pod, "metadata")
@@ -38,7 +38,7 @@ def creations(state: JobState, count: int, indexes: Sequence[int] | None) -> tup
 
 
 def name_prefix(job: str, index: int) -> str:
-    """``job-7-``, the name of the Job cut where the whole would be too long."""
+    """The generateName of an index's pod, such as ``job-7-``. A long Job name is cut."""
     suffix = f"-{index}-"
     return job[: MAX_GENERATED_PREFIX - len(suffix)] + suffix
 
@@ -63,7 +63,7 @@ def _for_index(state: JobState, pod: Doc, index: int) -> Doc:
 
 
 def _failure_annotations(job: Job, replaced: JobPod | None) -> dict[str, str]:
-    """The failures of the index so far, this one included, for the pod that follows."""
+    """The annotations for the replacement of a failed pod: the failures of its index, including this one."""
     if replaced is None:
         return {names.INDEX_FAILURES: "0"}
     counted, ignored = failure_counts(replaced.pod)
@@ -83,7 +83,7 @@ def _with_finalizer(finalizers: object) -> list[object]:
 
 
 def _with_index_variable(pod_spec: Doc) -> Doc:
-    """Containers learn their index from the environment, unless they define that variable themselves."""
+    """The pod spec whose containers have JOB_COMPLETION_INDEX, unless they define that variable themselves."""
     result = dict(pod_spec)
     for field in ("initContainers", "containers"):
         containers = pod_spec.get(field)

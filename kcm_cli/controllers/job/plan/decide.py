@@ -1,6 +1,6 @@
-"""What is done about a Job's pods in one sync: all deleted once it is over, the surplus deleted, the missing created.
+"""Decides about a Job's pods in one sync: delete all when the Job ends, delete surplus pods, create missing ones.
 
-Never creations and deletions at once: deletions go first.
+A sync either creates or deletes pods; deletions go first.
 
 upstream: pkg/controller/job/job_controller.go#manageJob, deleteActivePods
 """
@@ -28,7 +28,7 @@ _MOST_DOUBLINGS = 10
 
 
 class SyncAction(Enum):
-    """What a sync did about pods, as metrics name it."""
+    """The action of a sync, as metrics show it."""
 
     RECONCILING = "reconciling"
     TRACKING = "tracking"
@@ -38,11 +38,11 @@ class SyncAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """What is done about a Job's pods.
+    """The plan of one sync.
 
-    ending: the condition that ends the Job (see ``conditions.ending``). managed: the Job goes on, and the cache was
-    good enough to decide about its pods. finalizers: to be removed before the deletions, so that these pods are not
-    counted. wait_s: pods are missing, and may be created only after so many seconds.
+    ending: the condition that ends the Job (see ``conditions.ending``). managed: the Job goes on, and the cache was up
+    to date enough to decide about its pods. finalizers: patches that remove finalizers before the deletions, so that
+    these pods are not counted. wait_s: seconds until missing pods may be created.
     """
 
     state: JobState
@@ -57,13 +57,13 @@ class JobPlan:
 
     @property
     def again_s(self) -> float | None:
-        """Seconds until the key has to come back: for its deadline, or for pods that may be created then."""
+        """Seconds until the key is requeued: for the Job's deadline, or when missing pods may be created."""
         deadline_s = None if self.ending is not None else self.state.deadline_s
         return min((delay for delay in (deadline_s, self.wait_s) if delay is not None), default=None)
 
 
 def plan(snapshot: Snapshot, now: datetime) -> JobPlan:
-    """Whether the Job is over, and what is done about its pods."""
+    """Decide whether the Job ends, and which pods to create or delete."""
     state = state_of(snapshot, now)
     over = ending(state, now)
     job = snapshot.job
@@ -86,13 +86,13 @@ def plan(snapshot: Snapshot, now: datetime) -> JobPlan:
 
 
 def remove_finalizer(pod: Pod) -> Patch:
-    """The pod is counted, or not to be: it may go."""
+    """A patch that removes the tracking finalizer, from a pod that is counted or is not to be counted."""
     metadata: Doc = {"uid": pod.uid, "$deleteFromPrimitiveList/finalizers": [names.TRACKING_FINALIZER]}
     return Patch(PODS, pod.namespace, pod.name, {"metadata": metadata})
 
 
 def _wanted(state: JobState) -> int:
-    """How many pods should be active. A work queue that has had a success starts no more."""
+    """The number of pods that should be active. A work queue with a success starts no more pods."""
     job = state.job
     if job.spec.completions is None:
         return len(state.active) if state.succeeded > 0 else spec.parallelism(job)
@@ -125,7 +125,7 @@ def _addition(state: JobState, missing: int, now: datetime) -> JobPlan:
 
 
 def _pending(state: JobState, count: int) -> list[int]:
-    """The lowest indexes that are neither done nor failed nor worked on."""
+    """The lowest indexes that have neither succeeded nor failed and have no pod."""
     job = state.job
     waits = spec.replaces_only_failed(job, state.snapshot.features)
     busy = {
@@ -144,7 +144,7 @@ def _ending(job_pod: JobPod) -> bool:
 
 
 def _due(state: JobState, indexes: list[int], now: datetime) -> tuple[list[int], float]:
-    """The indexes that may be tried again now; if none may, the shortest time to wait."""
+    """The indexes that may be retried now, and the shortest wait in seconds if there are none."""
     due: list[int] = []
     shortest: float | None = None
     for index in indexes:
@@ -162,7 +162,7 @@ def _index_wait_s(failed: JobPod, now: datetime) -> float:
 
 
 def remaining_s(failures: int, last_failure: datetime | None, now: datetime) -> float:
-    """Seconds left of the delay that so many failures ask for (upstream's getRemainingTime)."""
+    """The seconds that are left of the delay after this number of failures. upstream: getRemainingTime."""
     if failures == 0 or last_failure is None:
         return 0.0
     doubled = 2.0 ** min(failures - 1, _MOST_DOUBLINGS)

@@ -1,9 +1,9 @@
-"""The Workload and the PodGroup of a Job whose pods only make sense together: who gets them, and what is in them.
+"""The Workload and the PodGroup of a Job whose pods are scheduled together (gang scheduling).
 
-Names are upstream's, so that what the Go binary made is not made again.
+Names are computed as upstream does, so that objects which kube-controller-manager created are found.
 
 upstream: pkg/controller/job/job_scheduling_manager.go (gate WorkloadWithJob, alpha)
-Not as upstream wants it: pods get no owner reference to their PodGroup. It puts one into the pod template, from where
+Pods get no owner reference to their PodGroup, as with upstream: it puts one into the pod template, from where
 it is never copied.
 """
 
@@ -20,21 +20,22 @@ from kcm_cli.planning.pod_template import MAX_NAME, controller_ref
 
 
 def is_gang(job: Job) -> bool:
-    """Whether all pods run at once, each with an index, and no other client has grouped them."""
+    """Whether the Job's pods are scheduled together: an Indexed Job with as many completions as parallel pods (2 or
+    more), whose template names no scheduling group."""
     parallelism = spec.parallelism(job)
     together = parallelism > 1 and job.spec.completions == parallelism
     return together and spec.is_indexed(job) and job.spec.template.spec.scheduling_group is None
 
 
 def is_new(job: Job, pods: Sequence[Pod]) -> bool:
-    """Whether the Job has never started: one from before the gate was on is left as it is."""
+    """Whether the Job has never started. Jobs that started before the gate was on get no Workload."""
     status = job.status
     started = pods or status.start_time is not None or status.succeeded or status.failed
     return not started and find(status.conditions, names.SUSPENDED) is None
 
 
 def workload_of(job: Job) -> Doc:
-    """The Workload to create."""
+    """The body of the Job's Workload."""
     template = {"name": f"{job.name}-pgt-0", "schedulingPolicy": {"gang": {"minCount": spec.parallelism(job)}}}
     return {
         "apiVersion": WORKLOADS.api_version,
@@ -52,7 +53,7 @@ def workload_of(job: Job) -> Doc:
 
 
 def pod_group_of(job: Job, workload: Workload) -> Doc:
-    """The PodGroup to create by the one template of a Workload."""
+    """The body of the PodGroup for the only template of a Workload."""
     template = workload.spec.pod_group_templates[0]
     owner = {
         "apiVersion": WORKLOADS.api_version,
@@ -82,7 +83,7 @@ def workload_name(job: Job) -> str:
 
 
 def pod_group_name(workload: str, template: str) -> str:
-    """Both names, each cut to half of the room where it needs more and the other leaves it no more."""
+    """``workload-template-hash``. If that is too long, the longer of the two names is cut, or both are cut to half."""
     suffix = _hash(workload + template)
     room = MAX_NAME - len(suffix) - 2
     if len(workload) + len(template) > room:
@@ -97,7 +98,7 @@ def pod_group_name(workload: str, template: str) -> str:
 
 
 def job_of(workload: Workload) -> str:
-    """The key of the Job that a Workload says it is for; empty if it is for none."""
+    """The key of the Job in a Workload's controllerRef; empty if there is none."""
     ref = workload.spec.controller_ref
     if ref is None or (ref.api_group, ref.kind) != (JOBS.gvr.group, JOBS.kind) or not ref.name:
         return ""
@@ -105,7 +106,7 @@ def job_of(workload: Workload) -> str:
 
 
 def workload_key_of(group: PodGroup) -> str:
-    """The key of the Workload that a PodGroup was made for; empty if there is none."""
+    """The key of the Workload that a PodGroup refers to; empty if there is none."""
     ref = group.spec.pod_group_template_ref
     name = ref.workload.workload_name if ref is not None and ref.workload is not None else ""
     return f"{group.namespace}/{name}" if name else ""

@@ -1,7 +1,7 @@
-"""Sets of completion indexes as ordered intervals: 100,000 done indexes are one pair of numbers.
+"""Sets of completion indexes as sorted intervals: 100,000 completed indexes in a row are one pair of numbers.
 
-Guarantees: intervals are sorted and neither overlap nor touch, whatever they were made of; the text form is that of
-``status.completedIndexes`` (two neighbours are written "0,1", three or more "0-2").
+Guarantees: intervals are sorted, and neither overlap nor touch. The text form is that of ``status.completedIndexes``
+(two neighbours are written "0,1", three or more "0-2").
 
 upstream: pkg/controller/job/indexed_job_utils.go
 """
@@ -20,7 +20,7 @@ _BEHIND_ALL = 1 << 62
 
 
 class Indexes:
-    """An immutable set of indexes (upstream's orderedIntervals)."""
+    """An immutable set of indexes. upstream: orderedIntervals."""
 
     def __init__(self, intervals: tuple[Interval, ...] = ()) -> None:
         self.intervals = intervals
@@ -43,19 +43,19 @@ class Indexes:
 
     @cached_property
     def total(self) -> int:
-        """How many indexes it holds."""
+        """The number of indexes."""
         return sum(last - first + 1 for first, last in self.intervals)
 
     @cached_property
     def text(self) -> str:
-        """As the status writes it."""
+        """The text form, as in the status."""
         return ",".join(_shown(first, last) for first, last in self.intervals)
 
     def __str__(self) -> str:
         return self.text
 
     def with_indexes(self, indexes: Iterable[int]) -> "Indexes":
-        """With these as well, given in any order."""
+        """The set with these indexes added, which may be in any order."""
         return self.union(Indexes(_merged((index, index) for index in sorted(indexes))))
 
     def union(self, other: "Indexes") -> "Indexes":
@@ -66,7 +66,7 @@ class Indexes:
         return Indexes(_merged(_in_order(self.intervals, other.intervals)))
 
     def overlap(self, other: "Indexes") -> int:
-        """How many indexes both hold."""
+        """The number of indexes that are in both sets."""
         left, right = self.intervals, other.intervals
         count = i = j = 0
         while i < len(left) and j < len(right):
@@ -79,7 +79,8 @@ class Indexes:
         return count
 
     def first_missing(self, count: int, limit: int) -> list[int]:
-        """The lowest ``count`` indexes below ``limit`` that it does not hold; bounded by intervals and count."""
+        """The lowest ``count`` indexes below ``limit`` that are not in the set. Its cost depends on intervals and
+        ``count`` only."""
         missing: list[int] = []
         candidate = 0
         for first, last in self.intervals:
@@ -96,7 +97,7 @@ NONE = Indexes()
 
 @lru_cache(maxsize=_PARSED)
 def parse(text: str, completions: int) -> Indexes:
-    """Indexes below ``completions`` from their text form; parts that are no numbers are skipped."""
+    """The indexes below ``completions`` in a text form. Parts that are not numbers are skipped."""
     found: list[Interval] = []
     for part in text.split(",") if text else ():
         limits = part.split("-")
@@ -132,7 +133,7 @@ def _in_order(left: tuple[Interval, ...], right: tuple[Interval, ...]) -> Iterat
 
 
 def _merged(ordered: Iterable[Interval]) -> tuple[Interval, ...]:
-    """Intervals in order of their first index, joined where they overlap or touch."""
+    """Intervals sorted by their first index; those that overlap or touch are joined."""
     result: list[Interval] = []
     for first, last in ordered:
         if result and first <= result[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""What the Job controller writes and reads by name."""
+"""Names and constants of the Job controller: labels, annotations, reasons, delays."""
 
 TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"

@@ -1,4 +1,4 @@
-"""Each pod of a Job, with what the rules ask of it worked out once.
+"""Classifies the pods of a Job once, for all rules.
 
 upstream: pkg/controller/job/indexed_job_utils.go, tracking_utils.go
 """
@@ -18,11 +18,11 @@ _MAX_INT32 = 2**31 - 1
 
 
 class JobPod(msgspec.Struct, frozen=True, gc=False):
-    """A pod of a Job. (A struct, since a sync makes one for every pod.)
+    """A pod of a Job. A struct, since a sync creates one for every pod.
 
-    index: its completion index, UNKNOWN without a usable annotation. tracked: it has the finalizer. valid: the Job has
-    a place for it (any pod has, unless the Job is Indexed). failed: it counts as failed, by its phase or because it is
-    being deleted.
+    index: the completion index; UNKNOWN without a valid annotation. tracked: it has the tracking finalizer. valid: its
+    index is below spec.completions, or the Job is not Indexed. failed: it counts as failed, by its phase or because it
+    is being deleted.
     """
 
     pod: Pod
@@ -35,7 +35,7 @@ class JobPod(msgspec.Struct, frozen=True, gc=False):
 
 
 def job_pods_of(job: Job, pods: Iterable[Pod], *, only_ended: bool) -> tuple[JobPod, ...]:
-    """All pods, in the given order. ``only_ended``: a pod that is being deleted has not failed yet."""
+    """The pods in the given order. ``only_ended``: a pod that is being deleted does not count as failed yet."""
     indexed = spec.is_indexed(job)
     completions = spec.completions(job)
     result = []
@@ -60,25 +60,26 @@ def has_finalizer(pod: Pod) -> bool:
 
 
 def _failed(pod: Pod, *, only_ended: bool) -> bool:
-    """A deleted pod may never reach the phase Failed, so that its deletion counts, unless the Job waits for it."""
+    """Whether the pod counts as failed. A pod that is being deleted may never reach the phase Failed, so it counts
+    unless ``only_ended``."""
     phase = pod.status.phase
     return phase == "Failed" or (not only_ended and pod.deleting and phase != "Succeeded")
 
 
 def completion_index(pod: Pod) -> int:
-    """The annotation's value; UNKNOWN if it is absent, no number or negative."""
+    """The value of the annotation; UNKNOWN if it is absent, not a number, or negative."""
     text = pod.annotations.get(names.COMPLETION_INDEX, "")
     number = parse_int64(text)
     return UNKNOWN if number is None else max(number, UNKNOWN)
 
 
 def failure_counts(pod: Pod) -> tuple[int, int]:
-    """How often its index had failed before this pod: counted, and ignored by the failure policy."""
+    """The earlier failures of the pod's index: those that counted, and those that the pod failure policy ignored."""
     annotations = pod.annotations
     return _count(annotations.get(names.INDEX_FAILURES)), _count(annotations.get(names.INDEX_IGNORED_FAILURES))
 
 
 def _count(text: str | None) -> int:
-    """An int32 of zero or more, 0 for anything else."""
+    """A non-negative int32; 0 for any other text."""
     value = parse_int64(text or "")
     return value if value is not None and 0 <= value <= _MAX_INT32 else 0

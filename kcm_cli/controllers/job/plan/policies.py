@@ -1,5 +1,5 @@
-"""The policies of a Job: what a pod's failure means under spec.podFailurePolicy, where the first rule that matches
-decides, and whether the indexes that succeeded are enough under spec.successPolicy.
+"""The policies of a Job. spec.podFailurePolicy: the first rule that matches a failed pod decides. spec.successPolicy:
+the Job succeeds once a rule's indexes have succeeded.
 
 upstream: pkg/controller/job/pod_failure_policy.go, success_policy.go
 """
@@ -15,7 +15,7 @@ from kcm_cli.controllers.job.plan.names import COUNT, FAIL_INDEX, FAIL_JOB, IGNO
 
 
 class Match(msgspec.Struct, frozen=True):
-    """``action`` is None where no rule matched; ``message`` is set where the Job has to fail."""
+    """The result for a failed pod. ``action`` is None where no rule matched; ``message`` is set where the Job fails."""
 
     action: str | None = None
     message: str | None = None
@@ -30,7 +30,7 @@ NO_MATCH = Match()
 
 
 def match(policy: FailurePolicy | None, pod: Pod) -> Match:
-    """The rule that applies to a failed pod."""
+    """Apply the pod failure policy to a failed pod."""
     if policy is None:
         return NO_MATCH
     for number, rule in enumerate(policy.rules):
@@ -41,7 +41,7 @@ def match(policy: FailurePolicy | None, pod: Pod) -> Match:
 
 
 def _apply(rule: FailureRule, number: int, pod: Pod) -> Match | None:
-    """The rule's decision on this pod; None if it does not match, or its action is unknown."""
+    """Apply one rule; None if it does not match or its action is unknown."""
     if rule.on_exit_codes is not None:
         what = _exit_code(rule.on_exit_codes, pod)
     elif rule.on_pod_conditions:
@@ -84,7 +84,7 @@ def _condition(rule: FailureRule, pod: Pod) -> str | None:
 
 
 def failing_message(policy: FailurePolicy | None, failed: Iterable[Pod]) -> str | None:
-    """Why the Job has to fail; None unless one of its failed pods matches a FailJob rule."""
+    """The message of the FailJob rule that a failed pod matches; None if there is none."""
     if policy is None:
         return None
     for pod in failed:
@@ -95,7 +95,7 @@ def failing_message(policy: FailurePolicy | None, failed: Iterable[Pod]) -> str 
 
 
 def met(policy: SuccessPolicy | None, completions: int, succeeded: Indexes) -> str | None:
-    """Which rule is met, as the condition's message says it; None if none is."""
+    """The message of the success policy rule that is met; None if there is none."""
     if policy is None or not succeeded:
         return None
     for number, rule in enumerate(policy.rules):

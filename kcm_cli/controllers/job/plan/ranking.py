@@ -1,4 +1,4 @@
-"""Which of a Job's active pods go first when there are too many.
+"""Chooses the active pods to delete when a Job has too many.
 
 upstream: pkg/controller/controller_utils.go#ActivePods, pkg/controller/job/indexed_job_utils.go
 """
@@ -13,8 +13,10 @@ _NO_TIME = (0, 0.0)
 
 
 def surplus(active: Sequence[JobPod], at_least: int, *, indexed: bool) -> list[JobPod]:
-    """At least so many pods, those with most progress left out; in an Indexed Job also all that repeat an index, or
-    have none that the Job has a place for."""
+    """At least ``at_least`` pods to delete, those with least progress first.
+
+    For an Indexed Job they include all pods that repeat an index or have an invalid one.
+    """
     if not indexed:
         return sorted(active, key=_progress)[:at_least] if at_least else []
     going, staying = _duplicates(active)
@@ -42,7 +44,8 @@ def _duplicates(active: Sequence[JobPod]) -> tuple[list[JobPod], list[JobPod]]:
 
 
 def _progress(job_pod: JobPod) -> tuple[object, ...]:
-    """Smaller is further behind: unassigned, pending, not ready, ready for a short time, often restarted, young."""
+    """The sort key; smaller is deleted first: unassigned, pending, not ready, ready for a shorter time, more restarts,
+    younger."""
     pod = job_pod.pod
     ready = is_ready(pod)
     regular, sidecar = restarts(pod)
@@ -60,5 +63,5 @@ def _progress(job_pod: JobPod) -> tuple[object, ...]:
 
 
 def _age(since: str | None) -> tuple[int, float]:
-    """Later is smaller, no time at all smallest."""
+    """The sort key of a time: later is smaller, and no time is smallest."""
     return _NO_TIME if since is None else (1, -parse_time(since).timestamp())

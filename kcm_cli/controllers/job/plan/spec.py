@@ -1,4 +1,4 @@
-"""What a Job's spec asks for, with the API's defaults where a field is absent."""
+"""The values of a Job's spec, with the API's defaults where a field is absent."""
 
 from kcm_cli.api.batch import Job
 from kcm_cli.controllers.job.plan import names
@@ -10,7 +10,7 @@ def is_indexed(job: Job) -> bool:
 
 
 def completion_mode(job: Job) -> str:
-    """As metrics name it."""
+    """The completion mode, as metrics show it."""
     return names.INDEXED if is_indexed(job) else names.NON_INDEXED
 
 
@@ -36,17 +36,17 @@ def parallelism(job: Job) -> int:
 
 
 def completions(job: Job) -> int:
-    """Of an Indexed Job, which the API server never admits without."""
+    """spec.completions of an Indexed Job, where it is required; 0 if it is absent."""
     return 0 if job.spec.completions is None else job.spec.completions
 
 
 def replaces_only_failed(job: Job, features: Features) -> bool:
-    """Whether a pod that is being deleted is replaced, and counted, only when it has ended."""
+    """Whether a pod that is being deleted counts as failed, and is replaced, only when it has ended."""
     by_policy = features.replacement and job.spec.pod_replacement_policy == names.REPLACE_FAILED
     return by_policy or job.spec.pod_failure_policy is not None
 
 
 def other_manager(job: Job, features: Features) -> str | None:
-    """Who manages this Job, if not this controller."""
+    """spec.managedBy, if that is another controller; None otherwise."""
     manager = job.spec.managed_by
     return None if manager in (None, names.CONTROLLER_NAME) or not features.managed_by else manager

@@ -1,4 +1,4 @@
-"""The state of a Job: its pods and indexes, counted.
+"""Counts the pods and indexes of a Job.
 
 upstream: pkg/controller/job/job_controller.go#syncJob, up to the management of pods
 """
@@ -21,12 +21,12 @@ NO_UNCOUNTED = Uncounted()
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True):
-    """A Job before anything is done about it (upstream's syncJobCtx).
+    """A Job at the start of a sync. upstream: syncJobCtx.
 
-    status: the status so far, with its start time and with uncounted pods. succeeded and failed include what is not
-    counted in the status yet. succeeded_before: the indexes in the status. delayed: by index, the failed pod that
-    is kept until its successor exists, because its annotations tell the failures. running_s: seconds since the
-    Job started.
+    status: the present status, with startTime and uncountedTerminatedPods set. succeeded and failed: the status's
+    counters plus pods that are not counted yet. succeeded_before: the completed indexes of the status. delayed: by
+    index, the failed pod that keeps its finalizer until its replacement exists, because its annotations hold the number
+    of failures. running_s: seconds since the Job started.
     """
 
     snapshot: Snapshot
@@ -54,7 +54,7 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def deadline_s(self) -> float | None:
-        """Seconds until activeDeadlineSeconds have passed; None for a Job without, or suspended."""
+        """Seconds until activeDeadlineSeconds have passed; None if it is not set or the Job is suspended."""
         deadline = self.job.spec.active_deadline_seconds
         if deadline is None or self.running_s is None or spec.is_suspended(self.job):
             return None
@@ -62,7 +62,7 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def state_of(snapshot: Snapshot, now: datetime) -> JobState:
-    """Count the pods."""
+    """Classify and count the pods."""
     job = snapshot.job
     only_ended = spec.replaces_only_failed(job, snapshot.features)
     job_pods = job_pods_of(job, snapshot.pods, only_ended=only_ended)
@@ -92,7 +92,7 @@ def state_of(snapshot: Snapshot, now: datetime) -> JobState:
 
 
 def _started(job: Job, now: datetime) -> JobStatus:
-    """The status with what every sync sets: pods to count, and a start time unless it is suspended."""
+    """The status with uncountedTerminatedPods, and with startTime unless the Job is suspended."""
     status = job.status
     start = status.start_time
     if start is None and not spec.is_suspended(job):
@@ -101,12 +101,13 @@ def _started(job: Job, now: datetime) -> JobStatus:
 
 
 def with_uncounted(status: JobStatus) -> JobStatus:
-    """The same status: where nothing is said of pods to count, there are none."""
+    """The status with uncountedTerminatedPods, empty if it was absent."""
     return msgspec.structs.replace(status, uncounted_terminated_pods=status.uncounted_terminated_pods or NO_UNCOUNTED)
 
 
 def _newly_ended(job_pods: Sequence[JobPod], uncounted: Uncounted) -> tuple[list[JobPod], list[JobPod]]:
-    """The pods that succeeded and failed and are neither counted nor among the uncounted."""
+    """The pods that succeeded and those that failed, as far as they are neither counted nor in uncountedTerminatedPods.
+    """
     known = set(uncounted.succeeded)
     succeeded = [f for f in job_pods if f.succeeded and f.tracked and f.valid and f.pod.uid not in known]
     known = set(uncounted.failed)
@@ -119,7 +120,8 @@ def _counts(job: Job, job_pod: JobPod) -> bool:
 
 
 def _indexes(job: Job, job_pods: Sequence[JobPod]) -> tuple[Indexes, Indexes, Indexes | None]:
-    """The indexes that had succeeded, those that have, and those that have failed (where each has its limit)."""
+    """The completed indexes of the status, those with new successes, and the failed ones (None without
+    backoffLimitPerIndex)."""
     if not spec.is_indexed(job):
         return NONE, NONE, None
     completions = spec.completions(job)
@@ -144,7 +146,8 @@ def _index_failed(job: Job, job_pod: JobPod) -> bool:
 def _delayed(
     job_pods: Sequence[JobPod], active: Sequence[JobPod], succeeded: Indexes, failed: Indexes
 ) -> Mapping[int, JobPod]:
-    """The failed pod with the highest count of each index that is to be tried again and has no active pod."""
+    """By index, the failed pod with the highest failure count, for indexes that are to be retried and have no active
+    pod."""
     running = {job_pod.index for job_pod in active}
     latest: dict[int, JobPod] = {}
     for job_pod in job_pods:

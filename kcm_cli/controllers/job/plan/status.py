@@ -1,9 +1,9 @@
-"""The status of a Job: its numbers, its suspension, how ended pods are counted exactly once, how it is declared over.
+"""The status of a Job: counters, suspension, and the ending. Each ended pod is counted exactly once.
 
-Expected flow: ``status`` notes the uids of ended pods in status.uncountedTerminatedPods (succeeded indexes directly in
-completedIndexes) and announces the ending; once that status is stored, the finalizers of these pods are removed;
-``counted`` moves the uids whose finalizer is gone into the counters; ``finished`` adds the final condition when
-nothing is uncounted and nothing terminates any more. A sync that breaks off anywhere is continued by the next one.
+Expected flow: ``status`` adds the uids of ended pods to status.uncountedTerminatedPods (indexes that succeeded to
+completedIndexes) and announces the ending. When that status is stored, the finalizers of these pods are removed.
+``counted`` moves uids of pods without the finalizer into the counters. ``finished`` adds the final condition when no
+pod is uncounted or terminating. A sync that stops at any step is continued by the next one.
 
 upstream: pkg/controller/job/job_controller.go#syncJob, after the management of pods; trackJobStatusAndRemoveFinalizers
 """
@@ -30,12 +30,12 @@ from kcm_cli.planning.pods import is_ready
 
 
 class Tracking(msgspec.Struct, frozen=True, kw_only=True):
-    """What the first status write of a sync says, and what is to follow.
+    """The first status write of a sync, and the steps that follow it.
 
-    notices: the Events to emit once it is written. terminating: how many pods the end has to wait for. waiting: uids
-    of pods whose finalizer is still there. release: pods whose finalizers may go once the status is stored. final: the
-    condition that ends the Job. full: more pods wait than one sync counts. policy_actions: how often the failure
-    policy decided what.
+    notices: the Events to emit after the write. terminating: the number of terminating pods that the final condition
+    waits for. waiting: uids of pods that have the finalizer. release: pods whose finalizers are removed after the
+    write. final: the condition that ends the Job. full: there are more ended pods than one sync counts. policy_actions:
+    how often each action of the pod failure policy was applied.
     """
 
     status: JobStatus
@@ -49,7 +49,7 @@ class Tracking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _EndedPods(msgspec.Struct):
-    """The pods of one pass."""
+    """The ended pods that one sync counts."""
 
     succeeded: list[str]
     failed: list[str]
@@ -62,7 +62,7 @@ class _EndedPods(msgspec.Struct):
 
 
 def status(plan: JobPlan, outcome: Outcome, now: datetime) -> Tracking:
-    """The status once it is known what became of the work on pods."""
+    """The status after the plan's pods were created or deleted with this outcome."""
     state = plan.state
     waiting = frozenset(job_pod.pod.uid for job_pod in state.pods if job_pod.tracked)
     numbers = _numbers(plan, outcome)
@@ -94,7 +94,7 @@ def status(plan: JobPlan, outcome: Outcome, now: datetime) -> Tracking:
 
 
 def _ending(plan: JobPlan, outcome: Outcome, active: int, now: datetime) -> Condition | None:
-    """What ends the Job, as far as it can be acted on now."""
+    """The condition that ends the Job; None while pods are not deleted, or not in the cache yet."""
     if plan.ending is not None:
         # Pods that are not deleted yet, or not in the cache yet, keep the Job from being declared over.
         kept = bool(outcome.failed) or not plan.state.snapshot.satisfied
@@ -103,7 +103,8 @@ def _ending(plan: JobPlan, outcome: Outcome, active: int, now: datetime) -> Cond
 
 
 def counted(status: JobStatus, waiting: frozenset[str]) -> JobStatus:
-    """Uncounted pods whose finalizers are gone are counted; the same object if there are none."""
+    """The status with uncounted pods moved to the counters once their finalizers are removed; the same object if there
+    are none."""
     uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED
     succeeded = tuple(uid for uid in uncounted.succeeded if uid in waiting)
     failed = tuple(uid for uid in uncounted.failed if uid in waiting)
@@ -120,7 +121,7 @@ def counted(status: JobStatus, waiting: frozenset[str]) -> JobStatus:
 
 
 def finished(tracking: Tracking, status: JobStatus, now: datetime) -> JobStatus | None:
-    """The status with the final condition; None while a pod is uncounted or terminating, or the Job goes on."""
+    """The status with the final condition; None while a pod is uncounted or terminating, or while the Job goes on."""
     final = tracking.final
     uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED
     if final is None or tracking.full or uncounted != NO_UNCOUNTED or tracking.terminating:
@@ -150,7 +151,7 @@ def _ended_pods(state: JobState, status: JobStatus, over: Condition | None) -> _
 
 
 def _note_success(state: JobState, ended: _EndedPods, job_pod: JobPod, *, known: bool) -> None:
-    """An index is noted once, in the completed indexes; pods without one by their uid."""
+    """Note a succeeded pod: by index for an Indexed Job, else by uid."""
     if not spec.is_indexed(state.job):
         if not known:
             ended.succeeded.append(job_pod.pod.uid)
@@ -167,15 +168,15 @@ def _note_failure(job: Job, ended: _EndedPods, pod: Pod) -> None:
 
 
 def _ordered(state: JobState) -> Iterable[JobPod]:
-    """Lower indexes are counted first."""
+    """The pods in the order in which they are counted: for an Indexed Job by index."""
     if not spec.is_indexed(state.job):
         return state.pods
     return sorted(state.pods, key=lambda job_pod: job_pod.index)
 
 
 def _may_go(state: JobState, job_pod: JobPod, *, over: bool) -> bool:
-    """Whether the finalizer may be removed: the pod has succeeded, the Job is over or being deleted, or the pod has
-    failed and is not needed to tell its successor how often the index has failed."""
+    """Whether the finalizer may be removed: the pod succeeded, the Job ends or is being deleted, or the pod failed and
+    its annotations are not needed for its replacement."""
     if over or job_pod.succeeded or state.job.deleting:
         return True
     if not job_pod.failed:
@@ -197,7 +198,8 @@ def _indexed(state: JobState, status: JobStatus) -> JobStatus:
 def _announced(
     status: JobStatus, over: Condition | None, now: datetime, features: Features
 ) -> tuple[JobStatus, Condition | None]:
-    """The status with the interim condition, which is stored before finalizers go, and the final condition."""
+    """The status with the interim condition (FailureTarget or SuccessCriteriaMet), and the final condition to add
+    later."""
     if over is None:
         return status, None
     by_policy = over.reason in (names.POD_FAILURE_POLICY, names.SUCCESS_POLICY)
@@ -228,7 +230,7 @@ def _was_ready(pod: Pod, deleted: set[str]) -> bool:
 
 
 def _complete(state: JobState, active: int) -> bool:
-    """All completions are there; a work queue is done with its first success, once the others have ended."""
+    """Whether the Job has all its completions and no active pods. A work queue needs one success."""
     if active != 0:
         return False
     completions = state.job.spec.completions
@@ -236,7 +238,7 @@ def _complete(state: JobState, active: int) -> bool:
 
 
 def _suspension(state: JobState, status: JobStatus, now: datetime) -> tuple[JobStatus, tuple[Notice, ...]]:
-    """The status with the condition Suspended, and the Event when that has changed."""
+    """The status with the condition Suspended, and the Event if that has changed."""
     job = state.job
     suspended = spec.is_suspended(job)
     if suspended:
