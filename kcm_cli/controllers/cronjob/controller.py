@@ -116,8 +116,8 @@ class CronJobController:
         return started(current, job, time), None
 
     async def _found(self, cron_job: CronJob, current: CronJobStatus, time: datetime) -> CronJobStatus:
-        """The status after AlreadyExists. A Job of this CronJob was created by a sync that could not write its status.
-        """
+        """The status after AlreadyExists. A Job of this CronJob was created by a sync that could not write its
+        status."""
         job = await self._client.get(JOBS, cron_job.namespace, job_name(cron_job, time))
         ref = controller_of(job)
         if ref is None or ref.uid != cron_job.uid or any(entry.uid == job.uid for entry in current.active):

@@ -1,6 +1,6 @@
-"""How long a failed daemon pod stays before it is deleted, so that a node that refuses it is not flooded.
+"""The backoff before a failed daemon pod is deleted, so that a node which rejects its pods is not flooded with them.
 
-The only thing that the controller remembers beyond what the server knows. Pure, as the time is an argument.
+This is state that the API server does not have. Pure: the time is an argument.
 
 upstream: staging/src/k8s.io/client-go/util/flowcontrol/backoff.go
 """
@@ -17,7 +17,7 @@ class _Entry(msgspec.Struct):
 
 
 class FailedPods:
-    """Upstream's failedPodsBackoff: delays by key (DaemonSet and node), doubling with each deletion.
+    """The delays by key (DaemonSet and node), doubled with each deletion. upstream: failedPodsBackoff.
 
     Times are monotonic seconds.
     """
@@ -26,20 +26,20 @@ class FailedPods:
         self._entries: dict[str, _Entry] = {}
 
     def waits(self, key: str, now: float) -> float | None:
-        """The delay in force; None if the pod may be deleted."""
+        """The delay in seconds that is in force; None if the pod may be deleted."""
         entry = self._entries.get(key)
         if entry is None or _expired(entry, now) or now - entry.since >= entry.delay_s:
             return None
         return entry.delay_s
 
     def next(self, key: str, now: float) -> None:
-        """A pod is deleted: the next one waits, twice as long as this one."""
+        """A pod is deleted: double the delay for the next one."""
         entry = self._entries.get(key)
         delay = INITIAL_S if entry is None or _expired(entry, now) else min(2 * entry.delay_s, MAXIMUM_S)
         self._entries[key] = _Entry(delay, now)
 
     def collect(self, now: float) -> None:
-        """Forget what has expired."""
+        """Remove expired entries."""
         self._entries = {key: entry for key, entry in self._entries.items() if not _expired(entry, now)}
 
 

@@ -1,4 +1,4 @@
-"""daemonset-controller: one pod of each DaemonSet on every node that should have one.
+"""daemonset-controller: runs one pod of each DaemonSet on every eligible node.
 
 upstream: pkg/controller/daemon
 """
@@ -45,7 +45,8 @@ ALWAYS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberSchedule
 
 
 class DaemonSetController:
-    """Reads a DaemonSet with its pods, revisions and all nodes, plans, executes, and writes the status once."""
+    """Reads a DaemonSet with its pods, its revisions and all nodes, plans, executes the plan, and writes the status
+    once."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock = context.clock
@@ -92,7 +93,7 @@ class DaemonSetController:
         return again_s
 
     async def sync_node(self, name: str) -> None:
-        """Queue the DaemonSets for which a changed node means something else now."""
+        """Queue the DaemonSets that have to create or delete a pod on a changed node."""
         node = self._nodes.store.get(name)
         if node is None:
             return
@@ -105,7 +106,7 @@ class DaemonSetController:
                 self._queue.add(daemon_set.key)
 
     async def collect(self) -> None:
-        """Forget failures of long ago."""
+        """Remove expired backoff entries of failed pods."""
         self._failed_pods.collect(self._clock.monotonic())
 
     # -- reading
@@ -120,7 +121,7 @@ class DaemonSetController:
         return Snapshot(daemon_set, fits, kept, hash_, self._backoff(daemon_set, kept))
 
     def _latest(self, daemon_set: DaemonSet, selector: Selector, pods: Sequence[Pod]) -> list[Pod]:
-        """The pods as the cache has them by now, those that were adopted just now among them."""
+        """The DaemonSet's pods in the cache at present, including those that were just adopted."""
         store = self._pods.store
         found = {pod.key: pod for pod in store.by_index(CONTROLLER_UID, daemon_set.uid) if selector.matches(pod.labels)}
         for pod in pods:
@@ -143,7 +144,7 @@ class DaemonSetController:
     # -- writing
 
     async def _act(self, snapshot: Snapshot, history: History, pods: Sequence[Pod]) -> Exception | None:
-        """Carry the plan out; returns what failed, so that the status is still written."""
+        """Execute the plan. Returns the error, so that the status is written all the same."""
         try:
             return await self._carry_out(snapshot, history, pods)
         except (RequestError, FormatError) as error:
@@ -170,7 +171,7 @@ class DaemonSetController:
     async def _report(
         self, snapshot: Snapshot, selector: Selector, pods: Sequence[Pod], *, observed: bool
     ) -> float | None:
-        """Write the status if it differs, as the cache shows the pods now; seconds until it may change by itself."""
+        """Write the status if it differs. Returns the seconds until a pod may become available, or None."""
         daemon_set = snapshot.daemon_set
         now = self._clock.now()
         latest = replace(snapshot, pods=_on_nodes(self._latest(daemon_set, selector, pods)))
@@ -184,9 +185,9 @@ class DaemonSetController:
         return pod_rules.next_check_s(on_nodes, daemon_set.spec.min_ready_seconds, now)
 
     def _reported_just_now(self, daemon_set: DaemonSet, new: DaemonSetStatus) -> bool:
-        """While pods come and go by the hundred, not every sync writes a status: the next one knows better.
+        """Whether to leave the status to a later sync, because it was written a short time ago.
 
-        A status that is not written now is written by a sync soon; that of a small DaemonSet is always written.
+        The pause grows with the number of pods. The key is requeued for its end.
         """
         now, old = self._clock.monotonic(), daemon_set.status
         pods = max(new.desired_number_scheduled, old.current_number_scheduled + old.number_misscheduled)
@@ -204,27 +205,28 @@ class DaemonSetController:
     # -- events
 
     def deleted(self, daemon_set: DaemonSet) -> Keys:
-        """The DaemonSet, of which nothing is remembered any more."""
+        """Forget the DaemonSet, and queue its key."""
         self._forget(daemon_set.key)
         return (daemon_set.key,)
 
     def _forget(self, key: str) -> None:
-        """When a DaemonSet goes, and again by the sync that finds it gone: one under way may have noted something."""
+        """Forget the DaemonSet. The sync that finds it deleted calls this again, since an earlier sync may have stored
+        something."""
         self._expectations.forget(key)
         self._placements.forget(key)
         self._reported.pop(key, None)
 
     def node_updated(self, old: Node, new: Node) -> Keys:
-        """The node, if it may have become another one to DaemonSets."""
+        """The node's name, if its labels or taints changed."""
         return () if same_to_daemons(old, new) else (new.name,)
 
     def node_deleted(self, node: Node) -> Keys:
-        """No node; what it meant to DaemonSets is forgotten."""
+        """Forget the node; no key is queued."""
         self._placements.forget_node(node)
         return ()
 
     def _controller_key(self, pod: Pod) -> str:
-        """The key of the DaemonSet that controls a pod; empty if none does."""
+        """The key of the DaemonSet that controls a pod; empty if there is none."""
         ref = controller_of(pod)
         return f"{pod.namespace}/{ref.name}" if ref is not None and ref.kind == DAEMON_SETS.kind else ""
 
@@ -234,7 +236,7 @@ def _selector(daemon_set: DaemonSet) -> Selector:
 
 
 def _on_nodes(pods: Iterable[Pod]) -> Mapping[str, tuple[Pod, ...]]:
-    """By node, without those that have ended and are being deleted: nothing is left to do for them."""
+    """The pods by node, without terminal pods that are being deleted."""
     return pods_by_node(pod for pod in pods if not (pod.deleting and pod_rules.is_terminal(pod)))
 
 

@@ -1,7 +1,7 @@
-"""The writes to a DaemonSet's revisions: adopts, labels, creates, numbers, merges and deletes them.
+"""Writes the revisions of a DaemonSet: adopts, labels, creates, renumbers, deduplicates and deletes them.
 
-Apart from the plan, since the API server's answer to each of these decides what comes next: the hash of the current
-revision is part of the snapshot.
+These writes are not part of the plan, since the answer to each of them decides about the next, and the snapshot has the
+hash of the current revision.
 
 upstream: pkg/controller/daemon/update.go#constructHistory
 """
@@ -27,11 +27,11 @@ from kcm_cli.planning.revisions import POD_HASH_LABEL
 
 
 class HashCollision(SyncError):
-    """The name of a new revision is taken by another: it is made under another name by the next sync."""
+    """The name of the new revision is taken by another one. The next sync tries another name."""
 
 
 class History(msgspec.Struct, frozen=True):
-    """The revision of the template, and those before it."""
+    """The hash of the current revision, and the old revisions."""
 
     hash: str
     old: tuple[ControllerRevision, ...]
@@ -46,7 +46,7 @@ class RevisionHistory:
         self._revisions = revisions
 
     async def of(self, daemon_set: DaemonSet, selector: Selector, pods: Sequence[Pod]) -> History:
-        """The history; the revision of the template is created, numbered and deduplicated where necessary."""
+        """The history. The current revision is created, renumbered and deduplicated where necessary."""
         revisions = [await self._labelled(daemon_set, found) for found in await self._claim(daemon_set, selector)]
         found = rules.sort_out(daemon_set, revisions)
         if not found.current:
@@ -58,7 +58,7 @@ class RevisionHistory:
         return History(rules.hash_of(current), found.old)
 
     async def prune(self, surplus: Sequence[ControllerRevision]) -> None:
-        """Delete revisions that are not needed any more."""
+        """Delete surplus revisions."""
         await self._revisions.delete(surplus)
 
     async def _claim(self, daemon_set: DaemonSet, selector: Selector) -> list[ControllerRevision]:
@@ -66,7 +66,8 @@ class RevisionHistory:
         return await claim(self._executor, DAEMON_SETS, daemon_set, selector, candidates, CONTROLLER_REVISIONS)
 
     async def _labelled(self, daemon_set: DaemonSet, revision: ControllerRevision) -> ControllerRevision:
-        """Revisions of the first versions carry no hash; their name serves as one."""
+        """The revision with a hash label. Those of the first Kubernetes versions have none; their name serves as the
+        hash."""
         if POD_HASH_LABEL in revision.labels:
             return revision
         return await self._revisions.change(revision, _label)
@@ -80,7 +81,7 @@ class RevisionHistory:
         return made
 
     async def _count_collision(self, daemon_set: DaemonSet) -> None:
-        """Another revision has the name: count that in the status, which changes the next name."""
+        """Raise status.collisionCount, which changes the name of the next revision."""
         fresh = await self._client.get(DAEMON_SETS, daemon_set.namespace, daemon_set.name)
         if fresh.status.collision_count != daemon_set.status.collision_count:
             raise HashCollision(f"DaemonSet {daemon_set.key} in the cache has an old collision count")
@@ -88,7 +89,8 @@ class RevisionHistory:
         await writes.update(self._client, Update(DAEMON_SETS, fresh, changes, "status"))
 
     async def _single(self, daemon_set: DaemonSet, found: Histories, pods: Sequence[Pod]) -> ControllerRevision:
-        """The current revision; of several one is kept, and the pods of the others are made pods of it."""
+        """The current revision. Of several, one is kept: the pods of the others get its hash, and the others are
+        deleted."""
         kept = rules.to_keep(found.current)
         if len(found.current) == 1:
             return kept

@@ -1,7 +1,7 @@
-"""Remembers what each DaemonSet means for each node, and asks again only where one of them has changed.
+"""Caches which nodes each DaemonSet is placed on, until the DaemonSet or the node changes.
 
-State between syncs: with 500 nodes a sync would otherwise evaluate every node several times, and a heartbeat is a new
-version of a node that changes nothing here.
+Without it, a sync with 500 nodes would evaluate every node several times. A heartbeat is a new version of a node, but
+does not invalidate its entry.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,27 +23,27 @@ class _Known(msgspec.Struct):
 
 
 class Placements:
-    """What is known by the key of a DaemonSet. ``comparisons``: gate TaintTolerationComparisonOperators."""
+    """The cache, by key of the DaemonSet. ``comparisons``: gate TaintTolerationComparisonOperators."""
 
     def __init__(self, *, comparisons: bool) -> None:
         self._comparisons = comparisons
         self._known: dict[str, _Known] = {}
 
     def of(self, daemon_set: DaemonSet, nodes: Iterable[Node]) -> Mapping[str, Fit]:
-        """For all these nodes, by name. The mapping is a new one."""
+        """The fit of each of these nodes, by name, as a new mapping."""
         known = self._of(daemon_set)
         return {node.name: self._fit(known, node) for node in nodes}
 
     def on(self, daemon_set: DaemonSet, node: Node) -> Fit:
-        """For one node."""
+        """The fit of one node."""
         return self._fit(self._of(daemon_set), node)
 
     def forget(self, key: str) -> None:
-        """The DaemonSet is gone."""
+        """Remove a deleted DaemonSet."""
         self._known.pop(key, None)
 
     def forget_node(self, node: Node) -> None:
-        """The node is gone."""
+        """Remove a deleted node."""
         for known in self._known.values():
             known.nodes.pop(node.name, None)
             known.fits.pop(node.name, None)

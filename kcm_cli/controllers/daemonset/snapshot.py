@@ -1,4 +1,4 @@
-"""What the daemonset controller reads for one DaemonSet."""
+"""The snapshot of one DaemonSet."""
 
 from collections.abc import Mapping
 
@@ -9,17 +9,17 @@ from kcm_cli.api.core import Pod
 
 
 class Fit(msgspec.Struct, frozen=True):
-    """Whether a node gets a daemon pod, and whether it may keep one that it has."""
+    """Whether a node should have a daemon pod (``runs``), and whether it may keep an existing one (``keeps``)."""
 
     runs: bool
     keeps: bool
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A DaemonSet, what it means for each node, and its pods by the node that they are on or made for.
+    """A DaemonSet, the fit of each node, and its pods by node.
 
-    ``hash`` names the revision of the template. ``backoff`` has the nodes on which a failed pod may not be deleted
-    yet, with the seconds to wait. ``pods`` leaves out those that have ended and are being deleted.
+    hash: the hash of the current revision. backoff: nodes on which a failed pod may not be deleted yet, with the
+    seconds to wait. pods: without terminal pods that are being deleted.
     """
 
     daemon_set: DaemonSet

@@ -27,7 +27,7 @@ MAX_RETRIES = 15
 
 
 class DeploymentController:
-    """Reads a Deployment with its ReplicaSets, plans, executes, and writes the status once."""
+    """Reads a Deployment with its ReplicaSets, plans, executes the plan, and writes the status once."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock = context.clock
@@ -81,7 +81,7 @@ class DeploymentController:
         return Snapshot(deployment, tuple(owned), running, self._reports_terminating)
 
     async def _execute(self, wanted: Plan, rollout: Rollout) -> Outcome:
-        """Carry the plan out. A ReplicaSet that exists already and is ours is no failure, only an old cache."""
+        """Execute the plan. If the new ReplicaSet exists already, the cache is stale, and the sync is retried."""
         outcome = await self._executor.run(wanted)
         failure = outcome.failed[0] if outcome.failed else None
         if failure is None or not isinstance(failure.action, Create) or rollout.new is None:
@@ -121,7 +121,7 @@ class DeploymentController:
         return same and same_template(existing.spec.template, deployment.spec.template)
 
     def owner_of_last_pod(self, pod: Pod) -> Keys:
-        """A Recreate Deployment whose last pod is gone: the new ones may come."""
+        """The key of a Recreate Deployment whose last pod was deleted, so that new pods can be created."""
         replica_set = living_owner(REPLICA_SETS.kind, self._replica_sets.store, pod)
         deployment = self._owner_of(replica_set) if replica_set is not None else None
         if deployment is None or deployment.spec.strategy.type != names.RECREATE:

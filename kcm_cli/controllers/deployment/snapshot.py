@@ -1,4 +1,4 @@
-"""What the deployment controller reads for one Deployment."""
+"""The snapshot of one Deployment."""
 
 from collections.abc import Mapping
 
@@ -8,10 +8,10 @@ from kcm_cli.api.apps import Deployment, ReplicaSet
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A Deployment, the ReplicaSets that it controls, and which of them still have pods that may run.
+    """A Deployment, the ReplicaSets that it controls, and the number of their pods.
 
-    ``running`` maps the uid of a ReplicaSet to the number of its pods in no final phase (terminating ones count).
-    ``reports_terminating``: whether status.terminatingReplicas is kept.
+    running: the number of pods that have not ended, including terminating ones, by uid of the ReplicaSet.
+    reports_terminating: whether status.terminatingReplicas is set.
     """
 
     deployment: Deployment

@@ -241,8 +241,8 @@ class JobController:
     # -- events
 
     def job_added(self, job: Job) -> Keys:
-        """A Job that was created suspended is synced after a delay, so that its scheduling directives can be set first.
-        """
+        """A Job that was created suspended is synced after a delay, so that its scheduling directives can be set
+        first."""
         manager = spec.other_manager(job, self._features)
         if manager is not None:
             self._metrics.managed_by(manager)

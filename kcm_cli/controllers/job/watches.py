@@ -55,8 +55,8 @@ class Orphans:
         return (_OF_JOB + job.uid,)
 
     def pods_of_finished(self, old: Job, new: Job) -> Keys:
-        """The key for all pods of a finished Job, after a delay in which the cache shows the writes of its last sync.
-        """
+        """The key for all pods of a finished Job, after a delay in which the cache shows the writes of its last
+        sync."""
         return (After(_OF_JOB + new.uid, _CATCH_UP_S),) if is_finished(new) else ()
 
     async def sync(self, key: str) -> None:

@@ -16,12 +16,12 @@ from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
 
 
 def selector_of(replica_set: ReplicaSet) -> Selector:
-    """Raises FormatError for one that cannot be used."""
+    """The compiled selector. Raises FormatError for an invalid one."""
     return from_label_selector(replica_set.spec.selector)
 
 
 class ReplicaSetController(ReplicaController[ReplicaSet]):
-    """The controller behind ReplicaSets."""
+    """The controller of ReplicaSets."""
 
     def __init__(self, context: ControllerContext) -> None:
         terminating = context.gates.enabled("DeploymentReplicaSetTerminatingReplicas")
@@ -29,7 +29,7 @@ class ReplicaSetController(ReplicaController[ReplicaSet]):
         self._owners.add_index(CONTROLLER_UID, by_controller)
 
     def related(self, obj: ReplicaSet) -> list[Pod]:
-        """The pods of all ReplicaSets of the same Deployment: surplus pods are taken from crowded nodes."""
+        """The pods of all ReplicaSets of the same Deployment, so that surplus pods are deleted from crowded nodes."""
         ref = controller_of(obj)
         if ref is None:
             return []

@@ -1,4 +1,4 @@
-"""replicationcontroller-controller: the ReplicaSet's older sister, on the same rules.
+"""replicationcontroller-controller: keeps the pods of each ReplicationController at spec.replicas.
 
 upstream: pkg/controller/replication
 """
@@ -13,13 +13,13 @@ from kcm_cli.machinery.labels import LabelSelector, Selector, from_label_selecto
 
 
 def selector_of(controller: ReplicationController) -> Selector:
-    """That of its labels; without one it selects nothing."""
+    """The compiled selector; an absent one selects nothing."""
     labels = controller.spec.selector
     return from_label_selector(LabelSelector(match_labels=labels) if labels else None)
 
 
 def make(context: ControllerContext) -> ReplicaController[ReplicationController]:
-    """The controller behind ReplicationControllers."""
+    """The controller of ReplicationControllers."""
     return ReplicaController(context, REPLICATION_CONTROLLERS, selector_of)
 
 

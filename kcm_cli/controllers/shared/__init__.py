@@ -1,1 +1,1 @@
-"""What several controllers have in common, below them and above the engine."""
+"""Code that several controllers share."""

@@ -1,4 +1,4 @@
-"""Ready pods become available with time: when to look at their owner again.
+"""Requeues owners when their ready pods become available (minReadySeconds).
 
 upstream: pkg/controller/replicaset/replica_set.go#updatePod
 """
@@ -12,8 +12,7 @@ from kcm_cli.planning.pods import became_ready
 
 
 def when_available(skew_s: float = 0.0) -> Callable[[object, Any, Pod, Pod], Keys]:
-    """The owner of a pod that has become ready, when the pod becomes available, or so much later. For ``Owns.updated``
-    of a kind with minReadySeconds."""
+    """A mapper for ``Owns.updated``: the owner of a pod that became ready, after minReadySeconds and ``skew_s``."""
 
     def updated(controller: object, owner: Any, old: Pod, new: Pod) -> Keys:
         delay_s = owner.spec.min_ready_seconds

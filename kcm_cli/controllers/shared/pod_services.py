@@ -1,4 +1,4 @@
-"""From pods to the Services that select them, by an index of Services over one term of their selectors.
+"""Maps pods to the Services that select them, by an index of Services over one term of their selectors.
 
 upstream: staging/src/k8s.io/endpointslice/util/controller_utils.go#GetServicesToUpdate
 """
@@ -14,7 +14,7 @@ _INDEX = "selector"
 
 
 class PodServices:
-    """Maps pods to the keys of the Services that select them, and finds a Service's pods."""
+    """Maps pods to the keys of the Services that select them, and lists a Service's pods."""
 
     def __init__(self, services: Informer[Service], pods: Informer[Pod]) -> None:
         self._services = services.store
@@ -22,7 +22,7 @@ class PodServices:
         self._services.add_index(_INDEX, _term)
 
     def pods_of(self, service: Service) -> list[Pod]:
-        """The pods that a Service selects, from the cache."""
+        """The cached pods that a Service selects."""
         selector = (service.spec.selector or {}).items()
         return [pod for pod in self._pods.list(service.namespace) if selector <= pod.labels.items()]
 
@@ -39,12 +39,12 @@ class PodServices:
         ]
 
     def services_of_changed(self, old: Pod, new: Pod) -> Iterable[str]:
-        """The keys of the Services that a change of a pod concerns."""
+        """The keys of the Services that are affected by the change of a pod."""
         return affected(self.services_of, old, new)
 
 
 def _term(service: Service) -> tuple[str, ...]:
-    """Index: one term of the selector; nothing for a Service without one, which selects no pods."""
+    """The index function: one term of the selector. A Service without a selector is not indexed."""
     selector = service.spec.selector
     if selector is None:
         return ()

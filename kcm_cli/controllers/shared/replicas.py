@@ -1,7 +1,7 @@
-"""The controller behind ReplicaSets and ReplicationControllers: keep as many pods as asked for.
+"""The controller of ReplicaSets and ReplicationControllers: keeps the number of pods at spec.replicas.
 
-Expected flow of a sync: claim the pods (adopt, release), create or delete what is off by, write the status. While
-the cache lags behind our own writes (expectations), only the status is written.
+Expected flow of a sync: claim the pods (adopt, release), create missing pods or delete surplus ones, write the status.
+While expectations are not met, because the cache does not show earlier writes, only the status is written.
 
 upstream: pkg/controller/replicaset/{replica_set.go,metrics/metrics.go}
 """
@@ -35,7 +35,7 @@ T = TypeVar("T", ReplicaSet, ReplicationController)
 
 
 class ReplicaController(Generic[T]):
-    """One kind of replica owner. ``selector_of`` raises FormatError for a selector that cannot be used."""
+    """The controller of one kind. ``selector_of`` raises FormatError for an invalid selector."""
 
     def __init__(
         self,
@@ -119,12 +119,12 @@ class ReplicaController(Generic[T]):
         )
 
     def related(self, obj: T) -> list[Pod]:
-        """The pods that count for spreading when some are chosen for deletion."""
+        """The pods that are counted by node when pods are chosen for deletion."""
         return []
 
     # -- events
 
     def deleted(self, obj: T) -> Keys:
-        """The owner, of whose expectations nothing is left."""
+        """Forget the owner's expectations, and queue its key."""
         self._expectations.forget(obj.key)
         return (obj.key,)

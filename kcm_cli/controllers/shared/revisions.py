@@ -1,4 +1,4 @@
-"""The writes to the ControllerRevisions of DaemonSets and StatefulSets.
+"""Writes the ControllerRevisions of DaemonSets and StatefulSets.
 
 upstream: pkg/controller/history/controller_history.go
 """
@@ -29,11 +29,11 @@ class Revisions:
         informer.store.add_index(CONTROLLER_UID, by_controller)
 
     def candidates(self, owner: Object) -> list[ControllerRevision]:
-        """Those that the owner controls, and the orphans of its namespace."""
+        """The revisions that the owner controls, and the orphans in its namespace."""
         return claimable(self._store, owner)
 
     async def create(self, owner: Object, name: str, body: bytes, data: Doc) -> ControllerRevision | None:
-        """Create a revision with this data, or find it; None if another one has the name."""
+        """Create a revision. Returns an existing one of this name if its data is equal, else None."""
         try:
             return await self._client.create(CONTROLLER_REVISIONS, owner.namespace, body)
         except AlreadyExists:
@@ -41,11 +41,11 @@ class Revisions:
             return existing if same(existing.data, data) else None
 
     async def change(self, revision: ControllerRevision, changes: Changes) -> ControllerRevision:
-        """Write the changes, decided anew on every conflict; the revision as it is now."""
+        """Write the changes, which are computed again after a conflict. Returns the updated revision."""
         return await writes.retry_on_conflict(self._client, CONTROLLER_REVISIONS, revision, changes)
 
     async def delete(self, revisions: Iterable[ControllerRevision]) -> None:
-        """Delete revisions; one deleted already counts as deleted."""
+        """Delete revisions. NotFound counts as deleted."""
         for revision in revisions:
             delete = Delete(CONTROLLER_REVISIONS, revision.namespace, revision.name, uid=revision.uid)
             with suppress(NotFound):
@@ -53,5 +53,5 @@ class Revisions:
 
 
 def numbered(number: int) -> Changes:
-    """The change that gives a revision its number."""
+    """Changes that set the number of a revision."""
     return lambda revision: {("revision",): number} if revision.revision != number else {}

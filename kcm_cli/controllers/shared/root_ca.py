@@ -1,4 +1,4 @@
-"""The cluster's CA, which several controllers hand out.
+"""The cluster's root CA, which several controllers publish.
 
 upstream: cmd/kube-controller-manager/app/certificates.go#getKubeAPIServerCAFileContents
 """
@@ -14,10 +14,7 @@ from kcm_cli.engine.descriptor import StartError
 
 
 def root_ca_of(context: ControllerContext) -> bytes:
-    """The PEM bundle of --root-ca-file, or else what the kubeconfig holds itself (certificate-authority-data).
-
-    Raises StartError for a file without a certificate.
-    """
+    """The PEM bundle of --root-ca-file, else the kubeconfig's certificate-authority-data."""
     path = context.config(ServiceAccountTokenConfig).root_ca_file
     return read_root_ca(path) if path else context.config(ServerCA).pem
 

@@ -1,8 +1,8 @@
-"""EndpointSlices: which changes are the echo of a controller's own writes, the writes themselves, and their totals.
+"""EndpointSlices: tracks and executes a controller's own writes, and sums up their totals.
 
-A change calls for a sync if its generation is above the written one (labels and annotations do not count). Kept beside
-``own_writes``, which knows versions: another client's change may come before the cache shows ours, and the other way
-round.
+A change of a slice requires a sync if its generation is higher than the written one; changes of labels and annotations
+do not raise it. ``own_writes`` is not enough for that, since it compares resource versions: another client's change may
+be seen before or after the controller's own.
 
 upstream: staging/src/k8s.io/endpointslice/{reconciler.go#finalize,util/endpointslice_tracker.go}
 """
@@ -26,7 +26,8 @@ _DELETED = -1
 
 
 class SliceTracker:
-    """Generations of the slices that one controller (``manager`` in their labels) has written, by Service and uid."""
+    """The generations of the slices that one controller has written, by Service and uid. ``manager``: the controller's
+    name in their labels."""
 
     def __init__(self, manager: str, informer: Informer[EndpointSlice]) -> None:
         self._manager = manager
@@ -34,21 +35,21 @@ class SliceTracker:
         self._written: dict[str, dict[str, int]] = {}
 
     def wrote(self, slice_: EndpointSlice) -> None:
-        """Note the server's answer to a creation or an update."""
+        """Record the answer to a creation or an update."""
         if self._holds(slice_.key, slice_.uid) or self._informer.progress.behind(slice_.version):
             self._written.setdefault(slice_.service_key, {})[slice_.uid] = slice_.metadata.generation
 
     def follow(self, slice_: EndpointSlice) -> None:
-        """Note a slice that is as it should be, if it is not known."""
+        """Record an unchanged slice, if it is not tracked yet."""
         self._written.setdefault(slice_.service_key, {}).setdefault(slice_.uid, slice_.metadata.generation)
 
     def deleted(self, key: str, name: str, uid: str) -> None:
-        """Note that a slice (its ``namespace/name``) of a Service has been deleted."""
+        """Record the deletion of a Service's slice. ``name``: its namespace/name."""
         if self._holds(name, uid):
             self._written.setdefault(key, {})[uid] = _DELETED
 
     def forget(self, key: str) -> None:
-        """The Service needs no tracking any more."""
+        """Stop tracking a Service."""
         self._written.pop(key, None)
 
     def _holds(self, name: str, uid: str) -> bool:
@@ -83,7 +84,7 @@ def _service(slice_: EndpointSlice) -> tuple[str, ...]:
 
 
 def slices(after: Callable[[ControllerContext], float], part: Callable[[Any], Any]) -> Watch:
-    """The declaration that a controller whose ``part`` is a SliceTracker watches EndpointSlices."""
+    """A watch of EndpointSlices, for a controller whose ``part`` is a SliceTracker."""
     return Watch(
         ENDPOINT_SLICES,
         added=SliceTracker.slice_added,
@@ -95,8 +96,8 @@ def slices(after: Callable[[ControllerContext], float], part: Callable[[Any], An
 
 
 class SliceTotals:
-    """How many endpoints and slices there are and would do, of all keys together, kept up to date from each sync. None
-    is shown before the first one. ``limit``: endpoints that a slice may hold."""
+    """The total of endpoints, of slices, and of the slices that would suffice, over all keys. Updated by each sync, and
+    not shown before the first one. ``limit``: the maximum number of endpoints in a slice."""
 
     def __init__(self, registry: Registry, prefix: str, limit: int, stability: Stability = Stability.ALPHA) -> None:
         self._limit = limit
@@ -112,14 +113,14 @@ class SliceTotals:
         self._sums = [0, 0, 0]
 
     def put(self, key: str, groups: Collection[Efficiency], *, least: int = 0) -> None:
-        """What a sync of a key found. ``least``: slices that it needs without endpoints."""
+        """Set the numbers of a key. ``least``: the number of slices that it needs even without endpoints."""
         ideal = sum(-(-group.endpoints // self._limit) for group in groups)
         totals = sum(group.endpoints for group in groups), sum(group.slices for group in groups), max(ideal, least)
         self._move(self._totals.get(key, (0, 0, 0)), totals)
         self._totals[key] = totals
 
     def forget(self, key: str) -> None:
-        """The key has no slices any more."""
+        """Remove a key."""
         before = self._totals.pop(key, None)
         if before is not None:
             self._move(before, (0, 0, 0))
@@ -131,7 +132,7 @@ class SliceTotals:
 
 
 class SliceSyncError(SyncError):
-    """Slices could not all be written, or not all endpoints be placed; each of the reasons once.
+    """Slices could not be written, or endpoints could not be placed. Each reason is listed once.
 
     upstream: apimachinery pkg/util/errors#aggregate.Error
     """
@@ -142,13 +143,13 @@ class SliceSyncError(SyncError):
 
 
 class WriteFailure(msgspec.Struct, frozen=True):
-    """The write that failed, and why."""
+    """A failed write and its error."""
 
     action: Action
     error: Exception
 
     def text(self, owner: str) -> str:
-        """``failed to update web-abc EndpointSlice for Service ns/web: …``; ``owner`` with its kind."""
+        """``failed to update web-abc EndpointSlice for Service ns/web: …``. ``owner``: its kind and key."""
         match self.action:
             case Create():
                 return f"failed to create EndpointSlice for {owner}: {self.error}"
@@ -160,7 +161,7 @@ class WriteFailure(msgspec.Struct, frozen=True):
 
 
 class SliceWrites:
-    """Carries out plans over slices. ``count`` is called for each write: create, update or delete."""
+    """Executes plans over slices. ``count`` is called with create, update or delete for each write."""
 
     def __init__(self, executor: Executor, tracker: SliceTracker, count: Callable[[str], None]) -> None:
         self._executor = executor
@@ -168,7 +169,7 @@ class SliceWrites:
         self._count = count
 
     async def run(self, key: str, plan: Plan) -> WriteFailure | None:
-        """Write the slices of a Service (its key) until something fails; returns that."""
+        """Write the slices of a Service until a write fails. Returns that failure, or None."""
         outcome = await self._executor.run(plan)
         for done in outcome.done:
             action = done.action

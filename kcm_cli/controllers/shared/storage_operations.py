@@ -1,4 +1,4 @@
-"""How long operations on volumes take, whichever controller asks for them.
+"""The duration of operations on volumes, for all controllers.
 
 upstream: pkg/volume/util/metrics.go
 """
@@ -13,7 +13,7 @@ OPERATION_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 25.0, 50.0, 120.
 
 
 class StorageOperations:
-    """storage_operation_duration_seconds."""
+    """The metric storage_operation_duration_seconds."""
 
     def __init__(self, registry: Registry, clock: Clock) -> None:
         self._clock = clock
@@ -26,10 +26,7 @@ class StorageOperations:
 
     @contextmanager
     def measured(self, plugin: str, operation: str, *, migrated: bool = False) -> Iterator[None]:
-        """Around an operation; it has failed if it raises, one that is cancelled does not count.
-
-        migrated: whether a CSI driver has replaced the plugin.
-        """
+        """Measures an operation. It failed if it raises; a cancelled one is not counted."""
         started, status = self._clock.monotonic(), ""
         try:
             yield

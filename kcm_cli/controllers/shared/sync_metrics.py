@@ -1,5 +1,4 @@
-"""How often and how long something is synced, by the HTTP code that came of it: the pair that upstream's publishers
-of certificates have.
+"""The count and duration of syncs by HTTP code, for the controllers that publish certificates.
 
 upstream: pkg/controller/certificates/rootcacertpublisher/metrics.go
 """
@@ -8,7 +7,8 @@ from kcm_cli.component.metrics import Registry, exponential_buckets
 
 
 class CodedSyncMetrics:
-    """PREFIX_sync_total and PREFIX_sync_duration_seconds. ``what``: that which is synced, for the help."""
+    """The metrics PREFIX_sync_total and PREFIX_sync_duration_seconds. ``what``: the synced objects, for the help
+    text."""
 
     def __init__(self, registry: Registry, prefix: str, what: str) -> None:
         self._total = registry.counter(
@@ -22,6 +22,6 @@ class CodedSyncMetrics:
         )
 
     def observe(self, code: str, duration_s: float) -> None:
-        """A sync has ended with this code after so many seconds."""
+        """Count a sync that ended with this code. ``duration_s``: its duration in seconds."""
         self._total.labels(code).inc()
         self._duration.labels(code).observe(duration_s)

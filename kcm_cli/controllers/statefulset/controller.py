@@ -1,4 +1,4 @@
-"""statefulset-controller: pods with stable names, created, updated and deleted in order.
+"""statefulset-controller: runs pods with stable names, and creates, updates and deletes them in order.
 
 upstream: pkg/controller/statefulset
 """
@@ -39,7 +39,7 @@ ALWAYS = ("replicas", "availableReplicas")
 
 
 class StatefulSetMetrics:
-    """statefulset_controller_*."""
+    """The metrics statefulset_controller_*."""
 
     def __init__(self, registry: Registry) -> None:
         self._allowed = registry.gauge(
@@ -60,14 +60,14 @@ class StatefulSetMetrics:
         self._down.labels(set_.namespace, set_.name, policy).set(count)
 
     def forget(self, namespace: str, name: str) -> None:
-        """The StatefulSet was deleted."""
+        """Remove the series of a deleted StatefulSet."""
         for policy in _POLICIES:
             self._allowed.remove(namespace, name, policy)
             self._down.remove(namespace, name, policy)
 
 
 class StatefulSetController:
-    """Reads a StatefulSet with its pods, claims and revisions, decides, acts, and writes the status once."""
+    """Reads a StatefulSet with its pods, claims and revisions, plans, executes the plan, and writes the status once."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock = context.clock
@@ -106,7 +106,7 @@ class StatefulSetController:
         return pod_rules.next_available_s(pods, set_.spec.min_ready_seconds, now)
 
     async def _act(self, snapshot: Snapshot, now: datetime) -> Exception | None:
-        """Carry the plan out and write the status; returns what failed, so that the rest is still done."""
+        """Execute the plan and write the status. Returns the error, so that the sync can continue."""
         set_ = snapshot.set
         planned = plan(snapshot, now, counts_unavailable=self._counts_unavailable)
         self._measure(snapshot, planned, now)

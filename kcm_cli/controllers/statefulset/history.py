@@ -1,7 +1,7 @@
-"""Brings the revisions of StatefulSets into being: adopts, creates, renumbers and deletes ControllerRevisions.
+"""Writes the revisions of StatefulSets: adopts, creates, renumbers and deletes ControllerRevisions.
 
-A file of its own, since each of these is a conversation with the server whose answers decide what comes next: a
-name that is taken may be taken by the very revision that is wanted.
+A module of its own, since the answer to each write decides about the next: a taken name may belong to the wanted
+revision.
 
 upstream: pkg/controller/history/controller_history.go
 """
@@ -24,14 +24,14 @@ from kcm_cli.planning.revisions import in_order
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The revision of the template, and how many names were taken on the way to it."""
+    """The update revision, and the collision count after creating it."""
 
     update: Revision
     collisions: int
 
 
 class History:
-    """The revisions of all StatefulSets (upstream: realHistory)."""
+    """The revisions of all StatefulSets. upstream: realHistory."""
 
     def __init__(self, client: Door, executor: Executor, revisions: Revisions) -> None:
         self._client = client
@@ -39,7 +39,7 @@ class History:
         self._revisions = revisions
 
     async def of(self, set_: StatefulSet, selector: Selector) -> list[ControllerRevision]:
-        """The set's revisions that its selector matches, the oldest first; orphans among them are adopted."""
+        """The revisions that the set's selector matches, the oldest first. Orphans among them are adopted."""
         known = self._revisions.candidates(set_)
         matching = in_order(revision for revision in known if selector.matches(revision.labels))
         orphans = [revision for revision in matching if controller_of(revision) is None]
@@ -48,7 +48,8 @@ class History:
         return matching
 
     async def realise(self, set_: StatefulSet, wanted: Existing | Missing) -> Found:
-        """Make it so that the wanted revision exists and has the highest number, for a set under deletion too."""
+        """Create or renumber the wanted revision, so that it has the highest number. Also done for a set that is being
+        deleted."""
         collisions = set_.status.collision_count or 0
         if isinstance(wanted, Existing):
             if wanted.number is not None:
@@ -57,7 +58,7 @@ class History:
         return await self._create(set_, wanted, collisions)
 
     async def prune(self, surplus: Sequence[ControllerRevision]) -> None:
-        """Delete revisions that are not needed any more."""
+        """Delete surplus revisions."""
         await self._revisions.delete(surplus)
 
     async def _create(self, set_: StatefulSet, missing: Missing, collisions: int) -> Found:

@@ -1,7 +1,7 @@
-"""Carries out the steps of a StatefulSet's pods: the pod, its claims, and the Events about them.
+"""Executes the steps of a StatefulSet's pods: writes pods and claims, and emits Events about them.
 
-A file of its own, since a step is more than one write: claims come before the pod that needs them, their owners
-after it, and one Event is about the whole.
+A module of its own, since a step is more than one write: claims are created before the pod that needs them, their
+owners are updated after it, and one Event covers the step.
 
 upstream: pkg/controller/statefulset/stateful_pod_control.go, stateful_set_control.go
 """
@@ -41,7 +41,7 @@ UPDATE_ATTEMPTS = 4
 
 
 class ClaimsError(SyncError):
-    """The claims of a pod cannot be had as they should be; the text says why."""
+    """Claims of a pod could not be created or updated. The text has all the reasons."""
 
 
 WRITE_ERRORS = RequestError
@@ -51,14 +51,14 @@ STEP_ERRORS = (WRITE_ERRORS, ClaimsError)
 
 
 class PodControl:
-    """Writes the pods and claims of StatefulSets (upstream: StatefulPodControl)."""
+    """Writes the pods and claims of StatefulSets. upstream: StatefulPodControl."""
 
     def __init__(self, client: Door, recorder: Recorder) -> None:
         self._client = client
         self._recorder = recorder
 
     async def run(self, set_: StatefulSet, phases: Sequence[Phase]) -> None:
-        """Carry the phases out. Raises the first error, after the batch in which it came."""
+        """Execute the phases. Raises the first error, after the batch in which it occurred."""
         for phase in phases:
             if phase.together:
                 await self._slow_start(set_, phase)
@@ -126,7 +126,7 @@ class PodControl:
             raise failure
 
     async def _update(self, set_: StatefulSet, step: UpdatePod) -> None:
-        """What follows from its ordinal is written to the pod of that name: ``db-1`` for ``db-01``, whoever has it."""
+        """Restore the pod of the canonical name and its claims: for ``db-01`` that is ``db-1``."""
         name = pod_name(set_, ordinal_of(step.pod))
         try:
             await self._create_claims(set_, name, step.claims)
@@ -150,7 +150,7 @@ class PodControl:
     # -- claims
 
     async def _create_claims(self, set_: StatefulSet, pod: str, work: ClaimWork) -> None:
-        """Make all that are missing. Raises ClaimsError with everything that is wrong."""
+        """Create the missing claims. Raises ClaimsError with all the reasons."""
         problems = [f"pvc {name} is being deleted" for name in work.terminating]
         for body in work.missing:
             name = nested_str(body, "metadata", "name")
@@ -221,7 +221,7 @@ class PodControl:
 
 
 async def _caught(work: Awaitable[None]) -> Exception | None:
-    """The error that a write ended with."""
+    """The error that a write raised; None if there is none."""
     try:
         await work
     except STEP_ERRORS as error:

@@ -1,4 +1,4 @@
-"""What the statefulset controller reads for one StatefulSet."""
+"""The snapshot of one StatefulSet."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from kcm_cli.machinery.codec import Doc
 
 
 class Revision(msgspec.Struct, frozen=True):
-    """A revision as the rules see it: its name, and the template that it puts in place."""
+    """The name of a revision, and its pod template."""
 
     name: str
     template: Doc
@@ -19,8 +19,7 @@ class Revision(msgspec.Struct, frozen=True):
 class Snapshot(msgspec.Struct, frozen=True):
     """A StatefulSet, the pods that it controls, its two revisions, and the claims of its pods by name.
 
-    ``claims`` holds those of the existing and wanted pods, as far as they exist. ``collisions`` counts the names of
-    revisions that were taken.
+    claims: the existing claims of existing and wanted pods. collisions: status.collisionCount.
     """
 
     set: StatefulSet

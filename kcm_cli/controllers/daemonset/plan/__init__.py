@@ -1,4 +1,4 @@
-"""What to do for a DaemonSet: ``plan`` says what to do about its pods, ``status`` counts them."""
+"""The decisions about a DaemonSet: ``plan`` decides about its pods, ``status`` counts them."""
 
 from kcm_cli.controllers.daemonset.plan.decide import DaemonSetPlan, plan
 from kcm_cli.controllers.daemonset.plan.status import status

@@ -1,4 +1,4 @@
-"""How many pods a rolling update may add and take down.
+"""maxSurge and maxUnavailable of a rolling update, in pods.
 
 upstream: pkg/controller/daemon/update.go#updatedDesiredNodeCounts
 """
@@ -11,7 +11,7 @@ ROLLING_UPDATE = "RollingUpdate"
 
 
 def surge(daemon_set: DaemonSet, desired: int) -> int:
-    """How many nodes may have a second pod. Raises FormatError."""
+    """maxSurge: the number of nodes that may have a second pod. Raises FormatError."""
     strategy = daemon_set.spec.update_strategy
     if strategy.type != ROLLING_UPDATE or strategy.rolling_update is None:
         return 0
@@ -26,7 +26,7 @@ def allows_surge(daemon_set: DaemonSet) -> bool:
 
 
 def surge_and_unavailable(daemon_set: DaemonSet, desired: int) -> tuple[int, int]:
-    """(max surge, max unavailable) in pods; if both are zero, one may be unavailable. Raises FormatError."""
+    """(maxSurge, maxUnavailable) in pods. If both are zero, one pod may be unavailable. Raises FormatError."""
     strategy = daemon_set.spec.update_strategy
     if strategy.type != ROLLING_UPDATE or strategy.rolling_update is None:
         return 0, 1 if desired else 0

@@ -1,4 +1,5 @@
-"""The plan of one sync: pods on the right nodes first; once these are as they should be, the rolling update.
+"""The plan of one sync: place pods on the right nodes first; when nothing is left to place, continue the rolling
+update.
 
 upstream: pkg/controller/daemon/daemon_controller.go#updateDaemonSet, syncNodes
 """
@@ -23,9 +24,9 @@ BURST = 250
 
 
 class DaemonSetPlan(msgspec.Struct, frozen=True):
-    """What to do. All stages are carried out, also after one that failed.
+    """The plan of one sync. All stages are executed, even after one that failed.
 
-    ``failed``: nodes whose backoff for failed pods begins or grows. ``retry_s``: when a failed pod may go.
+    failed: nodes whose backoff for failed pods starts or grows. retry_s: seconds until a failed pod may be deleted.
     """
 
     stages: tuple[Stage, ...] = ()
@@ -35,7 +36,7 @@ class DaemonSetPlan(msgspec.Struct, frozen=True):
 
 
 def plan(snapshot: Snapshot, now: datetime) -> DaemonSetPlan:
-    """The plan. Raises FormatError for a budget that is no percentage."""
+    """Decide which pods to create and delete. Raises FormatError for an invalid maxSurge or maxUnavailable."""
     daemon_set = snapshot.daemon_set
     changes = place(snapshot, now)
     pods = changes
@@ -46,7 +47,7 @@ def plan(snapshot: Snapshot, now: datetime) -> DaemonSetPlan:
 
 
 def _stages(daemon_set: DaemonSet, hash_: str, changes: Changes) -> tuple[Stage, ...]:
-    """Creations in growing batches, then all deletions together."""
+    """A stage with creations in growing batches, and one with all deletions in parallel."""
     key = daemon_set.key
     creations = _creations(daemon_set, hash_, changes.create[:BURST])
     deletions = _deletions(daemon_set, changes.delete[:BURST])

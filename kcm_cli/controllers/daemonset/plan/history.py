@@ -1,4 +1,4 @@
-"""Which revision is that of the template, which are old, and which of these may go.
+"""Decides which revisions are current, which are old, and which old ones to delete.
 
 upstream: pkg/controller/daemon/update.go#constructHistory, cleanupHistory, snapshot
 """
@@ -19,9 +19,10 @@ DEFAULT_HISTORY_LIMIT = 10
 
 
 class Histories(msgspec.Struct, frozen=True):
-    """The revisions with the template as it is (more than one only after a mishap), and all others.
+    """The current revisions, which have the present template (usually one), and the old ones.
 
-    ``number`` is what the current one has to have at least; ``data`` what it holds.
+    number: the number that the current revision must have at least. data: the data of a revision with the present
+    template.
     """
 
     current: tuple[ControllerRevision, ...]
@@ -31,10 +32,10 @@ class Histories(msgspec.Struct, frozen=True):
 
 
 def sort_out(daemon_set: DaemonSet, revisions: Sequence[ControllerRevision]) -> Histories:
-    """Tell the current revisions from the old ones.
+    """Separate the current revisions from the old ones.
 
-    Where none has the data that would be written now, the latest may be that of the template as an earlier release
-    wrote it.
+    If no revision has the data that would be written now, the latest one is current if it has the same template in the
+    form of an earlier release.
     """
     data = rules.patch_of(daemon_set.spec.template)
     current = rules.with_data(revisions, data)
@@ -47,7 +48,7 @@ def sort_out(daemon_set: DaemonSet, revisions: Sequence[ControllerRevision]) -> 
 
 
 def to_keep(current: Sequence[ControllerRevision]) -> ControllerRevision:
-    """Of several revisions with the same data the one with the highest number."""
+    """Of several current revisions, the one with the highest number."""
     return max(rules.in_order(current), key=lambda revision: revision.revision)
 
 
@@ -71,7 +72,7 @@ def name_and_body(daemon_set: DaemonSet, data: Doc, number: int) -> tuple[str, b
 
 
 def surplus(daemon_set: DaemonSet, old: Sequence[ControllerRevision], pods: Iterable[Pod]) -> list[ControllerRevision]:
-    """The oldest of the old revisions beyond the limit that no pod is of."""
+    """The oldest of the old revisions beyond revisionHistoryLimit, without those that have pods."""
     limit = daemon_set.spec.revision_history_limit
     limit = DEFAULT_HISTORY_LIMIT if limit is None else limit
     if len(old) <= limit:

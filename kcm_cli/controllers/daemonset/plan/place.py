@@ -1,4 +1,4 @@
-"""One daemon pod per node that should have one, and none elsewhere.
+"""Places one daemon pod on each eligible node, and none on the others.
 
 upstream: pkg/controller/daemon/daemon_controller.go#podsShouldBeOnNode
 """
@@ -18,7 +18,8 @@ from kcm_cli.planning.revisions import POD_HASH_LABEL
 
 
 class Changes(msgspec.Struct):
-    """What has to change. ``failed``: nodes whose failed pods are deleted now; ``retry_s``: when to look again."""
+    """The changes to make. ``create``: names of nodes. ``failed``: nodes whose failed pods are deleted now.
+    ``retry_s``: seconds until other failed pods may be deleted."""
 
     create: list[str] = msgspec.field(default_factory=list)
     delete: list[Pod] = msgspec.field(default_factory=list)
@@ -32,7 +33,7 @@ class Changes(msgspec.Struct):
 
 
 def place(snapshot: Snapshot, now: datetime) -> Changes:
-    """The pods to make and delete, nodes by name."""
+    """Decide which pods to create (as names of nodes) and to delete."""
     changes = Changes()
     surging = allows_surge(snapshot.daemon_set)
     for name, fit in snapshot.fits.items():
@@ -54,12 +55,12 @@ def place(snapshot: Snapshot, now: datetime) -> Changes:
 
 
 def oldest_first(pods: Sequence[Pod]) -> list[Pod]:
-    """Scheduled ones first, then by age, then by name."""
+    """The pods in order: scheduled ones first, then by age, then by name."""
     return sorted(pods, key=lambda pod: (not pod.spec.node_name, pod.metadata.creation_timestamp or "", pod.name))
 
 
 def _ended(snapshot: Snapshot, node: str, pod: Pod, changes: Changes) -> bool:
-    """Whether the pod has ended. It is deleted; a failed one not more often than the backoff of its node allows."""
+    """Whether the pod has ended. It is deleted; a failed pod only when its node's backoff is over."""
     phase = pod.status.phase
     ref = ref_to(DAEMON_SETS, snapshot.daemon_set)
     if phase == "Succeeded":
@@ -81,7 +82,8 @@ def _ended(snapshot: Snapshot, node: str, pod: Pod, changes: Changes) -> bool:
 
 
 def _surged(snapshot: Snapshot, node: str, fit: Fit, running: Sequence[Pod], now: datetime, changes: Changes) -> None:
-    """Two pods are right while the new one is not available and the old one is ready."""
+    """Decide about a node where maxSurge allows two pods: an old one that is ready, and a new one that is not available
+    yet."""
     if len(running) <= 1:
         if not running and fit.runs:
             changes.create.append(node)
@@ -104,6 +106,7 @@ def _surged(snapshot: Snapshot, node: str, fit: Fit, running: Sequence[Pod], now
 
 
 def _lost(snapshot: Snapshot) -> list[Pod]:
-    """Pods that wait for nodes that are gone: no scheduler places them, no garbage collector takes them."""
+    """Unscheduled pods for nodes that do not exist. Neither the scheduler nor the pod garbage collector handles
+    them."""
     elsewhere = (pods for name, pods in snapshot.pods.items() if name not in snapshot.fits)
     return [pod for pods in elsewhere for pod in pods if not pod.spec.node_name and not pod.deleting]

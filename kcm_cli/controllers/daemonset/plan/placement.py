@@ -1,4 +1,4 @@
-"""On which nodes a daemon pod runs, and the tolerations that let it.
+"""Decides which nodes a daemon pod runs on, and adds the tolerations of daemon pods.
 
 upstream: pkg/controller/daemon/daemon_controller.go#NodeShouldRunDaemonPod,
 pkg/controller/daemon/util/daemonset_util.go#AddOrUpdateDaemonPodTolerations
@@ -32,7 +32,7 @@ _TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", NO_SCHED
 
 
 class Requirements(View, frozen=True):
-    """What a pod template asks of its node."""
+    """The fields of a pod template that decide about nodes."""
 
     node_name: str = ""
     node_selector: dict[str, str] | None = None
@@ -42,7 +42,7 @@ class Requirements(View, frozen=True):
 
 
 def requirements_of(template: Doc) -> Requirements:
-    """With the tolerations that daemon pods have beside their own. Raises codec.ShapeError."""
+    """The template's requirements, with the tolerations that all daemon pods get. Raises codec.ShapeError."""
     own = codec.convert(template.get("spec") or {}, Requirements)
     added = (
         Toleration(key=key, operator="Exists", effect=effect)
@@ -52,12 +52,12 @@ def requirements_of(template: Doc) -> Requirements:
 
 
 def daemon_taints(*, host_network: bool) -> Iterable[tuple[str, str]]:
-    """(key, effect) of the taints that every daemon pod tolerates."""
+    """The (key, effect) of the taints that all daemon pods tolerate."""
     return (*_TOLERATED, _TOLERATED_ON_HOST_NETWORK) if host_network else _TOLERATED
 
 
 def tolerating(tolerations: Iterable[Doc], *, host_network: bool) -> list[Doc]:
-    """The tolerations of a daemon pod: an own one that means the same gives way, at its place."""
+    """The tolerations with those of daemon pods. An equal one is replaced in place."""
     result = list(tolerations)
     for key, effect in daemon_taints(host_network=host_network):
         added: Doc = {"key": key, "operator": "Exists", "effect": effect}
@@ -70,7 +70,7 @@ def tolerating(tolerations: Iterable[Doc], *, host_network: bool) -> list[Doc]:
 
 
 def fit(wanted: Requirements, node: Node, *, comparisons: bool = False) -> Fit:
-    """What the requirements mean for a node. ``comparisons``: gate TaintTolerationComparisonOperators."""
+    """Whether the node fits the requirements. ``comparisons``: gate TaintTolerationComparisonOperators."""
     if wanted.node_name and wanted.node_name != node.name:
         return NEVER
     if not fits(node.name, node.labels, wanted.node_selector, wanted.affinity):
@@ -86,17 +86,17 @@ def fit(wanted: Requirements, node: Node, *, comparisons: bool = False) -> Fit:
 
 
 def same_to_daemons(old: Node, new: Node) -> bool:
-    """Whether a node has changed in nothing that decides about its daemon pods."""
+    """Whether two versions of a node have the same labels and taints, which decide about daemon pods."""
     return old is new or (old.metadata.labels == new.metadata.labels and old.spec.taints == new.spec.taints)
 
 
 def target_of(pod: Pod) -> str | None:
-    """The node that a daemon pod is on or made for; None if it does not say."""
+    """The node that a daemon pod is assigned to, or that its node affinity names; None without both."""
     return pod.spec.node_name or node_named(required(pod.spec.affinity))
 
 
 def by_node(pods: Iterable[Pod]) -> Mapping[str, tuple[Pod, ...]]:
-    """The pods by the node that they are on or made for."""
+    """The pods by ``target_of``."""
     found: dict[str, tuple[Pod, ...]] = {}
     for pod in pods:
         target = target_of(pod)

@@ -1,4 +1,4 @@
-"""The daemon pod of a node, and which revision a pod is of.
+"""The daemon pod of a node, and the revision of a pod.
 
 upstream: pkg/controller/daemon/util/daemonset_util.go
 """
@@ -20,14 +20,14 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def template_generation(daemon_set: DaemonSet) -> str | None:
-    """The number that clients of the first API versions kept in an annotation; None if there is none."""
+    """The template generation in the deprecated annotation; None if it is absent or invalid."""
     text = daemon_set.annotations.get(TEMPLATE_GENERATION, "")
     number = parse_int64(text)
     return None if number is None else str(number)
 
 
 def is_updated(pod: Pod, hash_: str, generation: str | None) -> bool:
-    """Whether the pod is of this revision, by its hash or by the old number."""
+    """Whether the pod has this revision, by its hash or by the deprecated template generation."""
     labels = pod.labels
     if hash_ and labels.get(POD_HASH_LABEL) == hash_:
         return True
@@ -35,7 +35,7 @@ def is_updated(pod: Pod, hash_: str, generation: str | None) -> bool:
 
 
 class PodBodies:
-    """Makes the bodies of a DaemonSet's pods, which differ only in the node that they name."""
+    """Builds the bodies of a DaemonSet's pods, which differ only in the name of the node."""
 
     def __init__(self, daemon_set: DaemonSet, hash_: str) -> None:
         self._pod = pod_from_template(daemon_set.spec.template, DAEMON_SETS, daemon_set)
@@ -52,13 +52,13 @@ class PodBodies:
         self._spec = spec
 
     def for_node(self, name: str) -> bytes:
-        """The encoded body of the pod for this node."""
+        """The encoded body of the node's pod."""
         spec = {**self._spec, "affinity": _bound_to(name, self._spec.get("affinity"))}
         return codec.encode({**self._pod, "spec": spec})
 
 
 def _bound_to(name: str, affinity: object) -> Doc:
-    """The affinity that lets the scheduler put a pod on this node only."""
+    """The affinity with a required match of the node's name."""
     field: Doc = {"key": NAME_FIELD, "operator": "In", "values": [name]}
     required = {**nested_map(affinity, "nodeAffinity", _REQUIRED), "nodeSelectorTerms": [{"matchFields": [field]}]}
     return {**nested_map(affinity), "nodeAffinity": {**nested_map(affinity, "nodeAffinity"), _REQUIRED: required}}

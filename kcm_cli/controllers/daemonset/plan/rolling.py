@@ -1,4 +1,4 @@
-"""The rolling update: which pods of an old revision go, and where a new one may start beside an old one.
+"""The rolling update: deletes pods of old revisions, and decides where a new pod may start beside an old one.
 
 Pods that are being deleted do not count, so that an update makes progress while nodes are down.
 
@@ -19,7 +19,7 @@ from kcm_cli.planning.pods import is_available
 
 
 def roll(snapshot: Snapshot, now: datetime) -> Changes:
-    """The next step of the update. Raises FormatError for a budget that is no percentage."""
+    """The next step of the update. Raises FormatError for an invalid maxSurge or maxUnavailable."""
     desired = sum(fit.runs for fit in snapshot.fits.values())
     surge, unavailable = surge_and_unavailable(snapshot.daemon_set, desired)
     nodes = tuple(_nodes(snapshot, now))
@@ -27,9 +27,10 @@ def roll(snapshot: Snapshot, now: datetime) -> Changes:
 
 
 class _Node(msgspec.Struct, frozen=True):
-    """The pods of a node that are not being deleted. ``crowded``: more than one of either kind, not counted here.
+    """The old and the new pod of a node, without pods that are being deleted.
 
-    ``runs``: whether the node should have a pod; None if there is no such node.
+    crowded: there is more than one old or new pod; then neither is set. runs: whether the node should have a pod; None
+    if the node does not exist.
     """
 
     name: str
@@ -42,7 +43,7 @@ class _Node(msgspec.Struct, frozen=True):
 
 
 def _nodes(snapshot: Snapshot, now: datetime) -> Iterator[_Node]:
-    """The nodes that have pods or should have one, by name."""
+    """The nodes that have pods or should have one, sorted by name."""
     wanted = {name for name, fit in snapshot.fits.items() if fit.runs}
     generation = template_generation(snapshot.daemon_set)
     min_ready_s = snapshot.daemon_set.spec.min_ready_seconds
@@ -68,7 +69,7 @@ def _nodes(snapshot: Snapshot, now: datetime) -> Iterator[_Node]:
 
 
 def _replacing(nodes: tuple[_Node, ...], max_unavailable: int) -> Changes:
-    """Delete old pods: those that are not available at once, the others as far as the budget goes."""
+    """Delete old pods: all unavailable ones, and available ones within maxUnavailable."""
     unavailable = 0
     broken: list[Pod] = []
     candidates: list[Pod] = []
@@ -86,7 +87,7 @@ def _replacing(nodes: tuple[_Node, ...], max_unavailable: int) -> Changes:
 
 
 class _Surge(msgspec.Struct):
-    """What was found on the nodes, when new pods start beside old ones."""
+    """The counts and candidates for an update with maxSurge."""
 
     surging: int = 0
     available: int = 0
@@ -97,9 +98,9 @@ class _Surge(msgspec.Struct):
 
 
 def _surging(nodes: tuple[_Node, ...], max_surge: int, desired: int) -> Changes:
-    """Start new pods beside old ones; an old one goes when its new one is available.
+    """Start new pods beside old ones. An old pod is deleted when the new one is available.
 
-    A pod on a node that should have none any more goes only while enough others are available.
+    Old pods on nodes that should have none are deleted only while enough other pods are available.
     """
     found = _Surge()
     for node in nodes:

@@ -15,7 +15,7 @@ from kcm_cli.planning.pods import is_available, is_ready
 
 
 def status(snapshot: Snapshot, now: datetime, *, observed: bool) -> DaemonSetStatus:
-    """The counts. ``observed``: whether the present generation was acted upon."""
+    """The counts. ``observed``: whether this sync acted on the present generation."""
     daemon_set = snapshot.daemon_set
     generation = template_generation(daemon_set)
     desired = current = misscheduled = ready = updated = available = 0

@@ -1,4 +1,5 @@
-"""What to do for a Deployment: ``plan`` decides on its ReplicaSets, ``status`` says what came of it."""
+"""The decisions about a Deployment: ``plan`` decides about its ReplicaSets, ``status`` computes the status from the
+outcome."""
 
 from kcm_cli.controllers.deployment.plan.decide import plan
 from kcm_cli.controllers.deployment.plan.rollout import Rollout

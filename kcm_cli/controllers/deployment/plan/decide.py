@@ -1,4 +1,4 @@
-"""Which rule applies: deleted, paused, rolled back, scaled, or rolled out by its strategy.
+"""Decides which rule applies to a Deployment: deleted, paused, rolled back, scaled, or rolled out by its strategy.
 
 upstream: pkg/controller/deployment/deployment_controller.go#syncDeployment
 """
@@ -19,9 +19,9 @@ from kcm_cli.planning.actions import Delete, Emit, Mode, Notice, Plan, Stage, Up
 
 
 def plan(snapshot: Snapshot, now: datetime) -> tuple[Plan, Rollout]:
-    """The writes for this Deployment's ReplicaSets, and the rollout from which its status follows.
+    """The writes to the ReplicaSets, and the rollout that ``status`` continues with.
 
-    Raises SyncError for a strategy that is not known.
+    Raises SyncError for an unknown strategy.
     """
     rollout = start(snapshot)
     sync_revision(rollout)
@@ -60,7 +60,7 @@ def _roll_out(rollout: Rollout) -> None:
 
 
 def _clean_up(rollout: Rollout) -> None:
-    """Delete the oldest of the emptied ReplicaSets beyond revisionHistoryLimit."""
+    """Delete the oldest empty ReplicaSets beyond revisionHistoryLimit."""
     limit = spec.history_limit(rollout.snapshot.deployment)
     if limit is None:
         return

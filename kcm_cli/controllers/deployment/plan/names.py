@@ -1,4 +1,4 @@
-"""Annotations, labels and reasons that clients see."""
+"""The annotations, labels and reasons of Deployments."""
 
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"

@@ -1,4 +1,4 @@
-"""Which ReplicaSet is the new one, and which revision it is.
+"""Finds the new ReplicaSet, and numbers revisions.
 
 upstream: pkg/controller/deployment/sync.go#getNewReplicaSet, util/deployment_util.go#SetNewReplicaSetAnnotations
 """
@@ -22,7 +22,7 @@ MAX_NAME = 253
 
 
 def start(snapshot: Snapshot) -> Rollout:
-    """Tell the new ReplicaSet (same template, the oldest of several) from the old ones."""
+    """Separate the new ReplicaSet (same template; the oldest of several) from the old ones."""
     same_template = spec.templates_as(snapshot.deployment.spec.template)
     targets = by_age([target_of(replica_set) for replica_set in snapshot.replica_sets])
     new = next((t for t in targets if same_template(t.replica_set.spec.template)), None)
@@ -37,12 +37,12 @@ def start(snapshot: Snapshot) -> Rollout:
 
 
 def revision_of(replica_set: ReplicaSet) -> int | None:
-    """Its revision: 0 without the annotation, None for one that is no number."""
+    """The revision of a ReplicaSet: 0 without the annotation, None if it is not a number."""
     return revision_in(replica_set.annotations)
 
 
 def revision_in(annotations: Mapping[str, str]) -> int | None:
-    """The revision that a ReplicaSet's annotations tell: 0 if they tell none, None for one that is no number."""
+    """The revision in a ReplicaSet's annotations: 0 without the annotation, None if it is not a number."""
     text = annotations.get(names.REVISION)
     return 0 if text is None else parse_int64(text)
 
@@ -52,13 +52,13 @@ def max_revision(replica_sets: Iterable[ReplicaSet]) -> int:
 
 
 def last_revision(annotations: Iterable[Mapping[str, str]]) -> int:
-    """The second highest revision in the annotations of ReplicaSets, 0 if there is none."""
+    """The second highest revision in these annotations of ReplicaSets; 0 if there is none. upstream: LastRevision."""
     known = sorted((revision_in(each) or 0 for each in annotations), reverse=True)
     return known[1] if len(known) > 1 else 0
 
 
 def sync_revision(rollout: Rollout) -> None:
-    """Bring the new ReplicaSet's annotations and minReadySeconds up to date, and the Deployment's revision."""
+    """Update the annotations and minReadySeconds of the new ReplicaSet, and the Deployment's revision."""
     target = rollout.new
     if target is None or target.new:
         return
@@ -72,7 +72,8 @@ def sync_revision(rollout: Rollout) -> None:
 
 
 def annotate(annotations: dict[str, str], deployment: Deployment, revision: int) -> None:
-    """Copy the Deployment's annotations and raise the revision, keeping the earlier ones as history."""
+    """Copy the Deployment's annotations and raise the revision. Earlier revisions are kept in the history
+    annotation."""
     for key, value in deployment.annotations.items():
         if key not in names.NOT_COPIED:
             annotations[key] = value
@@ -97,7 +98,7 @@ def _remember(annotations: dict[str, str], revision: str) -> None:
 
 
 def create_new(rollout: Rollout) -> None:
-    """Add a new ReplicaSet to the rollout if there is none; its name is made from the template's hash."""
+    """Add a new ReplicaSet to the rollout if there is none. Its name contains the template's hash."""
     if rollout.new is not None:
         return
     deployment = rollout.snapshot.deployment
@@ -115,12 +116,12 @@ def create_new(rollout: Rollout) -> None:
 
 
 def replica_set_name(deployment: str, value: str) -> str:
-    """``deployment-hash``, the Deployment's part cut where the name would be too long."""
+    """``deployment-hash``. A long name of the Deployment is cut."""
     return f"{deployment[: MAX_NAME - 1 - len(value)]}-{value}"
 
 
 def initial_size(rollout: Rollout) -> int:
-    """How many pods the new ReplicaSet may have at once, given those that exist.
+    """The number of pods that the new ReplicaSet may have at once, given the existing pods.
 
     upstream: pkg/controller/deployment/util/deployment_util.go#NewRSNewReplicas
     """

@@ -1,4 +1,4 @@
-"""The rollback annotation of old clients: put an earlier revision's template back.
+"""The deprecated rollback annotation: restores the template of an earlier revision.
 
 upstream: pkg/controller/deployment/rollback.go
 """
@@ -12,13 +12,14 @@ from kcm_cli.planning.actions import ABSENT, Notice, Path, Value, ref_to
 
 
 def rollback_revision(annotations: dict[str, str]) -> int | None:
-    """The revision asked for (0: the last one); None if no rollback is asked for."""
+    """The requested revision (0: the previous one); None if no rollback is requested."""
     text = annotations.get(names.ROLLBACK_TO, "")
     return parse_int64(text)
 
 
 def rollback(rollout: Rollout, revision: int) -> None:
-    """Find the revision and take over its template and annotations; in any case the request is cleared."""
+    """Restore the template and the annotations of the revision. The annotation with the request is removed in any
+    case."""
     create_new(rollout)
     known = rollout.all()
     annotations = {key: value for key, value in rollout.annotations.items() if key != names.ROLLBACK_TO}
@@ -45,7 +46,7 @@ def rollback(rollout: Rollout, revision: int) -> None:
 
 
 def _annotations_of(found: Target, annotations: dict[str, str]) -> dict[str, str]:
-    """The Deployment's own bookkeeping, and the revision's annotations."""
+    """The Deployment's annotations that are not copied to ReplicaSets, and the revision's other annotations."""
     own = {key: value for key, value in annotations.items() if key in names.NOT_COPIED}
     return own | {key: value for key, value in found.annotations.items() if key not in names.NOT_COPIED}
 

@@ -1,7 +1,6 @@
-"""The desired ReplicaSets while they are being decided on.
+"""The ReplicaSets of a Deployment while the plan is made.
 
-Decisions change a ``Target``; what differs from the object in the end becomes one update per ReplicaSet, however
-many rules had a say in it.
+Rules change a ``Target``. Its differences from the object become one update per ReplicaSet.
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from kcm_cli.planning.actions import Create, Notice, Path, Stage, Update, Value
 
 
 class Target(msgspec.Struct, eq=False):
-    """One ReplicaSet as it should become. ``body`` is set for one that is still to be created."""
+    """The desired state of a ReplicaSet. ``body`` is set for one that is to be created."""
 
     replica_set: ReplicaSet
     replicas: int
@@ -38,7 +37,7 @@ class Target(msgspec.Struct, eq=False):
         return self.body is not None
 
     def changes(self) -> Mapping[Path, Value]:
-        """What has to be written, empty if nothing."""
+        """The changes to write; empty if there are none."""
         current = self.replica_set
         changes: dict[Path, Value] = {}
         if self.annotations != current.annotations:
@@ -60,11 +59,10 @@ def target_of(replica_set: ReplicaSet) -> Target:
 
 
 class Rollout(msgspec.Struct, eq=False):
-    """The state of a decision: ReplicaSets as they should be, and the status as known before the writes.
+    """The state of a decision: the desired ReplicaSets, and the status before the writes.
 
-    ``progresses``: whether its progress is followed (not while paused, scaling or being deleted).
-    ``counts_later``: whether the next sync is to see the counts as progress.
-    ``annotations``: of the Deployment.
+    progresses: whether the progress deadline applies (not while paused, scaling or being deleted). counts_later: leave
+    it to the next sync to see the counts as progress. annotations: the Deployment's annotations.
     """
 
     snapshot: Snapshot
@@ -80,11 +78,11 @@ class Rollout(msgspec.Struct, eq=False):
     rollback: Mapping[Path, Value] | None = None
 
     def all(self) -> list[Target]:
-        """Old ones first, then the new one."""
+        """The old ReplicaSets, then the new one."""
         return [*self.old, self.new] if self.new is not None else list(self.old)
 
     def scale(self, target: Target, replicas: int) -> bool:
-        """Set a size; returns whether it is another one than before. The sizes' annotations follow it."""
+        """Set the size, and the annotations about sizes. Returns whether the size changed."""
         if target.replicas == replicas:
             return False
         before = target.scaled[0] if target.scaled is not None else target.replicas
@@ -94,7 +92,7 @@ class Rollout(msgspec.Struct, eq=False):
         return True
 
     def annotate(self, target: Target) -> None:
-        """Note the Deployment's size and its maximum, which proportional scaling starts from."""
+        """Write the Deployment's replicas and maximum into annotations, for proportional scaling."""
         deployment = self.snapshot.deployment
         desired = spec.replicas_of(deployment)
         target.annotations[names.DESIRED_REPLICAS] = str(desired)
@@ -106,12 +104,12 @@ def replicas_in(targets: list[Target]) -> int:
 
 
 def active(targets: list[Target]) -> list[Target]:
-    """Those that ask for pods."""
+    """The ReplicaSets with a size above 0."""
     return [target for target in targets if target.replicas > 0]
 
 
 def by_age(targets: list[Target]) -> list[Target]:
-    """Oldest first, ties by name."""
+    """The ReplicaSets, the oldest first; equal ones by name."""
     return sorted(targets, key=lambda t: (t.replica_set.metadata.creation_timestamp or "", t.name))
 
 
@@ -123,7 +121,7 @@ def creation(rollout: Rollout, target: Target, scaled: Notice | None) -> Stage:
 
 
 def updates(targets: list[Target], notices: Mapping[str, Notice]) -> Stage:
-    """One update for each ReplicaSet that has to change, its scaling event with it."""
+    """A stage with one update for each changed ReplicaSet, and its scaling Event."""
     pairs = ((target, target.changes()) for target in targets if not target.new)
     return Stage(
         tuple(

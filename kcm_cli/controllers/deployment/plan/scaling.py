@@ -1,4 +1,4 @@
-"""Changing a Deployment's size outside a rollout step: spread over all its ReplicaSets.
+"""Scales a Deployment outside a rollout step, in proportion over its ReplicaSets.
 
 upstream: pkg/controller/deployment/sync.go#scale
 """
@@ -9,13 +9,13 @@ from kcm_cli.machinery.integers import parse_int64
 
 
 def is_scaling(rollout: Rollout) -> bool:
-    """Whether the Deployment's size changed since its active ReplicaSets were last written."""
+    """Whether spec.replicas changed since the active ReplicaSets were last annotated."""
     desired = spec.replicas_of(rollout.snapshot.deployment)
     return any(_was_for_another_size(target, desired) for target in active(rollout.all()))
 
 
 def scale(rollout: Rollout) -> None:
-    """Give the size to the one active ReplicaSet, or to all in proportion during a rolling update."""
+    """Scale the only active ReplicaSet, or all of them in proportion during a rolling update."""
     deployment = rollout.snapshot.deployment
     desired = spec.replicas_of(deployment)
     only = _active_or_latest(rollout)
@@ -31,7 +31,7 @@ def scale(rollout: Rollout) -> None:
 
 
 def _was_for_another_size(target: Target, desired: int) -> bool:
-    """Whether the ReplicaSet's annotation has another size of the Deployment."""
+    """Whether the ReplicaSet's annotation has another value of spec.replicas."""
     noted = _number(target, names.DESIRED_REPLICAS)
     return noted is not None and noted != desired
 
@@ -48,7 +48,7 @@ def _active_or_latest(rollout: Rollout) -> Target | None:
 
 
 def _saturated(rollout: Rollout) -> bool:
-    """The new ReplicaSet has all the pods that the Deployment asks for, and they are available."""
+    """Whether the new ReplicaSet has all the Deployment's pods, and all of them are available."""
     target = rollout.new
     desired = spec.replicas_of(rollout.snapshot.deployment)
     return (
@@ -81,7 +81,7 @@ def _proportionally(rollout: Rollout, desired: int) -> None:
 
 
 def _share(rollout: Rollout, target: Target, to_add: int, added: int) -> int:
-    """This ReplicaSet's part of what is added (or, negative, removed), never more than what is left."""
+    """The ReplicaSet's share of the pods to add (negative: to remove), at most what is left."""
     if target.replicas == 0 or to_add in (0, added):
         return 0
     left = to_add - added
@@ -102,7 +102,7 @@ def _fraction(rollout: Rollout, target: Target) -> int:
 
 
 def _round(value: float) -> int:
-    """Half away from zero, as Go's RoundToInt32."""
+    """Round half away from zero, as Go's RoundToInt32."""
     return int(value - 0.5) if value < 0 else int(value + 0.5)
 
 

@@ -1,4 +1,4 @@
-"""What a Deployment's spec means in numbers."""
+"""The values of a Deployment's spec, in pods and seconds."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,8 @@ def rolling(deployment: Deployment) -> bool:
 
 
 def fenceposts(deployment: Deployment) -> tuple[int, int]:
-    """(max surge, max unavailable) in pods; if both round to zero one pod may be unavailable."""
+    """(maxSurge, maxUnavailable) in pods. If both round to zero, one pod may be unavailable. upstream:
+    ResolveFenceposts."""
     update = deployment.spec.strategy.rolling_update
     surge = update.max_surge if update is not None else None
     unavailable = update.max_unavailable if update is not None else None
@@ -39,7 +40,7 @@ def max_surge(deployment: Deployment) -> int:
 
 
 def most_pods(deployment: Deployment) -> int:
-    """The pods that there may be during a rollout. A sum beyond 32 bits is negative, as upstream: there may be none."""
+    """The maximum number of pods during a rollout. Beyond 32 bits the sum wraps to a negative number, as upstream."""
     return int32(replicas_of(deployment) + max_surge(deployment))
 
 
@@ -51,7 +52,7 @@ def max_unavailable(deployment: Deployment) -> int:
 
 
 def deadline_s(deployment: Deployment) -> int | None:
-    """Seconds within which a rollout must make progress; None if it may take for ever."""
+    """progressDeadlineSeconds; None if there is no deadline."""
     seconds = deployment.spec.progress_deadline_seconds
     return None if seconds is None or seconds == names.MAX_INT32 else seconds
 
@@ -62,7 +63,7 @@ def history_limit(deployment: Deployment) -> int | None:
 
 
 def without_hash(template: Doc) -> Doc:
-    """The template without the label pod-template-hash; shares what it does not change."""
+    """The template without the label pod-template-hash. Unchanged parts are shared."""
     labels = labels_of(template)
     if names.HASH_LABEL not in labels:
         return template
@@ -79,11 +80,11 @@ def with_hash(template: Doc, value: str) -> Doc:
 
 
 def same_template(left: Doc, right: Doc) -> bool:
-    """Whether two templates ask for the same pods, the hash label aside."""
+    """Whether two templates are semantically equal, apart from the label pod-template-hash."""
     return templates_as(left)(right)
 
 
 def templates_as(template: Doc) -> Callable[[Doc], bool]:
-    """``same_template`` with one template, for several others."""
+    """A function that compares other templates with this one, like ``same_template``."""
     matches = meaning_as(without_hash(template))
     return lambda other: matches(without_hash(other))

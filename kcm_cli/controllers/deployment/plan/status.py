@@ -1,4 +1,4 @@
-"""The status of a Deployment after its plan was carried out, its conditions, and when to look again.
+"""The status of a Deployment after its plan was executed: counts, conditions, and the time of the next check.
 
 upstream: pkg/controller/deployment/sync.go#calculateStatus, progress.go#syncRolloutStatus,
 util/deployment_util.go#SetDeploymentCondition
@@ -28,12 +28,12 @@ def find(status: DeploymentStatus, type_: str) -> Condition | None:
 
 
 def put(status: DeploymentStatus, new: Condition) -> DeploymentStatus:
-    """Set a condition, at the end; one with the same status and reason is left as it is."""
+    """Set a condition and move it to the end. One with the same status and reason is kept as it is."""
     return msgspec.structs.replace(status, conditions=conditions.moved(status.conditions, new))
 
 
 def replace(status: DeploymentStatus, new: Condition) -> DeploymentStatus:
-    """Set a condition, at the end, whatever was there."""
+    """Set a condition and move it to the end."""
     return msgspec.structs.replace(status, conditions=(*remove(status, new.type).conditions, new))
 
 
@@ -42,7 +42,7 @@ def remove(status: DeploymentStatus, type_: str) -> DeploymentStatus:
 
 
 def paused_or_resumed(rollout: Rollout, now: datetime) -> None:
-    """While a Deployment is paused its progress is unknown; a deadline that has passed stays reported."""
+    """Set the condition Progressing of a paused or resumed Deployment. A missed deadline stays reported."""
     deployment = rollout.snapshot.deployment
     if spec.deadline_s(deployment) is None:
         return
@@ -59,7 +59,7 @@ def paused_or_resumed(rollout: Rollout, now: datetime) -> None:
 
 
 def found_new(rollout: Rollout, now: datetime) -> None:
-    """Progress is measured from when a ReplicaSet of another client was first seen."""
+    """Set the condition Progressing for a ReplicaSet that exists already: its progress is measured from now on."""
     if rollout.new is None or rollout.new.new or rollout.new.changes():
         return
     deployment = rollout.snapshot.deployment
@@ -70,10 +70,10 @@ def found_new(rollout: Rollout, now: datetime) -> None:
 
 
 def renews(rollout: Rollout) -> bool:
-    """Whether an older ReplicaSet becomes the new one, and the Deployment does not show it yet.
+    """Whether an old ReplicaSet becomes the new one, and the Deployment's annotations or conditions do not show it yet.
 
-    Upstream writes the ReplicaSet's revision, then that of the Deployment; if it scales them too, its write of the
-    counts conflicts, and they are progress when it rolls out.
+    Upstream writes the revision to the ReplicaSet and then to the Deployment. Where it scales them as well, its status
+    update conflicts, so that the counts are progress only in the next sync.
     """
     deployment = rollout.snapshot.deployment
     unfollowed = spec.deadline_s(deployment) is not None and find(rollout.status, names.PROGRESSING) is None
@@ -82,7 +82,7 @@ def renews(rollout: Rollout) -> bool:
 
 
 def status(rollout: Rollout, outcome: Outcome, now: datetime) -> DeploymentStatus | None:
-    """The status to have after this outcome; None if a failure leaves it as it was."""
+    """The status after this outcome; None if it stays as it is because of a failure."""
     base = rollout.status
     failure = next((f for f in outcome.failed if isinstance(f.action, Create)), None)
     if failure is not None:
@@ -104,7 +104,7 @@ def status(rollout: Rollout, outcome: Outcome, now: datetime) -> DeploymentStatu
 
 
 def _creation_failed(rollout: Rollout, error: Exception, now: datetime) -> DeploymentStatus | None:
-    """A name that is taken is a hash collision: the next sync makes another. Anything else is reported."""
+    """The status after a failed creation: AlreadyExists counts as a hash collision, any other error is reported."""
     assert rollout.new is not None
     if getattr(error, "reason", "") == "AlreadyExists":
         count = rollout.status.collision_count or 0
@@ -140,7 +140,7 @@ def _counts(rollout: Rollout, base: DeploymentStatus, now: datetime) -> Deployme
 
 
 def _terminating(sets: list[ReplicaSet]) -> int | None:
-    """Their sum; unknown if a ReplicaSet that has been synced does not report it."""
+    """The sum of terminatingReplicas; None if an observed ReplicaSet does not report it."""
     total = 0
     for replica_set in sets:
         count = replica_set.status.terminating_replicas
@@ -151,7 +151,7 @@ def _terminating(sets: list[ReplicaSet]) -> int | None:
 
 
 def is_complete(deployment: Deployment, new: DeploymentStatus) -> bool:
-    """Whether a status says that the rollout is done."""
+    """Whether a status says that the rollout is complete."""
     desired = spec.replicas_of(deployment)
     return (
         new.updated_replicas == new.replicas == new.available_replicas == desired
@@ -160,7 +160,7 @@ def is_complete(deployment: Deployment, new: DeploymentStatus) -> bool:
 
 
 def _advanced(old: DeploymentStatus, new: DeploymentStatus) -> bool:
-    """More new pods, fewer old ones, or more of them ready or available."""
+    """Whether there are more new pods, fewer old ones, or more that are ready or available."""
     return (
         new.updated_replicas > old.updated_replicas
         or new.replicas - new.updated_replicas < old.replicas - old.updated_replicas
@@ -206,12 +206,12 @@ def _timed_out(deployment: Deployment, new: DeploymentStatus, now: datetime) -> 
 
 
 def _age_s(since: str | None, now: datetime) -> float:
-    """What was never updated was updated long ago."""
+    """The seconds since this time; infinite without a time."""
     return math.inf if since is None else (now - parse_time(since)).total_seconds()
 
 
 def _failures(rollout: Rollout, new: DeploymentStatus) -> DeploymentStatus:
-    """Show one ReplicaSet's failure, that of the new one before any other."""
+    """The status with the ReplicaFailure condition of a ReplicaSet. The new ReplicaSet takes precedence."""
     targets = [rollout.new] if rollout.new is not None else []
     for target in (*targets, *rollout.all()):
         for found in target.replica_set.status.conditions:
@@ -225,7 +225,7 @@ def _taken_over(found: Condition) -> Condition:
 
 
 def next_check_s(rollout: Rollout, new: DeploymentStatus, now: datetime) -> float | None:
-    """Seconds until the rollout may have missed its deadline; None if there is nothing to wait for."""
+    """Seconds until the progress deadline may be exceeded; None if no deadline applies."""
     deployment = rollout.snapshot.deployment
     deadline = spec.deadline_s(deployment)
     current = find(deployment.status, names.PROGRESSING)

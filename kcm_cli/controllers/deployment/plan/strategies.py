@@ -1,8 +1,7 @@
 """The strategies of a rollout.
 
-Recreate: no new pod before the last old one is gone.
-RollingUpdate: grow the new ReplicaSet within maxSurge, shrink the old ones within maxUnavailable. One direction a sync:
-while the new one can still grow the old ones are left alone.
+Recreate: create new pods when the last old one is deleted. RollingUpdate: scale up the new ReplicaSet within maxSurge,
+scale down the old ones within maxUnavailable. A sync does one of the two; scaling up goes first.
 
 upstream: pkg/controller/deployment/recreate.go, rolling.go
 """
@@ -55,7 +54,7 @@ def _grow(rollout: Rollout) -> bool:
 
 
 def _shrink(rollout: Rollout) -> bool:
-    """Take from the old ones what availability permits: unhealthy pods first, then oldest ReplicaSet first."""
+    """Scale down old ReplicaSets within maxUnavailable: unhealthy pods first, then the oldest ReplicaSet first."""
     assert rollout.new is not None
     old = by_age(active(rollout.old))
     if not old:

@@ -1,5 +1,5 @@
-"""The decisions about a Job: ``plan`` decides on its end and its pods, ``status`` computes the status from the outcome.
-"""
+"""The decisions about a Job: ``plan`` decides on its end and its pods, ``status`` computes the status from the
+outcome."""
 
 from kcm_cli.controllers.job.plan.decide import JobPlan, SyncAction, plan, remove_finalizer
 from kcm_cli.controllers.job.plan.state import JobState, with_uncounted

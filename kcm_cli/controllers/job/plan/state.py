@@ -106,8 +106,8 @@ def with_uncounted(status: JobStatus) -> JobStatus:
 
 
 def _newly_ended(job_pods: Sequence[JobPod], uncounted: Uncounted) -> tuple[list[JobPod], list[JobPod]]:
-    """The pods that succeeded and those that failed, as far as they are neither counted nor in uncountedTerminatedPods.
-    """
+    """The pods that succeeded and those that failed, as far as they are neither counted nor in
+    uncountedTerminatedPods."""
     known = set(uncounted.succeeded)
     succeeded = [f for f in job_pods if f.succeeded and f.tracked and f.valid and f.pod.uid not in known]
     known = set(uncounted.failed)

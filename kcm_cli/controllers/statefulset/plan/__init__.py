@@ -1,4 +1,4 @@
-"""What to do for a StatefulSet: ``plan`` names the steps, ``status`` says what came of them."""
+"""The decisions about a StatefulSet: ``plan`` lists the steps, ``status`` computes the status from the outcome."""
 
 from kcm_cli.controllers.statefulset.plan.decide import Plan, plan
 from kcm_cli.controllers.statefulset.plan.status import differs, status

@@ -1,7 +1,6 @@
-"""The claims of a StatefulSet's pods: created from templates, and owned as the retention policy says.
+"""The claims of a StatefulSet's pods: created from templates, with owners according to the retention policy.
 
-Who owns a claim decides when it goes: owned by the set it goes with the set, owned by a pod that is scaled away it
-goes with that pod, owned by neither it stays.
+A claim is deleted with its owner: with the set, or with a pod that is scaled down. A claim without owners is kept.
 
 upstream: pkg/controller/statefulset/stateful_set_utils.go#isClaimOwnerUpToDate, updateClaimOwnerRefForSetAndPod
 """
@@ -24,10 +23,10 @@ Claims = Mapping[str, PersistentVolumeClaim]
 
 
 class Ownership(msgspec.Struct, frozen=True):
-    """What is wrong with the owners of a claim.
+    """The wrong owners of a claim.
 
-    references: those that it should have; None if they are right. conflicting: another owner controls it, too, so
-    that the policy does not apply to it.
+    references: the owner references to write; None if they are right. conflicting: another object controls the claim,
+    so that the policy does not apply.
     """
 
     claim: PersistentVolumeClaim
@@ -36,7 +35,8 @@ class Ownership(msgspec.Struct, frozen=True):
 
 
 class ClaimWork(msgspec.Struct, frozen=True):
-    """What has to be done for the claims of a pod before it can start. ``terminating``: being deleted, so it cannot."""
+    """The work on a pod's claims before the pod can start. ``terminating``: claims that are being deleted, which block
+    the pod."""
 
     missing: tuple[Doc, ...] = ()
     terminating: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ NO_WORK = ClaimWork()
 
 
 def template_names(set_: StatefulSet) -> tuple[str, ...]:
-    """The names of the claim templates, which are those of the volumes, too."""
+    """The names of the claim templates, which are also the names of the volumes."""
     return tuple(nested_str(template, "metadata", "name") for template in set_.spec.volume_claim_templates)
 
 
@@ -60,7 +60,7 @@ def claim_name(set_: StatefulSet, template: str, ordinal: int) -> str:
 
 
 def claim_work(set_: StatefulSet, ordinal: int, uid: str, claims: Claims) -> ClaimWork:
-    """Everything for the claims of a pod. ``uid`` is empty for a pod that does not exist yet."""
+    """All work on a pod's claims. ``uid``: the pod's uid; empty for one that does not exist yet."""
     if not set_.spec.volume_claim_templates:
         return NO_WORK
     missing, terminating = to_create(set_, ordinal, claims)
@@ -68,7 +68,7 @@ def claim_work(set_: StatefulSet, ordinal: int, uid: str, claims: Claims) -> Cla
 
 
 def to_create(set_: StatefulSet, ordinal: int, claims: Claims) -> tuple[tuple[Doc, ...], tuple[str, ...]]:
-    """The claims that a pod lacks, and the names of those that are being deleted."""
+    """The bodies of missing claims, and the names of claims that are being deleted."""
     missing: list[Doc] = []
     terminating: list[str] = []
     for template in set_.spec.volume_claim_templates:
@@ -82,7 +82,7 @@ def to_create(set_: StatefulSet, ordinal: int, claims: Claims) -> tuple[tuple[Do
 
 
 def ownership(set_: StatefulSet, ordinal: int, uid: str, claims: Claims) -> tuple[Ownership, ...]:
-    """The pod's claims whose owners are not as they should be."""
+    """The pod's claims whose owners are wrong."""
     found: list[Ownership] = []
     for name in template_names(set_):
         claim = claims.get(claim_name(set_, name, ordinal))
@@ -94,7 +94,8 @@ def ownership(set_: StatefulSet, ordinal: int, uid: str, claims: Claims) -> tupl
 
 
 def blocked_by_stale_claim(set_: StatefulSet, ordinal: int, claims: Claims) -> bool:
-    """Whether a claim still belongs to an earlier pod of this name and is about to go with it: wait for that."""
+    """Whether a claim is owned by an earlier pod of this name. It is about to be deleted with that pod, so the new pod
+    has to wait."""
     if _policy(set_)[1] == RETAIN:
         return False
     owner = _pod(set_, ordinal, "")
@@ -103,7 +104,7 @@ def blocked_by_stale_claim(set_: StatefulSet, ordinal: int, claims: Claims) -> b
 
 
 class _Owners:
-    """The owners of one claim against the policy."""
+    """Compares the owners of one claim with the policy."""
 
     def __init__(self, set_: StatefulSet, ordinal: int, uid: str, claim: PersistentVolumeClaim) -> None:
         self._set = set_
@@ -123,7 +124,7 @@ class _Owners:
         return Ownership(self._claim, tuple(references), conflicting)
 
     def _conflicting(self) -> bool:
-        """Whether another controller manages a claim to which a policy applies."""
+        """Whether another object controls a claim to which a policy applies."""
         if self._deleted == RETAIN and self._scaled == RETAIN:
             return False
         for ref in self._claim.metadata.owner_references:
@@ -151,7 +152,7 @@ class _Owners:
         return (by_set, by_pod) == self._expected()
 
     def _expected(self) -> tuple[bool, bool]:
-        """Whether the set and the pod should own the claim; an unknown policy retains."""
+        """Whether the set and the pod should own the claim. An unknown policy retains it."""
         match self._deleted, self._scaled:
             case "Delete", "Retain":
                 return True, False
@@ -185,7 +186,7 @@ class _Owners:
 
 
 def _policy(set_: StatefulSet) -> tuple[str, str]:
-    """(when deleted, when scaled)."""
+    """(whenDeleted, whenScaled)."""
     policy = set_.spec.persistent_volume_claim_retention_policy
     return (policy.when_deleted, policy.when_scaled) if policy is not None else (RETAIN, RETAIN)
 
@@ -199,7 +200,7 @@ def _names(ref: OwnerReference, obj: Object, api_version: str, kind: str) -> boo
 
 
 def _stale(claim: PersistentVolumeClaim, obj: Object, api_version: str, kind: str) -> bool:
-    """Whether the first owner of this name is an earlier object."""
+    """Whether the first owner with this name has another uid."""
     for ref in claim.metadata.owner_references:
         if _names(ref, obj, api_version, kind):
             return ref.uid != obj.uid
@@ -207,7 +208,7 @@ def _stale(claim: PersistentVolumeClaim, obj: Object, api_version: str, kind: st
 
 
 def _new_claim(set_: StatefulSet, template: Doc, name: str) -> Doc:
-    """A claim carries the labels of its template and those by which the set selects its pods."""
+    """The body of a claim. It gets the labels of its template and the matchLabels of the set's selector."""
     selector = set_.spec.selector
     labels = {**labels_of(template), **((selector.match_labels if selector else None) or {})}
     metadata: Doc = {**nested_map(template, "metadata"), "name": name, "namespace": set_.namespace}

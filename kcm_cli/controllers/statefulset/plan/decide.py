@@ -1,8 +1,8 @@
-"""Which pods to create, update and delete, in which order.
+"""Decides which pods to create, update and delete, and in which order.
 
-An ordered set does one thing at a time: each pod waits for those before it, surplus pods go from the highest
-ordinal down once all others are available, and only then a new revision is rolled out. A parallel set does all of
-this at once; what it has in common with an ordered one is the rolling update.
+An ordered set does one thing at a time: each pod waits for those with lower ordinals. When all wanted pods are
+available, surplus pods are deleted from the highest ordinal down. After that a new revision is rolled out. A parallel
+set does all this at once; the rolling update is the same for both.
 
 upstream: pkg/controller/statefulset/stateful_set_control.go#updateStatefulSet
 """
@@ -41,7 +41,7 @@ PARALLEL = "Parallel"
 
 
 class CreatePod(msgspec.Struct, frozen=True):
-    """Create a pod, its claims first."""
+    """Create missing claims, then the pod."""
 
     name: str
     body: Doc
@@ -55,21 +55,22 @@ class DeletePod(msgspec.Struct, frozen=True):
 
 
 class CreateClaims(msgspec.Struct, frozen=True):
-    """Create the claims that a pending pod waits for, and update their owners."""
+    """Create the claims that a pending pod lacks, and update their owners."""
 
     pod: Pod
     claims: ClaimWork
 
 
 class OwnClaims(msgspec.Struct, frozen=True):
-    """Update the owners of a surplus pod's claims, before it is deleted."""
+    """Update the owners of a surplus pod's claims before the pod is deleted."""
 
     pod: Pod
     ownership: tuple[Ownership, ...]
 
 
 class UpdatePod(msgspec.Struct, frozen=True):
-    """Update what follows from a pod's ordinal. ``pod_differs``: its labels or volumes; else only its claims."""
+    """Restore what is derived from the ordinal. ``pod_differs``: the pod's labels or volumes are wrong, too, and not
+    only its claims."""
 
     pod: Pod
     claims: ClaimWork
@@ -80,9 +81,9 @@ Step = CreatePod | DeletePod | CreateClaims | OwnClaims | UpdatePod
 
 
 class Phase(msgspec.Struct, frozen=True):
-    """Steps by pod; those of one pod follow each other. ``together``: pods do not wait for each other.
+    """Groups of steps, one group for each pod. ``together``: the groups do not wait for each other.
 
-    A failed step ends the steps of its pod and skips the pods and phases behind it.
+    A failed step skips the rest of its group, and the later groups and phases.
     """
 
     groups: tuple[tuple[Step, ...], ...]
@@ -90,7 +91,7 @@ class Phase(msgspec.Struct, frozen=True):
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """An ordinal that is wanted: its pod, if it has one, and the revision of the pod that it has or gets."""
+    """A wanted ordinal: its pod, if there is one, and the revision that the pod has or will have."""
 
     ordinal: int
     pod: Pod | None
@@ -98,9 +99,9 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What to do, and the pods that were looked at: wanted ones by ordinal, surplus ones from the highest down.
+    """The steps of one sync, the wanted ordinals, and the surplus pods from the highest ordinal down.
 
-    ``updating``: the pods to be deleted because of their revision, after all phases.
+    updating: the pods to delete after all phases because of their revision.
     """
 
     slots: tuple[Slot, ...]
@@ -110,7 +111,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False) -> Plan:
-    """The steps of one sync. ``counts_unavailable``: gate MaxUnavailableStatefulSet."""
+    """Decide about the steps of one sync. ``counts_unavailable``: gate MaxUnavailableStatefulSet."""
     slots, condemned = _slots(snapshot), _condemned(snapshot)
     if snapshot.set.deleting:
         return Plan(slots, condemned)
@@ -127,14 +128,14 @@ def plan(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False)
 
 
 def held(slots: Sequence[Slot]) -> Held:
-    """The wanted pods that there are."""
+    """The wanted pods that exist."""
     return [(slot.ordinal, slot.pod, slot.revision) for slot in slots if slot.pod is not None]
 
 
 def _slots(snapshot: Snapshot) -> tuple[Slot, ...]:
-    """The wanted ordinals that are looked at now: all that have a pod, and so many that have none.
+    """The wanted ordinals to look at: all that have a pod, and a limited number of those that have none.
 
-    Of several pods of one ordinal (``db-1``, ``db-01``) the one named rightly counts.
+    If several pods have the same ordinal (``db-1``, ``db-01``), the one with the canonical name counts.
     """
     set_ = snapshot.set
     found: dict[int, Pod] = {}
@@ -163,7 +164,7 @@ def _condemned(snapshot: Snapshot) -> tuple[Pod, ...]:
 def _in_order(
     snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod], now: datetime
 ) -> tuple[list[Phase], bool]:
-    """The steps up to the first pod that others have to wait for; and whether none has to be waited for."""
+    """The steps up to the first pod that others have to wait for, and whether there is no such pod."""
     living: list[tuple[Step, ...]] = []
     for slot in slots:
         steps, may_go_on = _ordered_slot(snapshot, slot, now)
@@ -187,7 +188,7 @@ def _ordered_slot(snapshot: Snapshot, slot: Slot, now: datetime) -> tuple[tuple[
 
 
 def _available(snapshot: Snapshot, pod: Pod, now: datetime) -> bool:
-    """Running, ready, and ready for long enough."""
+    """Whether the pod is running, ready, and ready for minReadySeconds."""
     running = pod.status.phase == "Running" and is_ready(pod)
     return running and is_available(pod, snapshot.set.spec.min_ready_seconds, now)
 
@@ -195,7 +196,8 @@ def _available(snapshot: Snapshot, pod: Pod, now: datetime) -> bool:
 def _next_to_go(
     snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod], now: datetime
 ) -> tuple[tuple[Step, ...], ...]:
-    """The highest surplus pod, unless it is being deleted already, or is not available and others were so before it."""
+    """The surplus pod with the highest ordinal, as steps. None if it is being deleted already, or if it is unavailable
+    and another unavailable pod comes first."""
     highest = condemned[0]
     if highest.deleting:
         return ()
@@ -207,7 +209,7 @@ def _next_to_go(
 def _first_unavailable(
     snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod], now: datetime
 ) -> Pod | None:
-    """The unavailable pod of the lowest rank: wanted ones by ordinal, then surplus ones from the lowest up."""
+    """The first unavailable pod: wanted ones by ordinal, then surplus ones from the lowest ordinal up."""
     for pod in [*(slot.pod for slot in slots), *reversed(condemned)]:
         if pod is None or pod.deleting or not is_available(pod, snapshot.set.spec.min_ready_seconds, now):
             return pod
@@ -231,7 +233,7 @@ def _all_at_once(snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[
 
 
 def _steps(snapshot: Snapshot, slot: Slot) -> tuple[Step, ...]:
-    """What a wanted pod needs, whether or not others have to wait for it."""
+    """The steps for a wanted pod, regardless of other pods."""
     pod = slot.pod
     if pod is None:
         return _creation(snapshot, slot)

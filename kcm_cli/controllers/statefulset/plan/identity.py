@@ -1,4 +1,4 @@
-"""Who a pod of a StatefulSet is: its name, its ordinal, its labels.
+"""The identity of a StatefulSet's pod: its name, ordinal and labels.
 
 upstream: pkg/controller/statefulset/stateful_set_utils.go
 """
@@ -18,7 +18,7 @@ MAX_MISSING = 500
 
 
 def parent_and_ordinal(name: str) -> tuple[str, int]:
-    """``db-3`` as ("db", 3). Without an ordinal the parent is empty; one that is too large counts as -1."""
+    """``db-3`` as ("db", 3). Without an ordinal ("", -1); an ordinal that is too large counts as -1."""
     parent, dash, digits = name.rpartition("-")
     if not dash or not (digits.isascii() and digits.isdigit()):
         return "", -1
@@ -26,18 +26,21 @@ def parent_and_ordinal(name: str) -> tuple[str, int]:
 
 
 def as_read(ordinal: int) -> int:
-    """An ordinal as names tell it: -1 for one that is too large. A pod made for that has no valid name, as upstream's,
-    while one that could be made would not be known as the set's own."""
+    """The ordinal as it is parsed from names: -1 if it is too large.
+
+    A pod created for -1 has an invalid name, as with upstream. With the large ordinal its name would be valid, but the
+    pod would not be recognized as the set's.
+    """
     return ordinal if ordinal <= _MAX_ORDINAL else -1
 
 
 def ordinal_of(pod: Pod) -> int:
-    """The ordinal in a pod's name; -1 if it has none."""
+    """The ordinal in a pod's name; -1 if there is none."""
     return parent_and_ordinal(pod.name)[1]
 
 
 def is_member(set_: StatefulSet, pod: Pod) -> bool:
-    """Whether the pod's name makes it one of the set's."""
+    """Whether the pod's name consists of the set's name and an ordinal."""
     return parent_and_ordinal(pod.name)[0] == set_.name
 
 
@@ -47,14 +50,14 @@ def replicas_of(set_: StatefulSet) -> int:
 
 
 def start_of(set_: StatefulSet) -> int:
-    """The first ordinal."""
+    """spec.ordinals.start, the first ordinal."""
     return set_.spec.ordinals.start if set_.spec.ordinals is not None else 0
 
 
 def ordinals_at_hand(set_: StatefulSet, taken: Collection[int]) -> range:
     """The wanted ordinals from the lowest up to the MAX_MISSING-th that is not ``taken``.
 
-    However many replicas are asked for, a sync looks at so many more than there are.
+    This bounds the work of a sync, whatever the number of replicas.
     """
     start = start_of(set_)
     end = start + replicas_of(set_)
@@ -67,7 +70,7 @@ def ordinals_at_hand(set_: StatefulSet, taken: Collection[int]) -> range:
 
 
 def in_range(set_: StatefulSet, ordinal: int) -> bool:
-    """Whether the set wants a pod of this ordinal."""
+    """Whether the ordinal is one of the wanted ones."""
     start = start_of(set_)
     return start <= ordinal < start + replicas_of(set_)
 
@@ -77,12 +80,12 @@ def pod_name(set_: StatefulSet, ordinal: int) -> str:
 
 
 def identity_labels(set_: StatefulSet, ordinal: int) -> Mapping[str, str]:
-    """The labels by which a pod can be addressed."""
+    """The labels with the pod's name and index."""
     return {POD_NAME_LABEL: pod_name(set_, ordinal), POD_INDEX_LABEL: str(ordinal)}
 
 
 def identity_matches(set_: StatefulSet, pod: Pod) -> bool:
-    """Whether name and labels say who the pod is."""
+    """Whether the pod's name and labels are right."""
     parent, ordinal = parent_and_ordinal(pod.name)
     return (
         ordinal >= 0
@@ -93,5 +96,5 @@ def identity_matches(set_: StatefulSet, pod: Pod) -> bool:
 
 
 def revision_of(pod: Pod) -> str:
-    """The name of the revision that the pod was created from."""
+    """The name of the revision that the pod was created from; empty if unknown."""
     return pod.labels.get(POD_HASH_LABEL, "")

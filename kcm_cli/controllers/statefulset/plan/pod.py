@@ -1,4 +1,4 @@
-"""The pod of an ordinal, and the volumes that its claims give it.
+"""The pod of an ordinal, and the volumes for its claims.
 
 upstream: pkg/controller/statefulset/stateful_set_utils.go#newVersionedStatefulSetPod, updateStorage, storageMatches
 """
@@ -19,7 +19,7 @@ ROLLING_UPDATE = "RollingUpdate"
 
 
 def new_revision(snapshot: Snapshot, ordinal: int) -> Revision:
-    """The revision from which a pod of this ordinal is created: the old one below the partition."""
+    """The revision for a new pod of this ordinal: the current one below the partition, else the update revision."""
     set_ = snapshot.set
     strategy = set_.spec.update_strategy
     rolling = strategy.rolling_update
@@ -31,7 +31,7 @@ def new_revision(snapshot: Snapshot, ordinal: int) -> Revision:
 
 
 def new_pod(set_: StatefulSet, ordinal: int, revision: Revision) -> Doc:
-    """The document of the pod."""
+    """The body of the pod."""
     pod = pod_from_template(revision.template, STATEFUL_SETS, set_)
     metadata, spec = dict(nested_map(pod, "metadata")), dict(nested_map(pod, "spec"))
     name = pod_name(set_, ordinal)
@@ -48,7 +48,7 @@ def new_pod(set_: StatefulSet, ordinal: int, revision: Revision) -> Doc:
 
 
 def with_claims(set_: StatefulSet, ordinal: int, volumes: Iterable[object]) -> list[object]:
-    """A pod's volumes with those of the set's claims, in place of others of their names."""
+    """A pod's volumes with those of the set's claims. Other volumes of the same names are replaced."""
     names = template_names(set_)
     claimed: list[object] = [
         {"name": name, "persistentVolumeClaim": {"claimName": claim_name(set_, name, ordinal)}} for name in names
@@ -57,7 +57,7 @@ def with_claims(set_: StatefulSet, ordinal: int, volumes: Iterable[object]) -> l
 
 
 def storage_matches(set_: StatefulSet, pod: Pod) -> bool:
-    """Whether the pod uses the claims of its ordinal."""
+    """Whether the pod's volumes use the claims of its ordinal."""
     names = template_names(set_)
     if not names:
         return True
@@ -71,7 +71,7 @@ def storage_matches(set_: StatefulSet, pod: Pod) -> bool:
 
 
 def repaired(set_: StatefulSet, pod: Doc) -> Doc:
-    """The pod with the labels and volumes that its name asks for."""
+    """The pod with the right labels and volumes for its name."""
     metadata, spec = dict(nested_map(pod, "metadata")), dict(nested_map(pod, "spec"))
     ordinal = int(nested_str(metadata, "name").rpartition("-")[2])
     metadata["labels"] = {**nested_map(metadata, "labels"), **identity_labels(set_, ordinal)}

@@ -1,7 +1,7 @@
 """The current and the update revision of a StatefulSet.
 
-The revision of the template as it is may exist already: as the latest, as an earlier one that is numbered anew (a
-roll back), or not at all.
+The revision of the present template may be the latest one, an earlier one that is renumbered (after a rollback), or
+missing.
 
 upstream: pkg/controller/statefulset/stateful_set_control.go#getStatefulSetRevisions, truncateHistory
 """
@@ -24,23 +24,23 @@ DEFAULT_HISTORY_LIMIT = 10
 
 
 class Existing(msgspec.Struct, frozen=True):
-    """The revision is there. ``number``: the one that it has to get, None if it has the highest."""
+    """The revision exists. ``number``: its new number; None if it has the highest one."""
 
     revision: ControllerRevision
     number: int | None = None
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """The revision has to be created."""
+    """The revision has to be created, with this data and number."""
 
     data: Doc
     number: int
 
 
 def wanted(set_: StatefulSet, revisions: Sequence[ControllerRevision], *, semantic: bool = True) -> Existing | Missing:
-    """The revision of the set's template among these, which are in order.
+    """The revision of the set's template. ``revisions`` are sorted by number.
 
-    ``semantic``: the latest one may be written otherwise than the template is now, by an earlier release (gate
+    semantic: accept the latest revision if it has the same template in the form of an earlier release (gate
     StatefulSetSemanticRevisionComparison).
     """
     data = history.patch_of(set_.spec.template)
@@ -54,12 +54,12 @@ def wanted(set_: StatefulSet, revisions: Sequence[ControllerRevision], *, semant
 
 
 def name_for(set_: StatefulSet, data: Doc, collisions: int) -> str:
-    """The name of a revision with this data after so many collisions."""
+    """The name of a revision with this data, after this number of collisions."""
     return history.name_of(set_.name, controller_revision_hash(go_json.encode(data), collisions))
 
 
 def body_of(set_: StatefulSet, missing: Missing, collisions: int, name: str) -> bytes:
-    """The body of a new revision. The hash in its label is that of the first name that was tried."""
+    """The body of a new revision. Its hash label has the hash of the first name that was tried."""
     hash_ = controller_revision_hash(go_json.encode(missing.data), collisions)
     return history.encode(
         STATEFUL_SETS,
@@ -72,7 +72,7 @@ def body_of(set_: StatefulSet, missing: Missing, collisions: int, name: str) -> 
 
 
 def current(set_: StatefulSet, revisions: Sequence[ControllerRevision], update: Revision) -> Revision:
-    """The revision that the status names; the one of the template, if that does not exist."""
+    """The revision that status.currentRevision names; the update revision if that does not exist."""
     name = set_.status.current_revision
     if name != update.name:
         for revision in revisions:
@@ -85,7 +85,7 @@ def current(set_: StatefulSet, revisions: Sequence[ControllerRevision], update: 
 def surplus(
     set_: StatefulSet, revisions: Sequence[ControllerRevision], pods: Sequence[Pod], live: Sequence[str]
 ) -> list[ControllerRevision]:
-    """The oldest revisions beyond the limit that are neither ``live`` nor that of a pod."""
+    """The oldest revisions beyond revisionHistoryLimit, without ``live`` ones and those that have pods."""
     limit = set_.spec.revision_history_limit
     limit = DEFAULT_HISTORY_LIMIT if limit is None else limit
     if limit >= 0 and len(revisions) <= limit:

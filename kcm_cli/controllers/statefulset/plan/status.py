@@ -29,7 +29,7 @@ _COMPARED = (
 
 
 def status(snapshot: Snapshot, planned: Plan, updated: int, now: datetime) -> StatefulSetStatus:
-    """The status after a sync that deleted ``updated`` pods for their revision."""
+    """The status after a sync that deleted this number of ``updated`` pods because of their revision."""
     held = [slot.pod for slot in planned.slots if slot.pod is not None]
     pods = snapshot.pods if snapshot.set.deleting else (*held, *planned.condemned)
     counted = _counted(snapshot, pods, now)
@@ -65,7 +65,7 @@ def _counted(snapshot: Snapshot, pods: Iterable[Pod], now: datetime) -> Stateful
 
 
 def _completed(snapshot: Snapshot, counted: StatefulSetStatus) -> StatefulSetStatus:
-    """Once all pods are of the new revision and ready, it becomes the current one."""
+    """The status in which the update revision becomes the current one, once all pods have it and are ready."""
     wanted = replicas_of(snapshot.set)
     rolling = snapshot.set.spec.update_strategy.type == ROLLING_UPDATE
     if not rolling or not counted.updated_replicas == counted.ready_replicas == counted.replicas == wanted:
@@ -76,7 +76,7 @@ def _completed(snapshot: Snapshot, counted: StatefulSetStatus) -> StatefulSetSta
 
 
 def differs(old: StatefulSetStatus, new: StatefulSetStatus) -> bool:
-    """Whether the new status is worth a write: a collision count alone is not."""
+    """Whether the new status has to be written. A new collision count alone is no reason."""
     if new.observed_generation > old.observed_generation:
         return True
     return any(getattr(old, field) != getattr(new, field) for field in _COMPARED)

@@ -1,8 +1,8 @@
-"""The rolling update: which pods of another revision are deleted now, the highest ordinal first.
+"""The rolling update: deletes pods that do not have the update revision, the highest ordinal first.
 
-Without the gate MaxUnavailableStatefulSet one pod at a time, and none while one that was updated is unavailable. A
-pod of the old revision that never became ready does not hold the update up, but an updated one does, for ever: a
-broken revision stops there, and going back takes the deletion of the broken pod by hand.
+Without the gate MaxUnavailableStatefulSet one pod is deleted at a time, and none while an updated pod is unavailable.
+An old pod that never became ready does not block the update; an updated one blocks it for good. A rollout of a broken
+revision stops there, and a rollback requires that the broken pod is deleted by hand.
 
 upstream: pkg/controller/statefulset/stateful_set_control.go#updateStatefulSetAfterInvariantEstablished
 """
@@ -41,13 +41,13 @@ def partition_of(set_: StatefulSet) -> int:
 
 
 def max_unavailable(set_: StatefulSet) -> int:
-    """In pods. Raises FormatError."""
+    """maxUnavailable in pods, at least 1. Raises FormatError."""
     rolling = set_.spec.update_strategy.rolling_update
     return at_least_one(rolling.max_unavailable if rolling is not None else None, replicas_of(set_))
 
 
 def unavailable(snapshot: Snapshot, held: Held, now: datetime) -> int:
-    """How many of the wanted pods are missing, being deleted, or not available."""
+    """The number of wanted pods that are missing, being deleted, or not available."""
     return replicas_of(snapshot.set) - sum(not _unavailable(snapshot, pod, now) for _, pod, _ in held)
 
 
@@ -79,7 +79,7 @@ def _as_many_as_allowed(snapshot: Snapshot, held: Held, deleted: AbstractSet[str
 
 
 def _lowest(set_: StatefulSet) -> int:
-    """The first ordinal that is updated."""
+    """The lowest ordinal that is updated."""
     return start_of(set_) + partition_of(set_)
 
 
