@@ -1,7 +1,7 @@
-"""endpoints-controller: keeps the Endpoints of each Service with a selector equal to its pods.
+"""endpoints-controller: keeps the Endpoints of each Service with a selector in line with its pods.
 
-Endpoints of a Service that is gone are deleted, also those that were left behind while no manager ran; Endpoints
-that carry a leader's record belong to no Service and stay.
+The Endpoints of deleted Services are deleted, including those whose Service was deleted while no manager ran. Endpoints
+with a leader election record belong to no Service, and are kept.
 
 upstream: pkg/controller/endpoint
 """
@@ -64,14 +64,15 @@ class EndpointsController:
         return Snapshot(service, pods, self._endpoints.store.get(key), time, memo)
 
     async def leftovers(self) -> None:
-        """Once, when caches are full: queue all Endpoints, in case their Services were deleted while no manager ran."""
+        """Queue all Endpoints once the caches have synced, since their Services may have been deleted while no manager
+        ran."""
         await until_synced((self._services, self._pods, self._endpoints))
         for endpoints in self._endpoints.store.list():
             if LEADER not in endpoints.annotations:
                 self._queue.add(endpoints.key)
 
     async def _delete(self, key: str) -> None:
-        """The Service is gone: so are its Endpoints, whether the cache shows them or not."""
+        """Delete the Endpoints of a deleted Service, whether or not the cache has them."""
         namespace, name = split_key(key)
         with suppress(NotFound):  # that is what was wanted
             await self._client.delete(ENDPOINTS, namespace, name)

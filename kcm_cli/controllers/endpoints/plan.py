@@ -1,7 +1,7 @@
-"""The Endpoints of a Service: whether they are created, updated or left as they are.
+"""Decides whether the Endpoints of a Service are created, updated or kept.
 
-Each pod is one address of the Service's first family. Endpoints hold a thousand addresses at most; of more, ready ones
-stay before others, each subset in proportion.
+Each pod is one address of the Service's first IP family. Endpoints hold up to 1,000 addresses. Beyond that, ready
+addresses take precedence, and subsets are truncated in proportion.
 
 upstream: pkg/controller/endpoint/endpoints_controller.go#syncService, podToEndpointAddressForService, truncateEndpoints
 """
@@ -33,7 +33,7 @@ _TRUNCATED = "truncated"
 
 
 def plan(snapshot: Snapshot) -> Create | Update | None:
-    """The one write that is needed, if any."""
+    """The write that is needed, or None."""
     wanted = subsets_of(snapshot)
     existing = snapshot.endpoints
     if existing is None:
@@ -67,7 +67,7 @@ def _creation(snapshot: Snapshot, wanted: Subsets) -> Create:
 
 
 def _as_wanted(existing: Endpoints, service: Service, wanted: Subsets) -> bool:
-    """Whether nothing that matters differs: subsets in whatever layout, labels, and the word on capacity."""
+    """Whether subsets (in any layout), labels and the over-capacity annotation are right."""
     over = size(wanted) > CAPACITY
     said = existing.annotations.get(OVER_CAPACITY)
     if said != (_TRUNCATED if over else None):
@@ -83,7 +83,7 @@ def _as_wanted(existing: Endpoints, service: Service, wanted: Subsets) -> bool:
 
 
 def _labels(service: Service) -> dict[str, str]:
-    """The Service's labels and the controller's own."""
+    """The Service's labels and those of the controller."""
     labels = without(service.labels, HEADLESS)
     if not has_cluster_ip(service):
         labels[HEADLESS] = ""
@@ -99,7 +99,7 @@ def _annotations(current: Mapping[str, str], snapshot: Snapshot, wanted: Subsets
 
 
 def subsets_of(snapshot: Snapshot) -> Subsets:
-    """The subsets that the pods make. A headless Service may have no ports; another without any has no subsets."""
+    """The subsets of the pods. A headless Service may have no ports; any other Service without ports has no subsets."""
     service, memo = snapshot.service, snapshot.memo
     packer = Packer()
     publishes_all = service.spec.publish_not_ready_addresses
@@ -129,7 +129,8 @@ def _ports(service: Service, pod: Pod) -> tuple[EndpointPort | None, ...]:
 
 
 def _address(service: Service, pod: Pod) -> EndpointAddress | None:
-    """None for a pod without an address of the family, as there are while a cluster becomes dual-stack."""
+    """The pod's address in the Service's family; None if it has none, which happens while a cluster becomes
+    dual-stack."""
     family = _family(service, pod)
     parsed = (parse(ip.ip) for ip in pod.status.pod_ips)
     ip = next((address.text for address in parsed if address is not None and address.type == family), None)
@@ -141,7 +142,7 @@ def _address(service: Service, pod: Pod) -> EndpointAddress | None:
 
 
 def _family(service: Service, pod: Pod) -> str:
-    """The Service's first family; guessed from its address, or the pod's, where it does not say."""
+    """The Service's first IP family; if it has none, derived from its cluster IP or the pod's IP."""
     spec = service.spec
     if spec.ip_families:
         return spec.ip_families[0]
@@ -153,12 +154,12 @@ CAPACITY = 1000
 
 
 def size(subsets: Subsets) -> int:
-    """How many addresses there are, ready or not."""
+    """The number of addresses, ready or not."""
     return sum(len(subset.addresses) + len(subset.not_ready_addresses) for subset in subsets)
 
 
 def truncated(subsets: Subsets) -> Subsets:
-    """The subsets as they came, or as much of them as there is room for."""
+    """The subsets, with as many addresses as fit."""
     if size(subsets) <= CAPACITY:
         return subsets
     ready = sum(len(subset.addresses) for subset in subsets)
@@ -176,7 +177,7 @@ def truncated(subsets: Subsets) -> Subsets:
 
 
 def _shares(counts: list[int], room: int) -> list[int]:
-    """Room divided in proportion, each share rounded up while there is room."""
+    """The room, divided in proportion; each share is rounded up while there is room."""
     total, left, shares = sum(counts), room, []
     for count in counts:
         share = min(math.ceil(count / total * room), left)

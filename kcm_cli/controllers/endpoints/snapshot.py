@@ -1,4 +1,4 @@
-"""What the endpoints controller reads for one Service."""
+"""The snapshot of one Service for the endpoints controller."""
 
 import msgspec
 
@@ -11,9 +11,9 @@ Member = tuple[EndpointAddress | None, tuple[EndpointPort | None, ...]]
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A Service, the pods that it selects, its Endpoints if there are any, and the time to say (RFC 3339).
+    """A Service, the pods that it selects, its Endpoints, and the trigger time (RFC 3339).
 
-    ``memo``: what the last sync made of the pods.
+    memo: results for the pods from the last sync.
     """
 
     service: Service

@@ -1,7 +1,7 @@
-"""endpointslice-controller: keeps the EndpointSlices of each Service with a selector equal to its pods.
+"""endpointslice-controller: keeps the EndpointSlices of each Service with a selector in line with its pods.
 
-A sync reads the Service's pods and slices from the caches, decides per address type, and writes; it fails after
-the writes if a pod's node is not known, so that it is tried again. Slices of Services without a selector, and of
+A sync reads the Service's pods and slices from the caches, plans for each address type, and writes. If a pod's node is
+unknown, the sync fails after the writes, so that it is retried. Slices of Services without a selector, and those of
 other managers, are left alone.
 
 upstream: pkg/controller/endpointslice
@@ -70,8 +70,8 @@ class EndpointSliceController:
         self._metrics.synced("success")
 
     async def _reconcile(self, key: str, service: Service) -> None:
-        """Bring each address type in order, then delete the slices of types that the Service has no more.
-        Raises SliceSyncError with all that failed."""
+        """Reconcile each address type, and delete the slices of types that the Service does not have. Raises
+        SliceSyncError with all errors."""
         types, snapshot = address_types(service), self._read(key, service)
         unsupported = [slice_ for slice_ in snapshot.slices if slice_.address_type not in types]
         for slice_ in unsupported:
@@ -91,7 +91,8 @@ class EndpointSliceController:
             raise SliceSyncError(problems)
 
     def _read(self, key: str, service: Service) -> Snapshot:
-        """What concerns all address types. Slices that are being deleted do not count, nor those of other managers."""
+        """The snapshot for all address types. Slices that are being deleted, and those of other managers, are left
+        out."""
         pods = tuple(self.selected.pods_of(service))
         time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
         found = self._slices.store.by_index(SERVICE_INDEX, filed_under(MANAGER, key))
@@ -106,8 +107,7 @@ class EndpointSliceController:
         )
 
     async def _bring_about(self, key: str, address_type: str, shot: Snapshot) -> list[str]:
-        """Plan one address type and write; returns what went wrong. In a namespace that is going away nothing
-        is wrong."""
+        """Plan one address type and write. Returns the errors, except those of a terminating namespace."""
         planned = plan(shot, address_type)
         self._note(key, address_type, planned)
         failure = await self._writes.run(key, Plan(stages(shot, planned.changes)))
@@ -128,7 +128,7 @@ class EndpointSliceController:
             self.zones.note(key, address_type, planned.zones)
 
     def _nodes_of(self, names: set[str]) -> dict[str, Node]:
-        """The nodes of these names that there are; of one that cannot be decoded what is known of its labels."""
+        """The existing nodes of these names. For a node that cannot be decoded, only the metadata is known."""
         found: dict[str, Node] = {}
         for name in names - {""}:
             node, unknown = self._nodes.store.get(name), self._nodes.store.unknown().get(name)
@@ -139,7 +139,7 @@ class EndpointSliceController:
         return found
 
     def skipped(self, group: str, resource: str) -> None:
-        """A sync was put off, since the cache of this resource is behind."""
+        """A sync was deferred because the cache of this resource is stale."""
         self._metrics.synced("stale")
 
     def _forget(self, key: str) -> None:

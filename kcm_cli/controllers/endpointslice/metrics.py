@@ -1,4 +1,4 @@
-"""endpoint_slice_controller_*: how many endpoints and slices there are and should be, and how they change.
+"""The metrics endpoint_slice_controller_*: numbers of endpoints and slices, and their changes.
 
 upstream: staging/src/k8s.io/endpointslice/metrics
 """
@@ -13,8 +13,7 @@ _PER_SYNC = exponential_buckets(2, 2, 15)
 
 
 class SliceMetrics:
-    """The figures of all Services together, kept up to date from those of each sync. None is shown before the first
-    sync."""
+    """The totals of all Services, updated by each sync and not shown before the first one."""
 
     def __init__(self, registry: Registry, limit: int) -> None:
         beta = Stability.BETA
@@ -47,34 +46,34 @@ class SliceMetrics:
         self._distribution_of: dict[str, str] = {}
 
     def synced(self, result: str) -> None:
-        """A sync ended: success, stale or error."""
+        """Count a sync by its result: success, stale or error."""
         self._syncs.labels(result).inc()
 
     def changed(self, operation: str) -> None:
-        """One slice was written: create, update or delete."""
+        """Count a written slice: create, update or delete."""
         self._changes.labels(operation).inc()
 
     def planned(self, key: str, address_type: str, planned: SlicePlan) -> None:
-        """What a sync found for one address type of a Service."""
+        """Record the plan for one address type of a Service."""
         self._added.labels().observe(float(planned.added))
         self._removed.labels().observe(float(planned.removed))
         self._totals.put(f"{key} {address_type}", planned.efficiency.values(), least=1)
         self._distribute(key, planned.distribution)
 
     def written(self, planned: SlicePlan) -> None:
-        """All that was decided has been written."""
+        """Record a plan whose writes have all succeeded."""
         changes = planned.changes
         count = len(changes.create) + len(changes.update) + len(changes.delete)
         self._changed.labels(planned.topology, planned.distribution).observe(float(count))
 
     def forget(self, key: str) -> None:
-        """The Service is gone."""
+        """Remove a deleted Service."""
         for address_type in (IPV4, IPV6):
             self._totals.forget(f"{key} {address_type}")
         self._distribute(key, "")
 
     def _distribute(self, key: str, distribution: str) -> None:
-        """Count a Service under its traffic distribution, if it has one. One that nobody has any more stays, as 0."""
+        """Count a Service by its traffic distribution. A value that no Service has any more stays as 0."""
         before = self._distribution_of.pop(key, "")
         if distribution:
             self._distribution_of[key] = distribution

@@ -1,4 +1,4 @@
-"""What the endpointslice controller reads for one Service."""
+"""The snapshot of one Service for the endpointslice controller."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from kcm_cli.planning.endpoints.slices import Identity
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A pod as an endpoint of one address type, and the ports of the slices that it belongs into."""
+    """A pod as an endpoint of one address type, and the ports of its slice."""
 
     ports: Ports
     identity: Identity
@@ -20,12 +20,11 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A Service, the pods that it selects, the nodes that those name (as far as known), and its slices.
+    """A Service, the pods that it selects, their nodes as far as known, and its slices.
 
-    ``ratios``: each zone's share of the CPUs; None while that is not known of all nodes, or there are no two zones.
-    ``hinted``: whether the last sync gave topology hints. ``prefer_same``: whether the gate for PreferSameZone and
-    PreferSameNode is on. ``trigger_time`` is RFC 3339, empty for none.
-    ``memo``: what the last sync made of the pods, for this address type.
+    ratios: each zone's share of the CPUs; None if that is unknown or there are fewer than two zones. hinted: whether
+    the last sync set topology hints. prefer_same: whether the gate for PreferSameZone and PreferSameNode is on.
+    trigger_time: RFC 3339, or empty. memo: results for the pods from the last sync, for one address type.
     """
 
     service: Service

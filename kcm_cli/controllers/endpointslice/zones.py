@@ -1,6 +1,6 @@
-"""How CPUs and hinted endpoints are spread over zones: state between syncs, and the queue that follows the nodes.
+"""The distribution of CPUs and hinted endpoints over zones: state between syncs, and a queue for changes of nodes.
 
-The shares of the zones concern all Services at once, and change with nodes, not with Services.
+The zones' shares affect all Services, and change with nodes.
 
 upstream: staging/src/k8s.io/endpointslice/topologycache/topologycache.go
 """
@@ -16,9 +16,9 @@ _KEY = "nodes"
 
 
 class Zones:
-    """Upstream's TopologyCache: the zones' shares, and the endpoints by zone of each Service that has topology hints.
+    """The zones' shares, and the endpoints by zone of each Service with topology hints. upstream: TopologyCache.
 
-    ``services`` takes the Services that a change of nodes leaves with too few endpoints in some zone.
+    services: the queue of Services, filled with those that have too few endpoints in a zone after a change of nodes.
     """
 
     def __init__(self, nodes: Store[Node], services: WorkQueue) -> None:
@@ -31,23 +31,23 @@ class Zones:
 
     @property
     def ratios(self) -> Ratios | None:
-        """The zones' shares of the CPUs. The first that asks must not find nothing and take all hints away."""
+        """The zones' shares of the CPUs. Computed on first use, so that hints are not removed for lack of them."""
         if not self._looked:
             self._ratios = zone_ratios(self._nodes)
             self._looked = True
         return self._ratios
 
     def hinted(self, key: str) -> bool:
-        """Whether the Service has been given hints."""
+        """Whether the Service has hints."""
         return key in self._hinted
 
     def note(self, key: str, address_type: str, counts: Counts) -> None:
-        """The Service has hints now: so many endpoints for each zone."""
+        """Record the Service's hints: the number of endpoints for each zone."""
         self._counts.setdefault(key, {})[address_type] = counts
         self._hinted.add(key)
 
     def forget(self, key: str, address_type: str) -> None:
-        """The Service has no hints for this address type."""
+        """Record that the Service has no hints for this address type."""
         by_type = self._counts.get(key)
         if by_type is not None:
             by_type.pop(address_type, None)
@@ -56,16 +56,16 @@ class Zones:
         self._hinted.discard(key)
 
     async def sync(self, key: str) -> None:
-        """Look at all nodes anew; where no Service has hints, when the next one asks."""
+        """Recompute the shares, at once for Services with hints, else when they are next used."""
         self._looked = False
         for service, by_type in tuple(self._counts.items()):
             if any(overloaded(counts, self.ratios) for counts in by_type.values()):
                 self._services.add(service)
 
     def all_nodes(self, node: Node) -> Keys:
-        """One key for all."""
+        """The same key for all nodes."""
         return (_KEY,)
 
     def all_if_moved(self, old: Node, new: Node) -> Keys:
-        """The same, if the node's readiness or zone has changed."""
+        """The same key, if the node's readiness or zone has changed."""
         return (_KEY,) if node_ready(old) != node_ready(new) or old.labels.get(ZONE) != new.labels.get(ZONE) else ()

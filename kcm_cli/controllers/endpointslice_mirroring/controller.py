@@ -1,7 +1,7 @@
-"""endpointslice-mirroring-controller: EndpointSlices for Endpoints that other clients write.
+"""endpointslice-mirroring-controller: creates EndpointSlices for Endpoints that other clients write.
 
-Endpoints are mirrored while their Service exists and has no selector, and they do not ask to be left out; as soon
-as that is no longer so, their slices go.
+Endpoints are mirrored if their Service exists and has no selector, and if they do not opt out. Otherwise their slices
+are deleted.
 
 upstream: pkg/controller/endpointslicemirroring
 """
@@ -27,7 +27,7 @@ MAX_RETRIES = 15
 
 
 class MirroringController:
-    """Keys are Endpoints, and so the Services of the same name."""
+    """Keys are Endpoints, which have the same names as their Services."""
 
     def __init__(self, context: ControllerContext) -> None:
         config = context.config(EndpointSliceMirroringConfig)
@@ -59,14 +59,14 @@ class MirroringController:
             await self._mirror(key, snapshot)
 
     def _read(self, key: str, slices: tuple[EndpointSlice, ...]) -> Snapshot | None:
-        """Endpoints and their slices; None where nothing is to be mirrored."""
+        """Endpoints and their slices; None if they are not to be mirrored."""
         endpoints, service = self._endpoints.store.get(key), self._services.store.get(key)
         if endpoints is None or service is None or service.spec.selector is not None or not mirrorable(endpoints):
             return None
         return Snapshot(endpoints, slices, self._limit)
 
     async def _mirror(self, key: str, snapshot: Snapshot) -> None:
-        """Bring the slices in order. Raises SliceSyncError."""
+        """Write the slices. Raises SliceSyncError."""
         planned = plan(snapshot)
         for notice in planned.notices:
             self._recorder.emit(notice)
@@ -78,7 +78,7 @@ class MirroringController:
             raise SliceSyncError([failure.text(f"Endpoints {key}")]) from failure.error
 
     async def _remove(self, key: str, slices: tuple[EndpointSlice, ...]) -> None:
-        """Nothing is to be mirrored: delete what is. Raises SliceSyncError."""
+        """Delete all slices. Raises SliceSyncError."""
         self._metrics.forget(key)
         failure = await self._writes.run(key, Plan(removal(slices)))
         self.tracker.forget(key)
@@ -87,17 +87,17 @@ class MirroringController:
 
 
 def mirrored_between(controller: MirroringController, old: Endpoints, new: Endpoints) -> Keys:
-    """The Endpoints, if they are mirrored, or were."""
+    """The key of Endpoints that are, or were, to be mirrored."""
     return (new.key,) if mirrorable(old) or mirrorable(new) else ()
 
 
 def has_no_selector(service: Service) -> bool:
-    """Whether Endpoints of its name are another client's."""
+    """Whether other clients write the Endpoints of a Service."""
     return service.spec.selector is None
 
 
 def selector_came_or_went(controller: MirroringController, old: Service, new: Service) -> Keys:
-    """The Service, if its Endpoints are another client's from now on, or not any more."""
+    """The key of a Service whose selector was added or removed."""
     return (new.key,) if has_no_selector(old) != has_no_selector(new) else ()
 
 

@@ -1,4 +1,4 @@
-"""endpoint_slice_mirroring_controller_*: what is mirrored, and how it changes.
+"""The metrics endpoint_slice_mirroring_controller_*: numbers of endpoints and slices, and their changes.
 
 upstream: pkg/controller/endpointslicemirroring/metrics
 """
@@ -12,8 +12,7 @@ _PER_SYNC = exponential_buckets(2, 2, 15)
 
 
 class MirroringMetrics:
-    """The figures of all Endpoints together, kept up to date from those of each sync. None is shown before the first
-    sync."""
+    """The totals of all Endpoints, updated by each sync and not shown before the first one."""
 
     def __init__(self, registry: Registry, limit: int) -> None:
         self._added, self._updated, self._removed, self._skipped = (
@@ -34,15 +33,15 @@ class MirroringMetrics:
         )
 
     def took(self, duration_s: float) -> None:
-        """A sync ended."""
+        """Record the duration of a sync."""
         self._duration.labels().observe(duration_s)
 
     def changed(self, operation: str) -> None:
-        """One slice was written: create, update or delete."""
+        """Count a written slice: create, update or delete."""
         self._changes.labels(operation).inc()
 
     def planned(self, key: str, planned: MirrorPlan) -> None:
-        """What a sync found."""
+        """Record the plan of a sync."""
         self._added.labels().observe(float(planned.added))
         self._updated.labels().observe(float(planned.updated))
         self._removed.labels().observe(float(planned.removed))
@@ -50,5 +49,5 @@ class MirroringMetrics:
         self._totals.put(key, planned.efficiency)
 
     def forget(self, key: str) -> None:
-        """Nothing is mirrored any more."""
+        """Remove Endpoints that are not mirrored any more."""
         self._totals.forget(key)

@@ -1,4 +1,4 @@
-"""Which Endpoints are mirrored, and which slices are created, updated and deleted: one per address type and ports.
+"""Decides which Endpoints are mirrored, and which slices to create, update and delete: one per address type and ports.
 
 upstream: pkg/controller/endpointslicemirroring/reconciler.go, reconciler_helpers.go#desiredCalc, utils.go
 """
@@ -42,17 +42,17 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def mirrorable(endpoints: Endpoints) -> bool:
-    """Not those that ask to be left out, nor those that are a lock."""
+    """Whether Endpoints may be mirrored: they do not opt out, and have no leader election record."""
     return endpoints.labels.get(SKIP_MIRROR) != "true" and LEADER not in endpoints.annotations
 
 
 def slice_labels(endpoints: Endpoints) -> dict[str, str]:
-    """The labels that the mirrored slices ought to have."""
+    """The desired labels of the slices."""
     return {**endpoints.labels, SERVICE_NAME: endpoints.name, MANAGED_BY: MANAGER}
 
 
 def slice_annotations(endpoints: Endpoints) -> dict[str, str]:
-    """The annotations that the mirrored slices ought to have."""
+    """The desired annotations of the slices."""
     return without(endpoints.annotations, TRIGGER_TIME, LAST_APPLIED)
 
 
@@ -63,7 +63,8 @@ Group = dict[Identity, Endpoint]
 
 
 class Desired(msgspec.Struct):
-    """Endpoints by address type and ports (groups may be empty), addresses that are none, and all left out."""
+    """Endpoints by address type and ports (groups may be empty), and the numbers of invalid addresses and of all
+    skipped ones."""
 
     groups: dict[GroupKey, Group] = msgspec.field(default_factory=dict)
     invalid: int = 0
@@ -71,7 +72,7 @@ class Desired(msgspec.Struct):
 
 
 def desired(endpoints: Endpoints, limit: int) -> Desired:
-    """The endpoints to mirror: of each subset in its canonical form, up to the limit, ready ones first."""
+    """The endpoints to mirror: the repacked subsets up to the limit, ready addresses first."""
     result = Desired()
     for subset in repack(endpoints.subsets, versions=True):
         _add(result, subset, limit)
@@ -107,8 +108,8 @@ def _ports(subset: EndpointSubset) -> Ports:
 
 
 class MirrorPlan(msgspec.Struct):
-    """What to do, what to say, and the figures: endpoints added, updated, removed and skipped, and of each group
-    its endpoints and the slices that they are in afterwards."""
+    """The writes, the Events, and the numbers of added, updated, removed and skipped endpoints. ``efficiency``: for
+    each group its endpoints, and its slices after the writes."""
 
     changes: Changes = msgspec.field(default_factory=Changes)
     notices: tuple[Notice, ...] = ()
@@ -120,7 +121,7 @@ class MirrorPlan(msgspec.Struct):
 
 
 def plan(snapshot: Snapshot) -> MirrorPlan:
-    """Decide on all slices of one Endpoints object."""
+    """Decide about all slices of one Endpoints object."""
     wanted = desired(snapshot.endpoints, snapshot.max_per_subset)
     planned = MirrorPlan(notices=_notices(snapshot, wanted), skipped=wanted.skipped)
     existing: dict[GroupKey, list[EndpointSlice]] = {}
@@ -139,7 +140,7 @@ def plan(snapshot: Snapshot) -> MirrorPlan:
 
 
 def _mirror(planned: MirrorPlan, snapshot: Snapshot, key: GroupKey, group: Group, slices: list[EndpointSlice]) -> None:
-    """One group: its first slice holds all, the others go."""
+    """Decide about one group: its first slice gets all endpoints, its other slices are deleted."""
     changes = planned.changes
     if not group:
         changes.delete += slices
@@ -167,7 +168,7 @@ def _mirror(planned: MirrorPlan, snapshot: Snapshot, key: GroupKey, group: Group
 
 
 def _differs(planned: MirrorPlan, slice_: EndpointSlice, group: Group) -> bool:
-    """Whether a slice's endpoints are not those of its group; counts how."""
+    """Whether a slice's endpoints differ from those of its group; the differences are counted."""
     found = [(endpoint, group.get(identity(endpoint))) for endpoint in slice_.members]
     removed = sum(wanted is None for _, wanted in found)
     added = len(group) - (len(found) - removed)
@@ -179,7 +180,8 @@ def _differs(planned: MirrorPlan, slice_: EndpointSlice, group: Group) -> bool:
 
 
 def _dressed(slice_: EndpointSlice, endpoints: Endpoints) -> bool:
-    """Whether all but the endpoints is as it should be; a slice of earlier Endpoints of this name is made anew."""
+    """Whether the slice's labels and annotations are right. False for a slice of earlier Endpoints of this name, which
+    is recreated."""
     for ref in slice_.metadata.owner_references:
         if ref.kind == ENDPOINTS.kind and ref.name == endpoints.name and ref.uid != endpoints.uid:
             return False
@@ -203,5 +205,5 @@ def _notices(snapshot: Snapshot, wanted: Desired) -> tuple[Notice, ...]:
 
 
 def removal(slices: Iterable[EndpointSlice]) -> tuple[Stage, ...]:
-    """Delete all of these, whichever of them fail."""
+    """A stage that deletes all slices, even if some deletions fail."""
     return stages(Stage(tuple(deletion(slice_) for slice_ in slices)))

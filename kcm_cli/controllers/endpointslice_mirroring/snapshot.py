@@ -1,4 +1,4 @@
-"""What the endpointslice-mirroring controller reads for one Endpoints object."""
+"""The snapshot of one Endpoints object."""
 
 import msgspec
 

@@ -1,6 +1,6 @@
-"""The queue of what changes the graph: handled one after the other, in the order in which it came.
+"""The queue of changes of the graph, which are handled one after the other in the order in which they came.
 
-Only the handler changes the graph, so that long work on it can be interrupted to let others run.
+Only the handler changes the graph, so that long work on it can yield to other tasks.
 
 upstream: pkg/controller/garbagecollector/graph_builder.go#graphChanges
 """
@@ -24,7 +24,7 @@ CHUNK = 100
 
 
 class Kind(NamedTuple):
-    """The kind of the objects of one resource, and its version: group/version."""
+    """The kind of a resource's objects, and its apiVersion."""
 
     api_version: str
     kind: str
@@ -34,7 +34,7 @@ class Kind(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """An object was added or changed. ``old``: as it was before, if it was known."""
+    """An object was added or updated. ``old``: its metadata before, if known."""
 
     kind: Kind
     obj: Object
@@ -42,7 +42,7 @@ class Observed(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """The objects that a cache held when it was first followed."""
+    """The objects that a cache held when its listener was added."""
 
     kind: Kind
     objs: list[Object]
@@ -56,7 +56,7 @@ class Deleted(NamedTuple):
 
 
 class Absent(NamedTuple):
-    """The server says that there is no such object: upstream's virtual delete event."""
+    """The API server does not have the object. upstream: a virtual delete event."""
 
     identity: Identity
 
@@ -67,7 +67,7 @@ Unfinished = Awaitable[None] | None
 
 
 class GraphChanges:
-    """Upstream's queue graphChanges: put from listeners and workers; ``run`` hands each change to ``handle``."""
+    """The queue, which listeners and workers fill. ``run`` passes each change to ``handle``. upstream: graphChanges."""
 
     def __init__(self, clock: Clock, metrics: QueueMetrics | None, handle: Callable[[Change], Unfinished]) -> None:
         self._clock = clock
@@ -90,7 +90,7 @@ class GraphChanges:
         self._some.set()
 
     async def run(self) -> None:
-        """Until cancelled. A change that cannot be handled is logged and left out."""
+        """Handle changes until cancelled. A change that raises an error is logged and skipped."""
         while True:
             await self._some.wait()
             now = self._clock.monotonic()

@@ -1,9 +1,9 @@
-"""garbage-collector-controller: deletes what has lost all its owners, orphans what is let go, and waits for what
-blocks a deletion in the foreground.
+"""garbage-collector-controller: deletes objects whose owners are all gone, orphans dependents, and deletes the
+dependents that block a foreground deletion.
 
-Events of all resources change a graph; what may have to go is queued by uid. Nothing is deleted or kept because of
-what a cache says of its owner: the server is asked, and that an owner does not exist is remembered. What the cache says
-of the object itself goes along as a precondition, so that a write on an old view is refused and looked at again.
+Changes of all resources update a graph; objects that may have to be deleted are queued by uid. No decision relies on
+the cached state of an owner: the API server is asked, and absent owners are remembered. The cached version of the
+object itself is sent as a precondition, so that a write on a stale view is rejected and tried again.
 
 upstream: pkg/controller/garbagecollector
 """
@@ -68,9 +68,9 @@ ORPHANED_AT_ONCE = 20
 
 
 class GarbageCollector:
-    """Keys are uids of graph nodes. Its kinds are those that discovery names, so ``Monitors`` follows them.
+    """Keys are uids of nodes in the graph. The watched kinds come from discovery (``Monitors``).
 
-    ``_absent`` is upstream's absentOwnerCache.
+    ``_absent``: upstream's absentOwnerCache.
     """
 
     def __init__(self, context: ControllerContext) -> None:
@@ -94,7 +94,7 @@ class GarbageCollector:
         ).labels()
 
     async def refresh(self) -> None:
-        """Follow what discovery names now, and see that all of it can be listed."""
+        """Watch the resources that discovery lists, and wait until they have synced."""
         outcome = await self._monitors.refresh()
         if outcome is Outcome.FAILED:
             self._errors.inc()
@@ -108,7 +108,7 @@ class GarbageCollector:
                 self._errors.inc()
 
     async def complete(self, timeout_s: float) -> None:
-        """Wait until every resource has been listed and is in the graph, at most so long."""
+        """Wait until all resources have synced and are in the graph, or until the timeout."""
         if not await self._until(lambda: self._monitors.synced and self.changes.idle, timeout_s):
             fields = {"missing": ",".join(self._monitors.missing())}
             log.info("not all resource monitors could be synced, proceeding anyways", extra={"fields": fields})
@@ -147,7 +147,7 @@ class GarbageCollector:
         return self._look(identity, partial(self.graph.observe, identity, meta, old))
 
     def _look(self, identity: Identity, look: Callable[[Parts | None], Effects | None]) -> Unfinished:
-        """Change the graph and act on what follows; bit by bit where a virtual node has many dependents."""
+        """Change the graph and queue what follows; step by step for a virtual node with many dependents."""
         return self._look_slowly(identity, look) if self._many(identity.uid) else self._apply(look(None))
 
     def _many(self, uid: str) -> bool:
@@ -185,7 +185,7 @@ class GarbageCollector:
         return None
 
     async def _queue(self, uids: Iterable[str]) -> None:
-        """Try to delete these; yields to the loop after each few."""
+        """Queue these uids for deletion, yielding to the loop in between."""
         async for uid in in_turns(uids, QUEUED_AT_ONCE):
             self.to_delete.add(uid)
 
@@ -226,7 +226,7 @@ class GarbageCollector:
             await self._process(node, me, None)
 
     def _cached(self, node: Node) -> ObjectMeta | None:
-        """The metadata of an observed node as its informer has it; None where that is another object by now."""
+        """The cached metadata of an observed node; None if the cache has no object with its uid."""
         me = node.identity
         informer = self._monitors.of_kind(me.api_version, me.kind)
         if informer is None:
@@ -262,7 +262,8 @@ class GarbageCollector:
                     node.being_deleted = True  # there is no way back: its event need not come first
 
     async def _read_owner(self, ref: OwnerReference, namespace: str) -> Owner:
-        """What the server says of an owner, or said of one that it does not have. Raises NoMatch."""
+        """The state of an owner: DANGLING if it is known to be absent, else as read from the API server. Raises
+        NoMatch."""
         if owner_identity(ref, "", namespaced=False) in self._absent:
             return Owner.DANGLING
         if owner_identity(ref, namespace, namespaced=True) in self._absent:
@@ -280,7 +281,7 @@ class GarbageCollector:
         return Owner.WAITING if waits else Owner.SOLID
 
     async def _owner(self, identity: Identity) -> PartialObject:
-        """The owner as the server has it now; its dependents that ask at the same time are answered together."""
+        """The owner, read from the API server. Concurrent calls for the same owner share one request."""
         uid = identity.uid
         coordinates, asked = self._asking.get(uid, (None, None))
         if asked is None or coordinates != identity:
@@ -296,7 +297,7 @@ class GarbageCollector:
             asked.exception()  # whoever asked may have been cancelled meanwhile
 
     async def _wait_for_dependents(self, node: Node) -> None:
-        """An owner that is being deleted in the foreground goes once nothing blocks it."""
+        """Remove the finalizer of an owner in foreground deletion when nothing blocks it; else queue what blocks it."""
         if not node.blocking:
             await self._objects.remove_finalizer(node.identity, FOREGROUND)
             return
@@ -306,7 +307,7 @@ class GarbageCollector:
     # -- orphaning
 
     async def try_orphan(self, key: str) -> float | None:
-        """Take the owner's reference from all its dependents, then its finalizer."""
+        """Remove the owner's reference from all its dependents, then its orphan finalizer."""
         node = self.graph.get(key)
         if node is None:
             return None
@@ -342,11 +343,11 @@ def _owners(meta: ObjectMeta) -> set[str]:
 
 
 class NotObserved(Pending):
-    """An owner exists, but its event has not come yet: look again."""
+    """An owner exists, but its event has not been observed yet. The key is retried."""
 
 
 class NotMapped(Pending):
-    """An object or an owner is of a kind that is not served."""
+    """The kind of an object or owner is not served."""
 
 
 CONTROLLER = Controller(

@@ -1,4 +1,4 @@
-"""The graph in Graphviz' language, for /debug/controllers/garbage-collector-controller/graph.
+"""The graph in Graphviz DOT format, for /debug/controllers/garbage-collector-controller/graph.
 
 upstream: pkg/controller/garbagecollector/dump.go
 """
@@ -7,7 +7,8 @@ from kcm_cli.controllers.garbage_collector.graph import Graph, Node
 
 
 def dot(graph: Graph, uid: str = "") -> bytes:
-    """Nodes that own or are owned; with uids (commas between) only what is connected with them by ownership."""
+    """All nodes that have owners or dependents. ``uid``: comma-separated uids; only nodes that are connected with
+    these."""
     chosen = _connected(graph, uid) if uid else [n for n in graph.nodes() if n.owners or n.dependents]
     known = {node.identity.uid for node in chosen}
     lines = ["strict digraph full {", "  // Node definitions."]

@@ -1,8 +1,8 @@
-"""Who is owned by whom: the graph that the garbage collector decides on.
+"""The graph of owners and dependents that the garbage collector decides on.
 
-A node is an object, known by its uid. An owner that is only named in a reference is *virtual* until its own event
-comes, or until the server says that it does not exist. The graph changes with each event; what then has to be
-looked at is returned as ``Effects``. Pure: no queue, no client.
+A node is an object, identified by its uid. An owner that is only known from a reference is *virtual*, until it is
+observed or the API server does not have it. Each change of the graph returns the nodes to look at as ``Effects``. Pure:
+no queue, no client.
 
 upstream: pkg/controller/garbagecollector/graph_builder.go#processGraphChanges
 """
@@ -21,7 +21,7 @@ ORPHAN = "orphan"
 
 
 class Identity(msgspec.Struct, frozen=True, order=True, gc=False):
-    """An object's coordinates; ordered as alternatives are tried."""
+    """An object's coordinates. The order is that in which alternatives are tried."""
 
     kind: str
     api_version: str
@@ -30,7 +30,7 @@ class Identity(msgspec.Struct, frozen=True, order=True, gc=False):
     uid: str
 
     def names(self, ref: OwnerReference) -> bool:
-        """Whether a reference means this object, its namespace aside."""
+        """Whether a reference names this object, regardless of the namespace."""
         return (self.kind, self.api_version, self.name, self.uid) == (ref.kind, ref.api_version, ref.name, ref.uid)
 
 
@@ -39,12 +39,12 @@ def identity_of(ref: OwnerReference, namespace: str) -> Identity:
 
 
 class Node(msgspec.Struct, eq=False, gc=False):
-    """An object in the graph. ``dependents`` by uid. Not looked at by Python's collector: one that leaves the graph is
-    struck out by its owners, so that there is no cycle.
+    """An object in the graph.
 
-    ``blocking``: uids of the dependents for which this node's deletion in the foreground waits; None while there was
-    none. ``asked``: how many of them there were when they were last queued. ``guesses``: how many coordinates of a
-    virtual node the server has denied in a row.
+    dependents: by uid. blocking: uids of the dependents that block this node's foreground deletion; None if there never
+    was one. asked: the number of blocking dependents when they were last queued. guesses: the number of a virtual
+    node's coordinates in a row that the API server did not have. Nodes are not tracked by Python's garbage collector: a
+    node that leaves the graph is removed from its owners, so that no cycle remains.
     """
 
     identity: Identity
@@ -58,7 +58,7 @@ class Node(msgspec.Struct, eq=False, gc=False):
     guesses: int = 0
 
     def gain(self, dependent: "Node") -> None:
-        """Enter a dependent as its references are now."""
+        """Add or update a dependent."""
         uid, theirs = self.identity.uid, dependent.identity.uid
         self.dependents[theirs] = dependent
         if any(ref.uid == uid and ref.block_owner_deletion for ref in dependent.owners):
@@ -71,16 +71,17 @@ class Node(msgspec.Struct, eq=False, gc=False):
             self.blocking.discard(theirs)
 
     def lose(self, uid: str) -> None:
-        """Strike a dependent out."""
+        """Remove a dependent."""
         self.dependents.pop(uid, None)
         if self.blocking is not None:
             self.blocking.discard(uid)
 
     def to_ask(self) -> list[str]:
-        """The blocking dependents to queue (uids), if it is time for that again: each time half of them are gone, and
-        when others have begun to block.
+        """The uids of the blocking dependents, if they are to be queued: when others were added, and each time half of
+        them are gone.
 
-        So the deletion of an owner takes time in proportion to its dependents, though each that goes queues the owner.
+        With this, deleting an owner takes time proportional to its dependents, though each deleted dependent queues the
+        owner.
         """
         left = len(self.blocking or ())
         if self.asked and left > max(FEW, self.asked // 2):
@@ -90,8 +91,8 @@ class Node(msgspec.Struct, eq=False, gc=False):
 
 
 class Effects(msgspec.Struct):
-    """What to look at now: uids to try to delete, to orphan from, and virtual nodes to try later; references to a wrong
-    namespace."""
+    """The nodes to look at after a change. Uids: ``delete`` and ``orphan``. Nodes: virtual ones to try later, and those
+    with a reference to an owner in another namespace."""
 
     delete: list[str] = msgspec.field(default_factory=list)
     delete_later: list[Node] = msgspec.field(default_factory=list)
@@ -100,7 +101,7 @@ class Effects(msgspec.Struct):
 
 
 class Graph:
-    """All nodes by uid (upstream's uidToNode)."""
+    """All nodes by uid. upstream: uidToNode."""
 
     def __init__(self, absent: Recent) -> None:
         self._nodes: dict[str, Node] = {}
@@ -120,7 +121,7 @@ class Graph:
     def observe(
         self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None, parts: "Parts | None" = None
     ) -> Effects | None:
-        """Take in an object as it is now; None if nothing follows. ``old``: as it was before, if it was known."""
+        """Add or update an object. None if nothing follows. ``old``: its metadata before, if known."""
         node = self._nodes.get(identity.uid)
         if node is None:
             return self._insert(identity, meta, old)
@@ -153,7 +154,7 @@ class Graph:
         return effects
 
     def _observed(self, node: Node, identity: Identity, parts: "Parts | None", effects: Effects) -> None:
-        """A virtual node turns out to exist; dependents that meant something else are looked at again."""
+        """Mark a virtual node as existing. Dependents that name other coordinates are queued."""
         if identity != node.identity:
             _, wrong = parts or partition(node.dependents.values(), identity)
             for dependent in wrong:
@@ -197,7 +198,7 @@ class Graph:
             effects.delete.append(node.identity.uid)
 
     def _doubtful(self, node: Node, ref: OwnerReference, owner: Node, effects: Effects) -> bool:
-        """Whether a reference may not mean the owner that the graph knows under its uid."""
+        """Whether a reference may name another object than the node with its uid."""
         theirs, ours = owner.identity.namespace, node.identity.namespace
         if theirs and theirs != ours:
             if not owner.virtual:
@@ -224,7 +225,7 @@ class Graph:
     # -- an object is gone
 
     def remove(self, identity: Identity, parts: "Parts | None" = None) -> Effects | None:
-        """An object was deleted: its dependents and its waiting owners are looked at."""
+        """Remove a deleted object. Its dependents, and owners that wait for it, are queued."""
         node = self._nodes.get(identity.uid)
         if node is None:
             return None
@@ -234,7 +235,7 @@ class Graph:
         return self._remove(node, identity, effects)
 
     def absent(self, identity: Identity, parts: "Parts | None" = None) -> Effects | None:
-        """The server says that this object does not exist (though no event said so)."""
+        """The API server does not have this object, although no deletion was observed."""
         node = self._nodes.get(identity.uid)
         if node is None:
             return None
@@ -257,7 +258,7 @@ class Graph:
         return effects
 
     def _orphans_of(self, parts: "Parts", identity: Identity, effects: Effects) -> Effects:
-        """Those of a node's dependents that mean the absent coordinates."""
+        """Queue the dependents that name the absent coordinates."""
         matching, _ = parts
         if matching:
             self._absent.add(identity)
@@ -283,9 +284,9 @@ Parts = tuple[list[Node], list[Node]]
 
 
 def partition(dependents: Iterable[Node], owner: Identity) -> Parts:
-    """Dependents whose references mean this owner, and those that name its uid with other coordinates.
+    """(dependents that name this owner, dependents that name its uid with other coordinates).
 
-    Where an owner has many the caller may do this bit by bit, and give the graph the ``parts``.
+    For an owner with many dependents the caller may compute this step by step, and pass it to the graph as ``parts``.
     """
     matching: list[Node] = []
     others: list[Node] = []
@@ -302,14 +303,14 @@ def partition(dependents: Iterable[Node], owner: Identity) -> Parts:
 
 
 def _starts_with(finalizer: str, meta: ObjectMeta, old: ObjectMeta | None) -> bool:
-    """Whether an object's deletion has just begun to wait on this finalizer."""
+    """Whether this update starts a deletion that waits for the finalizer."""
     if meta.deletion_timestamp is None or finalizer not in meta.finalizers:
         return False
     return old is None or old.deletion_timestamp is None or finalizer not in old.finalizers
 
 
 def _alternative(dependents: Iterable[Node], absent: Identity) -> Identity | None:
-    """The next coordinates by which a dependent names the same uid: after the absent ones, else the first."""
+    """The next coordinates, after the absent ones, by which a dependent names the same uid; else the first ones."""
     found: set[Identity] = set()
     for dependent in dependents:
         for ref in dependent.owners:

@@ -1,7 +1,7 @@
-"""Follows every resource that can be deleted, as discovery names them.
+"""Watches every deletable resource that discovery lists.
 
-Resources that another controller caches already are followed in its cache; of the others only what the graph needs
-is held: names, owners, finalizers. Labels, annotations and content cost nothing.
+A resource that another controller caches is followed in that cache. For others only the fields that the graph needs are
+cached: names, owners and finalizers.
 """
 
 import logging
@@ -29,7 +29,7 @@ VERBS = ("delete", "list", "watch")
 
 
 class SlimMeta(View, frozen=True, gc=False):
-    """What the graph needs of an object's metadata; the rest is not even decoded."""
+    """The fields of an object's metadata that the graph needs; others are not decoded."""
 
     name: str = ""
     namespace: str = ""
@@ -41,13 +41,13 @@ class SlimMeta(View, frozen=True, gc=False):
 
 
 class SlimObject(Object, frozen=True, gc=False, kw_only=True):
-    """An object reduced to SlimMeta."""
+    """An object with SlimMeta only."""
 
     metadata: SlimMeta = msgspec.field(default_factory=SlimMeta)  # type: ignore[assignment]  # fewer fields, same names
 
 
 class Outcome(Enum):
-    """What became of a look at discovery."""
+    """The result of a discovery."""
 
     FAILED = "failed"
     SAME = "same"
@@ -55,7 +55,7 @@ class Outcome(Enum):
 
 
 class Monitors:
-    """One listener per resource (the monitors of upstream's GraphBuilder); ``refresh`` follows discovery."""
+    """One listener for each resource. ``refresh`` runs discovery. upstream: the monitors of GraphBuilder."""
 
     def __init__(
         self, context: ControllerContext, ignored: frozenset[tuple[str, str]], put: Callable[[Change], None]
@@ -71,19 +71,19 @@ class Monitors:
 
     @property
     def synced(self) -> bool:
-        """Whether all resources that are followed have been listed."""
+        """Whether all watched resources have synced."""
         return bool(self._followed) and not self.missing()
 
     def missing(self) -> list[str]:
-        """The resources that are followed and have not been listed yet."""
+        """The watched resources that have not synced yet."""
         return [str(gvr) for gvr in self._followed if not self._listening[gvr].synced.is_set()]
 
     def of_kind(self, api_version: str, kind: str) -> AnyInformer | None:
-        """The cache of a kind's objects, if it is followed."""
+        """The cache of a kind, if it is watched."""
         return self._by_kind.get((api_version, kind))
 
     async def refresh(self) -> Outcome:
-        """Follow what is served now. Groups that failed keep the monitors that are synced."""
+        """Watch the resources that are served. Groups whose discovery failed keep the monitors that have synced."""
         try:
             found = await discover(self._client)
         except RequestError as error:
@@ -115,7 +115,7 @@ class Monitors:
         return (resource.gvr.group, resource.gvr.plural) not in self._ignored
 
     def _listen(self, served: ServedResource) -> None:
-        """Follow a resource from now on."""
+        """Start to watch a resource."""
         if served.gvr in self._listening:
             return
         slim = Resource(served.gvr, served.kind, SlimObject, served.namespaced)
@@ -144,7 +144,7 @@ class Monitors:
             put(Deleted(kind, obj))
 
         def unknown(obj: Undecodable) -> None:
-            """It is no dependent less for that: owners that wait for it go on waiting."""
+            """An object that cannot be decoded still is a dependent: owners go on waiting for it."""
             held = informer.store.get(obj.key)
             if obj.metadata.uid:
                 undecoded.add(obj.metadata.uid)
@@ -162,11 +162,11 @@ class Monitors:
             put(Listed(kind, held))
 
     def _release(self) -> None:
-        """Stop to follow what is not wanted any more, once nothing depends on it.
+        """Stop watching resources that are not wanted any more, once nothing depends on them.
 
-        A resource that is no longer served keeps the nodes of what was left of it, as upstream's do: they go when it is
-        served again and its cache finds that the objects do not exist. One that is followed in another version is
-        needed until that one is listed.
+        A resource that is no longer served keeps its remaining nodes, as upstream: they are removed when it is served
+        again and its list does not have the objects. A resource that is watched in another version keeps the old watch
+        until the new one has synced.
         """
         now = {(gvr.group, gvr.plural): self._listening[gvr] for gvr in self._followed}
         for gvr in self._listening.keys() - self._followed.keys():
@@ -181,7 +181,7 @@ class Monitors:
             self._context.informers.release(informer, self._listeners.pop(gvr))
 
     def _deleted(self, gvr: GVR, informer: AnyInformer, other: AnyInformer) -> None:
-        """What one version's cache still holds of objects that another one's does not."""
+        """Report objects of one version's cache that another version's cache does not have as deleted."""
         kind, unknown = Kind(gvr.group_version, informer.resource.kind), other.store.unknown()
         for obj in informer.store.list():
             held = other.store.get(obj.key)
@@ -190,5 +190,5 @@ class Monitors:
 
 
 def _partial(obj: Undecodable) -> PartialObject:
-    """What the graph needs of an object that cannot be decoded."""
+    """The metadata of an object that cannot be decoded."""
     return PartialObject(metadata=obj.metadata)

@@ -1,4 +1,4 @@
-"""The garbage collector's requests: objects of any kind, by identity, metadata only."""
+"""The garbage collector's requests: metadata of objects of any kind, by identity."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,25 +18,25 @@ FINALIZER_ATTEMPTS = 5
 
 
 class OwnerOfAnotherScope(Exception):
-    """A cluster-scoped object names a namespaced owner: nothing can be concluded."""
+    """A cluster-scoped object names a namespaced owner, about which nothing is known."""
 
 
 class Objects:
-    """Reads, patches and deletes objects whose kind is known by name only."""
+    """Reads, patches and deletes objects by the name of their kind."""
 
     def __init__(self, client: Door, mapper: Mapper) -> None:
         self._client = client
         self._mapper = mapper
 
     async def resource(self, api_version: str, kind: str) -> Resource[PartialObject]:
-        """Raises rest.mapper.NoMatch."""
+        """The resource of a kind. Raises rest.mapper.NoMatch."""
         group, _, version = api_version.rpartition("/")
         return (await self._mapper.kind(group, kind, version)).partial()
 
     async def get(self, identity: Identity) -> PartialObject:
-        """An object as the server has it now.
+        """The object on the API server.
 
-        Raises NotFound (also where another object has its name), NoMatch, OwnerOfAnotherScope.
+        Raises NotFound (also if the name belongs to another object), NoMatch, OwnerOfAnotherScope.
         """
         resource = await self.resource(identity.api_version, identity.kind)
         if resource.namespaced and not identity.namespace:
@@ -47,8 +47,8 @@ class Objects:
         return found
 
     async def delete(self, identity: Identity, meta: ObjectMeta, propagation: str) -> None:
-        """Delete the object as ``meta`` shows it. If neither its owners nor what its finalizers ask for changed, by uid
-        alone.
+        """Delete the object if it still is as in ``meta``. If only other fields than its owners and finalizers changed,
+        it is deleted by uid.
 
         Raises NotFound, Conflict.
         """
@@ -70,7 +70,7 @@ class Objects:
             await self._client.delete(resource, namespace, identity.name, uid=identity.uid, propagation=propagation)
 
     async def patch(self, identity: Identity, strategic: Doc, whole: Callable[[ObjectMeta], Doc]) -> None:
-        """Strategic merge patch; where the kind has none, the merge patch made from the live object."""
+        """Send a strategic merge patch. For kinds without that, a merge patch is computed from the live object."""
         resource = await self.resource(identity.api_version, identity.kind)
         namespace = _scope(resource, identity)
         try:
@@ -80,7 +80,7 @@ class Objects:
             await self._client.patch(resource, namespace, identity.name, whole(live.metadata), content_type=MERGE)
 
     async def remove_finalizer(self, identity: Identity, finalizer: str) -> None:
-        """Take a finalizer away, again on each conflict. Raises Conflict after the last attempt."""
+        """Remove a finalizer, with retries on conflict. Raises Conflict after the last attempt."""
         resource = await self.resource(identity.api_version, identity.kind)
 
         async def remove() -> None:
@@ -95,8 +95,8 @@ class Objects:
 
 
 def _planned_alike(live: ObjectMeta, meta: ObjectMeta) -> bool:
-    """Whether the same follows from two states of an object. A deletion that another client began with orphans must
-    not become one in the background, which takes its finalizer away."""
+    """Whether two states of an object lead to the same plan. An orphaning deletion that another client started must not
+    become a background deletion, which would remove its finalizer."""
     return live.owner_references == meta.owner_references and propagation_of(live) == propagation_of(meta)
 
 
@@ -105,5 +105,5 @@ def _scope(resource: Resource[PartialObject], identity: Identity) -> str:
 
 
 def owner_identity(ref: OwnerReference, namespace: str, *, namespaced: bool) -> Identity:
-    """Where a reference's owner would be found."""
+    """The identity that a reference names."""
     return Identity(ref.kind, ref.api_version, namespace if namespaced else "", ref.name, ref.uid)

@@ -1,4 +1,4 @@
-"""What becomes of an object whose owners are known.
+"""Decides about an object whose owners are known.
 
 upstream: pkg/controller/garbagecollector/garbagecollector.go#attemptToDeleteItem
 """
@@ -14,7 +14,7 @@ from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 
 
 class Owner(Enum):
-    """What is known of an owner: it lives, is gone, or waits in the foreground for its dependents to go."""
+    """The state of an owner: it exists, is gone, or waits for its dependents in a foreground deletion."""
 
     SOLID = "solid"
     DANGLING = "dangling"
@@ -22,17 +22,17 @@ class Owner(Enum):
 
 
 class Keep(msgspec.Struct, frozen=True):
-    """Leave it alone."""
+    """Leave the object as it is."""
 
 
 class Disown(msgspec.Struct, frozen=True):
-    """It has an owner that lives: drop the references to these others."""
+    """Remove the references to these uids; another owner exists."""
 
     uids: tuple[str, ...]
 
 
 class Remove(msgspec.Struct, frozen=True):
-    """Delete it. ``unblock``: first let its own deletion not block its owners (there may be a cycle)."""
+    """Delete the object. ``unblock``: first make its references non-blocking, because there may be a cycle."""
 
     propagation: str
     unblock: bool = False
@@ -42,9 +42,9 @@ Action = Keep | Disown | Remove
 
 
 def plan(node: Node, meta: ObjectMeta, owners: Sequence[Owner]) -> Action:
-    """What to do about an object; ``owners`` says what is known of the owner in each of its references.
+    """Decide about an object. ``owners``: the state of the owner in each of its references.
 
-    By reference, not by uid: two references may name one uid and differ in the rest.
+    The list is by reference, not by uid: two references may have one uid and differ in other fields.
     """
     if not meta.owner_references:
         return Keep()
@@ -59,7 +59,7 @@ def plan(node: Node, meta: ObjectMeta, owners: Sequence[Owner]) -> Action:
 
 
 def propagation_of(meta: ObjectMeta) -> str:
-    """What the object's own finalizers ask for."""
+    """The deletion propagation that the object's finalizers request."""
     if ORPHAN in meta.finalizers:
         return "Orphan"
     return "Foreground" if FOREGROUND in meta.finalizers else "Background"
@@ -69,20 +69,20 @@ def propagation_of(meta: ObjectMeta) -> str:
 
 
 def disown(uid: str, owners: tuple[str, ...], version: str = "") -> Doc:
-    """Strategic merge patch that drops references. Preconditions: uid, and ``version`` where the references were read
-    from a cache."""
+    """A strategic merge patch that removes references. Preconditions: uid, and ``version`` where the references were
+    read from a cache."""
     references = [{"$patch": "delete", "uid": owner} for owner in owners]
     return {"metadata": _preconditions(uid, version) | {"ownerReferences": references}}
 
 
 def disown_whole(meta: ObjectMeta, owners: tuple[str, ...]) -> Doc:
-    """The same as a merge patch, for custom resources."""
+    """The merge patch that removes references, for custom resources."""
     return _whole(meta, tuple(ref for ref in meta.owner_references if ref.uid not in owners))
 
 
 def unblock(uid: str, owners: tuple[OwnerReference, ...], version: str) -> Doc:
-    """Strategic merge patch that makes all references non-blocking. Preconditions: uid and ``version``, since it would
-    bring back a reference that was removed meanwhile."""
+    """A strategic merge patch that makes all references non-blocking. Preconditions: uid and ``version``, since it
+    would restore a reference that was removed meanwhile."""
     references = [_reference(ref, block=False) for ref in owners if ref.block_owner_deletion]
     return {"metadata": _preconditions(uid, version) | {"ownerReferences": references}}
 
@@ -93,7 +93,7 @@ def unblock_whole(meta: ObjectMeta) -> Doc:
 
 
 def without_finalizer(meta: ObjectMeta, finalizer: str) -> Doc | None:
-    """Merge patch that takes a finalizer away; None if it is not there."""
+    """A merge patch that removes a finalizer; None if it is absent."""
     if finalizer not in meta.finalizers:
         return None
     kept = [name for name in meta.finalizers if name != finalizer]

@@ -1,6 +1,6 @@
-"""horizontal-pod-autoscaler-controller: as many replicas as the metrics of the pods ask for.
+"""horizontal-pod-autoscaler-controller: scales workloads by the metrics of their pods.
 
-Every autoscaler is looked at once per sync period; changes of it in between wait for that.
+Every autoscaler is synced once per sync period; changes in between wait for the next one.
 
 upstream: pkg/controller/podautoscaler
 """
@@ -38,7 +38,7 @@ AT_ONCE = 5000
 
 
 class Interval(RetryLimiter):
-    """Every key comes back after the same time."""
+    """A rate limiter that requeues every key after the same time."""
 
     def __init__(self, interval_s: float) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Interval(RetryLimiter):
 
 
 class AutoscalerController:
-    """Keys are autoscalers. Keeps of each (by uid), in memory only, what it recommended and did lately."""
+    """Keys are autoscalers. Recommendations and scale events are kept in memory, by uid."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock, self._recorder = context.client, context.clock, context.recorder
@@ -98,7 +98,7 @@ class AutoscalerController:
     # -- reading
 
     async def _read(self, hpa: HorizontalPodAutoscaler) -> tuple[Snapshot, TargetScale | None]:
-        """The autoscaler with its target's scale and, where they decide, its metrics."""
+        """The autoscaler with its target's scale and, if they decide about the size, its metrics."""
         snapshot = Snapshot(hpa, self._config, self._features, self._histories.get(hpa.uid), None)
         try:
             target = await self._targets.read(hpa.namespace, hpa.spec.scale_target_ref)
@@ -119,7 +119,7 @@ class AutoscalerController:
         return replace(snapshot, selected=selected, readings=tuple(readings)), target
 
     async def _select(self, hpa: HorizontalPodAutoscaler, selector: Selector) -> Selected:
-        """The pods of a selector, and the autoscalers that have such pods."""
+        """The pods of a selector, and the autoscalers whose selectors match some of them."""
         others = self._selectors.get(hpa.namespace, {})
         if hpa.name in others:  # it may have been deleted while its target was asked for
             others[hpa.name] = selector
@@ -129,7 +129,7 @@ class AutoscalerController:
     # -- acting
 
     async def _scale(self, planned: AutoscalerPlan, target: TargetScale | None) -> str:
-        """Give the target its size; returns why it could not be done."""
+        """Write the target's size. Returns the error as text; empty if it was written."""
         if target is None or planned.settled or planned.replicas == planned.current:
             return ""
         try:
@@ -146,7 +146,7 @@ class AutoscalerController:
         return ""
 
     def _count(self, planned: AutoscalerPlan) -> None:
-        """The metrics that were looked at."""
+        """Count the computed metrics."""
         before = planned.hpa.status.current_replicas
         looked = zip(planned.hpa.spec.metrics, planned.proposals, planned.snapshot.readings, strict=False)
         for spec, found, reading in looked:
@@ -157,13 +157,13 @@ class AutoscalerController:
             self._metrics.computed(label, error, spec.type, reading.seconds)
 
     def _remember(self, hpa: HorizontalPodAutoscaler, history: History | None) -> None:
-        """Keep what is known of an autoscaler, unless it has gone in the meantime."""
+        """Keep the history of an autoscaler, unless it was deleted meanwhile."""
         there = self._hpas.store.get(hpa.key)
         if history is not None and there is not None and there.uid == hpa.uid:
             self._histories[hpa.uid] = history
 
     async def _write(self, planned: AutoscalerPlan) -> None:
-        """One write of the status, if it differs. Raises SyncFailed."""
+        """Write the status if it differs. Raises SyncFailed."""
         hpa = planned.hpa
         if planned.status == hpa.status:
             return
@@ -178,7 +178,7 @@ class AutoscalerController:
     # -- events
 
     def changed(self, hpa: HorizontalPodAutoscaler) -> Keys:
-        """No key at once: it is queued as after a failure, for its next period."""
+        """Requeue the key for its next sync period; no key is queued at once."""
         self._queue.add_rate_limited(hpa.key)
         known = self._selectors.setdefault(hpa.namespace, {})
         if hpa.name not in known:
@@ -187,7 +187,7 @@ class AutoscalerController:
         return ()
 
     def deleted(self, hpa: HorizontalPodAutoscaler) -> Keys:
-        """The autoscaler, so that its metrics go, too."""
+        """Forget the autoscaler, and queue its key, so that its metrics are removed."""
         self._histories.pop(hpa.uid, None)
         known = self._selectors.get(hpa.namespace, {})
         if known.pop(hpa.name, None) is not None:
@@ -198,7 +198,7 @@ class AutoscalerController:
 
 
 async def _choosing(selectors: Mapping[str, Selector], pods: Sequence[Pod]) -> list[str]:
-    """The names of the selectors that choose some of the pods. Yields to the loop after each AT_ONCE looks."""
+    """The names of the selectors that match some of the pods. Yields to the loop after AT_ONCE comparisons."""
     found, looks = [], 0
     for name, selector in list(selectors.items()):
         if any(selector.matches(pod.labels) for pod in pods):

@@ -1,4 +1,4 @@
-"""horizontal_pod_autoscaler_controller_*."""
+"""The metrics horizontal_pod_autoscaler_controller_*."""
 
 from kcm_cli.component.metrics import Registry, Stability, exponential_buckets
 
@@ -13,7 +13,7 @@ def action(before: int, after: int) -> str:
 
 
 class AutoscalerMetrics:
-    """What the controller has looked at and decided."""
+    """The metrics of syncs, of computed metrics and of decisions."""
 
     def __init__(self, registry: Registry) -> None:
         labels, more, beta = ("action", "error"), ("action", "error", "metric_type"), Stability.BETA
@@ -56,5 +56,5 @@ class AutoscalerMetrics:
         self._desired.labels(namespace, name).set(replicas)
 
     def forget(self, namespace: str, name: str) -> None:
-        """The autoscaler is gone."""
+        """Remove the series of a deleted autoscaler."""
         self._desired.remove(namespace, name)

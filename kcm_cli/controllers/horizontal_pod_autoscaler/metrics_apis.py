@@ -1,6 +1,6 @@
-"""Reads the metrics APIs, as they are served by whatever the cluster has installed.
+"""Reads the metrics APIs that the cluster serves.
 
-Every failure is ``Uncomputable`` with upstream's text.
+Every failure raises ``Uncomputable`` with upstream's text.
 
 upstream: pkg/controller/podautoscaler/metrics/client.go, k8s.io/metrics pkg/client
 """
@@ -37,7 +37,7 @@ class ContainerUsage(View, frozen=True, gc=False):
 
 
 class PodMetrics(View, frozen=True, gc=False):
-    """metrics.k8s.io PodMetrics."""
+    """The PodMetrics of metrics.k8s.io."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     timestamp: str | None = None
@@ -64,14 +64,14 @@ class MetricValueList(View, frozen=True, gc=False):
 
 
 class MetricsApis:
-    """The three APIs behind one client (upstream's MetricsClient)."""
+    """A client of the three metrics APIs. upstream: MetricsClient."""
 
     def __init__(self, client: Door, clock: Clock) -> None:
         self._client, self._clock = client, clock
         self._mapper = Mapper(client, clock)
 
     async def read(self, namespace: str, selector: Selector, spec: MetricSpec) -> Reading:
-        """One metric of the pods of this selector, or of what the metric names."""
+        """Read one metric: of the pods of this selector, or of the object that the metric names."""
         if not is_valid(spec):
             return Reading()
         started = self._clock.monotonic()
@@ -97,7 +97,7 @@ class MetricsApis:
                 return await self.resource(namespace, selector, source.name, source.container)
 
     async def resource(self, namespace: str, selector: Selector, resource: str, container: str) -> dict[str, Sample]:
-        """What pods (or one container of each) use, by pod name. Raises Uncomputable."""
+        """The usage of pods, or of one container in each, by pod name. Raises Uncomputable."""
         path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods"
         request = Request("GET", path, _query(labelSelector=str(selector)))
         try:
@@ -154,7 +154,7 @@ class MetricsApis:
         return values
 
     async def _address(self, namespace: str, target: TargetReference, metric: str) -> tuple[str, str]:
-        """The path of an object's metric below the API's root, and what errors call it."""
+        """The path of an object's metric below the API's root, and the metric's name in errors."""
         group = target.api_version.rpartition("/")[0]
         if target.kind == "Namespace" and not group:  # always the autoscaler's own
             return f"namespaces/{namespace}/metrics/{quote(metric)}", f"metrics.{CUSTOM} {metric}"
@@ -168,7 +168,7 @@ class MetricsApis:
         return path, f"{plural}.{CUSTOM} {target.name}"
 
     async def _custom_version(self) -> str:
-        """The version to speak: the server's choice among those that are known here."""
+        """The version of the custom metrics API: the first one that the server lists and this client supports."""
         try:
             groups = (await self._mapper.discovery()).groups
         except RequestError as error:
@@ -195,14 +195,14 @@ class MetricsApis:
 
 
 class _Unread(Exception):
-    """The API gave no metrics; the text says why."""
+    """The API returned no metrics; the text says why."""
 
 
 _Query = tuple[tuple[str, str], ...]
 
 
 def refusal(error: ApiError, path: str, named: str) -> str:
-    """The text of a refusal; where the server gave none, the request is named by its resource."""
+    """The text of an error response. Without a message of the server, the request is named by its resource."""
     if not error.has_cause(UNEXPECTED_RESPONSE):
         return error.message
     return error.message.replace(f"(get {path})", f"(get {named})")
@@ -213,7 +213,7 @@ def _query(**parameters: str) -> _Query:
 
 
 def _used(item: PodMetrics, resource: str, container: str) -> int | None:
-    """Thousandths; None where some container has no value, or the named one is not there."""
+    """The usage in thousandths; None if a container has no value, or the named one does not exist."""
     wanted = [each for each in item.containers if not container or each.name == container]
     values = [each.usage.get(resource) for each in wanted]
     if not values or any(value is None for value in values):

@@ -1,4 +1,4 @@
-"""What the horizontal-pod-autoscaler-controller reads for one autoscaler, and what it remembers of it."""
+"""The snapshot of one autoscaler, and its history."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAu
 
 
 class Features(msgspec.Struct, frozen=True):
-    """The gates that the controller reads."""
+    """The feature gates that the controller reads."""
 
     tolerance: bool
     to_zero: bool
@@ -19,14 +19,14 @@ class Features(msgspec.Struct, frozen=True):
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A number (a recommendation, or the size of a change) and when it was made."""
+    """A recommendation or a change of size, with its time."""
 
     number: int
     at: datetime
 
 
 class History(msgspec.Struct, frozen=True):
-    """What was recommended and done for one autoscaler."""
+    """The recommendations and the changes of size of one autoscaler."""
 
     recommendations: tuple[Mark, ...] = ()
     ups: tuple[Mark, ...] = ()
@@ -34,7 +34,7 @@ class History(msgspec.Struct, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """The value of one pod: measured at ``at`` over the ``window`` before."""
+    """The value of one pod, measured at ``at`` over the preceding ``window``."""
 
     value: int
     at: datetime | None = None
@@ -45,12 +45,12 @@ Samples = Mapping[str, Sample]
 
 
 class Uncomputable(Exception):
-    """There is no number of replicas to be had; the text goes into events and conditions."""
+    """The number of replicas cannot be computed. The text goes into Events and conditions."""
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What a metrics API returned for one metric: samples by pod name, one value or several; ``failure`` says why it
-    returned none. Nothing is asked for a metric that is not valid. ``seconds``: how long it took."""
+    """The result of reading one metric: samples by pod name, one value, or several. ``failure``: why there is none.
+    ``seconds``: the duration of the request. An invalid metric is not read."""
 
     value: Samples | int | tuple[int, ...] | None = None
     failure: Uncomputable | None = None
@@ -58,7 +58,8 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class Selected(msgspec.Struct, frozen=True):
-    """The pods that the target's selector chooses, and the names of the autoscalers that have such pods."""
+    """The pods that the target's selector matches, and the names of the autoscalers whose selectors match some of
+    them."""
 
     pods: tuple[Pod, ...] = ()
     autoscalers: tuple[str, ...] = ()
@@ -67,8 +68,8 @@ class Selected(msgspec.Struct, frozen=True):
 class Snapshot(msgspec.Struct, frozen=True):
     """An autoscaler, the scale of its target, and its metrics in the order of the spec.
 
-    scale: None where it could not be read, for the reason ``unreadable``; ``by_spec``: through the autoscaler's fault.
-    ``selected`` and ``readings`` are empty where no metrics are needed, or the selector is not valid.
+    scale: None if it could not be read. unreadable: the reason for that. by_spec: the reason lies in the autoscaler's
+    spec. selected and readings: empty if no metrics are needed or the selector is invalid.
     """
 
     hpa: HorizontalPodAutoscaler

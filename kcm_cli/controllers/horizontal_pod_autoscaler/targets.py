@@ -1,4 +1,4 @@
-"""The thing that is scaled, by its scale subresource, whatever its kind.
+"""Reads and writes the scale subresource of a target of any kind.
 
 upstream: pkg/controller/podautoscaler/horizontal.go#scaleForResourceMappings
 """
@@ -22,7 +22,7 @@ _PAUSE_S = 0.01
 
 
 class ScaleFailed(Exception):
-    """The scale cannot be read or written; ``text`` of ``by_spec`` ones is the autoscaler's fault."""
+    """The scale cannot be read or written. ``by_spec``: because of the autoscaler's spec."""
 
     def __init__(self, text: str, *, by_spec: bool = False) -> None:
         super().__init__(text)
@@ -30,7 +30,7 @@ class ScaleFailed(Exception):
 
 
 class TargetScale(msgspec.Struct, frozen=True):
-    """A scale as it was read, and where."""
+    """A scale and the resource that it was read from."""
 
     resource: Resource[Scale]
     namespace: str
@@ -43,7 +43,7 @@ class TargetScale(msgspec.Struct, frozen=True):
 
 
 class Targets:
-    """Reads and writes scales. What belongs to the cluster is looked for in the namespace, and so not found."""
+    """Reads and writes scales. Cluster-scoped targets are looked up in the namespace, and so not found."""
 
     def __init__(self, client: Door, clock: Clock) -> None:
         self._client = client
@@ -51,7 +51,7 @@ class Targets:
         self._mapper = Mapper(client, clock)
 
     async def read(self, namespace: str, ref: TargetReference) -> TargetScale:
-        """Raises ScaleFailed."""
+        """The scale of a target. Raises ScaleFailed."""
         if ref.api_version.count("/") > 1:
             raise ScaleFailed(f"unexpected GroupVersion string: {ref.api_version}", by_spec=True)
         group = ref.api_version.rpartition("/")[0]
@@ -65,7 +65,7 @@ class Targets:
             raise ScaleFailed(str(error)) from None
 
     async def write(self, found: TargetScale, replicas: int) -> None:
-        """Set the number of replicas; over conflicts. Raises ScaleFailed."""
+        """Set the number of replicas, with retries on conflict. Raises ScaleFailed."""
         doc = found.doc
         for attempt in range(_ATTEMPTS):
             wanted = {**doc, "spec": {**nested_map(doc, "spec"), "replicas": replicas}}

@@ -1,6 +1,7 @@
-"""Attaches and detaches volumes: for CSI volumes, by VolumeAttachments that the attachers of their drivers serve.
+"""Attaches and detaches volumes. For CSI volumes it writes VolumeAttachments, which the external attachers of their
+drivers handle.
 
-Other kinds of volumes need nothing to be done: they are attached by the kubelet when it mounts them.
+Volumes without a driver need no work: kubelets attach them when they mount them.
 
 upstream: pkg/volume/csi/csi_attacher.go
 """
@@ -29,7 +30,7 @@ class AttachError(SyncError):
 
 
 class Attacher:
-    """Waits for what the attachments in the cache say."""
+    """Writes VolumeAttachments, and waits for their status in the cache."""
 
     def __init__(self, client: Door, attachments: Informer[VolumeAttachment]) -> None:
         self._client = client
@@ -37,7 +38,7 @@ class Attacher:
         self._waiting: dict[str, set[asyncio.Event]] = {}
 
     async def attach(self, volume: AttachableVolume, node: str) -> None:
-        """Attach a volume to a node; done when its attacher says so. Raises AttachError."""
+        """Attach a volume to a node. Returns when the attacher reports it as attached. Raises AttachError."""
         if not volume.driver:
             return
         name = attachment_name(volume.driver, volume.handle, node)
@@ -47,7 +48,7 @@ class Attacher:
         await self._until(name, _is_attached, text)
 
     async def detach(self, driver: str, handle: str, node: str) -> None:
-        """Detach a volume from a node; done when its attachment is deleted. Raises AttachError."""
+        """Detach a volume from a node. Returns when its VolumeAttachment is deleted. Raises AttachError."""
         if not driver:
             return
         name = attachment_name(driver, handle, node)
@@ -62,7 +63,7 @@ class Attacher:
         await self._until(name, lambda shown: _is_detached(shown) and self._shows(since), text)
 
     async def is_attached(self, volume: AttachableVolume, node: str) -> bool:
-        """Whether a volume still is attached, by the cache or, where it does not know, by the server."""
+        """Whether a volume is attached, by the cache or, if that has no VolumeAttachment, by the API server."""
         name = attachment_name(volume.driver, volume.handle, node)
         known = self._attachments.store.get(name) or await self._client.find(VOLUME_ATTACHMENTS, "", name)
         return known is not None and known.status.attached
@@ -81,7 +82,8 @@ class Attacher:
             raise AttachError(_ATTACH_FAILED.format(error=error)) from error
 
     async def _version(self, name: str) -> int:
-        """The version of an attachment that the cache does not show: it may be deleted, or the cache be behind."""
+        """The version of a VolumeAttachment that the cache does not have; 0 if it does not exist on the API server
+        either."""
         try:
             known = await self._client.find(VOLUME_ATTACHMENTS, "", name)
         except RequestError as error:
@@ -109,7 +111,7 @@ class Attacher:
                 self._waiting.pop(name, None)
 
     def changed(self, attachment: VolumeAttachment) -> Keys:
-        """No key: it wakes the operations that wait for an attachment."""
+        """Wake the operations that wait for an attachment; no key is queued."""
         for waiting in self._waiting.get(attachment.name, ()):
             waiting.set()
         return ()

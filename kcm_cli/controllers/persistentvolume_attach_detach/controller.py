@@ -1,7 +1,8 @@
 """persistentvolume-attach-detach-controller: attaches the volumes of pods to their nodes, and detaches them.
 
-The desired state follows pods, claims, volumes and nodes; the actual one is read from nodes and VolumeAttachments at
-the start and kept by what this controller does. Nodes that do not ask for it are left alone.
+The desired state follows pods, claims, volumes and nodes. The actual state is read from nodes and VolumeAttachments at
+the start, and updated by this controller's operations. Nodes without the annotation that requests it are left to their
+kubelets.
 
 upstream: pkg/controller/volume/attachdetach
 """
@@ -32,7 +33,7 @@ WORKERS = 10
 
 
 class AttachDetachController:
-    """Builds the parts; ``run`` ends their operations."""
+    """Builds the parts of the controller. ``run`` stops their operations at the end."""
 
     def __init__(self, context: ControllerContext) -> None:
         metrics = AttachDetachMetrics(context.metrics, context.clock)
@@ -46,13 +47,13 @@ class AttachDetachController:
         self.verify_s = 0.0 if config.disable_reconciler_sync else config.reconciler_sync_period_s
 
     async def prepare(self) -> None:
-        """Learn the state of the world."""
+        """Read the state of the world once the caches have synced."""
         await until_synced(self.world.informers)
         await self.world.flex.scan()
         await self.world.populate()
 
     async def run(self) -> None:
-        """Until cancelled; attaches and detaches under way are left to who comes next."""
+        """Run until cancelled. Operations that are under way are left to the next leader."""
         try:
             await asyncio.get_running_loop().create_future()
         finally:

@@ -1,7 +1,8 @@
-"""FlexVolume drivers: executables on this machine that attach and detach the volumes of their kind.
+"""FlexVolume drivers: executables on this machine that attach and detach volumes of their type.
 
-A driver is ``DIR/VENDOR~NAME/NAME`` under --flex-volume-plugin-dir, known as ``VENDOR/NAME``. It is called
-once for what it can do (``init``); those that attach nothing are left to kubelets. Drivers may change at any time.
+The driver ``VENDOR/NAME`` is the file ``DIR/VENDOR~NAME/NAME`` under --flex-volume-plugin-dir. It is called once with
+``init`` for its capabilities; drivers that do not attach are left to kubelets. Drivers may be added, changed and
+removed at any time.
 
 upstream: pkg/volume/flexvolume
 """
@@ -27,11 +28,11 @@ _TO_END_S = 0.5
 
 
 class FlexError(AttachError):
-    """A driver could not do what it was asked for, or said nothing that can be understood."""
+    """A driver failed, or its output could not be parsed."""
 
 
 class Unsupported(FlexError):
-    """The driver does not have the command."""
+    """The driver does not support the command."""
 
 
 class _Driver(msgspec.Struct, frozen=True):
@@ -41,7 +42,8 @@ class _Driver(msgspec.Struct, frozen=True):
 
 
 class FlexDrivers:
-    """``changed()`` is called when drivers were added or removed. ``folder``: empty if there is none."""
+    """The drivers in a folder. ``changed()`` is called when drivers were added or removed. ``folder``: empty for
+    none."""
 
     def __init__(self, folder: str, changed: Callable[[], None]) -> None:
         self._folder = Path(folder) if folder else None
@@ -49,12 +51,12 @@ class FlexDrivers:
         self._drivers: dict[str, _Driver] = {}
 
     def attaches(self, name: str) -> bool:
-        """Whether there is a driver of this name, and it attaches volumes."""
+        """Whether there is a driver of this name that attaches volumes."""
         found = self._drivers.get(name)
         return found is not None and found.attaches
 
     async def scan(self) -> None:
-        """Look for drivers that were added, changed or removed; new ones are called all at once."""
+        """Look for added, changed and removed drivers. New ones are called in parallel."""
         before = {name: one for name, one in self._drivers.items() if one.attaches}
         found = await asyncio.to_thread(_executables, self._folder) if self._folder is not None else {}
         asked = (self._driver(name, path, changed_ns) for name, (path, changed_ns) in found.items())
@@ -64,7 +66,7 @@ class FlexDrivers:
             self._changed()
 
     async def attach(self, name: str, options: Mapping[str, str], node: str) -> str:
-        """Attach a volume; returns its device there, which may be empty. Raises FlexError."""
+        """Attach a volume; returns its device on the node, which may be empty. Raises FlexError."""
         try:
             answer = await self._call(name, "attach", _encoded(options), node)
         except Unsupported:
@@ -80,7 +82,7 @@ class FlexDrivers:
             return
 
     async def is_attached(self, name: str, options: Mapping[str, str], node: str) -> bool:
-        """Whether a volume still is attached; one of a driver that cannot say so is. Raises FlexError."""
+        """Whether a volume is attached; True if the driver cannot tell. Raises FlexError."""
         try:
             answer = await self._call(name, "isattached", _encoded(options), node)
         except Unsupported:
@@ -88,14 +90,14 @@ class FlexDrivers:
         return answer.get("attached") is True
 
     async def _driver(self, name: str, path: Path, changed_ns: int) -> _Driver:
-        """A driver as it is now; one that has not changed is not called again."""
+        """The driver. It is not called again if its file has not changed."""
         known = self._drivers.get(name)
         if known is not None and known.changed_ns == changed_ns:
             return known
         return _Driver(path, changed_ns, await self._init(name, path))
 
     async def _init(self, name: str, path: Path) -> bool:
-        """Whether a driver attaches volumes: it does unless it says otherwise."""
+        """Whether a driver attaches volumes. That is the default."""
         try:
             answer = await _run(path, "init")
         except FlexError as error:
@@ -115,7 +117,7 @@ def _encoded(options: Mapping[str, str]) -> str:
 
 
 def _executables(folder: Path) -> dict[str, tuple[Path, int]]:
-    """The drivers of a directory: their files, and when they were changed. Reads the disk."""
+    """The drivers of a folder: their files and modification times. Blocks on the disk."""
     found: dict[str, tuple[Path, int]] = {}
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith("."))
@@ -131,7 +133,7 @@ def _executables(folder: Path) -> dict[str, tuple[Path, int]]:
 
 
 async def _run(path: Path, *arguments: str) -> Doc:
-    """What a driver answers. Raises FlexError."""
+    """Call a driver; returns its answer. Raises FlexError."""
     command = arguments[0]
     try:
         process = await asyncio.create_subprocess_exec(
@@ -155,7 +157,7 @@ async def _run(path: Path, *arguments: str) -> Doc:
 
 
 async def _killed(process: asyncio.subprocess.Process) -> None:
-    """End a driver, and have it waited for. Those that it started and that hold its output are not."""
+    """Kill a driver and wait for it, but not for child processes that hold its output open."""
     process.kill()
     with suppress(TimeoutError):
         async with asyncio.timeout(_TO_END_S):
@@ -163,7 +165,7 @@ async def _killed(process: asyncio.subprocess.Process) -> None:
 
 
 def _answer(command: str, output: bytes, code: int) -> Doc:
-    """Keys are taken in any case, as Go's decoder does."""
+    """Parse a driver's output. Keys are case-insensitive, as in Go's decoder."""
     try:
         doc = msgspec.json.decode(output, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

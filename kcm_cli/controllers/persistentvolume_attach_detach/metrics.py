@@ -1,4 +1,4 @@
-"""What the attach/detach controller reports: volumes, forced detaches, and how long operations take.
+"""The metrics of the attach/detach controller: volumes, forced detaches, and durations of operations.
 
 upstream: pkg/controller/volume/attachdetach/metrics/metrics.go
 """
@@ -16,7 +16,7 @@ Labels = tuple[str, str]
 
 
 class AttachDetachMetrics:
-    """Counts are kept as they change: a scrape looks at nothing else."""
+    """The metrics. Counts are updated with each change, so that a scrape computes nothing."""
 
     def __init__(self, registry: Registry, clock: Clock) -> None:
         self._forced = registry.counter(
@@ -44,16 +44,16 @@ class AttachDetachMetrics:
         self._forced.labels(reason).inc()
 
     def volume(self, name: str, plugin: str, desired: int, actual: int) -> None:
-        """On how many nodes a volume is to be attached, and is."""
+        """Set the numbers of nodes to which a volume should be attached, and is attached."""
         self._volumes.set(name, {(plugin, DESIRED): desired, (plugin, ACTUAL): actual})
 
     def pod(self, uid: str, node: str, plugins: list[str]) -> None:
-        """The plugins of a pod's volumes; none for a deleted pod."""
+        """Set the plugins of a pod's volumes; none for a deleted pod."""
         self._in_use.set(uid, Counter((node, plugin) for plugin in plugins))
 
 
 class _Sums:
-    """Sums over many sources; a sum of 0 is not exposed."""
+    """Sums over many sources. A sum of 0 is not exposed."""
 
     def __init__(self, family: Family[Gauge]) -> None:
         self._family = family
@@ -61,7 +61,7 @@ class _Sums:
         self._counts: dict[str, dict[Labels, int]] = {}
 
     def set(self, source: str, counts: Mapping[Labels, int]) -> None:
-        """The counts of a source, in place of its former ones."""
+        """Replace the counts of a source."""
         now = {labels: count for labels, count in counts.items() if count}
         before = self._counts.get(source, {})
         if now == before:

@@ -1,4 +1,4 @@
-"""Writes to nodes which volumes are attached to them (``status.volumesAttached``): they mount no others.
+"""Writes the attached volumes to the status of nodes (``status.volumesAttached``). Kubelets mount no others.
 
 upstream: pkg/controller/volume/attachdetach/statusupdater/node_status_updater.go
 """
@@ -16,7 +16,7 @@ Devices = list[tuple[str, str]]
 
 
 class NodeStatuses:
-    """Writes for one node follow each other, so that the last one that arrives is the last one that was decided.
+    """Writes for one node are serialized, so that the last one has the latest state.
 
     upstream: nodeStatusUpdater.
     """
@@ -30,7 +30,8 @@ class NodeStatuses:
         """What was written last, and which version that made."""
 
     async def sync(self, name: str) -> None:
-        """Write what is attached to a node, unless its status says so. A deleted one has it written when it is back."""
+        """Write the attached volumes to a node's status, if it differs. A deleted node is written when it is created
+        again."""
         async with self._locks.setdefault(name, asyncio.Lock()):
             node, volumes = self._nodes.get(name), self._actual.reports(name)
             if node is None or volumes is None or self._is_written(node, volumes):
@@ -44,19 +45,20 @@ class NodeStatuses:
             self._written[name] = volumes, answer.version
 
     def forget(self, name: str) -> None:
-        """A node was deleted, and with it what was written to it."""
+        """Forget a deleted node and its last write."""
         self._written.pop(name, None)
         lock = self._locks.get(name)
         if lock is not None and not lock.locked():
             del self._locks[name]
 
     def differs(self, node: Node) -> bool:
-        """Whether a node says anything else than what is attached, and not because it is older than the last write."""
+        """Whether a node's status differs from the attached volumes, although the node is not older than the last
+        write."""
         volumes = self._actual.reports(node.name)
         return volumes is not None and not self._is_written(node, volumes)
 
     def _is_written(self, node: Node, volumes: Devices) -> bool:
-        """By the cache, or by what was written that the cache does not show yet."""
+        """Whether the node's status is right, by the cache or by a later write that the cache does not show yet."""
         written, version = self._written.get(node.name, (volumes, 0))
         if node.version < version:
             return written == volumes

@@ -1,8 +1,8 @@
-"""Which attaches and detaches are under way, and how long those that failed must wait.
+"""The pending attach and detach operations, and the backoff of failed ones.
 
-A volume that may be attached to one node only has one operation at a time in the whole cluster, any other one per
-node. What failed is tried again after half a second, then after twice as long each time, up to two minutes; another
-operation on the volume need not wait.
+A volume that can be attached to one node only has one operation at a time in the whole cluster; any other volume has
+one per node. A failed operation is retried after 0.5 s, doubled with each failure up to 2 min. Other operations on the
+volume do not wait for that.
 
 upstream: pkg/volume/util/nestedpendingoperations, pkg/util/goroutinemap/exponentialbackoff
 """
@@ -18,7 +18,7 @@ LONGEST_WAIT_S = 122.0
 
 
 class Operation(msgspec.Struct):
-    """The last one on a volume (and node). It has failed if it is not pending."""
+    """The last operation on a volume (and node). If it is not pending, it has failed."""
 
     name: str
     pending: bool = True
@@ -27,16 +27,18 @@ class Operation(msgspec.Struct):
 
 
 class Operations:
-    """Pending and failed operations (upstream: nestedPendingOperations).
+    """The pending and failed operations. upstream: nestedPendingOperations.
 
-    By the unique name of the volume and the node, which is empty where the whole cluster counts."""
+    Keys are the unique name of the volume, and the node; the node is empty where operations exclude each other
+    cluster-wide.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._operations: dict[str, dict[str, Operation]] = {}
 
     def pending(self, volume: str, node: str) -> bool:
-        """Whether an operation is under way that another one would meet."""
+        """Whether an operation is pending that excludes one on this volume and node."""
         found = self._operations.get(volume)
         if not found:
             return False
@@ -44,7 +46,7 @@ class Operations:
         return any(one is not None and one.pending for one in met)
 
     def wait_s(self, volume: str, node: str, name: str) -> float:
-        """How long an operation must wait since it has failed before."""
+        """The seconds that are left of the operation's backoff."""
         last = self._last(volume, node)
         if last is None or last.name != name:
             return 0.0
@@ -65,14 +67,14 @@ class Operations:
         operation.failed_at = self._clock.monotonic()
 
     def forget(self, volume: str, node: str) -> None:
-        """The next operation need not wait for what failed before."""
+        """Reset the backoff of a volume and node."""
         found = self._operations.get(volume, {})
         found.pop(node, None)
         if not found:
             self._operations.pop(volume, None)
 
     def drop(self, volume: str) -> None:
-        """Forget what has failed for a volume that is not known any more."""
+        """Forget the failed operations of a volume."""
         for node, operation in tuple(self._operations.get(volume, {}).items()):
             if not operation.pending:
                 self.forget(volume, node)

@@ -1,4 +1,4 @@
-"""Whether a volume is attached to a node or detached from it now, and the Events about it.
+"""Decides whether to attach a volume to a node or to detach it, and which Events to emit.
 
 upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go
 """
@@ -26,12 +26,12 @@ UNDECODABLE_S = 60.0
 
 
 class UnneededVolume(msgspec.Struct, frozen=True):
-    """A volume that is attached to a node, or may be, where no pod is known to need it.
+    """A volume that is, or may be, attached to a node where no known pod needs it.
 
-    known_plugin: volumes of other plugins are left as they are. pending: an operation is under way that a detach would
-    meet. backoff_s: how long a detach that failed has to wait still. may_be_needed: by a pod that cannot be decoded.
-    node: None for one that was deleted. mounted: as the node says. waited_s: since when it is to be detached.
-    force_on_timeout: a node that does not unmount in time may be overruled.
+    known_plugin: False for volumes of other plugins, which are left as they are. pending: an operation is pending that
+    excludes a detach. backoff_s: the rest of the backoff of a failed detach. may_be_needed: by a pod that cannot be
+    decoded. node: None if it was deleted. mounted: according to the node's status. waited_s: the seconds since a detach
+    was requested. force_on_timeout: detach by force if the node does not unmount in time.
     """
 
     known_plugin: bool
@@ -45,12 +45,12 @@ class UnneededVolume(msgspec.Struct, frozen=True):
 
 
 class Detach(Enum):
-    """How a volume is detached now. The values of forced ones label the metric."""
+    """How to detach a volume. The values of forced detaches are labels of the metric."""
 
     NO = "no"
-    """It is not up for it yet: the time that its node has to unmount does not run."""
+    """Do not detach. The node's time to unmount does not start."""
     WAIT = "wait"
-    """Its node has to unmount it first."""
+    """Wait until the node has unmounted it."""
     SAFELY = "safely"
     TIMEOUT = "timeout"
     OUT_OF_SERVICE = "out-of-service"
@@ -61,7 +61,7 @@ class Detach(Enum):
 
 
 def plan_detach(volume: UnneededVolume) -> tuple[Detach, float | None]:
-    """How to detach a volume, and after how many seconds to look at it again; None: the next change will tell."""
+    """How to detach a volume, and the seconds until the next check; None: at the next change."""
     if not volume.known_plugin or volume.pending:
         return Detach.NO, None
     if volume.may_be_needed:
@@ -86,9 +86,8 @@ def plan_detach(volume: UnneededVolume) -> tuple[Detach, float | None]:
 class NeededVolume(msgspec.Struct, frozen=True):
     """A volume that pods need on a node.
 
-    pending: an operation is under way that an attach would meet. attached: to this node, as far as is known.
-    in_use_elsewhere: it may be attached to one node only, and is known to be attached to another. backoff_s: how long
-    an attach that failed has to wait still.
+    pending: an operation is pending that excludes an attach. attached: to this node. in_use_elsewhere: it can be
+    attached to one node only, and is attached to another one. backoff_s: the rest of the backoff of a failed attach.
     """
 
     pending: bool
@@ -98,17 +97,17 @@ class NeededVolume(msgspec.Struct, frozen=True):
 
 
 class Attach(Enum):
-    """What is done about a volume that is needed."""
+    """The decision about a needed volume."""
 
     NO = "no"
     ATTACHED = "attached"
     MULTI_ATTACH_ERROR = "multi-attach error"
-    """It is attached to another node, and may be to one only: its pods get an Event, once."""
+    """It can be attached to one node only, and is attached to another one. Its pods get an Event once."""
     START = "start"
 
 
 def plan_attach(volume: NeededVolume) -> tuple[Attach, float | None]:
-    """What to do, and after how many seconds to look at the volume again; None: the next change will tell."""
+    """The decision, and the seconds until the next check; None: at the next change."""
     if volume.pending:
         return Attach.NO, None
     if volume.attached:
@@ -122,7 +121,7 @@ def plan_attach(volume: NeededVolume) -> tuple[Attach, float | None]:
 
 
 def is_done(pod: Pod) -> bool:
-    """Whether a pod needs its volumes no more: it has ended, or is being deleted and nothing of it runs."""
+    """Whether a pod does not need its volumes any more: it has ended, or is being deleted and no container runs."""
     status = pod.status
     if is_terminal(pod):
         return True
@@ -151,14 +150,14 @@ def not_attached(pods: Iterable[Pod], volume: str, error: Exception) -> Iterator
 
 
 def attached_elsewhere(pods: Iterable[Pod], volume: str, users: Sequence[Pod]) -> Iterator[Notice]:
-    """For pods whose volume is attached to another node, where other pods use it."""
+    """Events on pods whose volume is attached to another node. ``users``: the pods that use it there."""
     for pod in pods:
         text = f'Multi-Attach error for volume "{volume}" {_users(pod, users)}'
         yield Notice(ref_to(PODS, pod), "Warning", "FailedAttachVolume", text)
 
 
 def _users(pod: Pod, users: Sequence[Pod]) -> str:
-    """Names of pods in other namespaces are not shown."""
+    """The text about the pods that use a volume. Names of pods in other namespaces are not shown."""
     if not users:
         return "Volume is already exclusively attached to one node and can't be attached to another"
     own = sorted(user.name for user in users if user.namespace == pod.namespace)

@@ -1,7 +1,7 @@
-"""Brings one volume after another from its actual to its desired state.
+"""Reconciles volumes: attaches and detaches them until the actual state is the desired one.
 
-Detaches come before attaches, so that a volume whose pod has moved is free before it is attached again. What takes
-time goes on in the background; its end brings the volume back to the queue.
+Detaches come before attaches, so that the volume of a pod that moved is free before it is attached again. Operations
+run in the background, and requeue the volume when they end.
 
 upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go, pkg/volume/util/operationexecutor
 """
@@ -31,11 +31,11 @@ GATHER_S = 0.1
 
 
 class NotSafe(SyncError):
-    """The node says that it has mounted the volume."""
+    """The node's status says that the volume is mounted."""
 
 
 class Reconciler:
-    """Keys are unique names of volumes. ``tasks`` runs what takes time."""
+    """Keys are unique names of volumes. ``tasks`` runs the operations."""
 
     def __init__(
         self, context: ControllerContext, world: World, attacher: Attacher, metrics: AttachDetachMetrics, tasks: Tasks
@@ -62,7 +62,7 @@ class Reconciler:
     # -- detaching
 
     async def _detach(self, name: str, node: str) -> float | None:
-        """Detach a volume that no pod needs on a node, or say when to look again."""
+        """Detach an unneeded volume from a node, or return the seconds until the next check."""
         found, at = self._actual.get(name), self._actual.attachment(name, node)
         if found is None or at is None:
             return None
@@ -88,7 +88,7 @@ class Reconciler:
         )
 
     async def _unreport(self, name: str, node: str) -> bool:
-        """Take the volume out of the node's status first; False if it is needed there again."""
+        """Remove the volume from the node's status. False if the volume is needed there again."""
         self._actual.unreport(name, node)
         try:
             await self._world.statuses.sync(node)
@@ -145,7 +145,7 @@ class Reconciler:
         return plugin in PLUGINS or self._world.flex.attaches(plugin)
 
     async def _verify_unmounted(self, name: str, node: str) -> None:
-        """Ask the server, as the cache may be behind. Raises NotSafe."""
+        """Check the node's status on the API server, since the cache may be stale. Raises NotSafe."""
         live = await self._client.find(NODES, "", node)
         if live is not None and name in live.status.volumes_in_use:
             raise NotSafe("volume is still in use by node, according to Node status")
@@ -153,7 +153,7 @@ class Reconciler:
     # -- attaching
 
     def _attach(self, wanted: Wanted) -> float | None:
-        """Attach a volume to a node that needs it, or say when to look again."""
+        """Attach a needed volume to a node, or return the seconds until the next check."""
         decision, requeue_after_s = plan.plan_attach(self._read_needed(wanted))
         if decision in (Attach.MULTI_ATTACH_ERROR, Attach.START):
             now = self._clock.monotonic()
@@ -220,7 +220,7 @@ class Reconciler:
             self._world.volumes.add(name)
 
     async def _attach_to(self, volume: AttachableVolume, node: str) -> str:
-        """The device of the volume there, for drivers that report it."""
+        """Attach the volume; returns its device if the driver reports one."""
         if volume.options is not None:
             return await self._world.flex.attach(volume.plugin, volume.options, node)
         await self._attacher.attach(volume, node)
@@ -238,14 +238,14 @@ class Reconciler:
 
 
 def _slot(volume: AttachableVolume | None, node: str) -> str:
-    """Where operations on a volume exclude each other: on the node, or in the whole cluster (empty)."""
+    """The node on which operations on a volume exclude each other; empty for the whole cluster."""
     return node if volume is None or volume.shared else ""
 
 
 def _source(name: str, volume: AttachableVolume | None) -> tuple[str, str]:
-    """Driver and handle, empty for a volume of no driver; from the name where nothing else is known.
+    """(driver, handle) of a volume; empty if it has no driver. If only the name is known, they are parsed from it.
 
-    Raises AttachError for a name that the plugin has not given.
+    Raises AttachError for an invalid name.
     """
     if volume is not None:
         return volume.driver, volume.handle

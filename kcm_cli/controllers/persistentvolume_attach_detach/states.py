@@ -12,9 +12,10 @@ from kcm_cli.planning.volumes.attachable import AttachableVolume
 
 
 class Wanted(msgspec.Struct):
-    """A volume that pods (by uid) need on a node. multi_attach_reported: an Event says that it is in use elsewhere.
+    """A volume that pods (by uid) need on a node.
 
-    since: the monotonic time at which it could first be attached, or was found in use.
+    multi_attach_reported: an Event says that it is attached elsewhere. since: the monotonic time at which it was first
+    ready to be attached, or found to be in use.
     """
 
     volume: AttachableVolume
@@ -25,9 +26,9 @@ class Wanted(msgspec.Struct):
 
 
 class DesiredState:
-    """Which nodes are managed, and which volumes their pods need there (upstream: desiredStateOfWorld).
+    """The managed nodes, and the volumes that their pods need. upstream: desiredStateOfWorld.
 
-    Changes with no await in between: readers in the loop always see it whole.
+    Methods do not await, so that readers always see a consistent state.
     """
 
     def __init__(self) -> None:
@@ -37,14 +38,14 @@ class DesiredState:
         self._of_pod: dict[str, set[tuple[str, str]]] = {}
 
     def add_node(self, node: str) -> bool:
-        """Manage a node; whether that is new."""
+        """Manage a node. Returns whether it was not managed before."""
         if node in self._nodes:
             return False
         self._nodes.add(node)
         return True
 
     def remove_node(self, node: str) -> None:
-        """A node was deleted; it is still managed while pods need volumes there."""
+        """Remove a deleted node, unless pods need volumes there."""
         if not self._on_node.get(node):
             self._nodes.discard(node)
 
@@ -52,7 +53,7 @@ class DesiredState:
         return node in self._nodes
 
     def add(self, pod: Pod, volume: AttachableVolume) -> bool:
-        """Note that a pod needs a volume on its node; whether that is new."""
+        """Add a volume that a pod needs on its node. Returns whether that is new."""
         node = pod.spec.node_name
         nodes = self._volumes.setdefault(volume.unique_name, {})
         wanted = nodes.get(node)
@@ -65,14 +66,14 @@ class DesiredState:
         return new
 
     def remove_pod(self, uid: str) -> list[str]:
-        """A pod needs nothing any more; the volumes that it needed."""
+        """Remove a pod; returns the volumes that it needed."""
         needed = self._of_pod.pop(uid, set())
         for name, node in needed:
             self._release(name, node, uid)
         return [name for name, _ in needed]
 
     def remove_volume(self, name: str) -> None:
-        """A volume is not to be attached any more, whichever pods need it."""
+        """Remove a volume, even if pods need it."""
         for node, wanted in tuple(self._volumes.get(name, {}).items()):
             for uid in tuple(wanted.pods):
                 self._of_pod[uid].discard((name, node))
@@ -86,7 +87,7 @@ class DesiredState:
         return tuple(self._volumes.get(name, ()))
 
     def pods_on(self, name: str, nodes: Iterable[str]) -> list[Pod]:
-        """The pods that need a volume on some nodes."""
+        """The pods that need a volume on these nodes."""
         found = (self.get(name, node) for node in nodes)
         return [pod for wanted in found if wanted is not None for pod in wanted.pods.values()]
 
@@ -107,14 +108,14 @@ class DesiredState:
 
 
 class Attachment(msgspec.Struct):
-    """To one node. ``detach_requested``: since when (monotonic) it is to go."""
+    """The attachment to one node. ``detach_requested``: the monotonic time since which it is to be detached."""
 
     confirmed: bool
     detach_requested: float | None = None
 
 
 class Attached(msgspec.Struct):
-    """A volume that is attached, or may be. ``volume`` is None for one of which only the name is known."""
+    """A volume that is, or may be, attached. ``volume``: None if only its name is known."""
 
     name: str
     volume: AttachableVolume | None
@@ -123,10 +124,10 @@ class Attached(msgspec.Struct):
 
 
 class ActualState:
-    """Which volumes are attached to which nodes, as far as is known (upstream: actualStateOfWorld).
+    """The attachments as far as known. upstream: actualStateOfWorld.
 
-    An attachment is uncertain while an attach or a detach has failed half way: the volume may or may not be attached,
-    and its node's status does not list it. Changes with no await in between: readers in the loop always see it whole.
+    An attachment is uncertain after a failed attach or detach: the volume may or may not be attached, and the node's
+    status does not list it. Methods do not await, so that readers always see a consistent state.
     """
 
     def __init__(self) -> None:
@@ -142,7 +143,7 @@ class ActualState:
         return self._volumes.get(name)
 
     def nodes_of(self, name: str) -> tuple[str, ...]:
-        """The nodes to which a volume is attached, or may be."""
+        """The nodes to which a volume is, or may be, attached."""
         found = self._volumes.get(name)
         return tuple(found.nodes) if found is not None else ()
 
@@ -152,7 +153,7 @@ class ActualState:
         return [node for node, at in found.nodes.items() if at.confirmed] if found is not None else []
 
     def on_node(self, node: str) -> tuple[str, ...]:
-        """The volumes that are attached to a node, or may be."""
+        """The volumes that are, or may be, attached to a node."""
         return tuple(self._on_node.get(node, ()))
 
     def attachment(self, name: str, node: str) -> Attachment | None:
@@ -162,12 +163,12 @@ class ActualState:
     # -- what is attached
 
     def attached(self, name: str, volume: AttachableVolume | None, node: str, device: str = "") -> None:
-        """A volume is attached to a node, whose status is to list it."""
+        """Mark a volume as attached to a node; the node's status is to list it."""
         self._mark(name, volume, node, device, confirmed=True)
         self.report(name, node)
 
     def uncertain(self, name: str, volume: AttachableVolume | None, node: str) -> None:
-        """A volume may be attached to a node."""
+        """Mark a volume as possibly attached to a node."""
         self._mark(name, volume, node, "", confirmed=False)
 
     def detached(self, name: str, node: str) -> None:
@@ -182,7 +183,7 @@ class ActualState:
         self.unreport(name, node)
 
     def keep(self, name: str, node: str) -> None:
-        """A volume is not to be detached from a node any more (upstream: ResetDetachRequestTime)."""
+        """Cancel the request to detach a volume from a node. upstream: ResetDetachRequestTime."""
         at = self.attachment(name, node)
         if at is not None:
             at.detach_requested = None
@@ -201,11 +202,11 @@ class ActualState:
     # -- what nodes have mounted
 
     def set_in_use(self, node: str, names: Iterable[str]) -> None:
-        """What a node says that it has mounted."""
+        """Set the volumes that a node reports as mounted."""
         self._in_use[node] = set(names)
 
     def forget_node(self, node: str) -> None:
-        """A node without attachments was deleted."""
+        """Remove a deleted node without attachments."""
         if node not in self._on_node:
             self._in_use.pop(node, None)
             self._reported.pop(node, None)
@@ -216,16 +217,16 @@ class ActualState:
     # -- what nodes' statuses list
 
     def report(self, name: str, node: str) -> None:
-        """List a volume in the status of a node, if it may be attached there at all."""
+        """List a volume in the status of a node, if it is, or may be, attached there."""
         if self.attachment(name, node) is not None:
             self._reported.setdefault(node, set()).add(name)
 
     def unreport(self, name: str, node: str) -> None:
-        """List a volume no more: it is not safe to mount."""
+        """Do not list a volume in the status of a node, since it is not safe to mount."""
         self._reported.get(node, set()).discard(name)
 
     def reports(self, node: str) -> list[tuple[str, str]] | None:
-        """The volumes, with their devices, that a node's status is to list; None for a node that never had any."""
+        """The volumes that a node's status is to list, with their devices; None for a node that never had one."""
         names = self._reported.get(node)
         if names is None:
             return None

@@ -1,4 +1,4 @@
-"""Compares what is taken for attached with the VolumeAttachments, from time to time.
+"""Compares the actual state with VolumeAttachments and FlexVolume drivers periodically.
 
 upstream: pkg/volume/util/operationexecutor#GenerateVolumesAreAttachedFunc, pkg/volume/csi/csi_attacher.go
 """
@@ -18,7 +18,7 @@ NO_PLUGIN = "<n/a>"
 
 
 class Verifier:
-    """A volume that turns out to be detached is attached again if it is needed."""
+    """Verifies attachments. A volume that is found detached is attached again if it is needed."""
 
     def __init__(self, world: World, attacher: Attacher, metrics: AttachDetachMetrics) -> None:
         self._world = world
@@ -26,7 +26,7 @@ class Verifier:
         self._metrics = metrics
 
     async def sweep(self) -> None:
-        """Look at all volumes that are taken for attached, one node after another."""
+        """Verify all attachments, one node after another."""
         on_node: defaultdict[str, list[AttachableVolume]] = defaultdict(list)
         for found in self._world.actual:
             for node, at in found.nodes.items():

@@ -1,6 +1,6 @@
-"""Keeps the desired and the actual state of the world up to date with what the caches say.
+"""Updates the desired and the actual state of the world from the caches.
 
-Nothing is taken in before ``populate``, which looks at everything once.
+Changes are ignored before ``populate``, which reads everything once.
 
 upstream: pkg/controller/volume/attachdetach/attach_detach_controller.go, util/util.go, populator
 """
@@ -52,7 +52,7 @@ def _describes_flex(pod: Pod) -> tuple[str, ...]:
 
 
 class World:
-    """``volumes`` and ``node_queue`` take the volumes and nodes to reconcile.
+    """The state of the world. ``volumes`` and ``node_queue``: the queues of volumes and nodes to reconcile.
 
     upstream: desiredStateOfWorldPopulator.
     """
@@ -78,14 +78,14 @@ class World:
         self._pods.store.add_index(NODE, by_node)
 
     def is_attached(self, volume: AttachableVolume) -> bool:
-        """Whether a volume's driver wants it to be attached; a FlexVolume driver has to be there, too."""
+        """Whether a volume has to be attached, according to its CSIDriver or FlexVolume driver."""
         if volume.options is not None:
             return self.flex.attaches(volume.plugin)
         return is_attached_by(self._drivers.store.get(volume.driver) if volume.driver else None)
 
     def may_be_needed(self, name: str, node: str) -> bool:
-        """Whether a pod of which no version could be decoded may need a volume on a node: any pod may need a volume of
-        which it is not known that it is bound to a claim of another namespace."""
+        """Whether a pod of which no version could be decoded may need a volume on a node. That is assumed unless the
+        volume is bound to a claim in another namespace."""
         namespaces = {pod.metadata.namespace for pod in self._pods.store.unseen()}
         if not namespaces:
             return False
@@ -96,7 +96,7 @@ class World:
         return ref is not None and ref.namespace in namespaces
 
     def _persistent_volume(self, name: str, node: str) -> str:
-        """The name of the PersistentVolume behind an attached volume, as pods or its attachment say."""
+        """The name of an attached volume's PersistentVolume, from its pods or its VolumeAttachment."""
         found = self.actual.get(name)
         if found is not None and found.volume is not None:
             return found.volume.name
@@ -106,16 +106,17 @@ class World:
         return (attachment.spec.source.persistent_volume_name or "") if attachment is not None else ""
 
     async def sync_claim(self, key: str) -> None:
-        """A claim may be bound by now: look at the pods that use it."""
+        """Reconcile the pods that use a claim, which may be bound now."""
         for pod in self._pods.store.by_index(CLAIM, key):
             self._look_at(self.pod_changed(pod))
 
     # -- the start
 
     async def populate(self) -> None:
-        """Read from nodes, attachments and pods what is attached and what should be; yields to the loop now and then.
+        """Read the actual state from nodes and attachments, and the desired state from pods. Yields to the loop in
+        between.
 
-        What changes meanwhile is taken in too, and each object as the cache has it by then; nothing is attached or
+        Changes in the meantime are handled, and each object is read from the cache at its turn. Nothing is attached or
         detached before the end.
         """
         self._populated = True
@@ -140,7 +141,7 @@ class World:
         self._manage(node)
 
     def _read_attachment(self, attachment: VolumeAttachment) -> None:
-        """What nodes do not know of, but an attachment exists: it may or may not be attached."""
+        """Mark volumes of VolumeAttachments that nodes do not report as uncertain."""
         node = attachment.spec.node_name
         known = self._volumes.store.get(attachment.spec.source.persistent_volume_name or "")
         volume = of_volume(known) if known is not None else None
@@ -154,7 +155,7 @@ class World:
         self._name_attached(pod)
 
     def _name_attached(self, pod: Pod) -> None:
-        """Nodes list volumes by name only; the rest is in their pods."""
+        """Complete attached volumes from their pods, since nodes list only their names."""
         for volume in self._attachable(pod):
             at = self.actual.attachment(volume.unique_name, pod.spec.node_name)
             found = self.actual.get(volume.unique_name)
@@ -164,7 +165,7 @@ class World:
     # -- events
 
     def pod_changed(self, pod: Pod) -> list[str]:
-        """The volumes of a pod that it needs attached from now on, or not any more."""
+        """The volumes whose need by the pod changed."""
         if not self._populated or not pod.spec.node_name or not may_be_attached(pod):
             return []
         volumes = list(self._attachable(pod))
@@ -181,11 +182,12 @@ class World:
         return self.desired.remove_pod(pod.uid)
 
     def node_reported(self, node: Node) -> Keys:
-        """A node that does not list what is attached: created again, or read at the start from a stale cache."""
+        """The node's name if its status does not list the attached volumes: it was recreated, or its cached version was
+        stale at the start."""
         return (node.name,) if self._populated and self.statuses.differs(node) else ()
 
     def node_changed(self, node: Node) -> Keys:
-        """The volumes that are needed on a node from now on, or not any more."""
+        """The volumes whose need on the node changed."""
         if not self._populated:
             return ()
         names: list[str] = []
@@ -196,7 +198,7 @@ class World:
         return names + self._unneeded_on(node.name)
 
     def node_deleted(self, node: Node) -> Keys:
-        """The volumes that were on a node."""
+        """The volumes that were attached to a node."""
         if not self._populated:
             return ()
         self.desired.remove_node(node.name)
@@ -207,20 +209,20 @@ class World:
         return names
 
     def claim_changed(self, claim: Object) -> Keys:
-        """The claim."""
+        """The claim's key."""
         return (claim.key,) if self._populated else ()
 
     def claim_of(self, volume: PersistentVolume) -> Keys:
-        """The claim that a volume is bound to."""
+        """The key of the claim that a volume is bound to."""
         ref = volume.spec.claim_ref
         return (f"{ref.namespace}/{ref.name}",) if ref is not None and self._populated else ()
 
     def driver_changed(self, driver: CsiDriver) -> Keys:
-        """The driver."""
+        """The driver's name."""
         return (driver.name,) if self._populated else ()
 
     async def sync_driver(self, key: str) -> None:
-        """A driver's volumes may need to be attached from now on, or not any more."""
+        """Reconcile a driver's volumes, which may, or may not, have to be attached now."""
         for wanted in list(self.desired):
             if wanted.volume.driver == key and not self.is_attached(wanted.volume):
                 self.desired.remove_volume(wanted.volume.unique_name)
@@ -228,9 +230,9 @@ class World:
         await self._each(self._pods, lambda pod: self._look_at(self.pod_changed(pod)))
 
     def _flex_drivers(self) -> None:
-        """FlexVolume drivers were added or removed: their volumes can be attached from now on, or not any more.
+        """Reconcile the volumes of FlexVolume drivers after drivers were added or removed.
 
-        In one piece: until their pods are read again, what they need looks as if no pod needed it.
+        This does not await: until their pods are read again, it seems that no pod needs these volumes.
         """
         if not self._populated:
             return
@@ -253,11 +255,11 @@ class World:
                 yield from self._pods.store.by_index(CLAIM, f"{ref.namespace}/{ref.name}")
 
     def _manage(self, node: Node) -> bool:
-        """Look after a node that asks for it; whether that is new."""
+        """Manage a node if its annotation requests it. Returns whether it was not managed before."""
         return plan.MANAGED in node.annotations and self.desired.add_node(node.name)
 
     def _attachable(self, pod: Pod) -> Iterator[AttachableVolume]:
-        """The volumes of a pod that are attached, and bound already."""
+        """The bound volumes of a pod that have to be attached."""
         for volume in pod.spec.volumes:
             found = of_pod_volume(pod, volume, self._claims.store.get, self._volumes.store.get)
             if found is not None and self.is_attached(found):

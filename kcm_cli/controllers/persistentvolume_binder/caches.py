@@ -1,4 +1,4 @@
-"""The caches of the controller, and what is read from them for one decision."""
+"""The caches of the controller, and the snapshot for one decision."""
 
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
@@ -28,11 +28,11 @@ T = TypeVar("T", bound=Object)
 
 
 class Latest(Generic[T]):
-    """A cache that is never behind our own writes. Each change calls ``on_change(old, new)``.
+    """A cache that always shows this controller's own writes. Each change calls ``on_change(old, new)``.
 
-    What a binding writes comes back over the watch in its own time, and by parts. A sync that looked at the shared
-    cache in between would write it all again, and be refused. Here the newest version of an object counts, whether it
-    came as the answer to a write or over the watch.
+    The writes of a binding are seen in the shared cache one by one and with a delay. A sync that read it in between
+    would repeat them, and be rejected. This cache holds the newest version of an object, whether it came as the answer
+    to a write or from the watch.
 
     upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go#storeObjectUpdate
     """
@@ -48,7 +48,7 @@ class Latest(Generic[T]):
         return self.store.get(key)
 
     def wrote(self, obj: T) -> None:
-        """Note the server's answer to a write. The answer about an object deleted meanwhile restores nothing."""
+        """Store the answer to a write. An object that was deleted meanwhile is not restored."""
         held = self.store.get(obj.key)
         if held is not None and held.uid == obj.uid:
             self._seen(obj)
@@ -64,18 +64,19 @@ class Latest(Generic[T]):
 
 
 class Unsupported(SyncError):
-    """A claim asks for what there is only in a newer release than the emulated one."""
+    """A claim uses a feature that is newer than the emulated version."""
 
 
 class VolumeUnknown(SyncError):
-    """The volume that a claim names exists, and cannot be decoded: nothing can be decided about the claim."""
+    """The volume that a claim names exists but cannot be decoded, so that nothing can be decided about the claim."""
 
 
 class Caches:
-    """Volumes and claims as we wrote them last, free volumes by what they offer, classes, and pods by their claims."""
+    """Volumes and claims with their latest writes, an index of free volumes, storage classes, and pods by their
+    claims."""
 
     def __init__(self, cache: CacheOf, *, attributes_classes: bool) -> None:
-        """``attributes_classes``: whether there are such (gate VolumeAttributesClass)."""
+        """``attributes_classes``: gate VolumeAttributesClass."""
         self.attributes_classes = attributes_classes
         volumes, claims = cache(PERSISTENT_VOLUMES), cache(PERSISTENT_VOLUME_CLAIMS)
         classes, pods = cache(STORAGE_CLASSES), cache(PODS)
@@ -88,8 +89,7 @@ class Caches:
         pods.store.add_index(CLAIM, claims_of)
 
     def read(self, claim: PersistentVolumeClaim) -> Snapshot:
-        """Raises FormatError for a selector that makes no sense, Unsupported for a class that cannot be had,
-        VolumeUnknown."""
+        """The snapshot of a claim. Raises FormatError for an invalid selector, Unsupported and VolumeUnknown."""
         if claim.spec.volume_name or BIND_COMPLETED in claim.annotations:
             if self._shared.is_unseen(claim.spec.volume_name):
                 raise VolumeUnknown(f"volume {claim.spec.volume_name} of claim {claim.key} cannot be decoded")
@@ -106,7 +106,7 @@ class Caches:
         return Snapshot(claim, None, delayed, default.name if default is not None else "", tuple(pods))
 
     def kept_for(self, key: str) -> list[str]:
-        """The names of the volumes that point to the claim of this key."""
+        """The names of the volumes whose claimRef has this key."""
         return self._index.kept_for(key)
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
@@ -116,12 +116,12 @@ class Caches:
         return self._classes.get(class_of_volume(volume))
 
     def claim_of(self, volume: PersistentVolume) -> PersistentVolumeClaim | None:
-        """The claim of the name that a volume points to."""
+        """The claim that a volume's claimRef names."""
         ref = volume.spec.claim_ref
         return self.claims.get(f"{ref.namespace}/{ref.name}") if ref is not None else None
 
     def users(self, volume: PersistentVolume) -> list[str]:
-        """The pods, by key, that still use the claim that a volume was bound to."""
+        """The keys of pods that still use the claim of a volume's claimRef."""
         ref = volume.spec.claim_ref
         if ref is None:
             return []

@@ -1,7 +1,7 @@
 """persistentvolume-binder-controller: binds claims to volumes, and reclaims volumes.
 
-Volumes and claims are looked at when they change, and all of them from time to time: what a claim waits for does not
-always say so. Two queues, one worker each, as two syncs of claims could otherwise choose the same volume.
+Volumes and claims are synced when they change, and all of them periodically, since a claim may wait for something that
+is not watched. There are two queues with one worker each: two concurrent syncs of claims could choose the same volume.
 
 upstream: pkg/controller/volume/persistentvolume
 """
@@ -43,11 +43,11 @@ SHORTEST_PERIOD_S = 0.1
 
 
 class InvalidBinding(SyncError):
-    """A claim says that it was bound to a volume which is bound to another claim."""
+    """A bound claim names a volume that is bound to another claim."""
 
 
 class VolumeBinder:
-    """Keys are claims in one queue, names of volumes in the other (upstream: PersistentVolumeController)."""
+    """Keys are claims in one queue, names of volumes in the other. upstream: PersistentVolumeController."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
@@ -63,7 +63,7 @@ class VolumeBinder:
         context.metrics.add(CountCollector(self._caches))
 
     async def resync(self) -> None:
-        """Queue all that is not settled."""
+        """Queue all unsettled claims and volumes."""
         async for claim in in_turns(self._caches.claims.store.list(), CHUNK):
             for key in self.unsettled_claim(claim):
                 self._claims.add(key)
@@ -109,7 +109,7 @@ class VolumeBinder:
             self._metrics.ended(claim.key)
 
     async def _assign(self, claim: PersistentVolumeClaim, name: str) -> None:
-        """The change brings the claim back, with its class."""
+        """Write the default class to a claim. The change queues the claim again."""
         try:
             await self._writes.claim(claim, {("spec", "storageClassName"): name})
         except RequestError:
@@ -150,20 +150,20 @@ class VolumeBinder:
                 assert_never(decision)
 
     async def _ask(self, volume: PersistentVolume) -> PersistentVolumeClaim | None:
-        """The claim that a volume points to, as the server knows it."""
+        """The claim that a volume's claimRef names, read from the API server."""
         ref = volume.spec.claim_ref
         return None if ref is None else await self._client.find(PERSISTENT_VOLUME_CLAIMS, ref.namespace, ref.name)
 
     # -- events
 
     def unsettled_claim(self, claim: PersistentVolumeClaim) -> tuple[str, ...]:
-        """The claim, if it is not bound for good."""
+        """The claim's key, unless its binding is complete."""
         claim = self._caches.claims.get(claim.key) or claim
         volume = self._caches.volumes.get(claim.spec.volume_name)
         return (claim.key,) if volume is None or not binding.is_complete(volume, claim) else ()
 
     def unsettled_volume(self, volume: PersistentVolume) -> tuple[str, ...]:
-        """The volume, if it is not as it should be."""
+        """The volume's name, unless it is settled."""
         volume = self._caches.volumes.get(volume.name) or volume
         settled = not binding.volume_migration(volume) and plan.is_settled(volume, self._caches.claim_of(volume))
         return () if settled else (volume.name,)

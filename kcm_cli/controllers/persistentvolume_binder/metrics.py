@@ -1,4 +1,4 @@
-"""What the controller reports: volumes and claims by state, and how long provisioning and deletion take.
+"""The metrics of the controller: volumes and claims by state, and durations of provisioning and deletion.
 
 upstream: pkg/controller/volume/persistentvolume/metrics/metrics.go, pkg/volume/util/metrics.go
 """
@@ -24,8 +24,8 @@ _OPERATION = ("plugin_name", "operation_name")
 
 
 class OperationMetrics:
-    """How long operations take from the first attempt to what they are for, by key: a claim that is provisioned,
-    a volume that is deleted."""
+    """The duration of operations from the first attempt to their success, by key: a claim to provision, a volume to
+    delete."""
 
     def __init__(self, registry: Registry, clock: Clock) -> None:
         self._clock = clock
@@ -58,18 +58,18 @@ class OperationMetrics:
         ).labels()
 
     def started(self, key: str, plugin: str, operation: str) -> None:
-        """The first attempt counts."""
+        """Record the start of an operation; only the first attempt counts."""
         self._started.setdefault(key, (self._clock.monotonic(), plugin, operation))
 
     def ended(self, key: str) -> None:
-        """It has ended, if it was started."""
+        """Observe the duration of an operation, if it was started."""
         started = self._started.pop(key, None)
         if started is not None:
             since, plugin, operation = started
             self._seconds.labels(plugin, operation).observe(self._clock.monotonic() - since)
 
     def failed(self, key: str) -> None:
-        """An attempt failed; the operation is tried again."""
+        """Count a failed attempt. The operation is retried."""
         started = self._started.get(key)
         if started is not None:
             _, plugin, operation = started
@@ -77,11 +77,11 @@ class OperationMetrics:
             self._old_errors.labels(plugin, operation).inc()
 
     def forget(self, key: str) -> None:
-        """No attempt will follow."""
+        """Drop an operation that is not retried."""
         self._started.pop(key, None)
 
     def attempt(self, plugin: str, operation: str) -> AbstractContextManager[None]:
-        """Around an operation of a plugin of this process."""
+        """Measures an attempt of a plugin in this process."""
         return self._attempts.measured(plugin, f"volume_{operation}")
 
     def assigned_class(self, *, failed: bool) -> None:
@@ -91,7 +91,7 @@ class OperationMetrics:
 
 
 class CountCollector:
-    """pv_collector_*: counted when asked for."""
+    """The metrics pv_collector_*, computed when they are scraped."""
 
     def __init__(self, caches: Caches) -> None:
         self._caches = caches
@@ -119,7 +119,7 @@ class CountCollector:
 
 
 def _by_state(name: str, text: str, labels: tuple[str, ...], states: Counts) -> Iterator[Metric]:
-    """One gauge for each state, which is the first of the values."""
+    """One gauge for each state. The state is the first of the label values."""
     for state in ("bound", "unbound"):
         counts = Counts({values[1:]: count for values, count in states.items() if values[0] == state})
         yield from _gauge(f"{state}_{name}", text.format(state), labels, counts)

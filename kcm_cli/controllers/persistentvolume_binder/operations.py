@@ -1,7 +1,6 @@
-"""What takes longer than a sync may: recycling, deleting and provisioning, each once at a time.
+"""Operations that take longer than a sync: recycling, deleting and provisioning. Each runs once at a time.
 
-An operation that failed is not begun again under its name before its backoff is over. Nobody waits for that: the
-next pass over everything asks again.
+A failed operation is not started again before its backoff is over. The periodic resync tries again.
 
 upstream: pkg/util/goroutinemap
 """
@@ -20,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class Operations:
-    """Named operations in the background of a controller (upstream: GoRoutineMap)."""
+    """Named background operations of a controller. upstream: GoRoutineMap."""
 
     def __init__(self, clock: Clock, controller: str) -> None:
         self._clock = clock
@@ -30,7 +29,7 @@ class Operations:
         self._backoff: dict[str, tuple[float, float]] = {}
 
     def start(self, name: str, work: Callable[[], Coroutine[object, object, None]]) -> None:
-        """Start it, unless it is running or backing off."""
+        """Start an operation, unless it is running or in backoff."""
         until, _ = self._backoff.get(name, (0.0, 0.0))
         if name in self._going or self._clock.monotonic() < until:
             return
@@ -38,11 +37,11 @@ class Operations:
         self._tasks.start(name, self._run(name, work))
 
     def forget(self, name: str) -> None:
-        """Its object is deleted: the back-off of its name is dropped."""
+        """Reset the backoff of an operation whose object was deleted."""
         self._backoff.pop(name, None)
 
     async def run(self) -> None:
-        """Until cancelled, with the operations that are running then."""
+        """Run until cancelled, then stop the running operations."""
         try:
             await asyncio.get_running_loop().create_future()
         finally:

@@ -1,4 +1,4 @@
-"""What to do about a claim, and about a volume.
+"""The decisions about a claim and about a volume.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go#syncUnboundClaim, syncBoundClaim, syncVolume
 """
@@ -23,11 +23,11 @@ ENDED = ("Released", "Failed")
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """What one decision about a claim is made from.
+    """The state for a decision about a claim.
 
-    volume: the one that the claim names or, for a claim that names none, the best that there is for it.
-    delayed: the claim waits for a pod. default: the name of the default class, for a claim that says nothing of
-    classes. waiting_pods: those that use the claim and have no node. attributes_classes: there are such.
+    volume: the volume that the claim names or, if it names none, the best match. delayed: the claim waits for a pod.
+    default: the name of the default class, for a claim without a class. waiting_pods: the unscheduled pods that use the
+    claim. attributes_classes: gate VolumeAttributesClass.
     """
 
     claim: PersistentVolumeClaim
@@ -39,7 +39,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """An Event about the object that is decided on."""
+    """An Event about the claim or volume."""
 
     type: str
     reason: str
@@ -50,36 +50,36 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class Bind(msgspec.Struct, frozen=True):
-    """Bind the claim to this volume. ``found``: the claim did not ask for it."""
+    """Bind the claim to this volume. ``found``: the volume was matched, not named by the claim."""
 
     volume: PersistentVolume
     found: bool = False
 
 
 class Pend(msgspec.Struct, frozen=True):
-    """The claim waits, and says why."""
+    """Leave the claim pending, and emit the Event."""
 
     event: Event | None = None
 
 
 class AssignClass(msgspec.Struct, frozen=True):
-    """The claim gets the default class, which did not exist when it was created."""
+    """Set the default class, which did not exist when the claim was created."""
 
     name: str
 
 
 class Provision(msgspec.Struct, frozen=True):
-    """A volume is to be provisioned for the claim."""
+    """Provision a volume for the claim."""
 
 
 class Lose(msgspec.Struct, frozen=True):
-    """The claim has lost its volume, for good."""
+    """Mark the claim as Lost, which is final."""
 
     event: Event
 
 
 class Refuse(msgspec.Struct, frozen=True):
-    """Another client has undone half of a binding. The key fails."""
+    """Another client removed half of a binding. The sync fails."""
 
     event: Event
     why: str
@@ -89,7 +89,7 @@ ClaimDecision = Bind | Pend | AssignClass | Provision | Lose | Refuse
 
 
 def plan_claim(snapshot: Snapshot) -> ClaimDecision:
-    """What to do about a claim."""
+    """Decide about a claim."""
     if BIND_COMPLETED in snapshot.claim.annotations:
         return _bound(snapshot)
     if snapshot.claim.spec.volume_name:
@@ -98,7 +98,7 @@ def plan_claim(snapshot: Snapshot) -> ClaimDecision:
 
 
 def _bound(snapshot: Snapshot) -> ClaimDecision:
-    """A claim that was bound before."""
+    """Decide about a claim that was bound before."""
     claim, volume = snapshot.claim, snapshot.volume
     if not claim.spec.volume_name:
         return Lose(Event(WARNING, "ClaimLost", LOST_POINTER))
@@ -111,7 +111,7 @@ def _bound(snapshot: Snapshot) -> ClaimDecision:
 
 
 def _named(snapshot: Snapshot) -> ClaimDecision:
-    """A claim that asks for one volume."""
+    """Decide about a claim that names a volume."""
     claim, volume = snapshot.claim, snapshot.volume
     if volume is None:
         return Pend()
@@ -131,7 +131,7 @@ def _named(snapshot: Snapshot) -> ClaimDecision:
 
 
 def _any(snapshot: Snapshot) -> ClaimDecision:
-    """A claim that takes any volume that fits."""
+    """Decide about a claim that takes any matching volume."""
     claim = snapshot.claim
     if snapshot.volume is not None:
         return Bind(snapshot.volume, found=True)
@@ -155,20 +155,20 @@ def _no_node(pods: tuple[str, ...]) -> Event:
 
 
 class SetPhase(msgspec.Struct, frozen=True):
-    """The volume is in this phase."""
+    """Set the volume's phase."""
 
     phase: str
 
 
 class Reclaim(msgspec.Struct, frozen=True):
-    """Its claim is deleted, or has another volume: the volume is released, and reclaimed by its policy."""
+    """Release the volume, because its claim was deleted or has another volume, and reclaim it by its policy."""
 
     announced: bool
-    """It is known already: a volume that failed stays so while it is tried again."""
+    """The volume is Released or Failed already, and keeps its phase."""
 
 
 class Simple(Enum):
-    """Decisions that say all by their name."""
+    """Decisions without parameters."""
 
     ASK = "ask the server for the claim"
     CLAIM_FIRST = "have the claim looked at"
@@ -176,7 +176,7 @@ class Simple(Enum):
 
 
 class Mismatch(msgspec.Struct, frozen=True):
-    """The claim that the volume is reserved for cannot have it; Events on both say so."""
+    """The claim that the volume is reserved for cannot use it. Emit Events on both."""
 
     volume: Event
     claim: Event
@@ -188,8 +188,8 @@ VolumeDecision = SetPhase | Reclaim | Simple | Mismatch
 def plan_volume(
     volume: PersistentVolume, claim: PersistentVolumeClaim | None, *, asked: bool = False
 ) -> VolumeDecision:
-    """What to do about a volume. ``claim``: the one of the name that it points to. ``asked``: it was read
-    from the server; a cache may not show yet a claim that a volume was created for."""
+    """Decide about a volume. ``claim``: the claim of its claimRef's name. ``asked``: the claim was read from the API
+    server; the cache may not have a claim yet that a volume was created for."""
     ref = volume.spec.claim_ref
     if ref is None or not ref.uid:
         return SetPhase("Available")
@@ -209,7 +209,7 @@ def plan_volume(
 
 
 def is_settled(volume: PersistentVolume, claim: PersistentVolumeClaim | None) -> bool:
-    """Whether nothing is to be done about a volume until it, or its claim, changes."""
+    """Whether a volume needs no work until it or its claim changes."""
     decision = plan_volume(volume, claim)
     if isinstance(decision, SetPhase):
         return decision.phase == volume.status.phase
@@ -218,7 +218,7 @@ def is_settled(volume: PersistentVolume, claim: PersistentVolumeClaim | None) ->
 
 
 def is_released(volume: PersistentVolume, claim: PersistentVolumeClaim | None) -> bool:
-    """Whether a volume may be recycled or deleted: the claim that it points to is deleted, or has another volume."""
+    """Whether a volume may be recycled or deleted: the claim of its claimRef was deleted, or has another volume."""
     ref = volume.spec.claim_ref
     if ref is None or not ref.uid:
         return False

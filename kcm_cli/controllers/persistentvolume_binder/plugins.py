@@ -1,7 +1,7 @@
-"""The volume plugins that run in this process, and which of them provisions, recycles or deletes a volume.
+"""The volume plugins in this process, and the choice of the plugin that provisions, recycles or deletes a volume.
 
-hostPath volumes are provisioned, recycled and deleted, NFS volumes are recycled; all else is done by external
-provisioners. A plugin that does not exist is an error only where its name says that it is part of Kubernetes.
+hostPath volumes are provisioned, recycled and deleted here, NFS volumes are recycled; external provisioners do the
+rest. A missing plugin is an error only if its name belongs to Kubernetes.
 
 upstream: pkg/volume/plugins.go, pkg/volume/hostpath, pkg/volume/nfs, cmd/kube-controller-manager/app/plugins.go,
 pkg/controller/volume/persistentvolume/pv_controller.go#findProvisionablePlugin, findDeletablePlugin
@@ -28,11 +28,11 @@ _DELETABLE = re.compile(r"/tmp/.+").fullmatch
 
 
 class NoPlugin(Exception):
-    """There is no plugin that can do it, nor an external provisioner."""
+    """No plugin in this process can do it, and no external provisioner is responsible."""
 
 
 def plugin_of(volume: PersistentVolume) -> str:
-    """The plugin of a volume's source; empty for none of ours."""
+    """The plugin of a volume's source; empty if there is none in this process."""
     if volume.spec.host_path is not None:
         return HOST_PATH
     return NFS if volume.spec.nfs is not None else ""
@@ -70,9 +70,9 @@ def _by_name(name: str, verb: str) -> str:
 
 
 class HostPaths:
-    """Directories of hostPath volumes on this machine: for trying things out on a single node, never for real data.
+    """Directories of hostPath volumes on this machine, for development on a single node.
 
-    They are created and deleted off the loop. Methods raise OSError. ``simulated``: there are none.
+    Directories are created and deleted off the loop. Methods raise OSError. ``simulated``: do not touch the disk.
     """
 
     def __init__(self, rng: random.Random, *, simulated: bool) -> None:
@@ -80,7 +80,7 @@ class HostPaths:
         self._simulated = simulated
 
     def new(self) -> str:
-        """The path for a new volume."""
+        """A path for a new volume."""
         return f"{ROOT}/{uuid.UUID(int=self._rng.getrandbits(128), version=4)}"
 
     async def make(self, path: str) -> None:
@@ -88,7 +88,7 @@ class HostPaths:
             await asyncio.to_thread(os.makedirs, path, 0o750, True)
 
     async def delete(self, path: str) -> None:
-        """Delete it with all that is in it; one that is not there is fine."""
+        """Delete a directory with its contents, if it exists."""
         if _DELETABLE(path) is None or ".." in path.split("/"):
             raise OSError(f"host_path deleter only supports /tmp/.+ but received provided {path}")
         if not self._simulated:

@@ -1,4 +1,4 @@
-"""Has volumes provisioned for claims: by an external provisioner, or hostPath volumes by itself.
+"""Provisions volumes for claims: requests them from external provisioners, or creates hostPath volumes.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go#provisionClaim, provisionClaimOperation,
 provisionClaimOperationExternal; pkg/volume/hostpath/host_path.go#Provision
@@ -40,11 +40,11 @@ CREATE_PAUSE_S = 10.0
 
 
 class ProvisioningError(SyncError):
-    """No volume could be provisioned; an Event on the claim says so."""
+    """Provisioning failed; an Event on the claim says why."""
 
 
 class Provisioner:
-    """Provisions volumes for the claims that wait for one."""
+    """Provisions volumes for claims."""
 
     def __init__(self, context: ControllerContext, caches: Caches, writes: Writes, metrics: OperationMetrics) -> None:
         self._client = context.client
@@ -58,7 +58,7 @@ class Provisioner:
         self.operations = Operations(context.clock, context.name)
 
     def provision(self, claim: PersistentVolumeClaim) -> None:
-        """Begin, if volumes are provisioned at all; errors become Events on the claim."""
+        """Start to provision, if dynamic provisioning is enabled. Errors become Events on the claim."""
         if not self._config.enable_dynamic_provisioning:
             return
         class_ = self._caches.class_of(claim)
@@ -81,7 +81,7 @@ class Provisioner:
             raise
 
     async def _ask(self, claim: PersistentVolumeClaim, class_: StorageClass) -> None:
-        """Leave it to the external provisioner."""
+        """Request the volume from the external provisioner, with an annotation on the claim."""
         name = provisioner_of(class_.provisioner)
         try:
             claim = await self._writes.claim(claim, binding.claim_provisioner(claim, name))
@@ -98,7 +98,7 @@ class Provisioner:
     # -- hostPath
 
     async def _make(self, claim: PersistentVolumeClaim, class_: StorageClass, plugin: str) -> None:
-        """Make it here. Raises ProvisioningError."""
+        """Provision the volume in this process. Raises ProvisioningError."""
         if claim.spec.data_source is not None:
             only = "Only CSI plugin can provision a claim with a datasource"
             raise self._refused(claim, f'plugin "{plugin}" is not a CSI plugin. {only}')
@@ -134,7 +134,7 @@ class Provisioner:
             raise refused from error
 
     async def _save(self, claim: PersistentVolumeClaim, volume: Doc, plugin: str, path: str) -> None:
-        """Create the object of a volume that is there; one that cannot be created is deleted again."""
+        """Create the PersistentVolume of a provisioned volume. If that fails, the volume is deleted again."""
         for attempt in range(CREATE_ATTEMPTS):
             try:
                 await self._client.create(PERSISTENT_VOLUMES, "", volume)
@@ -172,7 +172,7 @@ def operation_of(claim: PersistentVolumeClaim) -> str:
 
 
 def volume_doc(claim: PersistentVolumeClaim, class_: StorageClass, plugin: str, path: str) -> Doc:
-    """A hostPath volume for a claim, bound to it."""
+    """The body of a hostPath PersistentVolume that is bound to a claim."""
     policy = class_.reclaim_policy or "Delete"
     modes: Sequence[str] = claim.spec.access_modes or ("ReadWriteOnce",)
     resources = claim.spec.resources

@@ -1,4 +1,4 @@
-"""Reclaims a volume whose claim is deleted: it is retained, recycled for the next one, or deleted.
+"""Reclaims a volume whose claim was deleted: retains, recycles or deletes it.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go#reclaimVolume, recycleVolumeOperation,
 deleteVolumeOperation
@@ -31,7 +31,7 @@ RECYCLED = Event(NORMAL, "VolumeRecycled", "Volume recycled")
 
 
 class Reclaimer:
-    """Acts on the reclaim policies of volumes that are released."""
+    """Executes the reclaim policies of released volumes."""
 
     def __init__(self, context: ControllerContext, caches: Caches, writes: Writes, metrics: OperationMetrics) -> None:
         self._client = context.client
@@ -44,7 +44,8 @@ class Reclaimer:
         self.operations = Operations(context.clock, context.name)
 
     async def reclaim(self, volume: PersistentVolume) -> None:
-        """Do, or begin to do, what the volume says. What is migrated to a CSI driver is the driver's business."""
+        """Execute the volume's policy. Volumes migrated to a CSI driver are left to the driver's external
+        provisioner."""
         if volume.annotations.get(MIGRATED_TO):
             return
         match volume.spec.persistent_volume_reclaim_policy:
@@ -58,7 +59,7 @@ class Reclaimer:
                 await self._writes.fail(volume, UNKNOWN_POLICY)
 
     async def _released(self, volume: PersistentVolume) -> PersistentVolume | None:
-        """The volume as it is now, if it is still there to be reclaimed."""
+        """The latest version of the volume, if it still has to be reclaimed."""
         now = await self._client.find(PERSISTENT_VOLUMES, "", volume.name)
         if now is None or now.uid != volume.uid:
             return None
@@ -103,7 +104,7 @@ class Reclaimer:
             self.operations.start(deletion(volume), partial(self._delete_here, volume, plugin))
 
     def _outside(self, volume: PersistentVolume) -> str:
-        """Who deletes a volume that no plugin of this process does: its class says that, not any annotation."""
+        """The external provisioner that deletes a volume, according to its class; its annotations do not count."""
         class_ = self._caches.class_of_volume(volume)
         return provisioner_of(class_.provisioner) if class_ is not None else plugins.UNKNOWN
 
@@ -124,7 +125,7 @@ class Reclaimer:
         await self._remove(now)
 
     async def _remove(self, volume: PersistentVolume) -> None:
-        """Delete the object of a volume that is deleted."""
+        """Delete the PersistentVolume of a deleted volume."""
         if IN_TREE_FINALIZER in volume.metadata.finalizers:
             update = release(PERSISTENT_VOLUMES, volume, IN_TREE_FINALIZER)
             volume = await self._writes.volume(volume, update.changes)

@@ -1,4 +1,4 @@
-"""The pod that empties a volume, run to its end; the Events about it are passed on.
+"""Runs the pod that scrubs a volume, and copies the pod's Events to the volume.
 
 upstream: pkg/volume/util/recyclerclient/recycler_client.go, pkg/volume/util/util.go#LoadPodFromFile,
 pkg/volume/plugins.go#NewPersistentVolumeRecyclerPodTemplate, pkg/volume/{hostpath,nfs}#Recycle
@@ -51,7 +51,7 @@ Emit = Callable[[str, str], None]
 
 
 class RecyclerPod(msgspec.Struct, frozen=True):
-    """A pod to create, and where."""
+    """A pod to create."""
 
     namespace: str
     name: str
@@ -73,7 +73,7 @@ class _Spec(msgspec.Struct, frozen=True):
 
 
 class _Pod(msgspec.Struct, frozen=True, rename="camel"):
-    """What a template has to have; its first volume is replaced by the one to recycle."""
+    """The fields that a template must have. Its first volume is replaced by the one to recycle."""
 
     api_version: Literal["v1"]
     kind: Literal["Pod"]
@@ -90,7 +90,7 @@ class _Template(msgspec.Struct, frozen=True):
 
 
 class RecyclerPods:
-    """Makes them from the templates and times of the configuration. Raises StartError for a bad template."""
+    """Creates recycler pods from the configured templates and timeouts. Raises StartError for an invalid template."""
 
     def __init__(self, config: PersistentVolumeBinderConfig) -> None:
         self._config = config
@@ -100,7 +100,7 @@ class RecyclerPods:
         )
 
     def pod(self, volume: PersistentVolume) -> RecyclerPod:
-        """The pod for a volume: the first of its template's volumes becomes this one."""
+        """The pod for a volume, which replaces the first volume of the template."""
         config, nfs, host_path = self._config, volume.spec.nfs, volume.spec.host_path
         if nfs is not None:
             template = self._nfs
@@ -138,7 +138,7 @@ def _template(flag: str, path: str) -> _Template:
 
 
 class PodEvent(Object, frozen=True, gc=False, kw_only=True):
-    """What is passed on of an Event."""
+    """The fields of an Event that are copied."""
 
     type: str = ""
     message: str = ""
@@ -148,18 +148,18 @@ EVENTS = Resource(GVR("", "v1", "events"), "Event", PodEvent)
 
 
 class RecycleError(Exception):
-    """The volume was not emptied."""
+    """The volume was not scrubbed."""
 
 
 class Recycler:
-    """Recycles one volume after the other, or several at a time."""
+    """Runs recycler pods."""
 
     def __init__(self, client: Door, pods: Informer[Pod]) -> None:
         self._client = client
         self._pods = pods
 
     async def run(self, wanted: RecyclerPod, emit: Emit) -> None:
-        """Until the pod has ended and is deleted. Raises RecycleError."""
+        """Create the pod, wait until it has ended, and delete it. Raises RecycleError."""
         namespace, name = wanted.namespace, wanted.name
         tasks = Tasks(_not_passed_on)
         tasks.start(f"events of {name}", self._pass_on(namespace, name, emit))
@@ -177,7 +177,7 @@ class Recycler:
             raise RecycleError(f"failed to recycle volume: {problem}")
 
     async def _create(self, wanted: RecyclerPod) -> Object:
-        """A pod of that name is left over from a crashed attempt, or unrelated."""
+        """Create the pod. An existing one of this name is deleted first, and RecycleError is raised."""
         namespace, name = wanted.namespace, wanted.name
         try:
             return await create_object(self._client, Create(PODS, namespace, wanted.doc))
@@ -195,7 +195,7 @@ class Recycler:
             await self._client.delete(PODS, namespace, name, uid=uid)
 
     async def _ended(self, created: Object) -> str:
-        """Wait for the pod's end; what went wrong, empty if all is well."""
+        """Wait for the pod's end. Returns the error as text; empty on success."""
         changed = asyncio.Event()
         listener = self._pods.listen(
             on_add=lambda _: changed.set(), on_update=lambda _, __: changed.set(), on_delete=lambda _: changed.set()
@@ -216,7 +216,7 @@ class Recycler:
             self._pods.unlisten(listener)
 
     async def _pass_on(self, namespace: str, name: str, emit: Emit) -> None:
-        """Until cancelled, or until the server ends it: a volume is recycled without that, too."""
+        """Copy the pod's Events until cancelled, or until the watch ends. Recycling does not depend on this."""
         decoder = EventDecoder(EVENTS)
         async with self._client.watch(EVENTS, namespace, field_selector=f"involvedObject.name={name}") as stream:
             async for chunk in stream.chunks:

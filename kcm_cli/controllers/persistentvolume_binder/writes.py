@@ -1,5 +1,5 @@
-"""The writes to volumes and claims. Each carries the version that it was decided on, and its answer is remembered
-before the watch brings it; what needs no write is given back as it is.
+"""The writes to volumes and claims. Each carries the version that it was decided on, and its answer is stored before
+the watch delivers it. An object that needs no write is returned unchanged.
 
 All raise ApiError and TransportError.
 """
@@ -19,7 +19,7 @@ STATUS = "status"
 
 
 class Writes:
-    """Writes of one client."""
+    """The writes of one client."""
 
     def __init__(self, client: Door, caches: Caches, recorder: Recorder) -> None:
         self._client = client
@@ -29,7 +29,7 @@ class Writes:
     # -- both
 
     async def bind(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-        """Bind them to each other, the volume first. Raises NoCapacity."""
+        """Bind a volume and a claim to each other, the volume first. Raises NoCapacity."""
         volume = await self.volume(volume, binding.volume_pointer(volume, claim))
         volume = await self.phase(volume, "Bound")
         claim = await self.claim(claim, binding.claim_pointer(claim, volume))
@@ -38,7 +38,7 @@ class Writes:
         )
 
     async def unbind(self, volume: PersistentVolume) -> None:
-        """Take the volume's half of a binding back."""
+        """Remove the volume's half of a binding."""
         volume = await self.volume(volume, binding.release(volume))
         await self.phase(volume, "Available")
 
@@ -56,7 +56,7 @@ class Writes:
         return await self.volume(volume, binding.volume_phase(volume, phase), STATUS)
 
     async def fail(self, volume: PersistentVolume, event: Event) -> None:
-        """The volume has failed; one Event says so, however often it is tried again."""
+        """Set the volume's phase to Failed. The Event is emitted once, even if it is retried."""
         changes = binding.volume_phase(volume, "Failed", event.message)
         if changes:
             self.emit_on_volume(await self.volume(volume, changes, STATUS), event)
@@ -82,7 +82,7 @@ class Writes:
         await self.claim(claim, binding.unbound_status(claim, "Pending"), STATUS)
 
     async def lose(self, claim: PersistentVolumeClaim, event: Event) -> None:
-        """The claim is lost; one Event says so."""
+        """Set the claim's phase to Lost. The Event is emitted once."""
         if claim.status.phase != "Lost":
             self.emit_on_claim(await self.claim(claim, binding.unbound_status(claim, "Lost"), STATUS), event)
 

@@ -1,8 +1,8 @@
-"""persistentvolume-expander-controller: notes on claims that are to grow who resizes their volumes.
+"""persistentvolume-expander-controller: annotates claims that are to be expanded with the resizer of their volumes.
 
-Volumes are grown by the resizers of their CSI drivers. For volumes of kinds that were moved to such a driver the
-claim is annotated with the driver's name, by which its resizer knows them. Volumes of FlexVolume drivers grow on
-their nodes, which read what to do from the claim and the volume.
+External resizers of CSI drivers expand the volumes. For a volume that was migrated to such a driver, the claim is
+annotated with the driver's name. FlexVolume volumes are expanded on their nodes, which read the request from the claim
+and the volume.
 
 upstream: pkg/controller/volume/expand
 """
@@ -63,7 +63,7 @@ class ExpandController:
             await self._grow(claim, volume, source)
 
     async def _grow(self, claim: PersistentVolumeClaim, volume: PersistentVolume, source: FlexSource) -> None:
-        """One write after another, each on the result of the one before."""
+        """Write the steps of an expansion one after another, each on the result of the one before."""
         now, key, recovers = self._clock.now(), claim.key, self._recovers
         growth = plan.plan_growth(claim, volume, recovers=recovers)
         failure = f"error marking pvc {key} for node expansion"
@@ -92,11 +92,11 @@ class ExpandController:
             raise
 
     def bound(self, claim: PersistentVolumeClaim) -> Keys:
-        """The claim, if it has a volume that can grow."""
+        """The claim's key, if it is bound to a volume."""
         return (claim.key,) if claim.status.phase == "Bound" and claim.spec.volume_name else ()
 
     def grown(self, old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> Keys:
-        """The claim, if it asks for more than before."""
+        """The claim's key, if its request or its capacity has grown."""
         return self.bound(new) if plan.has_grown(old, new) else ()
 
 

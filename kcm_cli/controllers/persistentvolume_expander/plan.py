@@ -1,12 +1,12 @@
-"""What is written to a claim that asks for more than it has, and to its volume.
+"""The writes to a claim that requests more than its capacity, and to its volume.
 
-Volumes are grown by the resizers of their CSI drivers, except those of FlexVolume drivers: their nodes alone grow them,
-so that here it is only noted what they are to do. The claim says that it grows and to what, the volume gets its new
-size, and the claim waits for the node to grow the file system. Each write is decided from the objects as they are: what
-was begun before and broke off goes on.
+External resizers of CSI drivers expand the volumes. FlexVolume volumes are expanded by their nodes alone, so that only
+the request is written here: the claim gets the condition Resizing and the new size, the volume gets the new capacity,
+and the claim then waits for the node to expand the file system. Each write is decided from the present objects, so that
+an interrupted expansion is continued.
 
-``recovers`` (gate RecoverVolumeExpansionFailure): the claim also says to what size it grows and how far that is, so
-that a growth that cannot be done can be given up. Without it, it grows to what it asks for.
+recovers (gate RecoverVolumeExpansionFailure): the claim also gets the allocated size and the state of the expansion, so
+that one that cannot succeed can be cancelled. Without it, the volume is expanded to the requested size.
 
 upstream: pkg/controller/volume/expand/expand_controller.go, pkg/volume/util/resize_util.go,
 pkg/volume/util/operationexecutor/operation_generator.go#expandAndRecoverFunction, #GenerateExpandVolumeFunc
@@ -36,21 +36,21 @@ _ZERO = quantity.make(0)
 
 
 class NotBound(SyncError):
-    """The volume of a claim is bound to another one."""
+    """The volume of a claim is not bound to it."""
 
 
 def capacity(claim: PersistentVolumeClaim) -> Quantity:
-    """The size that a claim has."""
+    """The capacity of a claim."""
     return _storage(claim.status.capacity)
 
 
 def has_grown(old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> bool:
-    """Whether a claim asks for more than before, or has got more."""
+    """Whether a claim's request or capacity has grown."""
     return requested(new) > requested(old) or capacity(new) > capacity(old)
 
 
 def must_grow(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    """Whether a claim's volume is to grow, or has begun to. Raises NotBound."""
+    """Whether a claim's volume is to be expanded, or its expansion has begun. Raises NotBound."""
     ref = volume.spec.claim_ref
     if ref is None or ref.namespace != claim.namespace or ref.uid != claim.uid:
         raise NotBound(f"persistent Volume is not bound to PVC being updated : {claim.key}")
@@ -58,7 +58,7 @@ def must_grow(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
 
 
 def waiting(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Notice:
-    """The Event that says who is to make the volume larger."""
+    """The Event that names the component which expands the volume."""
     plugin = migrated_plugin(volume)
     text = "waiting for an external controller to expand this PVC"
     if plugin:
@@ -67,7 +67,8 @@ def waiting(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Notice:
 
 
 def plan_resizer(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Patch | None:
-    """Names the resizer of a volume that was moved to a CSI driver; None where it is named, or there is no need."""
+    """A patch with the resizer of a volume that was migrated to a CSI driver; None if it is set already or not
+    needed."""
     plugin = migrated_plugin(volume)
     if not plugin or claim.annotations.get(RESIZER) == DRIVERS[plugin]:
         return None
@@ -77,7 +78,7 @@ def plan_resizer(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Patc
 
 
 def not_named(claim: PersistentVolumeClaim, error: Exception) -> Notice:
-    """The Event that says why the resizer could not be named."""
+    """The Event about a failed write of the resizer."""
     text = f"error setting resizer annotation to pvc {claim.key}, with error {error}"
     return Notice(ref_to(PERSISTENT_VOLUME_CLAIMS, claim), "Warning", "ExternalExpanding", text)
 
@@ -98,7 +99,7 @@ _WAITS = "Waiting for user to (re-)start a pod to finish file system resize of v
 
 
 class Step(Enum):
-    """What is written to the claim: nothing while the node works on it, the request to the node, or all."""
+    """The next write to the claim: none while the node is working, the request to the node, or all steps."""
 
     NOTHING = "nothing"
     NODE = "node"
@@ -106,14 +107,15 @@ class Step(Enum):
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """``size``: what the volume is to have, as a quantity."""
+    """The next step. ``size``: the new capacity of the volume, as a quantity."""
 
     step: Step
     size: str
 
 
 def plan_growth(claim: PersistentVolumeClaim, volume: PersistentVolume, *, recovers: bool = True) -> Growth:
-    """What there is to do for a claim that is to grow; what has been begun is ended before a new size is looked at."""
+    """The next step for a claim that is to be expanded. An expansion that has begun is completed before a new size is
+    considered."""
     if not recovers:
         return Growth(Step.ALL, str(requested(claim)))
     state = (claim.status.allocated_resource_statuses or {}).get("storage", "")
@@ -129,7 +131,7 @@ def plan_growth(claim: PersistentVolumeClaim, volume: PersistentVolume, *, recov
 
 
 def is_complete(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    """Whether the node has done its part."""
+    """Whether the node has expanded the file system."""
     has = capacity(claim)
     return has >= requested(claim) and has >= quantity.parse(_size(volume))
 
@@ -138,7 +140,7 @@ def is_complete(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
 
 
 def started(claim: PersistentVolumeClaim, driver: str, size: str, now: datetime, *, recovers: bool = True) -> Patch:
-    """The claim says that it grows."""
+    """A patch that marks the claim as resizing."""
     status: Doc = {}
     if recovers:
         status = {"allocatedResources": {"storage": size}, "allocatedResourceStatuses": {"storage": IN_PROGRESS}}
@@ -146,7 +148,7 @@ def started(claim: PersistentVolumeClaim, driver: str, size: str, now: datetime,
 
 
 def resized(volume: PersistentVolume, size: str, *, recovers: bool = True) -> Patch | None:
-    """The volume says how big it is; None where it does already, or is bigger and nothing is given up."""
+    """A patch with the volume's new capacity; None if it has that already, or a larger one that cannot be cancelled."""
     known, wanted = quantity.parse(_size(volume)), quantity.parse(size)
     if known == wanted or (known > wanted and not recovers):
         return None
@@ -154,13 +156,13 @@ def resized(volume: PersistentVolume, size: str, *, recovers: bool = True) -> Pa
 
 
 def waiting_for_node(claim: PersistentVolumeClaim, now: datetime, *, recovers: bool = True) -> Patch:
-    """The claim waits for a node to grow the file system."""
+    """A patch that marks the claim as waiting for the node to expand the file system."""
     status: Doc = {"allocatedResourceStatuses": {"storage": NODE_PENDING}} if recovers else {}
     return _claim(claim, {**status, **_conditions(claim, PENDING, now, message=_WAITS, keep=True)})
 
 
 def finished(claim: PersistentVolumeClaim, size: str, *, recovers: bool = True) -> Patch:
-    """The claim has grown: there is no file system."""
+    """A patch with the claim's new capacity, for a volume without a file system."""
     removed: list[object] = [
         {"type": one.type, "$patch": "delete"} for one in claim.status.conditions if _is_ours(one.type)
     ]
@@ -171,14 +173,15 @@ def finished(claim: PersistentVolumeClaim, size: str, *, recovers: bool = True) 
 
 
 def remembered(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Patch | None:
-    """The volume remembers how big the claim was, should that be deleted meanwhile; None where it does already."""
+    """A patch that stores the claim's capacity in the volume, in case the claim is deleted; None if it is stored
+    already."""
     if PRE_RESIZE_CAPACITY in volume.annotations:
         return None
     return _volume(volume, {"metadata": {"annotations": {PRE_RESIZE_CAPACITY: str(capacity(claim))}}})
 
 
 def forgotten(volume: PersistentVolume) -> Patch:
-    """The volume need not remember that any more."""
+    """A patch that removes the stored capacity from the volume."""
     return _volume(volume, {"metadata": {"annotations": {PRE_RESIZE_CAPACITY: None}}})
 
 
@@ -202,7 +205,7 @@ def _is_ours(type_: str) -> bool:
 def _conditions(
     claim: PersistentVolumeClaim, type_: str, now: datetime, *, message: str = "", keep: bool = False
 ) -> Doc:
-    """A condition that holds from now on, as the last one; unless they are kept, the others about growing go."""
+    """The conditions with a true one appended. Other conditions about resizing are removed, unless ``keep``."""
     known = {one.type: one.status for one in claim.status.conditions}
     removed = [] if keep else [other for other in known if _is_ours(other) and other != type_]
     changes: list[object] = [{"type": other, "$patch": "delete"} for other in removed]

@@ -1,4 +1,4 @@
-"""persistentvolume-protection-controller: keeps a volume that is being deleted while it is bound to a claim.
+"""persistentvolume-protection-controller: keeps a deleted volume, by a finalizer, while it is bound to a claim.
 
 upstream: pkg/controller/volume/pvprotection
 """

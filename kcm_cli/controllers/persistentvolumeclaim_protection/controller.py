@@ -1,4 +1,4 @@
-"""persistentvolumeclaim-protection-controller: keeps a claim that is being deleted while a pod uses it.
+"""persistentvolumeclaim-protection-controller: keeps a deleted claim, by a finalizer, while a pod uses it.
 
 upstream: pkg/controller/volume/pvcprotection
 """
@@ -46,7 +46,7 @@ class ClaimProtectionController:
             self._listed = _NOTHING  # it is not kept longer than it is of use
 
     async def _note_use(self, claim: PersistentVolumeClaim) -> bool:
-        """Write into a claim's status whether pods refer to it; whether that was a change."""
+        """Write the condition that says whether pods refer to a claim. Returns whether it changed."""
         said = plan.says_unused(claim)
         if said is True and not self._cache_says(claim, plan.refers):
             return False
@@ -57,7 +57,7 @@ class ClaimProtectionController:
         return True
 
     async def _is_used(self, claim: PersistentVolumeClaim, uses: Uses) -> bool:
-        """By a pod of the cache or, as that may lag behind, by one that the server knows."""
+        """Whether a pod uses the claim, by the cache or, since that may be stale, by a list from the API server."""
         if self._cache_says(claim, uses):
             return True
         if self._known_free(claim, uses):
@@ -70,9 +70,9 @@ class ClaimProtectionController:
         return any(uses(pod, claim) for pod in self._pods.store.by_index(CLAIM, claim.key))
 
     def _known_free(self, claim: PersistentVolumeClaim, uses: Uses) -> bool:
-        """Whether the last list was read since the claim last changed, and none of its pods uses it.
+        """Whether the last list is newer than the claim, and none of its pods uses the claim.
 
-        Of many claims that are deleted together, each would request the same list.
+        Otherwise each of many claims that are deleted together would request the same list.
         """
         namespace, live = self._listed
         current = namespace == claim.namespace and number_of(live.resource_version) >= claim.version
@@ -81,20 +81,20 @@ class ClaimProtectionController:
     # -- events
 
     def needing_work(self, claim: PersistentVolumeClaim) -> Keys:
-        """The claim, if there may be something to write."""
+        """The claim's key, if there may be something to write."""
         unsaid = self._notes_use and plan.says_unused(claim) is None
         return (claim.key,) if unsaid or needs_work(claim, FINALIZER) else ()
 
     def freed_by(self, pod: Pod) -> Keys:
-        """The claims of a pod that may use them no more."""
+        """The keys of a pod's claims, if the pod may have stopped using them."""
         return claims_of(pod) if self._notes_use or plan.may_free(pod) else ()
 
     def freed_between(self, old: Pod, new: Pod) -> Keys:
-        """The same; also the claims of another pod of that name."""
+        """The keys of ``freed_by``, and of the claims of an earlier pod of that name."""
         return (*self.freed_by(new), *(claims_of(old) if old.uid != new.uid else ()))
 
     def claims_of(self, pod: Pod) -> Keys:
-        """The claims of a deleted pod."""
+        """The keys of a deleted pod's claims."""
         return claims_of(pod)
 
 

@@ -1,4 +1,4 @@
-"""Whether a pod uses a claim, and what the claim says of it.
+"""Decides whether pods use a claim, and what its finalizer and condition should be.
 
 upstream: pkg/controller/volume/pvcprotection/pvc_protection_controller.go
 """
@@ -21,14 +21,14 @@ UNUSED = "Unused"
 
 
 def plan(claim: PersistentVolumeClaim, *, used: bool) -> Update | None:
-    """The change of the claim's finalizer. used: whether a pod uses it, or that has not been looked up."""
+    """The update of the claim's finalizer, or None. ``used``: a pod uses the claim, or that was not checked."""
     return protection.plan(PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER, used=used)
 
 
 def uses(pod: Pod, claim: PersistentVolumeClaim) -> bool:
-    """Whether a pod uses a claim of its namespace, so that it is kept.
+    """Whether a pod uses a claim of its namespace, so that the claim is kept.
 
-    One that is on no node does not: no kubelet starts a pod whose claim is being deleted.
+    An unscheduled pod does not: no kubelet starts a pod whose claim is being deleted.
     """
     if not pod.spec.node_name:
         return False
@@ -39,7 +39,7 @@ def uses(pod: Pod, claim: PersistentVolumeClaim) -> bool:
 
 
 def refers(pod: Pod, claim: PersistentVolumeClaim) -> bool:
-    """Whether a pod that has not ended names a claim of its namespace, on a node or not."""
+    """Whether a pod that has not ended names a claim of its namespace, scheduled or not."""
     if is_terminal(pod) or (pod.deleting and all(map(_has_ended, pod.status.container_statuses))):
         return False
     return any(
@@ -49,13 +49,13 @@ def refers(pod: Pod, claim: PersistentVolumeClaim) -> bool:
 
 
 def says_unused(claim: PersistentVolumeClaim) -> bool | None:
-    """What a claim's condition says; None where it says nothing of that."""
+    """The value of a claim's Unused condition; None if it has none."""
     found = find(claim.status.conditions, UNUSED)
     return None if found is None else found.status == "True"
 
 
 def status(claim: PersistentVolumeClaim, now: datetime, *, unused: bool) -> Update:
-    """The condition of a claim that is used, or is used no more; the others stay as they are."""
+    """An update of the claim's Unused condition; other conditions are kept."""
     new: Doc = {"type": UNUSED, "status": str(unused), "lastTransitionTime": format_time(now)}
     if unused:
         new |= {"reason": "NoPodsUsingPVC", "message": "No pods are currently referencing this PVC"}
@@ -69,12 +69,12 @@ def status(claim: PersistentVolumeClaim, now: datetime, *, unused: bool) -> Upda
 
 
 def may_free(pod: Pod) -> bool:
-    """Whether a pod that is there may be one that uses its claims no more."""
+    """Whether an existing pod may have stopped using its claims."""
     return not pod.spec.node_name or pod.deleting or is_terminal(pod)
 
 
 def _mounts_own(pod: Pod, claim: PersistentVolumeClaim) -> bool:
-    """The claim was created for this pod, which its kubelet has not shut down yet."""
+    """Whether the claim was created for this pod, and its kubelet has not shut it down yet."""
     shut_down = pod.deleting and pod.metadata.deletion_grace_period_seconds == 0
     return made_for(claim, pod) and not shut_down
 

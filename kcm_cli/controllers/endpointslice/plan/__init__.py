@@ -1,4 +1,4 @@
-"""What becomes of the EndpointSlices of a Service."""
+"""The decisions about the EndpointSlices of a Service."""
 
 from kcm_cli.controllers.endpointslice.plan.decide import SlicePlan, plan, stages
 from kcm_cli.controllers.endpointslice.plan.desired import MANAGER

@@ -1,4 +1,4 @@
-"""One sync of a Service, for one address type: which slices are created, updated and deleted, and what to say.
+"""Decides for one address type of a Service which slices to create, update and delete, and which Events to emit.
 
 upstream: staging/src/k8s.io/endpointslice/reconciler.go#reconcileByAddressType, finalize
 """
@@ -21,11 +21,10 @@ from kcm_cli.planning.endpoints.trigger_time import annotated
 
 
 class SlicePlan(msgspec.Struct, frozen=True):
-    """What to do about one address type.
+    """The plan for one address type.
 
-    ``problems`` are failures that do not keep the rest from being done: the sync fails after it. ``zones`` counts
-    the endpoints by zone where hints are given (None: they are not). ``topology`` and ``distribution`` label the
-    metric of changed slices.
+    problems: errors that do not stop the plan; the sync fails after executing it. zones: the number of endpoints by
+    zone if hints are set, else None. topology and distribution: labels of the metric of changed slices.
     """
 
     changes: Changes
@@ -40,7 +39,7 @@ class SlicePlan(msgspec.Struct, frozen=True):
 
 
 def plan(snapshot: Snapshot, address_type: str) -> SlicePlan:
-    """Decide on the slices of one address type. A slice that another Service of this name owned goes."""
+    """Decide about the slices of one address type. Slices of an earlier Service of this name are deleted."""
     service = snapshot.service
     slices = sorted(snapshot.slices, key=lambda slice_: (slice_.name, slice_.uid))
     existing = [slice_ for slice_ in slices if slice_.address_type == address_type]
@@ -78,7 +77,8 @@ def plan(snapshot: Snapshot, address_type: str) -> SlicePlan:
 def _pack(
     snapshot: Snapshot, address_type: str, own: Iterable[EndpointSlice], wanted: Desired
 ) -> dict[Ports, tuple[Packed, int]]:
-    """Each group of ports packed, with the number of slices it had; groups that are no longer wanted go."""
+    """The packed slices for each set of ports, with the number of slices before. Sets of ports that are not wanted any
+    more are emptied."""
     labels = slice_labels(snapshot.service)
     existing: dict[Ports, list[EndpointSlice]] = {}
     for slice_ in own:
@@ -95,7 +95,7 @@ def _pack(
 
 
 def _keep_placeholder(snapshot: Snapshot, address_type: str, changes: Changes) -> None:
-    """A Service always has a slice, be it an empty one: leave the one there is, or make one."""
+    """Keep or create an empty slice, since a Service always has one."""
     labels = slice_labels(snapshot.service)
     if len(changes.delete) == 1:
         last = changes.delete[0]
@@ -106,7 +106,7 @@ def _keep_placeholder(snapshot: Snapshot, address_type: str, changes: Changes) -
 
 
 def _hints(snapshot: Snapshot, address_type: str, changes: Changes) -> tuple[dict[str, int] | None, tuple[Notice, ...]]:
-    """Give or take hints: by the annotation if the Service has it, by its traffic distribution otherwise."""
+    """Set or remove hints: by the Service's annotation if it has one, else by its traffic distribution."""
     service = snapshot.service
     if topology.wants_hints(service.annotations):
         try:
@@ -132,7 +132,7 @@ def _notice(snapshot: Snapshot, address_type: str, type_: str, reason: str, text
 
 
 def stages(snapshot: Snapshot, changes: Changes) -> tuple[Stage, ...]:
-    """The writes, with the time of the change that triggered them."""
+    """The writes, with the trigger time as an annotation."""
     for draft in (*changes.create, *changes.update):
         draft.annotations = annotated(draft.annotations, snapshot.trigger_time)
     return writes_of(SERVICES, snapshot.service, changes)

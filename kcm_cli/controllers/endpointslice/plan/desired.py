@@ -1,6 +1,6 @@
-"""The endpoints that a Service should have, by address type and ports, and the labels of its slices.
+"""The desired endpoints of a Service by address type and ports, and the labels of its slices.
 
-The labels are the Service's, and three that are the controller's own.
+The labels are those of the Service and three of the controller.
 
 upstream: staging/src/k8s.io/endpointslice/utils.go#podToEndpoint, setEndpointSliceLabels,
 reconciler.go#reconcileByAddressType
@@ -25,7 +25,7 @@ _RESERVED = (MANAGED_BY, SERVICE_NAME, HEADLESS)
 
 
 def slice_labels(service: Service) -> dict[str, str]:
-    """The labels that the slices of a Service ought to have."""
+    """The desired labels of a Service's slices."""
     labels = without(service.labels, *_RESERVED)
     if not has_cluster_ip(service):
         labels[HEADLESS] = ""
@@ -35,7 +35,7 @@ def slice_labels(service: Service) -> dict[str, str]:
 
 
 def outdated(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Whether a slice's labels differ from the wanted ones in more than the reserved labels."""
+    """Whether labels other than the reserved ones differ from the desired ones."""
     return without(labels, *_RESERVED) != without(wanted, *_RESERVED)
 
 
@@ -51,14 +51,14 @@ Group = dict[Identity, Endpoint]
 
 
 class Desired(msgspec.Struct):
-    """Endpoints by ports (a group may be empty), and the pods left out because their node is not known."""
+    """Endpoints by ports (a group may be empty), and pods that are left out because their node is unknown."""
 
     groups: dict[Ports, Group] = msgspec.field(default_factory=dict)
     unplaced: list[str] = msgspec.field(default_factory=list)
 
 
 def address_types(service: Service) -> tuple[str, ...]:
-    """The address types of a Service's slices: its families; guessed where it does not say."""
+    """The address types of a Service's slices: its IP families; derived from its cluster IP if it has none."""
     found = tuple(family for family in (IPV4, IPV6) if family in service.spec.ip_families)
     if found:
         return found
@@ -68,7 +68,7 @@ def address_types(service: Service) -> tuple[str, ...]:
 
 
 def desired(snapshot: Snapshot, address_type: str) -> Desired:
-    """The endpoints of one address type."""
+    """The desired endpoints of one address type."""
     service, memo, result = snapshot.service, snapshot.memo, Desired()
     publishes_all = service.spec.publish_not_ready_addresses
     zones: dict[str, str | None] = {name: node.labels.get(ZONE) or "" for name, node in snapshot.nodes.items()}
@@ -94,7 +94,7 @@ def desired(snapshot: Snapshot, address_type: str) -> Desired:
 
 
 def endpoint_of(pod: Pod, zone: str, service: Service, address_type: str) -> Endpoint:
-    """A pod as an endpoint; without addresses if it has none of this type."""
+    """The endpoint of a pod; without addresses if the pod has none of this type."""
     serving, terminating = is_ready(pod), pod.deleting
     ready = service.spec.publish_not_ready_addresses or (serving and not terminating)
     meta = pod.metadata

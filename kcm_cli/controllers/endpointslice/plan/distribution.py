@@ -1,4 +1,4 @@
-"""Hints by a Service's trafficDistribution: each endpoint is for its own zone, or its own node.
+"""Sets hints by spec.trafficDistribution: each endpoint is hinted for its own zone or node.
 
 upstream: staging/src/k8s.io/endpointslice/trafficdist/trafficdist.go
 """
@@ -16,14 +16,14 @@ NO_HINTS = EndpointHints()
 
 
 def distribution(service: Service, *, prefer_same: bool) -> str:
-    """The Service's traffic distribution; empty where it has none, or one that is not known here."""
+    """The Service's traffic distribution; empty if it is absent or unknown."""
     value = service.spec.traffic_distribution or ""
     known = (PREFER_CLOSE, PREFER_SAME_ZONE, PREFER_SAME_NODE) if prefer_same else (PREFER_CLOSE,)
     return value if value in known else ""
 
 
 def distribute(changes: Changes, value: str) -> None:
-    """Give hints to all ready endpoints; slices with wrong ones are updated."""
+    """Set hints on all ready endpoints. Slices with wrong hints are updated."""
     by_node = value == PREFER_SAME_NODE
     for slice_ in tuple(changes.unchanged):
         if any(_wrong(endpoint, by_node=by_node) for endpoint in slice_.members):
@@ -33,7 +33,7 @@ def distribute(changes: Changes, value: str) -> None:
 
 
 def remove_hints(changes: Changes) -> None:
-    """Take all hints away; slices that had some are updated."""
+    """Remove all hints. Slices that had some are updated."""
     for slice_ in tuple(changes.unchanged):
         if any(endpoint.hints is not None for endpoint in slice_.members):
             touch(changes, slice_)
@@ -42,7 +42,7 @@ def remove_hints(changes: Changes) -> None:
 
 
 def touch(changes: Changes, slice_: EndpointSlice) -> None:
-    """Let a slice that would have stayed be updated."""
+    """Move a slice from the unchanged ones to the updates."""
     for index, other in enumerate(changes.unchanged):
         if other is slice_:
             del changes.unchanged[index]
@@ -64,12 +64,12 @@ def unhinted(endpoint: Endpoint) -> Endpoint:
 
 
 def for_zone(endpoint: Endpoint, zone: str) -> Endpoint:
-    """The endpoint, meant for this zone."""
+    """The endpoint with a hint for this zone."""
     return msgspec.structs.replace(endpoint, hints=EndpointHints((HintName(zone),)))
 
 
 def zones_of(endpoint: Endpoint) -> Sequence[str]:
-    """The zones that an endpoint is meant for."""
+    """The zones of an endpoint's hints."""
     return [zone.name for zone in endpoint.hints.for_zones] if endpoint.hints is not None else ()
 
 

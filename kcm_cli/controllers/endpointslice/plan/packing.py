@@ -1,8 +1,8 @@
-"""Endpoints into slices with the fewest writes: what stays, stays where it is.
+"""Packs endpoints into slices with the fewest writes: unchanged endpoints stay in their slices.
 
-What is no longer wanted leaves its slice, what changed changes in place; new endpoints first fill slices that are
-written anyway, the fullest first; the rest goes into the one slice that it fills best, or into new ones. A slice
-that becomes empty goes. Slices are not merged for the sake of it: that would cost writes.
+Unwanted endpoints are removed from their slices, changed ones are updated in place. New endpoints first fill the slices
+that are written anyway, the fullest first. The rest goes into the slice that it fills best, or into new slices. Empty
+slices are deleted. Slices are not merged, which would cost writes.
 
 upstream: staging/src/k8s.io/endpointslice/reconciler.go#reconcileByPortMapping
 """
@@ -18,14 +18,15 @@ from kcm_cli.planning.endpoints.slices import Changes, Draft, identity, same_bey
 
 
 class Packed(Changes):
-    """What becomes of the slices of one address type and one set of ports; the endpoints added and removed."""
+    """The changes of the slices with one address type and set of ports, and the numbers of added and removed
+    endpoints."""
 
     added: int = 0
     removed: int = 0
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What all slices of a group have in common, and how many endpoints one may hold."""
+    """The properties that all slices of a group share, and the maximum number of endpoints in one."""
 
     address_type: str
     ports: Ports
@@ -39,7 +40,7 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 def pack(existing: Iterable[EndpointSlice], wanted: Group, shape: Shape) -> Packed:
-    """Distribute the wanted endpoints. The result depends on no order."""
+    """Distribute the wanted endpoints. The result does not depend on the order of the arguments."""
     packed = Packed()
     left = dict(wanted)
     for slice_ in sorted(existing, key=lambda slice_: slice_.name):
@@ -63,7 +64,7 @@ def pack(existing: Iterable[EndpointSlice], wanted: Group, shape: Shape) -> Pack
 
 
 def _keep(slice_: EndpointSlice, left: Group, shape: Shape, packed: Packed) -> None:
-    """Sort one slice into what stays, changes and goes; its endpoints are taken from what is left to place."""
+    """Split one slice into endpoints to keep, update and remove. Endpoints that it has are removed from ``left``."""
     kept: list[Endpoint] = []
     changed = False
     for endpoint in slice_.members:
@@ -85,14 +86,14 @@ def _keep(slice_: EndpointSlice, left: Group, shape: Shape, packed: Packed) -> N
 
 
 def _fill(draft: Draft, rest: list[Endpoint], limit: int) -> list[Endpoint]:
-    """Put in as many as there is room for; returns those behind them."""
+    """Add as many endpoints as fit; returns the others."""
     room = max(0, limit - len(draft.endpoints))
     draft.endpoints.extend(rest[:room])
     return rest[room:]
 
 
 def _best_fit(unchanged: Iterable[EndpointSlice], count: int, limit: int) -> EndpointSlice | None:
-    """The slice that is fullest once it has so many more endpoints; none if they fill a slice of their own."""
+    """The slice with the least room left after adding ``count`` endpoints; None if they fill a slice of their own."""
     if count >= limit:
         return None
     best, best_room = None, limit

@@ -1,7 +1,7 @@
-"""Hints by the annotation service.kubernetes.io/topology-mode: each zone gets endpoints by its share of the CPUs.
+"""Sets hints by the annotation service.kubernetes.io/topology-mode: each zone gets endpoints in proportion to its CPUs.
 
-Endpoints are meant for their own zone first; zones with more than their share then give some to zones with less.
-Where that cannot be done without overloading a zone, no endpoint gets hints, and an Event says why.
+Endpoints are hinted for their own zone first; zones with more than their share then give some to zones with less. If
+this would overload a zone, no endpoint gets hints, and an Event says why.
 
 upstream: staging/src/k8s.io/endpointslice/topologycache
 """
@@ -38,7 +38,7 @@ Counts = dict[str, int]
 
 
 class Allocation(msgspec.Struct, frozen=True):
-    """How many endpoints a zone should have."""
+    """The number of endpoints that a zone should have."""
 
     minimum: int
     maximum: int
@@ -46,11 +46,11 @@ class Allocation(msgspec.Struct, frozen=True):
 
 
 class Unhintable(Exception):
-    """No hints can be given; the text says why."""
+    """Hints cannot be set; the text says why."""
 
 
 def wants_hints(annotations: Mapping[str, str]) -> bool:
-    """Whether a Service asks for hints; the older annotation counts before the newer."""
+    """Whether a Service requests hints. The deprecated annotation takes precedence."""
     value = annotations.get(_DEPRECATED_MODE, annotations.get(_MODE))
     return value in ("Auto", "auto")
 
@@ -60,8 +60,8 @@ def node_ready(node: Node) -> bool:
 
 
 def zone_ratios(nodes: Iterable[Node]) -> Ratios | None:
-    """Each zone's share of the CPUs of all ready nodes that carry workloads; None if one of them does not tell its
-    zone or CPUs, or if there are fewer than two zones."""
+    """Each zone's share of the CPUs of all ready worker nodes. None if the zone or CPUs of a node are unknown, or if
+    there are fewer than two zones."""
     total = make(0)
     by_zone: dict[str, Quantity] = {}
     for node in nodes:
@@ -80,7 +80,7 @@ def zone_ratios(nodes: Iterable[Node]) -> Ratios | None:
 
 
 def overloaded(counts: Mapping[str, int], ratios: Ratios | None) -> bool:
-    """Whether some zone has too few endpoints for its share by now."""
+    """Whether a zone has too few endpoints for its share of the CPUs."""
     if not counts:
         return False
     if not ratios:
@@ -90,7 +90,7 @@ def overloaded(counts: Mapping[str, int], ratios: Ratios | None) -> bool:
 
 
 def add_hints(changes: Changes, ratios: Ratios | None) -> Counts:
-    """Give hints; returns the endpoints that each zone has now. Raises Unhintable; then hints have to be removed."""
+    """Set hints; returns the number of endpoints by zone. Raises Unhintable, after which hints have to be removed."""
     allocations = _allocate(_ready_endpoints(changes), ratios)
     counts = _settled(changes, allocations)
     drafts = (*changes.create, *changes.update)
@@ -131,7 +131,7 @@ def _allocate(endpoints: int, ratios: Ratios | None) -> dict[str, Allocation]:
 
 
 def _settled(changes: Changes, allocations: Mapping[str, Allocation]) -> Counts:
-    """Endpoints by zone of the slices whose hints may stay; the others are updated."""
+    """The number of endpoints by zone in slices that may keep their hints. The other slices are updated."""
     counts: Counts = {}
     for slice_ in tuple(changes.unchanged):
         own = _hints_of(slice_, counts, allocations)
@@ -144,7 +144,8 @@ def _settled(changes: Changes, allocations: Mapping[str, Allocation]) -> Counts:
 
 
 def _hints_of(slice_: EndpointSlice, counts: Counts, allocations: Mapping[str, Allocation]) -> Counts | None:
-    """The hints of a slice by zone; None if one is missing, is for no zone that counts, or is one too many."""
+    """The number of hints by zone in a slice. None if an endpoint has none, or one for an unknown zone, or if a zone
+    would have too many."""
     own: Counts = {}
     for endpoint in slice_.members:
         if not endpoint.ready:
@@ -160,7 +161,7 @@ def _hints_of(slice_: EndpointSlice, counts: Counts, allocations: Mapping[str, A
 
 
 def exchanges(allocations: Mapping[str, Allocation], counts: Mapping[str, int]) -> tuple[Counts, Counts]:
-    """How many endpoints each zone gives to others, and receives from others."""
+    """(endpoints that each zone gives to others, endpoints that each zone receives)."""
     surplus = {zone: counts.get(zone, 0) - allocation.desired for zone, allocation in sorted(allocations.items())}
     givers = {zone: amount for zone, amount in surplus.items() if amount > 0}
     takers = {zone: -amount for zone, amount in surplus.items() if amount < 0}
@@ -180,7 +181,7 @@ def exchanges(allocations: Mapping[str, Allocation], counts: Mapping[str, int]) 
 
 
 def _redistribute(drafts: Iterable[Draft], giving: Counts, receiving: Counts, counts: Counts) -> None:
-    """Let endpoints of giving zones be meant for receiving ones."""
+    """Hint endpoints of giving zones for receiving zones."""
     for draft in drafts:
         for index, endpoint in enumerate(draft.endpoints):
             giver = endpoint.zone or ""

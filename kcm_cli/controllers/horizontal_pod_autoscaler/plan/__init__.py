@@ -1,4 +1,5 @@
-"""What to do for an autoscaler: ``plan`` decides on its target's size, ``status`` says what came of it."""
+"""The decisions about an autoscaler: ``plan`` decides on its target's size, ``status`` computes the status from the
+outcome."""
 
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.decide import AutoscalerPlan, SyncFailed, needs_metrics, plan
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.proposals import is_valid

@@ -1,6 +1,6 @@
-"""How fast the wanted number of replicas is followed: stabilization, rates, and the limits of the spec.
+"""Limits how fast a recommendation is followed: stabilization windows, scaling policies, and the limits of the spec.
 
-The memory is a value: every function that adds to it returns a new one. It does not grow beyond what one window holds.
+The history is immutable: functions that add to it return a new one. It does not grow beyond one window.
 
 upstream: pkg/controller/podautoscaler/horizontal.go#normalizeDesiredReplicas, #normalizeDesiredReplicasWithBehaviors
 """
@@ -23,7 +23,7 @@ _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """The sizes that are asked for and allowed."""
+    """The current and the desired size, and the allowed range."""
 
     current: int
     desired: int
@@ -32,7 +32,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """A number with the reason and message of the condition that reports it."""
+    """A size with the reason and message of the condition that reports it."""
 
     replicas: int
     reason: str
@@ -40,7 +40,7 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 class Normalized(msgspec.Struct, frozen=True):
-    """The size to go to, and why: ``able`` for AbleToScale, ``limited`` for ScalingLimited."""
+    """The size to scale to, and the reasons: ``able`` for AbleToScale, ``limited`` for ScalingLimited."""
 
     able: Limit
     limited: Limit
@@ -54,7 +54,7 @@ class Normalized(msgspec.Struct, frozen=True):
 def normalized(
     behavior: Behavior | None, bounds: Bounds, history: History, now: datetime, down_window_s: float
 ) -> Normalized:
-    """Bring a recommendation within what stability, rates and the spec allow."""
+    """Limit a recommendation by stabilization windows, policies and the spec."""
     if behavior is None:
         stable = _highest_recent(bounds, history, now, down_window_s)
         kept = _remembered(history, bounds.desired, now, down_window_s)
@@ -69,17 +69,17 @@ def normalized(
 
 
 def rules(behavior: Behavior) -> tuple[ScalingRules, ScalingRules]:
-    """For scaling up and down, with the API's defaults for what is not set."""
+    """The rules for scaling up and down, with the API's defaults for absent fields."""
     return _defaulted(behavior.scale_up, _UP), _defaulted(behavior.scale_down, _DOWN)
 
 
 def first_seen(history: History | None, current: int, now: datetime) -> History:
-    """The memory; for an autoscaler that is new here, the current size counts as recommended."""
+    """The history. For an autoscaler without one, the current size counts as a recommendation."""
     return History((Mark(current, now),)) if history is None else history
 
 
 def scaled(history: History, behavior: Behavior | None, before: int, after: int, now: datetime) -> History:
-    """Remember a change of size, for the rates."""
+    """The history with a change of size, which the policies count."""
     if behavior is None:
         return history
     up, down = rules(behavior)
@@ -89,9 +89,9 @@ def scaled(history: History, behavior: Behavior | None, before: int, after: int,
 
 
 def _with_change(marks: tuple[Mark, ...], new: Mark, seconds: float) -> tuple[Mark, ...]:
-    """The changes with one more, in the place of the last one that is older than all policies of its direction.
+    """The changes with one more. It replaces the last one that is older than all policies of its direction.
 
-    Older ones stay, as they do upstream: policies of the other direction may have longer periods.
+    Other old changes are kept, as upstream: policies of the other direction may have longer periods.
     """
     start = shifted(new.at, -seconds)
     place = max((index for index, mark in enumerate(marks) if mark.at < start), default=len(marks))
@@ -139,7 +139,7 @@ def _down_stabilized(replicas: int) -> Limit:
 
 
 def _stabilized(bounds: Bounds, history: History, now: datetime, up_s: float, down_s: float) -> Limit:
-    """The current size, moved as little as the recommendations of both windows demand."""
+    """The size closest to the current one that lies within the recommendations of both windows."""
     lowest = min((bounds.desired, *_numbers(history.recommendations, now, up_s)))
     highest = max((bounds.desired, *_numbers(history.recommendations, now, down_s)))
     replicas = min(max(bounds.current, lowest), highest)
@@ -172,7 +172,7 @@ def _at_most(maximum: int, rate: int) -> Limit:
 
 
 def _within_rules(bounds: Bounds) -> Limit:
-    """Without a behavior: at most double, or four."""
+    """The limit without a behavior: at most double the size, or 4."""
     most = _at_most(bounds.maximum, max(2 * bounds.current, 4))
     if bounds.desired < bounds.minimum:
         return _too_few(bounds.minimum)
@@ -194,7 +194,7 @@ def _within_rates(bounds: Bounds, history: History, now: datetime, both: tuple[S
 
 
 def _limit(current: int, history: History, now: datetime, rules: ScalingRules, sign: int) -> int:
-    """How far the policies let the size go up (``sign`` 1) or down (-1) now."""
+    """The farthest size that the policies allow now; ``sign``: 1 for up, -1 for down."""
     if rules.select_policy == "Disabled":
         return current
     proposals = [_proposal(current, history, now, policy, sign) for policy in rules.policies]
@@ -205,7 +205,7 @@ def _limit(current: int, history: History, now: datetime, rules: ScalingRules, s
 
 
 def _proposal(current: int, history: History, now: datetime, policy: ScalingPolicy, sign: int) -> int:
-    """One policy's limit, from the size that there was when its period began."""
+    """The limit of one policy, from the size at the start of its period."""
     period = policy.period_seconds
     start = current - sum(_numbers(history.ups, now, period)) + sum(_numbers(history.downs, now, period))
     if policy.type == "Pods":

@@ -1,4 +1,4 @@
-"""From metrics to a number of replicas. Values are thousandths throughout; averages are cut towards zero.
+"""Computes the number of replicas from metrics. Values are in thousandths; averages are truncated towards zero.
 
 upstream: pkg/controller/podautoscaler/replica_calculator.go, metrics/utilization.go
 Not as upstream: where there are no pods to divide by, the average is 0 rather than an overflow; values of an external
@@ -28,7 +28,7 @@ CPU = "cpu"
 
 
 class Tolerances(msgspec.Struct, frozen=True):
-    """How far the ratio of usage to target may be below and above 1 before anything happens."""
+    """The tolerated deviation of usage/target from 1, below and above."""
 
     down: float
     up: float
@@ -38,7 +38,7 @@ class Tolerances(msgspec.Struct, frozen=True):
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """When CPU samples of young pods count."""
+    """The times that decide whether CPU samples of young pods count."""
 
     now: datetime
     initialization_s: float
@@ -46,7 +46,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """Replicas wanted and, for the status, the average usage and (percent) utilization."""
+    """The number of replicas and, for the status, the average usage and the utilization in percent."""
 
     replicas: int
     usage: int
@@ -54,7 +54,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """The pods by what their samples are good for."""
+    """The pods, grouped by the use of their samples."""
 
     ready: int
     unready: frozenset[str]
@@ -63,7 +63,7 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 def group(pods: Iterable[Pod], samples: Samples, resource: str, timing: Timing) -> Groups:
-    """Sort the pods: those on their way out, those that are not ready for measuring, those without a sample."""
+    """Group the pods: deleted or failed ones are ignored, others are unready, lack a sample, or count."""
     ready = 0
     unready: set[str] = set()
     missing: set[str] = set()
@@ -84,7 +84,7 @@ def group(pods: Iterable[Pod], samples: Samples, resource: str, timing: Timing) 
 
 
 def _too_young(pod: Pod, sample: Sample, timing: Timing) -> bool:
-    """Whether the CPU that a pod burns may still be that of its start."""
+    """Whether a pod's CPU usage may still be that of its start."""
     condition = ready_condition(pod)
     if condition is None or pod.status.start_time is None:
         return True
@@ -99,7 +99,7 @@ def _too_young(pod: Pod, sample: Sample, timing: Timing) -> bool:
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """What every calculation by pods needs."""
+    """The arguments of all calculations by pods."""
 
     current: int
     pods: Sequence[Pod]
@@ -110,7 +110,8 @@ class Scope(msgspec.Struct, frozen=True):
 def by_utilization(
     scope: Scope, samples: Samples, request: Callable[[], Mapping[str, int]], target: int, resource: str
 ) -> Result:
-    """By the percentage that pods use of what they request (asked for once pods are measured). Raises Uncomputable."""
+    """The replicas by the percentage of their requests that pods use. ``request`` is called after the samples were
+    checked. Raises Uncomputable."""
     groups, measured = _measured(scope, samples, resource)
     requests = request()
     ratio, utilization, average = _utilization(measured, requests, target)
@@ -123,7 +124,7 @@ def by_utilization(
 
 
 def by_average(scope: Scope, samples: Samples, target: int, resource: str = "") -> Result:
-    """By the average value of the pods. Raises Uncomputable."""
+    """The replicas by the average value of the pods. Raises Uncomputable."""
     groups, measured = _measured(scope, samples, resource)
     average = _average(measured)
     ratio = _ratio(average, target)
@@ -135,7 +136,8 @@ def by_average(scope: Scope, samples: Samples, target: int, resource: str = "") 
 
 
 def by_value(scope: Scope, usage: int, target: int) -> Result:
-    """By one value for all pods together. Raises Uncomputable where ready pods are to be counted and there are none."""
+    """The replicas by one value for all pods. Raises Uncomputable if ready pods have to be counted and there are no
+    pods."""
     ratio = _ratio(usage, target)
     if scope.current == 0:
         return Result(_ceil(ratio), usage)
@@ -147,7 +149,7 @@ def by_value(scope: Scope, usage: int, target: int) -> Result:
 
 
 def by_value_per_pod(replicas: int, usage: int, target: int, tolerances: Tolerances) -> Result:
-    """By one value that is shared by the pods there are (``replicas``)."""
+    """The replicas by one value that is divided by the present number of ``replicas``."""
     wanted = replicas
     if replicas == 0 or not tolerances.within(_ratio(usage, target * replicas)):
         wanted = _ceil(_ratio(usage, target))
@@ -156,12 +158,12 @@ def by_value_per_pod(replicas: int, usage: int, target: int, tolerances: Toleran
 
 
 def total(values: Iterable[int]) -> int:
-    """The sum, at most what 64 bits hold."""
+    """The sum, at most the largest 64-bit number."""
     return min(sum(values), MAX_INT64)
 
 
 def some_pods(pods: Sequence[Pod]) -> None:
-    """Raises Uncomputable without pods."""
+    """Check that there are pods. Raises Uncomputable."""
     if not pods:
         raise Uncomputable("no pods returned by selector while calculating replica count")
 
@@ -177,14 +179,15 @@ def _measured(scope: Scope, samples: Samples, resource: str) -> tuple[Groups, di
 
 
 def _settled(scope: Scope, groups: Groups, ratio: float) -> int | None:
-    """The answer where every pod was measured; None where some have to be guessed."""
+    """The replicas if every pod has a sample; None if missing ones have to be assumed."""
     if groups.missing or (groups.unready and ratio > 1.0):
         return None
     return scope.current if scope.tolerances.within(ratio) else _ceil(ratio * groups.ready)
 
 
 def _filled(measured: Samples, groups: Groups, ratio: float, fallback: Mapping[str, int]) -> Samples:
-    """The samples, and the cautious guess for the pods without: nothing when scaling up, the target when down."""
+    """The samples, with conservative values for pods without one: zero when scaling up, ``fallback`` when scaling
+    down."""
     filled = dict(measured)
     if ratio < 1.0:
         filled.update((name, Sample(fallback[name])) for name in groups.missing)
@@ -194,7 +197,8 @@ def _filled(measured: Samples, groups: Groups, ratio: float, fallback: Mapping[s
 
 
 def _rechecked(scope: Scope, ratio: float, guessed: float, count: int) -> int:
-    """No change where the guesses leave too little of it, or would turn its direction."""
+    """The replicas with assumed samples. Without change if these leave it within the tolerance or would turn its
+    direction."""
     current = scope.current
     if scope.tolerances.within(guessed) or ratio < 1.0 < guessed or guessed < 1.0 < ratio:
         return current
@@ -219,7 +223,7 @@ def _average(samples: Samples) -> int:
 
 
 def _quotient(dividend: int, divisor: int) -> int:
-    """Cut towards zero."""
+    """The quotient, truncated towards zero."""
     quotient = abs(dividend) // abs(divisor)
     return quotient if (dividend < 0) == (divisor < 0) else -quotient
 
@@ -235,12 +239,12 @@ def _ceil(number: float) -> int:
 
 
 def requests(pods: Iterable[Pod], resource: str, container: str, *, pod_level: bool) -> dict[str, int]:
-    """By pod name: of one container where it is named, else of the whole pod. Raises Uncomputable."""
+    """The requests by pod name: of the named container, else of the whole pod. Raises Uncomputable."""
     return {pod.name: _requested(pod, resource, container, pod_level=pod_level) for pod in pods}
 
 
 def _requested(pod: Pod, resource: str, container: str, *, pod_level: bool) -> int:
-    """An amount that cannot be read is as one that is missing: the share that is used is unknown."""
+    """The request of one pod. An amount that cannot be parsed raises Uncomputable, like a missing one."""
     try:
         if pod_level and not container and _has_own(pod):
             return _of_pod(pod, resource)

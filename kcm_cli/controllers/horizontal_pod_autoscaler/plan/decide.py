@@ -1,4 +1,4 @@
-"""The size that the target of an autoscaler should have.
+"""Decides on the size of an autoscaler's target.
 
 upstream: pkg/controller/podautoscaler/horizontal.go#reconcileAutoscaler, computeReplicasForMetrics
 """
@@ -36,7 +36,7 @@ _BELOW_MINIMUM = "Current number of replicas below Spec.MinReplicas"
 
 
 class SyncFailed(SyncError):
-    """An autoscaler could not be followed, wholly or in part; it is tried again after the sync period."""
+    """A sync failed, wholly or in part. It is retried after the sync period."""
 
     def __init__(self, text: str, *, by_spec: bool = False) -> None:
         super().__init__(text)
@@ -44,11 +44,11 @@ class SyncFailed(SyncError):
 
 
 class AutoscalerPlan(msgspec.Struct, frozen=True):
-    """The size that the target should have (that which it has: nothing is written), and the reason of a change.
+    """The size of the target (unchanged: nothing is written), and the reason of a change.
 
-    status: as far as it is known before the size is written. proposals: what the metrics that were read propose, in
-    the order of the spec. failure: what the sync ends with. settled: no size could be decided on, or be given to the
-    target.
+    status: the status before the size is written. proposals: the results of the metrics, in the order of the spec.
+    failure: the error that ends the sync. settled: the scale could not be read or written, or no size could be
+    computed; the status is complete.
     """
 
     snapshot: Snapshot
@@ -63,7 +63,7 @@ class AutoscalerPlan(msgspec.Struct, frozen=True):
 
     @property
     def current(self) -> int:
-        """The size that the target has."""
+        """The present size of the target."""
         return self.snapshot.scale.spec.replicas if self.snapshot.scale is not None else 0
 
     @property
@@ -71,22 +71,23 @@ class AutoscalerPlan(msgspec.Struct, frozen=True):
         return self.snapshot.hpa
 
     def with_event(self, type_: str, reason: str, message: str) -> "AutoscalerPlan":
-        """With one more Event."""
+        """The plan with one more Event."""
         notice = Notice(ref_to(HORIZONTAL_POD_AUTOSCALERS, self.hpa), type_, reason, message)
         return replace(self, notices=(*self.notices, notice))
 
     def with_condition(self, now: datetime, type_: str, state: str, reason: str, message: str) -> "AutoscalerPlan":
-        """With a condition in its status."""
+        """The plan with this condition in its status."""
         conditions = updated(self.status.conditions, Condition(type_, state, reason, message, format_time(now)))
         return replace(self, status=msgspec.structs.replace(self.status, conditions=conditions))
 
     def without_condition(self, type_: str) -> "AutoscalerPlan":
-        """Without this condition in its status."""
+        """The plan without this condition in its status."""
         conditions = removed(self.status.conditions, type_)
         return replace(self, status=msgspec.structs.replace(self.status, conditions=conditions))
 
     def with_sizes(self, desired: int, scaled: datetime | None = None) -> "AutoscalerPlan":
-        """With all of its status but the conditions anew. scaled: when the size was changed, if it was now."""
+        """The plan with the whole status but the conditions replaced. ``scaled``: the time of a change of size in this
+        sync."""
         since = self.status.last_scale_time if scaled is None else format_time(scaled)
         metrics: list[Doc] = [one.status if isinstance(one, Proposal) else {"type": ""} for one in self.proposals]
         conditions = self.status.conditions
@@ -95,7 +96,7 @@ class AutoscalerPlan(msgspec.Struct, frozen=True):
 
 
 def plan(snapshot: Snapshot, now: datetime) -> AutoscalerPlan:
-    """Decide on the size by the limits of the spec, or by the metrics."""
+    """Decide on the size, by the limits of the spec or by the metrics."""
     hpa, scale = snapshot.hpa, snapshot.scale
     if scale is None:
         return _unreadable(snapshot, now)
@@ -117,7 +118,7 @@ def plan(snapshot: Snapshot, now: datetime) -> AutoscalerPlan:
 
 
 def needs_metrics(hpa: HorizontalPodAutoscaler, scale: Scale, features: Features) -> bool:
-    """Whether the size is within the limits of the spec, so that the metrics decide."""
+    """Whether the present size is within the limits of the spec, so that the metrics decide."""
     current = scale.spec.replicas
     if current > hpa.spec.max_replicas:
         return False
@@ -125,13 +126,13 @@ def needs_metrics(hpa: HorizontalPodAutoscaler, scale: Scale, features: Features
 
 
 def _may_wake(hpa: HorizontalPodAutoscaler, features: Features) -> bool:
-    """Whether a target without replicas is ours to scale up again: it was we who took away the last pod."""
+    """Whether to scale up a target without replicas: only if this controller scaled it to zero."""
     ours = features.to_zero and is_true(hpa.status.conditions, SCALED_TO_ZERO)
     return ours and (minimum(hpa.spec) != 0 or has_outside_metric(hpa.spec))
 
 
 def reference(hpa: HorizontalPodAutoscaler) -> str:
-    """The target of an autoscaler, as errors name it."""
+    """The target of an autoscaler, as errors show it."""
     ref = hpa.spec.scale_target_ref
     return f"{ref.kind}/{hpa.namespace}/{ref.name}"
 
@@ -156,7 +157,7 @@ def _unreadable(snapshot: Snapshot, now: datetime) -> AutoscalerPlan:
 
 
 def _by_metrics(start: AutoscalerPlan, scale: Scale, now: datetime) -> AutoscalerPlan:
-    """The highest proposal, within what stability, rates and the spec allow."""
+    """The highest proposal, limited by stabilization, policies and the spec."""
     refused = _unselectable(start, scale.status.selector, now)
     if refused is not None:
         return refused
@@ -176,7 +177,7 @@ def _by_metrics(start: AutoscalerPlan, scale: Scale, now: datetime) -> Autoscale
 
 
 def _unselectable(start: AutoscalerPlan, text: str, now: datetime) -> AutoscalerPlan | None:
-    """What follows where the target's selector is bad, or other autoscalers scale these pods too."""
+    """The plan if the target's selector is invalid, or if other autoscalers select the same pods; None otherwise."""
     hpa = start.hpa
     if not text:
         refused = start.with_event("Warning", "SelectorRequired", "selector is required")
@@ -200,7 +201,7 @@ def _unselectable(start: AutoscalerPlan, text: str, now: datetime) -> Autoscaler
 
 
 def _uncomputed(looked: AutoscalerPlan, error: str) -> AutoscalerPlan:
-    """No size could be decided on."""
+    """The plan if no size could be computed."""
     prefix = "failed to compute desired number of replicas based on listed metrics for"
     failure = SyncFailed(f"{prefix} {reference(looked.hpa)}: {error}")
     looked = looked.with_event("Warning", "FailedComputeMetricsReplicas", error)
@@ -208,7 +209,7 @@ def _uncomputed(looked: AutoscalerPlan, error: str) -> AutoscalerPlan:
 
 
 def _proposals(start: AutoscalerPlan, scale: Scale, now: datetime) -> AutoscalerPlan:
-    """What each of the metrics proposes."""
+    """The plan with the proposal of each metric."""
     snapshot, config = start.snapshot, start.snapshot.config
     timing = Timing(now, config.cpu_initialization_period_s, config.initial_readiness_delay_s)
     scope = Scope(scale.spec.replicas, snapshot.selected.pods, tolerances(snapshot), timing)
@@ -224,7 +225,7 @@ def _proposals(start: AutoscalerPlan, scale: Scale, now: datetime) -> Autoscaler
 
 
 def _highest(proposals: Iterable[Proposal]) -> Proposal | None:
-    """The first of the highest; one that is above another of no replicas, whatever it proposes."""
+    """The first of the highest proposals. Any proposal that follows one of 0 replaces it."""
     best: Proposal | None = None
     for found in proposals:
         if best is None or best.replicas == 0 or found.replicas > best.replicas:
@@ -233,7 +234,7 @@ def _highest(proposals: Iterable[Proposal]) -> Proposal | None:
 
 
 def tolerances(snapshot: Snapshot) -> Tolerances:
-    """Of the autoscaler where it names them (and the gate is on), else the controller's."""
+    """The autoscaler's own tolerances if the gate is on, else the controller's."""
     down = up = snapshot.config.tolerance
     own = snapshot.hpa.spec.behavior
     if snapshot.features.tolerance and own is not None:
@@ -245,7 +246,7 @@ def tolerances(snapshot: Snapshot) -> Tolerances:
 
 
 def _normalized(looked: AutoscalerPlan, best: Proposal, now: datetime) -> AutoscalerPlan:
-    """The proposal within what stability, rates and the spec allow."""
+    """The plan with the proposal, limited by stabilization, policies and the spec."""
     spec, current, desired = looked.hpa.spec, looked.replicas, max(best.replicas, 0)
     reason = ""
     if desired != current:

@@ -1,4 +1,4 @@
-"""What each metric of an autoscaler proposes.
+"""The number of replicas that each metric proposes.
 
 upstream: pkg/controller/podautoscaler/horizontal.go#computeReplicasForMetric
 """
@@ -20,7 +20,7 @@ UNKNOWN = MetricSource()
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """Replicas by one metric, what the metric is called, and its status."""
+    """The replicas that a metric proposes, the metric's name, and its status."""
 
     replicas: int
     metric: str
@@ -28,7 +28,8 @@ class Proposal(msgspec.Struct, frozen=True):
 
 
 class MetricFailed(Exception):
-    """A metric proposes nothing: reason and ``message`` go into an Event and a condition, the text is the error's."""
+    """A metric has no proposal. Its reason and ``message`` go into an Event and a condition; the text is the
+    error's."""
 
     def __init__(self, reason: str, message: str, text: str, *, by_spec: bool = False) -> None:
         super().__init__(text)
@@ -38,7 +39,7 @@ class MetricFailed(Exception):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What is scaled: where, its pods, and its size by its status."""
+    """The target: its namespace, its pods, and its size in the status."""
 
     namespace: str
     scope: Scope
@@ -47,7 +48,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def source_of(spec: MetricSpec) -> MetricSource:
-    """The part of a metric's spec that its type names."""
+    """The field of a metric's spec that its type names."""
     by_type = {
         "Resource": spec.resource,
         "ContainerResource": spec.container_resource,
@@ -59,7 +60,7 @@ def source_of(spec: MetricSpec) -> MetricSource:
 
 
 def is_valid(spec: MetricSpec) -> bool:
-    """Whether a metric can be asked for: its target and its selector are such as its type needs."""
+    """Whether a metric can be read: its type has the required target, and its selector is valid."""
     source = source_of(spec)
     wanted = source.target
     try:
@@ -78,7 +79,7 @@ def is_valid(spec: MetricSpec) -> bool:
 
 
 def propose(spec: MetricSpec, reading: Reading, target: Target) -> Proposal:
-    """What follows from a metric as it was read. Raises MetricFailed."""
+    """Compute the proposal of a metric from its reading. Raises MetricFailed."""
     source = source_of(spec)
     match spec.type:
         case "Resource":
@@ -214,19 +215,19 @@ def _external(source: MetricSource, reading: Reading, target: Target) -> Proposa
 
 
 def _is_per_pod(source: MetricSource) -> bool:
-    """Whether an object's metric is shared by the pods."""
+    """Whether an object's metric is divided by the number of pods."""
     return source.target.type == "AverageValue" and source.target.average_value is not None
 
 
 def _samples(reading: Reading) -> Samples:
-    """Raises Uncomputable."""
+    """The samples of a reading. Raises Uncomputable."""
     if not isinstance(reading.value, Mapping):
         raise reading.failure or Uncomputable("no samples")
     return reading.value
 
 
 def _values(reading: Reading) -> tuple[int, ...]:
-    """Raises Uncomputable."""
+    """The values of a reading. Raises Uncomputable."""
     if isinstance(reading.value, int):
         return (reading.value,)
     if not isinstance(reading.value, tuple):
@@ -264,7 +265,7 @@ def _external_name(source: MetricSource) -> str:
 
 
 def selector_text(selector: LabelSelector | None) -> str:
-    """A label selector as upstream's messages print it."""
+    """A label selector in Go's format, as upstream's messages print it."""
     if selector is None:
         return "nil"
     labels = _map(selector.match_labels or {})

@@ -1,4 +1,4 @@
-"""The status of an autoscaler once it is known whether its target could be scaled.
+"""The status of an autoscaler after its target was scaled.
 
 upstream: pkg/controller/podautoscaler/horizontal.go#reconcileAutoscaler, setStatus
 """
@@ -21,8 +21,8 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import History
 
 
 def status(plan: AutoscalerPlan, error: str, now: datetime) -> AutoscalerPlan:
-    """The plan as it was carried out, with its status complete. ``error``: why the target could not be scaled; empty
-    if it could, or did not have to be."""
+    """The executed plan with its complete status. ``error``: why the target could not be scaled; empty if it was scaled
+    or did not have to be."""
     current, desired = plan.current, plan.replicas
     if plan.settled:
         return plan
@@ -42,7 +42,7 @@ def status(plan: AutoscalerPlan, error: str, now: datetime) -> AutoscalerPlan:
 
 
 def _marked(plan: AutoscalerPlan, now: datetime) -> AutoscalerPlan:
-    """Whether it was this controller that took away the last pod."""
+    """The plan with the condition that says whether this controller scaled the target to zero."""
     if not plan.snapshot.features.to_zero:
         return plan.without_condition(SCALED_TO_ZERO)
     if plan.replicas == 0 and minimum(plan.hpa.spec) == 0 and has_outside_metric(plan.hpa.spec):
