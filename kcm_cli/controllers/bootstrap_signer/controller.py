@@ -1,6 +1,6 @@
 """bootstrap-signer-controller: signs the ConfigMap cluster-info with every bootstrap token. Off by default.
 
-A node that joins knows a token and nothing else: by the signature it knows that the cluster knows it, too.
+A joining node that knows a token verifies the signature, and so that the cluster knows the token, too.
 
 upstream: pkg/controller/bootstrap/bootstrapsigner.go
 """
@@ -20,7 +20,7 @@ KEY = f"{NAMESPACE}/{NAME}"
 
 
 class Signer:
-    """There is one key: that of the ConfigMap."""
+    """The only key is that of the ConfigMap."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock = context.client, context.clock
@@ -43,7 +43,7 @@ class Signer:
 
 
 def the_config_map(signer: Signer, changed: ConfigMap | Secret) -> Keys:
-    """Whatever has changed."""
+    """The only key, for every change."""
     return (KEY,)
 
 

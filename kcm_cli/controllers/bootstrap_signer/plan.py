@@ -1,6 +1,6 @@
 """The signatures of the public cluster information, one per bootstrap token that may sign.
 
-A signature is a JWS without its content (RFC 7515, appendix F), with the token's secret as the key of its HMAC.
+A signature is a JWS with detached content (RFC 7515, appendix F); the token's secret is the key of its HMAC.
 
 upstream: pkg/controller/bootstrap/{bootstrapsigner,util}.go, staging/src/k8s.io/cluster-bootstrap/token/jws
 """
@@ -23,7 +23,7 @@ PREFIX = "jws-kubeconfig-"
 
 
 def plan(info: ConfigMap, secrets: Iterable[Secret], now: datetime) -> Update | None:
-    """What makes the signatures those of the tokens; None where they are, or there is nothing to sign."""
+    """The update of the signatures; None if they are right, or if there is no content to sign."""
     known = info.data or {}
     content = known.get(CONTENT)
     if content is None:
@@ -41,7 +41,7 @@ def plan(info: ConfigMap, secrets: Iterable[Secret], now: datetime) -> Update | 
 
 
 def may_sign(secret: Secret, now: datetime) -> bool:
-    """Whether a Secret is a token that has not ended and is meant for signatures."""
+    """Whether a Secret is an unexpired bootstrap token with the usage for signing."""
     token_id = bootstrap_tokens.id_of_name(secret.name)
     return (
         bool(token_id)
@@ -53,7 +53,7 @@ def may_sign(secret: Secret, now: datetime) -> bool:
 
 
 def signature(content: str, secret: Secret) -> str:
-    """``HEADER..SIGNATURE`` by the token that a Secret holds."""
+    """The detached signature ``HEADER..SIGNATURE`` with a Secret's token."""
     token_id = bootstrap_tokens.id_of_name(secret.name)
     header = _part(codec.encode({"alg": "HS256", "kid": token_id}))
     signed = f"{header}.{_part(content.encode())}".encode()

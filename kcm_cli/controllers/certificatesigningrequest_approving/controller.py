@@ -1,4 +1,5 @@
-"""certificatesigningrequest-approving-controller: approves the client certificates of kubelets that may have them.
+"""certificatesigningrequest-approving-controller: approves client certificates of kubelets, if the requester may have
+them.
 
 upstream: pkg/controller/certificates/approver
 """
@@ -18,7 +19,7 @@ RETRY_S = 0.2
 
 
 class NotAllowed(SyncError):
-    """The requester is not allowed to have the certificate yet: roles may change, so it is retried."""
+    """The requester does not have the permission. Roles may change, so the request is retried."""
 
 
 class ApprovingController:

@@ -1,4 +1,4 @@
-"""Which requests are approved automatically, given a permission of the requester.
+"""Decides which requests are approved automatically, and which permission the requester needs.
 
 upstream: pkg/controller/certificates/approver/sarapprove.go
 """
@@ -13,7 +13,7 @@ from kcm_cli.planning.certificate_requests import KUBELET_CLIENT, parse, problem
 
 
 class Permission(msgspec.Struct, frozen=True):
-    """A subresource of requests that the requester may create, and the message of the approval."""
+    """A subresource that the requester must be allowed to create, and the message of the approval."""
 
     subresource: str
     message: str
@@ -24,19 +24,20 @@ NODE = Permission("nodeclient", "Auto approving kubelet client certificate after
 
 
 def plan(request: CertificateSigningRequest) -> tuple[Permission, ...]:
-    """The permissions of which any one suffices to approve a request; none for one that is decided on, or that is not
-    a kubelet's. Raises FormatError for one that cannot be read."""
+    """The permissions of which one suffices to approve a request. Empty for a request that is decided, or that is not
+    from a kubelet. Raises FormatError for an invalid request."""
     return permissions(request, parse(request)) if is_open(request) else ()
 
 
 def is_open(request: CertificateSigningRequest) -> bool:
-    """Neither approved, nor denied, nor signed."""
+    """Whether a request is neither approved, denied nor signed."""
     decided = any(condition.type in ("Approved", "Denied") for condition in request.status.conditions)
     return not decided and not request.status.certificate
 
 
 def permissions(request: CertificateSigningRequest, asked: x509.CertificateSigningRequest) -> tuple[Permission, ...]:
-    """Only a kubelet's request for a client certificate has any; one for its own certificate has two."""
+    """The permissions for a kubelet's client certificate; two if the kubelet requests its own, none for other
+    requests."""
     spec = request.spec
     if spec.signer_name != KUBELET_CLIENT or problem(KUBELET_CLIENT, asked, spec.usages):
         return ()
@@ -45,7 +46,7 @@ def permissions(request: CertificateSigningRequest, asked: x509.CertificateSigni
 
 
 def review(request: CertificateSigningRequest, permission: Permission) -> Doc:
-    """The SubjectAccessReview: whether the requester may create requests of this kind."""
+    """The SubjectAccessReview that asks for the permission."""
     spec = request.spec
     attributes = {
         "group": "certificates.k8s.io",
@@ -64,5 +65,5 @@ def review(request: CertificateSigningRequest, permission: Permission) -> Doc:
 
 
 def approval(permission: Permission) -> Doc:
-    """The condition."""
+    """The condition Approved."""
     return {"type": "Approved", "status": "True", "reason": "AutoApproved", "message": permission.message}

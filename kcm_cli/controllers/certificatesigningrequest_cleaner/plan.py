@@ -1,4 +1,4 @@
-"""When a request for a certificate has been kept for long enough.
+"""Decides when a CertificateSigningRequest is deleted.
 
 upstream: pkg/controller/certificates/cleaner/cleaner.go
 """
@@ -37,7 +37,7 @@ def _older(time: str | None, limit: timedelta, now: datetime) -> bool:
 
 
 def _has_ended(certificate: str, now: datetime) -> bool:
-    """Whether the first certificate is valid no more; one that cannot be read does not count."""
+    """Whether the first certificate has expired. False if it cannot be parsed."""
     try:
         return now > x509.load_pem_x509_certificate(base64.b64decode(certificate)).not_valid_after_utc
     except ValueError:

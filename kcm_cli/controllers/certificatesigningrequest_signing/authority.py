@@ -1,6 +1,6 @@
-"""A signing CA in two files, which are read anew when they change, and the certificates that it signs.
+"""A signing CA in two files, which are reloaded when they change, and the certificates that it signs.
 
-Of a certificate the request decides the subject, the names and the usages; it begins a little before now, and ends
+The request decides the subject, the names and the usages. A certificate is valid from a little before now, and expires
 before its issuer does.
 
 upstream: pkg/controller/certificates/authority/policies.go, authority.go
@@ -72,7 +72,7 @@ def certificate_for(
     lifetime: timedelta,
     now: datetime,
 ) -> x509.CertificateBuilder:
-    """All of the certificate but the signature. Raises FormatError if the issuer cannot vouch for it."""
+    """The certificate to sign. Raises FormatError if the issuer cannot sign it."""
     subject = _subject(request)
     begin, end = _period(lifetime, now.replace(microsecond=0), issuer.not_valid_after_utc)
     builder = (
@@ -91,7 +91,7 @@ def certificate_for(
 
 
 def _subject(request: x509.CertificateSigningRequest) -> x509.Name:
-    """The known attributes; all values of one make one relative name."""
+    """The known attributes of the subject. All values of one attribute form one relative name."""
     parts = []
     for oid in _SUBJECT:
         found = list(dict.fromkeys(request.subject.get_attributes_for_oid(oid)))
@@ -131,7 +131,7 @@ def _extensions(
 
 
 def _key_usage(wanted: Collection[str]) -> x509.KeyUsage:
-    """The last two mean something only beside key agreement."""
+    """The key usage. encipher_only and decipher_only require key_agreement."""
     agreement = "key_agreement" in wanted
     only = {"encipher_only": agreement, "decipher_only": agreement}
     return x509.KeyUsage(**{name: name in wanted and only.get(name, True) for name in _USAGES.values()})
@@ -151,9 +151,9 @@ _CURVES: Mapping[str, hashes.SHA384 | hashes.SHA512] = {"secp384r1": hashes.SHA3
 
 
 class Authority:
-    """Upstream's caProvider: signs with the CA that its files hold.
+    """Signs with the CA in its files. upstream: caProvider.
 
-    Raises FormatError, OSError where they hold none at the start.
+    Raises FormatError, OSError if the files have no valid CA at the start.
     """
 
     def __init__(self, certificate_file: str, key_file: str) -> None:

@@ -22,7 +22,7 @@ RETRY_S = 0.2
 
 
 def files_of(config: CSRSigningConfig) -> Mapping[str, tuple[str, str]]:
-    """The CA files of each signer that has some: its own or, if no signer has, those of all."""
+    """The CA files of each signer that has any: one pair for all signers if it is set, else each signer's own."""
     own = {
         certificate_requests.KUBELET_SERVING: (config.kubelet_serving_cert_file, config.kubelet_serving_key_file),
         certificate_requests.KUBELET_CLIENT: (config.kubelet_client_cert_file, config.kubelet_client_key_file),
@@ -43,7 +43,7 @@ def _authority(signer: str, certificate_file: str, key_file: str) -> Authority:
 
 
 class SigningController:
-    """Keys are names of requests. A request that its signer refuses gets the condition Failed."""
+    """Keys are names of requests. A rejected request gets the condition Failed."""
 
     def __init__(self, context: ControllerContext) -> None:
         config = context.config(CSRSigningConfig)

@@ -1,4 +1,4 @@
-"""Which requests are signed, and for how long.
+"""Decides which requests are signed, and the lifetime of their certificates.
 
 upstream: pkg/controller/certificates/signer/signer.go
 """
@@ -19,16 +19,16 @@ SHORTEST_S = 600.0
 
 
 class Signing(msgspec.Struct, frozen=True):
-    """What the signer's CA has to sign, for so long."""
+    """A request to sign, and the lifetime of its certificate."""
 
     request: x509.CertificateSigningRequest
     lifetime: timedelta
 
 
 def plan(request: CertificateSigningRequest, longest_s: float, now: datetime) -> Signing | Update | None:
-    """Sign the request, or refuse it by the condition Failed; None if it is not due.
+    """Sign the request, or reject it with the condition Failed; None if it is not to be signed.
 
-    Raises FormatError for a request that cannot be read.
+    Raises FormatError for an invalid request.
     """
     if not is_due(request):
         return None
@@ -47,18 +47,18 @@ def plan(request: CertificateSigningRequest, longest_s: float, now: datetime) ->
 
 
 def signed(request: CertificateSigningRequest, pem: bytes) -> Update:
-    """The request with its certificate."""
+    """An update with the certificate."""
     changes: dict[Path, Value] = {("status", "certificate"): base64.b64encode(pem).decode()}
     return Update(CERTIFICATE_SIGNING_REQUESTS, request, changes, "status")
 
 
 def is_due(request: CertificateSigningRequest) -> bool:
-    """Approved, not denied, and neither signed nor given up yet."""
+    """Whether a request is approved, not denied, and neither signed nor failed."""
     types = {condition.type for condition in request.status.conditions}
     failed = any(c.type == "Failed" and c.status in ("", "True") for c in request.status.conditions)
     return "Approved" in types and "Denied" not in types and not failed and not request.status.certificate
 
 
 def duration_s(asked_s: int | None, longest_s: float) -> float:
-    """How long a certificate is valid: as asked, but not more than the longest nor less than ten minutes."""
+    """The lifetime in seconds: the requested one, within 10 min and the longest one."""
     return longest_s if asked_s is None or asked_s > longest_s else max(float(asked_s), SHORTEST_S)

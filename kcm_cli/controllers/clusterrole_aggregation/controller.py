@@ -1,4 +1,4 @@
-"""clusterrole-aggregation-controller: keeps the rules of aggregated ClusterRoles (admin, edit, view and the like).
+"""clusterrole-aggregation-controller: writes the rules of aggregated ClusterRoles (admin, edit, view and others).
 
 upstream: pkg/controller/clusterroleaggregation
 """
@@ -15,7 +15,7 @@ MANAGER = "clusterrole-aggregation-controller"
 
 
 class AggregationController:
-    """Keys are names of aggregated ClusterRoles; any change of any role queues them all."""
+    """Keys are names of aggregated ClusterRoles. A change of any ClusterRole queues all of them."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
@@ -31,7 +31,7 @@ class AggregationController:
             await writes.apply(self._client, patch, MANAGER)
 
     def changed(self, role: ClusterRole) -> Keys:
-        """All aggregated roles; this one may have become one of them."""
+        """The keys of all aggregated roles, including this one if it is aggregated."""
         if role.aggregation_rule is not None:
             self._aggregated.add(role.name)
         else:
@@ -39,12 +39,12 @@ class AggregationController:
         return self._aggregated
 
     def deleted(self, role: ClusterRole) -> Keys:
-        """All aggregated roles but this one."""
+        """The keys of all other aggregated roles."""
         self._aggregated.discard(role.name)
         return self._aggregated
 
     def all_aggregated(self, role: Undecodable) -> Keys:
-        """All aggregated roles: what the deleted role's labels were is unknown."""
+        """The keys of all aggregated roles, since the deleted role's labels are unknown."""
         return self._aggregated
 
 

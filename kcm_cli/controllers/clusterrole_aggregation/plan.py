@@ -1,4 +1,4 @@
-"""The rules of an aggregated ClusterRole: those of all that its selectors choose, each once.
+"""The rules of an aggregated ClusterRole: those of all roles that its selectors match, without duplicates.
 
 upstream: pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go
 """
@@ -14,10 +14,10 @@ _FIELDS = ("apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs"
 
 
 def plan(role: ClusterRole, all_roles: Iterable[ClusterRole], *, complete: bool) -> Patch | None:
-    """What is applied to an aggregated ClusterRole; None if it has these rules already.
+    """The patch of an aggregated ClusterRole; None if its rules are right.
 
-    complete: all roles could be decoded; else no rule is taken away. Raises FormatError for a selector that cannot
-    be used.
+    complete: whether all roles could be decoded. If not, no rule is removed. Raises FormatError for an invalid
+    selector.
     """
     rules = rules_of(role, all_roles)
     if not complete:
@@ -26,7 +26,7 @@ def plan(role: ClusterRole, all_roles: Iterable[ClusterRole], *, complete: bool)
 
 
 def rules_of(role: ClusterRole, all_roles: Iterable[ClusterRole]) -> list[Doc]:
-    """In order of the selectors, then of names. Raises FormatError for a selector that cannot be used."""
+    """The rules, in the order of the selectors and of the roles' names. Raises FormatError for an invalid selector."""
     rule = role.aggregation_rule
     others = sorted((other for other in all_roles if other.name != role.name), key=lambda other: other.name)
     found: dict[bytes, Doc] = {}
@@ -40,18 +40,18 @@ def rules_of(role: ClusterRole, all_roles: Iterable[ClusterRole]) -> list[Doc]:
 
 
 def kept(role: ClusterRole, rules: list[Doc]) -> list[Doc]:
-    """These rules, and those that the role has now: any of those may be of a part that cannot be decoded."""
+    """These rules, and the present ones of the role, which may come from a role that cannot be decoded."""
     known = set(map(encode, rules))
     return [*rules, *(own for own in map(_plain, role.rules or ()) if encode(own) not in known)]
 
 
 def same(role: ClusterRole, rules: list[Doc]) -> bool:
-    """Whether the role has these rules already; none and an empty list are the same."""
+    """Whether the role has these rules. Absent rules equal an empty list."""
     return [_plain(own) for own in role.rules or ()] == rules
 
 
 def applied(role: ClusterRole, rules: list[Doc]) -> Doc:
-    """What is applied: this controller owns the rules and nothing else; where there are none, not even those."""
+    """The document to apply. It owns the field rules only, and lacks it if there are no rules."""
     named: Doc = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": role.name}}
     return {**named, "rules": rules} if rules else named
 

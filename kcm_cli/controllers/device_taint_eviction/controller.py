@@ -1,8 +1,8 @@
-"""device-taint-eviction-controller: deletes pods whose devices have got a NoExecute taint that they do not tolerate.
+"""device-taint-eviction-controller: deletes pods whose devices have a NoExecute taint that they do not tolerate.
 
-Taints are those that drivers publish in ResourceSlices and, under the gate DRADeviceTaintRules, those of
-DeviceTaintRules. Keys are ``pod:namespace/name`` and ``rule:name``. When a pod has to go is found when something
-changes, and kept until it has gone.
+Taints come from ResourceSlices of drivers and, under the gate DRADeviceTaintRules, from DeviceTaintRules. Keys are
+``pod:namespace/name`` and ``rule:name``. The time of a pod's eviction is computed when something changes, and kept
+until the pod is deleted.
 
 upstream: pkg/controller/devicetainteviction
 """
@@ -48,7 +48,7 @@ _DISRUPTED: Doc = {
 
 
 class DeviceTaintEvictionController:
-    """See the module."""
+    """The controller. See the module for its keys."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock, self._recorder = context.client, context.clock, context.recorder
@@ -99,7 +99,7 @@ class DeviceTaintEvictionController:
         return None
 
     async def _evict(self, key: str, uid: str) -> bool:
-        """Whether the pod is on its way out; not where it was gone before we came."""
+        """Delete the pod. Returns whether it is being deleted; False if it was gone already."""
         namespace, name = split_key(key)
         try:
             pod = await self._client.get(PODS, namespace, name)
@@ -147,7 +147,7 @@ class DeviceTaintEvictionController:
                     yield from self._schedule(pod)
 
     def _look_again(self, claims: Iterable[ResourceClaim]) -> Iterator[After]:
-        """The taints have changed: claims for which that makes a difference concern their users."""
+        """The keys of the users of claims whose eviction changed with the taints."""
         for claim in claims:
             before = self._evictions.get(claim.key)
             after = self._file(claim)
@@ -165,49 +165,49 @@ class DeviceTaintEvictionController:
     # -- events
 
     def pod_added(self, pod: Pod) -> Keys:
-        """The pod, when it has to go."""
+        """The pod's key, at the time of its eviction."""
         return self._schedule(pod)
 
     def pod_updated(self, old: Pod, new: Pod) -> Keys:
-        """The same, if it has another node or other claims."""
+        """The pod's key, if its node or its claims changed."""
         moved = old.spec.node_name != new.spec.node_name
         same = not moved and old.status.resource_claim_statuses == new.status.resource_claim_statuses
         return () if same else self._schedule(new)
 
     def pod_deleted(self, pod: Pod) -> Keys:
-        """No pod: this one has gone."""
+        """Forget the deleted pod; no key is queued."""
         self._due.pop(pod.key, None)
         return ()
 
     def claim_added(self, claim: ResourceClaim) -> Keys:
-        """The pods that have reserved a claim."""
+        """The keys of the pods that have reserved a claim."""
         self._file(claim)
         return self._schedule_users(claim)
 
     def claim_updated(self, old: ResourceClaim, new: ResourceClaim) -> Keys:
-        """The pods that have reserved a claim, and those that had."""
+        """The keys of the pods that have reserved a claim, now or before."""
         self._file(new)
         if old.status.reserved_for != new.status.reserved_for:
             yield from self._schedule_users(old)
         yield from self._schedule_users(new)
 
     def claim_deleted(self, claim: ResourceClaim) -> Keys:
-        """The pods that had reserved a claim."""
+        """The keys of the pods that had reserved a claim."""
         self._evictions.pop(claim.key, None)
         return self._schedule_users(claim)
 
     def slice_added(self, slice_: ResourceSlice) -> Keys:
-        """The users of the devices whose taints have changed."""
+        """The keys of the users of devices whose taints changed."""
         return self._devices_changed(slice_, self._taints.put(slice_))
 
     def slice_updated(self, old: ResourceSlice, new: ResourceSlice) -> Keys:
-        """The same, for both pools if it has another one."""
+        """The keys of the users of devices whose taints changed, in both pools if the slice moved to another."""
         if pool_of(old) != pool_of(new):
             yield from self.slice_deleted(old)
         yield from self.slice_added(new)
 
     def slice_deleted(self, slice_: ResourceSlice) -> Keys:
-        """The users of the devices that are not tainted by it any more."""
+        """The keys of the users of devices that are not tainted any more."""
         return self._devices_changed(slice_, self._taints.drop(slice_))
 
     def _devices_changed(self, slice_: ResourceSlice, devices: set[str]) -> Keys:
@@ -218,7 +218,7 @@ class DeviceTaintEvictionController:
         return self._look_again(claim for claim in claims if any(_is(one, pool, devices) for one in devices_of(claim)))
 
     def rule_added(self, rule: DeviceTaintRule) -> Keys:
-        """The rule, and the users of all devices."""
+        """The rule's key, and the keys of pods whose eviction changed."""
         if rule.spec.taint.effect == NO_EXECUTE:
             self._taints.rules[rule.name] = rule
         else:
@@ -227,18 +227,18 @@ class DeviceTaintEvictionController:
         yield from self._look_again(self._claims.store.list())
 
     def rule_updated(self, old: DeviceTaintRule, new: DeviceTaintRule) -> Keys:
-        """The same, if it says something else."""
+        """The keys of ``rule_added``, if the rule's spec changed."""
         return self.rule_added(new) if old.spec != new.spec else ()
 
     def rule_deleted(self, rule: DeviceTaintRule) -> Keys:
-        """The users of all devices, if it made a difference."""
+        """The keys of pods whose eviction changed."""
         self._status.evicted.pop((rule.name, rule.uid), None)
         known = self._taints.rules.pop(rule.name, None)
         return () if known is None else self._look_again(self._claims.store.list())
 
 
 def _report(rule: str) -> After:
-    """Not at once: there may be more to tell soon, and the caches have to show it first."""
+    """The rule's key, after a delay in which more changes may come and the caches show them."""
     return After(f"{RULE}:{rule}", PERIOD_S)
 
 
@@ -247,7 +247,7 @@ def _is(device: AllocatedDevice, pool: PoolId, names: set[str]) -> bool:
 
 
 def _pools(claim: ResourceClaim) -> tuple[str, ...]:
-    """Index: the pools of the devices of a claim."""
+    """The index function: the pools of a claim's devices."""
     return tuple({f"{device.driver}/{device.pool}" for device in devices_of(claim)})
 
 

@@ -1,4 +1,4 @@
-"""How many pods were evicted for the taints of their devices, and how late.
+"""The metrics of the controller: the number of evicted pods, and the delay of their evictions.
 
 upstream: pkg/controller/devicetainteviction/metrics/metrics.go
 """
@@ -7,7 +7,7 @@ from kcm_cli.component.metrics import Registry
 
 
 class EvictionMetrics:
-    """device_taint_eviction_controller_*."""
+    """The metrics device_taint_eviction_controller_*."""
 
     def __init__(self, registry: Registry) -> None:
         self._deletions = registry.counter(

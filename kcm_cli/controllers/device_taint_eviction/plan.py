@@ -1,4 +1,4 @@
-"""When a pod has to give up devices that are tainted, and what the status of a DeviceTaintRule says about it.
+"""Decides when a pod is evicted because of its devices' taints, and computes the status of a DeviceTaintRule.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go
 """
@@ -21,14 +21,14 @@ RuleId = tuple[str, str]
 
 
 class Tainting(msgspec.Struct, frozen=True):
-    """A taint of a device, and the rule that it comes from; None for one that the driver has published."""
+    """A taint of a device and its rule; None for a taint that the driver has published."""
 
     taint: DeviceTaint
     rule: RuleId | None = None
 
 
 class Eviction(msgspec.Struct, frozen=True):
-    """When something has to go, and the rules that have a part in it, in order."""
+    """The time of an eviction, and the rules that contribute to it, sorted."""
 
     when: datetime
     rules: tuple[RuleId, ...] = ()
@@ -39,7 +39,7 @@ Evictions = Mapping[str, tuple[ResourceClaim, Eviction]]
 
 
 def matches(rule: DeviceTaintRule, driver: str, pool: str, device: str) -> bool:
-    """Whether a rule is about a device."""
+    """Whether a rule selects a device."""
     selector = rule.spec.device_selector
     if selector is None:
         return False
@@ -48,7 +48,8 @@ def matches(rule: DeviceTaintRule, driver: str, pool: str, device: str) -> bool:
 
 
 def leave(device: AllocatedDevice, tainting: Tainting) -> datetime | None:
-    """When an allocated device has to be given up for a taint; None: never, or it cannot be read since when."""
+    """When an allocated device has to be released because of a taint; None for never, or if the time of the taint is
+    invalid."""
     taint = tainting.taint
     if taint.time_added is None:
         return None
@@ -65,7 +66,7 @@ def leave(device: AllocatedDevice, tainting: Tainting) -> datetime | None:
 
 
 def eviction(found: Iterable[tuple[AllocatedDevice, Tainting]]) -> Eviction | None:
-    """When a claim has to be given up, by the taints of its devices."""
+    """When a claim's users have to be evicted, by the taints of its devices."""
     first: datetime | None = None
     rules: set[RuleId] = set()
     for device, tainting in found:
@@ -79,7 +80,7 @@ def eviction(found: Iterable[tuple[AllocatedDevice, Tainting]]) -> Eviction | No
 
 
 def plan(pod: Pod, evictions: Evictions, *, groups: bool) -> Eviction | None:
-    """When a pod has to go: with the first of the claims that it uses. ``groups``: DRAWorkloadResourceClaims."""
+    """When a pod has to be evicted: the earliest eviction of its claims. ``groups``: gate DRAWorkloadResourceClaims."""
     if not pod.spec.node_name:
         return None
     found: Eviction | None = None
@@ -99,7 +100,8 @@ def _both(one: Eviction, other: Eviction) -> Eviction:
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """What a rule does, or would do: pods that have to go, in so many namespaces, and devices that it selects."""
+    """The effect of a rule, or of one without effect: pods to evict, the number of their namespaces, and selected
+    devices."""
 
     pods: int = 0
     namespaces: int = 0
@@ -109,7 +111,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 def pending(rule: DeviceTaintRule, pods: Iterable[Pod], evictions: Evictions, *, groups: bool) -> tuple[int, int]:
-    """How many pods have to go for a rule, and in how many namespaces they are."""
+    """(number of pods to evict for a rule, number of their namespaces)."""
     namespaces: list[str] = []
     for pod in pods:
         if pod.deleting or not pod.spec.resource_claims:
@@ -121,7 +123,7 @@ def pending(rule: DeviceTaintRule, pods: Iterable[Pod], evictions: Evictions, *,
 
 
 def status(rule: DeviceTaintRule, counts: Counts) -> Condition:
-    """The condition in the status of a rule, without a time."""
+    """The condition for the status of a rule, without a time."""
     state, reason, message = "False", "", ""
     match rule.spec.taint.effect:
         case "NoExecute" if counts.pods:

@@ -1,6 +1,6 @@
-"""Writes the progress of evictions into the status of DeviceTaintRules (gate DRADeviceTaintRules).
+"""Writes the progress of evictions to the status of DeviceTaintRules (gate DRADeviceTaintRules).
 
-At most once in PERIOD_S for one state of a rule, and only where it says something new.
+A rule's condition is written at most once in PERIOD_S, and only if it changes.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go#maybeUpdateRuleStatus
 """
@@ -27,7 +27,7 @@ PERIOD_S = 10.0
 
 
 class RuleStatus:
-    """``manager``: the field manager, which is the controller's name."""
+    """Writes the status. ``manager``: the field manager, which is the controller's name."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class RuleStatus:
         self.evicted: Counter[RuleId] = Counter()
 
     async def sync(self, rule: DeviceTaintRule, taints: Taints, evictions: Evictions) -> float | None:
-        """Write what has changed; returns seconds after which to look again."""
+        """Write the condition if it changed. Returns the seconds until the next attempt, or None."""
         current, now = find(rule.status.conditions, plan.IN_PROGRESS), self._clock.now()
         if current is not None and current.last_transition_time and _is_current(rule, current):
             age_s = (now - parse_time(current.last_transition_time)).total_seconds()
@@ -67,7 +67,7 @@ class RuleStatus:
         return Counts(*pending, taints.published(rule), allocated(rule, self._claims), evicted)
 
     def _with_effect(self, rule: DeviceTaintRule, taints: Taints) -> Evictions:
-        """The evictions if this rule did evict."""
+        """The evictions that this rule would cause."""
         found = ((claim, taints.eviction_of(claim, (rule,))) for claim in self._claims)
         return {claim.key: (claim, one) for claim, one in found if one is not None}
 

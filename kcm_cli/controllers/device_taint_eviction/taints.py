@@ -1,6 +1,6 @@
-"""The tainted devices of all pools, kept with every change: claims look them up by name.
+"""The tainted devices of all pools, updated with every change.
 
-Beside the usual files, as a pool's taints are not found in one object: they are those of its latest generation.
+A module of its own: a pool's taints are spread over several slices, of which those of the latest generation count.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ _Taints = dict[str, tuple[DeviceTaint, ...]]
 
 
 class Pool:
-    """The slices of a pool; those of its highest generation count."""
+    """The slices of a pool. Those of the highest generation count."""
 
     def __init__(self) -> None:
         self.slices: dict[str, ResourceSlice] = {}
@@ -28,26 +28,26 @@ class Pool:
                 yield from one.spec.devices
 
     def refresh(self) -> set[str]:
-        """Look at the slices again; returns the devices whose taints have changed."""
+        """Recompute the taints. Returns the devices whose taints changed."""
         before, self.tainted = self.tainted, _tainted(self.devices())
         return {name for name in before.keys() | self.tainted.keys() if before.get(name) != self.tainted.get(name)}
 
 
 class Taints:
-    """All pools, and the rules that evict."""
+    """All pools, and the rules that evict pods."""
 
     def __init__(self) -> None:
         self.pools: dict[PoolId, Pool] = {}
         self.rules: dict[str, DeviceTaintRule] = {}
 
     def put(self, slice_: ResourceSlice) -> set[str]:
-        """A new or changed slice; returns the devices of its pool whose taints have changed."""
+        """Add or update a slice. Returns the devices in its pool whose taints changed."""
         pool = self.pools.setdefault(pool_of(slice_), Pool())
         pool.slices[slice_.name] = slice_
         return pool.refresh()
 
     def drop(self, slice_: ResourceSlice) -> set[str]:
-        """A slice that is gone."""
+        """Remove a slice. Returns the devices in its pool whose taints changed."""
         pool = self.pools.get(pool_of(slice_))
         if pool is None or pool.slices.pop(slice_.name, None) is None:
             return set()
@@ -56,7 +56,7 @@ class Taints:
         return pool.refresh()
 
     def eviction_of(self, claim: ResourceClaim, rules: Iterable[DeviceTaintRule] | None = None) -> Eviction | None:
-        """When a claim has to be given up; None: not. ``rules``: instead of those that evict."""
+        """When a claim's users have to be evicted; None for never. ``rules``: these instead of the present ones."""
         allocation = claim.status.allocation
         if allocation is None:
             return None
@@ -74,12 +74,12 @@ class Taints:
                 yield Tainting(DeviceTaint(taint.key, taint.value, NO_EXECUTE, taint.time_added), (rule.name, rule.uid))
 
     def published(self, rule: DeviceTaintRule) -> int:
-        """How many devices a rule selects."""
+        """The number of published devices that a rule selects."""
         return sum(matches(rule, *place, one.name) for place, pool in self.pools.items() for one in pool.devices())
 
 
 def allocated(rule: DeviceTaintRule, claims: Iterable[ResourceClaim]) -> int:
-    """How many devices in use a rule selects."""
+    """The number of allocated devices that a rule selects."""
     return sum(matches(rule, one.driver, one.pool, one.device) for claim in claims for one in devices_of(claim))
 
 

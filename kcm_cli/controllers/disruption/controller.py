@@ -1,4 +1,4 @@
-"""disruption-controller: how many pods of each PodDisruptionBudget may be evicted, for the API server to go by.
+"""disruption-controller: computes how many pods of each PodDisruptionBudget may be evicted; the API server enforces it.
 
 upstream: pkg/controller/disruption
 """
@@ -37,7 +37,7 @@ _ALWAYS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPo
 
 
 class DisruptionController:
-    """Keys are budgets, in the queue of stale conditions pods."""
+    """Keys are budgets, and pods in the queue of stale conditions."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock, self._client = context.clock, context.client
@@ -63,11 +63,11 @@ class DisruptionController:
                 raise
 
     async def recheck(self, key: str) -> None:
-        """Evictions that were granted have timed out by now, or the pods were deleted."""
+        """Sync a budget again, since granted evictions have timed out or their pods were deleted."""
         self._queue.add(key)
 
     async def _read(self, budget: PodDisruptionBudget) -> Snapshot:
-        """The budget with its pods and their scale. Raises one of _FAILURES, after an Event that reports it."""
+        """The budget with its pods and their scale. Raises one of _FAILURES, after an Event about it."""
         try:
             selector = self._selector(budget)
         except FormatError as error:
@@ -120,17 +120,17 @@ class DisruptionController:
     # -- events
 
     def deleted(self, budget: PodDisruptionBudget) -> Keys:
-        """No budget: there is nothing to write any more."""
+        """Forget the budget; no key is queued."""
         self._selectors.pop(budget.key, None)
         return ()
 
     def with_stale_condition(self, pod: Pod) -> Keys:
-        """The pod, once its DisruptionTarget condition will have come to nothing."""
+        """The pod's key, at the time when its DisruptionTarget condition becomes stale."""
         wait = plan.stale_in_s(pod, self._clock.now())
         return () if wait is None else (After(pod.key, wait),)
 
     def budget_of(self, pod: Pod) -> Keys:
-        """One budget of the pod, the first by name, as upstream updates only one."""
+        """The key of the pod's budget. Of several it is the first by name, since upstream updates only one."""
         found = [budget for budget in self._budgets.store.list(pod.namespace) if self._selects(budget, pod)]
         if not found:
             return ()
@@ -150,7 +150,7 @@ class DisruptionController:
             return False
 
     def _selector(self, budget: PodDisruptionBudget) -> Selector:
-        """The compiled selector, remembered for this version of the budget. Raises FormatError."""
+        """The compiled selector, cached by the budget's version. Raises FormatError."""
         version = budget.metadata.resource_version
         cached = self._selectors.get(budget.key)
         if cached is None or cached[0] != version:

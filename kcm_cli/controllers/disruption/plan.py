@@ -1,4 +1,4 @@
-"""How many pods of a budget may be evicted now.
+"""Decides how many pods of a budget may be evicted.
 
 upstream: pkg/controller/disruption/disruption.go
 """
@@ -24,7 +24,8 @@ DISRUPTION_TARGET = "DisruptionTarget"
 
 
 class Evictions(msgspec.Struct, frozen=True):
-    """Granted evictions: those still under way by pod name, those that never happened, and when to look again."""
+    """Granted evictions: pending ones (name of the pod to time), pods whose eviction timed out, and seconds until the
+    next check."""
 
     pending: dict[str, str]
     overdue: tuple[Pod, ...] = ()
@@ -32,7 +33,7 @@ class Evictions(msgspec.Struct, frozen=True):
 
 
 def depends_on_scale(budget: PodDisruptionBudget) -> bool:
-    """Whether a budget's numbers depend on how many pods the controllers ask for."""
+    """Whether a budget depends on the scale of its pods' controllers."""
     spec = budget.spec
     return spec.max_unavailable is not None or isinstance(spec.min_available, str)
 
@@ -52,7 +53,7 @@ def expected(snapshot: Snapshot) -> tuple[int, int]:
 
 
 def plan(snapshot: Snapshot, now: datetime) -> Evictions:
-    """What became of the evictions that the API server granted under this budget."""
+    """The state of the evictions that the API server granted under this budget."""
     granted = snapshot.budget.status.disrupted_pods or {}
     pending: dict[str, str] = {}
     overdue: list[Pod] = []
@@ -71,7 +72,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Evictions:
 
 
 def status(snapshot: Snapshot, pending: dict[str, str], now: datetime) -> PodDisruptionBudgetStatus:
-    """The status of a budget. No disruption is allowed where no pod is expected."""
+    """The status of a budget. Without expected pods no disruption is allowed."""
     count, desired = expected(snapshot)
     healthy = sum(is_ready(pod) and not pod.deleting and pod.name not in pending for pod in snapshot.pods)
     allowed = max(0, healthy - desired) if count > 0 else 0
@@ -90,7 +91,7 @@ def status(snapshot: Snapshot, pending: dict[str, str], now: datetime) -> PodDis
 
 
 def failed_status(budget: PodDisruptionBudget, error: str, now: datetime) -> PodDisruptionBudgetStatus:
-    """Nothing is known: no disruption is allowed."""
+    """The status after an error: no disruption is allowed."""
     seen = budget.status.observed_generation
     conditions = _conditions(budget, "False", "SyncFailed", error, seen, now)
     return msgspec.structs.replace(budget.status, disruptions_allowed=0, conditions=conditions)
@@ -106,9 +107,9 @@ def _conditions(
 
 
 def stale_in_s(pod: Pod, now: datetime) -> float | None:
-    """Seconds until a pod's DisruptionTarget condition is stale (0: it is); None if it has none to clear.
+    """Seconds until a pod's DisruptionTarget condition is stale (0: it is); None if there is nothing to reset.
 
-    A disruption that was announced and did not happen is taken back after a while.
+    The condition is reset if the announced disruption does not happen within STALE_CONDITION_S.
     """
     condition = find(pod.status.conditions, DISRUPTION_TARGET)
     if pod.deleting or is_terminal(pod) or condition is None or condition.status != "True":
@@ -122,7 +123,7 @@ def stale_in_s(pod: Pod, now: datetime) -> float | None:
 
 
 def unmanaged_text(selector: LabelSelector | None) -> str:
-    """What is said of pods without a controller; the selector as Go prints it."""
+    """The text about pods without a controller, with the selector in Go's format."""
     return (
         f"Pods selected by this PodDisruptionBudget (selector: {_printed(selector)}) were found to be unmanaged. As a "
         "result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To "

@@ -1,6 +1,6 @@
-"""How many pods the controllers of some pods ask for: from caches for the built-in kinds, by /scale for others.
+"""The scale of the controllers of pods: from caches for built-in kinds, from the scale subresource for others.
 
-A file of its own because it reads the server for kinds that are not known.
+A module of its own, since it reads the API server for kinds that are not cached.
 """
 
 from collections.abc import Iterable
@@ -27,17 +27,17 @@ class ScaleSpec(View, frozen=True, gc=False):
 
 
 class Scale(Object, frozen=True, gc=False, kw_only=True):
-    """autoscaling/v1 Scale."""
+    """A Scale of autoscaling/v1."""
 
     spec: ScaleSpec = msgspec.field(default_factory=ScaleSpec)
 
 
 class ScaleUnknown(SyncError):
-    """A pod's controller cannot be found, or has no scale; the text goes into the budget's condition."""
+    """A pod's controller does not exist or has no scale. The text goes into the budget's condition."""
 
 
 class Scales:
-    """Finds controllers and their sizes."""
+    """Finds controllers and their scales."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
@@ -45,7 +45,7 @@ class Scales:
         self._informers: dict[str, AnyInformer] = {kind.kind: context.cache(kind) for kind in SCALED}
 
     async def total(self, pods: Iterable[Pod]) -> tuple[int, bool]:
-        """The sum of the controllers' sizes, and whether some pod has none. Raises ScaleUnknown."""
+        """(sum of the controllers' scales, whether some pod has no controller). Raises ScaleUnknown."""
         seen: set[str] = set()
         sizes: dict[str, int] = {}
         unmanaged = False
@@ -82,7 +82,8 @@ class Scales:
         return found
 
     async def _asked(self, ref: OwnerReference, namespace: str) -> tuple[str, int] | None:
-        """By the scale subresource. Raises ScaleUnknown for a kind without one, NoMatch for an unknown kind."""
+        """The uid and scale of a controller by its scale subresource. Raises ScaleUnknown for a kind without one,
+        NoMatch for an unknown kind."""
         group, _, version = ref.api_version.rpartition("/")
         served = await self._mapper.kind(group, ref.kind, version)
         resource: Resource[Scale] = Resource(served.gvr, "Scale", Scale, served.namespaced)

@@ -1,4 +1,4 @@
-"""What the disruption controller reads for one budget."""
+"""The snapshot of one budget."""
 
 import msgspec
 
@@ -9,8 +9,8 @@ from kcm_cli.api.policy import PodDisruptionBudget
 class Snapshot(msgspec.Struct, frozen=True):
     """A budget and the pods that it selects.
 
-    scale: how many pods their controllers ask for in sum (0 where the budget does not depend on it).
-    unmanaged: some of the pods have no controller.
+    scale: the sum of their controllers' scales; 0 if the budget does not depend on it. unmanaged: some pods have no
+    controller.
     """
 
     budget: PodDisruptionBudget

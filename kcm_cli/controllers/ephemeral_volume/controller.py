@@ -1,7 +1,7 @@
-"""ephemeral-volume-controller: makes the claims of pods' ephemeral volumes.
+"""ephemeral-volume-controller: creates the claims of pods' ephemeral volumes.
 
-A claim belongs to its pod and goes with it by garbage collection; one that is deleted before is made again. Pods'
-volumes never change, so neither updates of pods nor their deletions are of interest.
+A claim is owned by its pod, and garbage collected with it. A claim that is deleted earlier is created again. Updates of
+pods queue nothing, since a pod's volumes never change; neither do deletions.
 
 upstream: pkg/controller/volume/ephemeral
 """
@@ -29,7 +29,7 @@ class EphemeralVolumeController:
         self._pods.store.add_index(CLAIM, claims_of)
 
     async def sync(self, key: str) -> None:
-        """Make what is missing, until something fails: that is said on the pod."""
+        """Create missing claims. The first error is reported in an Event on the pod, and raised."""
         pod = self._pods.store.get(key)
         if pod is None:
             return
@@ -53,12 +53,12 @@ class EphemeralVolumeController:
             raise
 
     def users_of(self, claim: PersistentVolumeClaim) -> Keys:
-        """The pods that a claim may have been made for."""
+        """The keys of the pods that a claim may have been created for."""
         return (pod.key for pod in self._pods.store.by_index(CLAIM, claim.key) if plan.ephemeral(pod))
 
 
 def has_ephemeral_volumes(pod: Pod) -> bool:
-    """Whether claims are to be made for it."""
+    """Whether the pod needs claims for ephemeral volumes."""
     return bool(plan.ephemeral(pod))
 
 

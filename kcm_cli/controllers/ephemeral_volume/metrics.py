@@ -1,4 +1,4 @@
-"""How often claims of ephemeral volumes were to be made.
+"""The metrics of the controller: attempts to create claims.
 
 upstream: pkg/controller/volume/ephemeral/metrics/metrics.go
 """
@@ -7,7 +7,7 @@ from kcm_cli.component.metrics import Registry
 
 
 class EphemeralVolumeMetrics:
-    """ephemeral_volume_controller_*."""
+    """The metrics ephemeral_volume_controller_*."""
 
     def __init__(self, registry: Registry) -> None:
         self.attempts = registry.counter(

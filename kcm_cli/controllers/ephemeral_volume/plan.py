@@ -1,4 +1,4 @@
-"""Which claims a pod's ephemeral volumes still lack.
+"""Decides which claims a pod's ephemeral volumes need.
 
 upstream: pkg/controller/volume/ephemeral/controller.go#handleVolume
 """
@@ -15,16 +15,16 @@ SOURCE = "ephemeral_volume"
 
 
 class NotOwner(SyncError):
-    """The claim under the name of an ephemeral volume was made for another pod."""
+    """The claim with the name of an ephemeral volume was created for another pod."""
 
 
 def ephemeral(pod: Pod) -> list[Volume]:
-    """The ephemeral volumes of a pod that is there to stay."""
+    """The ephemeral volumes of a pod; none if it is being deleted."""
     return [] if pod.deleting else [volume for volume in pod.spec.volumes if volume.ephemeral is not None]
 
 
 def plan(pod: Pod, volume: Volume, claim: PersistentVolumeClaim | None) -> Create | None:
-    """How to make the claim of an ephemeral volume; None where it is there. Raises NotOwner."""
+    """The creation of an ephemeral volume's claim; None if it exists. Raises NotOwner."""
     if claim is None:
         return Create(PERSISTENT_VOLUME_CLAIMS, pod.namespace, _claim(pod, volume))
     if not made_for(claim, pod):
@@ -33,7 +33,7 @@ def plan(pod: Pod, volume: Volume, claim: PersistentVolumeClaim | None) -> Creat
 
 
 def failed(pod: Pod, volume: Volume, text: str) -> Notice:
-    """The Event that says why a volume has no claim."""
+    """The Event about a volume whose claim could not be created."""
     return Notice(ref_to(PODS, pod), "Warning", "FailedBinding", f"ephemeral volume {volume.name}: {text}")
 
 

@@ -1,6 +1,7 @@
-"""kube-apiserver-serving-clustertrustbundle-publisher-controller: the CA of the API servers as a ClusterTrustBundle.
+"""kube-apiserver-serving-clustertrustbundle-publisher-controller: publishes the API servers' CA as a
+ClusterTrustBundle.
 
-It uses the newest version of the API that is served, and does nothing where the CA is not known.
+It uses the newest served version of the API, and does nothing if the CA is unknown.
 
 upstream: pkg/controller/certificates/clustertrustbundlepublisher
 """
@@ -25,7 +26,7 @@ def is_alpha(context: ControllerContext) -> bool:
 
 
 class Publisher:
-    """There is one key: the signer."""
+    """The only key is the signer's name."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock, self._ca = context.clock, root_ca_of(context).decode(errors="replace")
@@ -48,7 +49,7 @@ class Publisher:
 
 
 def the_signer(publisher: Publisher, bundle: ClusterTrustBundle) -> Keys:
-    """Whichever bundle has changed."""
+    """The only key, for every bundle."""
     return (_KEY,)
 
 

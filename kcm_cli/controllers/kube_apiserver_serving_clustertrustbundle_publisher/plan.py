@@ -1,4 +1,4 @@
-"""The bundle in which clients find the CA of the API servers, by the content of the CA.
+"""The ClusterTrustBundle with the CA of the API servers.
 
 upstream: pkg/controller/certificates/clustertrustbundlepublisher/publisher.go
 """
@@ -16,12 +16,12 @@ SIGNER = "kubernetes.io/kube-apiserver-serving"
 
 
 def bundle_name(ca: str) -> str:
-    """Another CA has another name, so that a bundle never changes under those who use it."""
+    """The bundle's name, which contains a hash of the CA, so that a bundle never changes."""
     return f"{SIGNER.replace('/', ':')}:{sha256(ca.encode()).hexdigest()[:24]}"
 
 
 def plan(resource: Resource[ClusterTrustBundle], bundles: Iterable[ClusterTrustBundle], ca: str) -> Plan:
-    """What has to be written: first the right bundle, then those of former CAs go."""
+    """The writes: first the right bundle, then the deletion of bundles with former CAs."""
     name = bundle_name(ca)
     by_name = {bundle.name: bundle for bundle in bundles}
     found = by_name.pop(name, None)

@@ -1,7 +1,7 @@
-"""legacy-serviceaccount-token-cleaner-controller: tokens that were made for ServiceAccounts and are of no use go.
+"""legacy-serviceaccount-token-cleaner-controller: deletes generated token Secrets of ServiceAccounts that are not used.
 
-Once a day. A token goes only after it has been marked invalid for a whole period in which it was not used.
-Pods are listed from the API server, and only in namespaces that have such tokens.
+It runs once a day. A token is deleted only after it was marked as invalid, and not used, for a whole period. Pods are
+listed from the API server, and only in namespaces with such tokens.
 
 upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go
 """
@@ -30,7 +30,7 @@ SYSTEM = "kube-system"
 
 
 class TokenCleaner:
-    """Looks at all token Secrets in one pass."""
+    """Checks all token Secrets in one pass."""
 
     def __init__(self, context: ControllerContext) -> None:
         """Raises StartError."""
@@ -45,7 +45,7 @@ class TokenCleaner:
         self._secrets = context.cache(SECRETS)
 
     async def clean(self) -> None:
-        """One pass; what fails is left to the next one. Raises what keeps a pass from being made."""
+        """Run one pass. Failed writes are left to the next pass; raises an error that stops the pass."""
         now = self._clock.now()
         tracking = await self._client.get(CONFIG_MAPS, SYSTEM, plan.TRACKING)
         limit = plan.limits(tracking, now, self._period_s)

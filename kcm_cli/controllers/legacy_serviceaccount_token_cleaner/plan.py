@@ -1,7 +1,7 @@
-"""Which tokens were made for ServiceAccounts, are not used any more, and what happens to them.
+"""Decides which generated token Secrets are unused, and marks or deletes them.
 
-One that was not used for the whole period is marked invalid; one that has been so for another period is deleted.
-Days are text (2026-01-02), which sorts as it should; what is no day says nothing.
+A token that was not used for the whole period is marked as invalid; one that was invalid for another period is deleted.
+Days are text (2026-01-02), which sorts by time; invalid text is ignored.
 
 upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go
 """
@@ -26,15 +26,15 @@ ACCOUNT_UID = "kubernetes.io/service-account.uid"
 
 
 class TrackingUnknown(Exception):
-    """The ConfigMap does not say since when uses are tracked."""
+    """The ConfigMap does not say since when usage is tracked."""
 
 
 class InvalidDate(Exception):
-    """The label that says when a token was last used holds something else."""
+    """The label with the day of the last use has another value."""
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What was made or used at ``moment`` or later stays."""
+    """A token that was created or used at ``moment`` or later is kept."""
 
     moment: datetime
 
@@ -44,7 +44,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 def limits(tracking: ConfigMap, now: datetime, period_s: float) -> Limits | None:
-    """None as long as uses have not been tracked for a whole period. Raises TrackingUnknown."""
+    """The limits; None if usage has been tracked for less than a whole period. Raises TrackingUnknown."""
     since = (tracking.data or {}).get(SINCE)
     if since is None or not is_date(since):
         shown = "nothing" if since is None else repr(since)
@@ -55,7 +55,7 @@ def limits(tracking: ConfigMap, now: datetime, period_s: float) -> Limits | None
 
 
 def is_unused(secret: Secret, limit: Limits) -> bool:
-    """Whether a token is old enough and has not been used for so long. Raises InvalidDate."""
+    """Whether a token was created, and last used, before the limit. Raises InvalidDate."""
     created = secret.metadata.creation_timestamp
     if secret.type != TYPE or secret.deleting or created is None or parse_time(created) >= limit.moment:
         return False
@@ -68,20 +68,20 @@ def is_unused(secret: Secret, limit: Limits) -> bool:
 
 
 def account_of(secret: Secret) -> str:
-    """The key of the account that a token is for; empty where it does not say."""
+    """The key of a token's ServiceAccount; empty if the annotation is absent."""
     name = secret.annotations.get(ACCOUNT_NAME, "")
     return f"{secret.namespace}/{name}" if name else ""
 
 
 def was_generated(secret: Secret, account: ServiceAccount | None) -> bool:
-    """Whether the account lists the Secret: those that users made are not in its list."""
+    """Whether the account lists the Secret. Secrets that users created are not listed."""
     if account is None or secret.annotations.get(ACCOUNT_UID, "") not in ("", account.uid):
         return False
     return any(ref.name == secret.name for ref in account.secrets)
 
 
 def plan(secret: Secret, limit: Limits, now: datetime) -> Patch | Delete | None:
-    """Mark or delete an unused token that no pod names; None if it was marked less than a period ago."""
+    """The patch or deletion of an unused token that no pod uses; None if it was marked less than a period ago."""
     invalid_since = secret.labels.get(INVALID_SINCE, "")
     if not is_date(invalid_since):
         return mark(secret, now)
@@ -89,7 +89,7 @@ def plan(secret: Secret, limit: Limits, now: datetime) -> Patch | Delete | None:
 
 
 def mark(secret: Secret, now: datetime) -> Patch:
-    """Says since when the token is invalid; the precondition is the uid."""
+    """A patch with the day since which the token is invalid. Its precondition is the uid."""
     meta = {"uid": secret.uid, "labels": {INVALID_SINCE: format_day(now)}}
     return Patch(
         SECRETS, secret.namespace, secret.name, {"metadata": meta}, content_type="application/merge-patch+json"
@@ -97,7 +97,7 @@ def mark(secret: Secret, now: datetime) -> Patch:
 
 
 def removal(secret: Secret) -> Delete:
-    """Only of what was looked at: a use since then has labelled it."""
+    """A deletion of this version of the Secret: a use in the meantime has changed its labels."""
     return Delete(SECRETS, secret.namespace, secret.name, resource_version=secret.metadata.resource_version)
 
 

@@ -1,7 +1,7 @@
-"""What the cleaner reads of pods: the names of the Secrets that they use.
+"""A view of pods with the names of the Secrets that they use.
 
-A view of its own: it is looked at once a day at most, and for it the pods in everybody's cache would have to hold
-their environment and all sources of volumes.
+It is decoded at most once a day. In the shared view, the pods in the cache would have to hold their environment and all
+sources of volumes.
 
 upstream: pkg/api/v1/pod/util.go#VisitPodSecretNames
 """
@@ -73,7 +73,7 @@ class PodSecretsSpec(View, frozen=True, gc=False):
 
 
 class PodSecrets(Object, frozen=True, gc=False, kw_only=True):
-    """A pod, as far as it names Secrets."""
+    """The fields of a pod that can name Secrets."""
 
     spec: PodSecretsSpec = PodSecretsSpec()
 
@@ -82,7 +82,7 @@ POD_SECRETS = Resource(GVR("", "v1", "pods"), "Pod", PodSecrets)
 
 
 def secrets_of(pod: PodSecrets) -> Iterator[str]:
-    """The names of the Secrets that a pod uses, in whatever way."""
+    """The names of all Secrets that a pod uses."""
     spec = pod.spec
     refs: list[Named | None] = [*spec.image_pull_secrets]
     for container in (*spec.init_containers, *spec.containers, *spec.ephemeral_containers):

@@ -1,6 +1,6 @@
-"""One pass of deletion over everything in a namespace: pods first, the rest once they are deleted.
+"""Deletes the content of a namespace, in passes: pods first, everything else when they are gone.
 
-A file of its own beside the controller because it is all shell: it lists and deletes by discovery, kind by kind.
+A module of its own, since it does I/O only: it lists and deletes resource by resource, as discovery lists them.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _FAILED = RequestError
 
 
 class Content:
-    """Deletes the content of namespaces (upstream: namespacedResourcesDeleter)."""
+    """Deletes the content of namespaces. upstream: namespacedResourcesDeleter."""
 
     def __init__(self, client: Door, clock: Clock, *, pods_first: bool) -> None:
         self._client = client
@@ -32,7 +32,7 @@ class Content:
         self._pods_first = pods_first
 
     async def delete(self, namespace: Namespace) -> Remains:
-        """Delete what can be deleted; returns what remains, with the errors."""
+        """Run one pass. Returns what remains, and the errors."""
         remains = Remains()
         resources = await self._resources(remains)
         pods = [r for r in resources if r.gvr == PODS.gvr]
@@ -109,7 +109,7 @@ class Content:
                 continue
 
     async def _list(self, resource: ServedResource, namespace: str) -> list[ObjectMeta]:
-        """The metadata of what there is, as far as it can be decoded."""
+        """The metadata of a resource's objects, including those that cannot be decoded."""
         if not resource.supports("list"):
             return []
         try:

@@ -30,7 +30,7 @@ FINALIZER = "kubernetes"
 
 
 class NamespaceController:
-    """Keys are names of namespaces; only those that are being deleted are queued."""
+    """Keys are names of namespaces. Only namespaces that are being deleted are queued."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client.faster(QPS_TIMES, BURST_TIMES)
@@ -66,7 +66,7 @@ class NamespaceController:
         return None
 
     async def _update_conditions(self, namespace: Namespace, remains: Remains) -> Namespace:
-        """Write the conditions. A failure is logged: it is no reason to keep an empty namespace."""
+        """Write the conditions. An error is logged only, so that an empty namespace can be finalized."""
         new = status(namespace.status.conditions, remains, self._clock.now())
         if new == namespace.status.conditions:
             return namespace
@@ -80,11 +80,11 @@ class NamespaceController:
             return namespace
 
     def deleting(self, namespace: Namespace) -> tuple[After, ...]:
-        """The namespace, a while after its deletion."""
+        """The namespace's name if it is being deleted, after a delay."""
         return (After(namespace.name, DELAY_S),) if namespace.deleting else ()
 
     async def resync(self) -> None:
-        """Queue all that are being deleted."""
+        """Queue all namespaces that are being deleted."""
         for namespace in self._namespaces.list():
             for key, delay_s in self.deleting(namespace):
                 self._queue.add_after(key, delay_s)

@@ -1,4 +1,4 @@
-"""The conditions of a terminating namespace, and how long to wait for its content.
+"""The conditions of a terminating namespace, and the delay before the next pass.
 
 upstream: pkg/controller/namespace/deletion
 """
@@ -34,9 +34,10 @@ _FINE = {
 
 
 class Remains(msgspec.Struct):
-    """The content of a namespace after one pass of deletion: by resource (``plural.group``) and by finalizer.
+    """The content that remains after a pass: counts by resource (``plural.group``) and by finalizer.
 
-    estimate_s: how long the longest graceful termination may still take.
+    estimate_s: seconds until the pods have terminated gracefully, at most. pods_only: only pods were deleted in this
+    pass.
     """
 
     resources: Counter[str] = msgspec.field(default_factory=Counter)
@@ -48,11 +49,11 @@ class Remains(msgspec.Struct):
 
 
 class ContentRemains(SyncError):
-    """Something could not be deleted; the namespace's conditions say what."""
+    """Some content could not be deleted. The namespace's conditions list it."""
 
 
 def plan(remains: Remains) -> float | None:
-    """Seconds until the next pass; None if nothing remains, so that the namespace can be finalized.
+    """Seconds until the next pass; None if nothing remains and the namespace can be finalized.
 
     Raises ContentRemains.
     """
@@ -62,9 +63,9 @@ def plan(remains: Remains) -> float | None:
 
 
 def problems(remains: Remains) -> dict[str, tuple[str, str]]:
-    """The conditions that are true, with reason and message.
+    """The conditions that are true, with their reasons and messages.
 
-    While only pods have been looked at, what remains of them is not said.
+    After a pass over pods only, remaining content is not reported.
     """
     found: dict[str, tuple[str, str]] = {}
     if remains.discovery_error:
@@ -87,7 +88,7 @@ def problems(remains: Remains) -> dict[str, tuple[str, str]]:
 
 
 def status(old: tuple[Condition, ...], remains: Remains, now: datetime) -> tuple[Condition, ...]:
-    """All five conditions, each kept as it was where it says the same; others are left alone."""
+    """The conditions with the five of this controller. Unchanged ones keep their transition time."""
     bad = problems(remains)
     result = old
     for type_, (fine_reason, fine_message) in _FINE.items():
@@ -99,7 +100,7 @@ def status(old: tuple[Condition, ...], remains: Remains, now: datetime) -> tuple
 
 
 def grace_s(pods: Iterable[Pod], deleted_at: str, now: datetime) -> int:
-    """The longest grace period of a running pod; 0 once that much time has passed since the deletion."""
+    """The longest grace period of the pods that have not ended; 0 if that time has passed since the deletion."""
     longest = max(
         (pod.spec.termination_grace_period_seconds or 0 for pod in pods if not is_terminal(pod)),
         default=0,

@@ -1,6 +1,6 @@
-"""Which node has which range of pod addresses, and which are reserved for nodes that do not have them yet.
+"""Allocates pod CIDRs to nodes, and reserves those that are not written to their nodes yet.
 
-A file of its own: the arithmetic of ranges (``cidr_set``) below it, writes and events above it.
+``cidr_set`` has the arithmetic; writes and Events are in ``controller``.
 
 upstream: pkg/controller/nodeipam/ipam/range_allocator.go
 """
@@ -20,13 +20,13 @@ Assigned = tuple[Network, ...]
 
 
 class RangesSpec(View, frozen=True, gc=False):
-    """Of a NodeSpec, the ranges alone."""
+    """The podCIDRs of a NodeSpec; nothing else is decoded."""
 
     pod_cidrs: tuple[str, ...] = msgspec.field(default=(), name="podCIDRs")
 
 
 class NodeRanges(Object, frozen=True, gc=False, kw_only=True):
-    """A node of which nothing is read but its ranges, so that nothing else in it can hide them."""
+    """A node of which only podCIDRs are decoded, so that no other field can make it undecodable."""
 
     spec: RangesSpec = RangesSpec()
 
@@ -35,7 +35,7 @@ NODE_RANGES = Resource(NODES.gvr, NODES.kind, NodeRanges, namespaced=False)
 
 
 class RangeAllocator:
-    """One set for each range of the cluster (upstream: rangeAllocator). Called from one loop; nothing here waits."""
+    """The allocator, with one CIDRSet for each cluster CIDR. Methods do not await. upstream: rangeAllocator."""
 
     def __init__(self, sets: Sequence[CIDRSet], ranges: Ranges) -> None:
         self._sets = sets
@@ -47,7 +47,7 @@ class RangeAllocator:
                     one.occupy(service)
 
     def occupy(self, node: Node | NodeRanges) -> None:
-        """Mark what a node has as used. Raises CIDRError for what is outside of the cluster's ranges."""
+        """Mark a node's podCIDRs as used. Raises CIDRError for one outside the cluster CIDRs."""
         for one, cidr in self._parts(node):
             try:
                 one.occupy(cidr)
@@ -55,7 +55,8 @@ class RangeAllocator:
                 raise CIDRError(f"failed to mark cidr[{cidr}] as occupied for node: {node.name}: {error}") from error
 
     def settle(self, node: Node) -> None:
-        """The node has its addresses: others that were reserved for it are released. Raises CIDRError."""
+        """Mark the podCIDRs that a node has now as used, and release others that were reserved for it. Raises
+        CIDRError."""
         reserved = self._reserved.pop(node.uid, ())
         for one, cidr in zip(self._sets, reserved, strict=False):
             if str(cidr) not in node.spec.pod_cidrs:
@@ -63,21 +64,21 @@ class RangeAllocator:
         self.occupy(node)
 
     def reserve(self, node: Node) -> Assigned:
-        """Reserve ranges for a node without any, each time the same. Raises CIDRError."""
+        """Reserve CIDRs for a node without any; repeated calls return the same. Raises CIDRError."""
         reserved = self._reserved.get(node.uid)
         if reserved is None:
             reserved = self._reserved[node.uid] = self._take()
         return reserved
 
     def release(self, node: Node) -> None:
-        """The node was deleted. Raises CIDRError for addresses outside of the cluster's ranges."""
+        """Release the CIDRs of a deleted node. Raises CIDRError for one outside the cluster CIDRs."""
         for one, cidr in zip(self._sets, self._reserved.pop(node.uid, ()), strict=False):
             one.release(cidr)
         for one, cidr in self._parts(node):
             one.release(cidr)
 
     def _take(self) -> Assigned:
-        """One part of each set, or none of any."""
+        """One CIDR of each set, or none at all."""
         taken: list[Network] = []
         for index, one in enumerate(self._sets):
             try:

@@ -1,6 +1,4 @@
-"""Which parts of one range of pod addresses are taken: as many bits as nodes fit into it.
-
-A file of its own: it is the state of the controller, and knows neither nodes nor the server.
+"""The used node CIDRs of one cluster CIDR, as a bitmap.
 
 upstream: pkg/controller/nodeipam/ipam/cidrset/cidr_set.go
 """
@@ -16,7 +14,7 @@ _LABELS = ("clusterCIDR",)
 
 
 class RangeMetrics:
-    """Of one range. The misspelt name of one is upstream's.
+    """The metrics of one cluster CIDR. The misspelt name of one of them is upstream's.
 
     upstream: pkg/controller/nodeipam/ipam/cidrset/metrics.go
     """
@@ -59,15 +57,15 @@ class RangeMetrics:
 
 
 class CIDRError(SyncError):
-    """Addresses cannot be allocated or released."""
+    """A CIDR cannot be allocated or released."""
 
 
 class Unreadable(CIDRError):
-    """A node's range is no range of addresses."""
+    """A node's podCIDR cannot be parsed."""
 
 
 class CIDRSet:
-    """The subnets of ``network`` with prefixes of ``node_prefix`` bits, allocated in turn (upstream: CidrSet)."""
+    """The subnets of ``network`` with a prefix length of ``node_prefix``, allocated in turn. upstream: CidrSet."""
 
     def __init__(self, network: Network, node_prefix: int, metrics: RangeMetrics) -> None:
         self._network = network
@@ -81,7 +79,7 @@ class CIDRSet:
         metrics.set_size(self._size)
 
     def take(self) -> Network:
-        """The first free part, from the one after the last taken on. Raises CIDRError."""
+        """Allocate the first free subnet after the last allocated one. Raises CIDRError."""
         if self._count == self._size:
             raise CIDRError(
                 "CIDR allocation failed; there are no remaining CIDRs left to allocate in the accepted range"
@@ -96,11 +94,11 @@ class CIDRSet:
         return ipaddress.ip_network((base, self._node_prefix))
 
     def occupy(self, cidr: Network) -> None:
-        """Mark a network as used, as far as it is free. Raises CIDRError for one outside of the range."""
+        """Mark the subnets in ``cidr`` as used. Raises CIDRError if it is outside the set."""
         self._mark(self._bits(cidr))
 
     def release(self, cidr: Network) -> None:
-        """Release a network. Raises CIDRError for one outside of the range."""
+        """Release the subnets in ``cidr``. Raises CIDRError if it is outside the set."""
         freed = self._used & self._bits(cidr)
         self._used ^= freed
         self._count -= freed.bit_count()
@@ -124,7 +122,7 @@ class CIDRSet:
 
 
 def overlap(one: Network, other: Network) -> bool:
-    """Whether two networks, of whatever families, have addresses in common."""
+    """Whether two networks have addresses in common. Their families may differ."""
     return one.version == other.version and _overlap(one, other)
 
 

@@ -1,7 +1,7 @@
-"""node-ipam-controller: gives each node a range of pod addresses out of --cluster-cidr, with --allocate-node-cidrs.
+"""node-ipam-controller: allocates a pod CIDR out of --cluster-cidr to each node, with --allocate-node-cidrs.
 
-What is taken is in memory, and read off the nodes at the start. A range that could not be assigned stays the
-node's until it is gone: where no answer came, the write may have been made.
+Allocations are in memory, and read from the nodes at the start. A CIDR that could not be written stays reserved until
+its node is deleted: a write without an answer may have succeeded.
 
 upstream: pkg/controller/nodeipam/ipam/range_allocator.go
 """
@@ -34,7 +34,7 @@ class NodeIPAMController:
     """Keys are names of nodes."""
 
     def __init__(self, context: ControllerContext) -> None:
-        """Raises StartError for ranges that cannot be used."""
+        """Raises StartError for invalid options."""
         shared, config = context.config(KubeCloudSharedConfig), context.config(NodeIPAMConfig)
         found = problems(shared, config)
         if found:
@@ -50,9 +50,10 @@ class NodeIPAMController:
         self._nodes = context.cache(NODES)
 
     async def occupy(self) -> None:
-        """Take the ranges that nodes have. Raises StartError where the nodes cannot be listed, or have other addresses.
+        """Mark the podCIDRs of all nodes as used. Raises StartError if nodes cannot be listed, or have CIDRs outside
+        the cluster CIDRs.
 
-        Addresses that cannot be read are nobody's: upstream ends for those, too.
+        A podCIDR that cannot be parsed is logged and skipped. Upstream exits there, too.
         """
         found = await self._all_nodes()
         for unknown in found.unknown:
@@ -66,7 +67,7 @@ class NodeIPAMController:
                 raise StartError(f"node-ipam-controller: {error}") from error
 
     async def _all_nodes(self) -> Listed[NodeRanges]:
-        """As the server has them now: a cache may not know yet what the manager before this one has given out."""
+        """All nodes from the API server, since a cache may lack what the previous leader has just allocated."""
         deadline = self._clock.monotonic() + LIST_LIMIT_S
         while True:
             try:
@@ -112,11 +113,11 @@ class NodeIPAMController:
     # -- events
 
     def changed(self, old: Node, new: Node) -> Keys:
-        """The node, if it has no range, or another one."""
+        """The node's name, if it has no podCIDRs, or other ones than before."""
         return (new.name,) if not new.spec.pod_cidrs or new.spec.pod_cidrs != old.spec.pod_cidrs else ()
 
     def deleted(self, node: Node) -> Keys:
-        """No node; its range is free."""
+        """Release the node's CIDRs; no key is queued."""
         try:
             self._allocator.release(node)
         except CIDRError as error:

@@ -1,6 +1,6 @@
-"""The ranges of pod addresses that the flags ask for, and everything that is wrong with them.
+"""Parses and validates the options of the node-ipam-controller.
 
-A file of its own: the manager looks at the flags before there is a controller.
+A module of its own, since the manager validates options before controllers are built.
 
 upstream: cmd/kube-controller-manager/app/core.go#newNodeIpamController, pkg/controller/nodeipam/node_ipam_controller.go
 """
@@ -19,9 +19,10 @@ MOST_BITS = 16
 
 
 class Ranges(msgspec.Struct, frozen=True):
-    """cluster: the range, or one of each family, with the length of a node's prefix. services: what nodes do not get.
+    """cluster: the cluster CIDRs (one, or one of each family) with the prefix length of a node's CIDR. services: the
+    service CIDRs, which no node gets.
 
-    unread: what should be a range of service addresses and is none.
+    unread: values of service CIDR options that cannot be parsed.
     """
 
     cluster: tuple[tuple[Network, int], ...]
@@ -30,7 +31,7 @@ class Ranges(msgspec.Struct, frozen=True):
 
 
 def problems(shared: KubeCloudSharedConfig, config: NodeIPAMConfig) -> list[str]:
-    """Why the controller cannot run with these options, one line each."""
+    """The errors of these options, one text each."""
     if not shared.allocate_node_cidrs:
         return []
     found = [*_cluster_problems(shared.cluster_cidr)]
@@ -43,7 +44,7 @@ def problems(shared: KubeCloudSharedConfig, config: NodeIPAMConfig) -> list[str]
 
 
 def ranges(shared: KubeCloudSharedConfig, config: NodeIPAMConfig) -> Ranges:
-    """What ``problems`` finds nothing wrong with."""
+    """The parsed options, for which ``problems`` must be empty."""
     networks = _networks(shared.cluster_cidr)
     services = {text: parse_cidr(text) for text in _services(config)}
     return Ranges(
@@ -77,7 +78,8 @@ def _cluster_problems(text: str) -> Iterator[str]:
 
 
 def _flag_problems(config: NodeIPAMConfig, networks: list[Network]) -> Iterator[str]:
-    """The flag for both families and those for one go apart, and each only with what it is for."""
+    """Errors of the mask size flags: the one for a single family and those for IPv4 and IPv6 exclude each other, and
+    each must fit the cluster CIDRs."""
     by_family = {4: config.node_cidr_mask_size_ipv4, 6: config.node_cidr_mask_size_ipv6}
     if len(networks) > 1:
         if config.node_cidr_mask_size:

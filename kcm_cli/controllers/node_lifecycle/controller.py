@@ -1,8 +1,8 @@
 """node-lifecycle-controller: taints nodes that stop reporting, and marks their pods as not ready.
 
-Three loops: every --node-monitor-period all nodes are looked at; changed nodes get the NoSchedule taints of their
-conditions at once; every 100 ms the nodes that wait for a NoExecute taint are tainted at their zone's rate. With the
-gate SeparateTaintEvictionController off the taint-eviction-controller runs here too.
+It has three loops. Every --node-monitor-period the health of all nodes is checked. Changed nodes get the NoSchedule
+taints of their conditions at once. Every 100 ms queued nodes get a NoExecute taint, at their zone's rate. With the gate
+SeparateTaintEvictionController off, this controller runs the taint-eviction-controller, too.
 
 upstream: pkg/controller/nodelifecycle
 """
@@ -55,7 +55,7 @@ RETRY_S = 0.02
 
 
 class ReadyNode(msgspec.Struct, frozen=True):
-    """A node that was ready when it was last looked at, with its Lease then. zone: None where it is in none."""
+    """A node that was ready at the last check, with its Lease at that time. zone: None if it is in no zone."""
 
     node: Node
     lease: Lease | None
@@ -63,7 +63,7 @@ class ReadyNode(msgspec.Struct, frozen=True):
 
 
 class NodeLifecycleController:
-    """Node keys are names, pod keys namespace/name."""
+    """Keys are names of nodes, and namespace/name of pods."""
 
     def __init__(self, context: ControllerContext) -> None:
         config = context.config(NodeLifecycleConfig)
@@ -92,12 +92,12 @@ class NodeLifecycleController:
         self._pods.store.add_index(NODE, by_node)
 
     def deleted(self, node: Node) -> Keys:
-        """No node; nothing is remembered of this one."""
+        """Forget the node; no key is queued."""
         self._forget(node)
         return ()
 
     def moved(self, old: Pod, new: Pod) -> Keys:
-        """The pod, if it has got a node."""
+        """The pod's key, if it was bound to a node."""
         return (new.key,) if new.spec.node_name and old.spec.node_name != new.spec.node_name else ()
 
     def _forget(self, node: Node) -> None:
@@ -123,13 +123,13 @@ class NodeLifecycleController:
     # -- health
 
     async def monitor(self) -> None:
-        """Look at all nodes once, and measure how long it takes."""
+        """Check all nodes once, and measure the duration."""
         started = self._clock.monotonic()
         await self.look()
         self._metrics.all_nodes(self._clock.monotonic() - started)
 
     async def look(self) -> None:
-        """Look at all nodes once. A node whose health could not be written is left out of its zone."""
+        """Check all nodes once. A node whose status could not be written is not counted in its zone."""
         nodes = self._nodes.store.list()
         zones: dict[str, list[Condition | None]] = {}
         others = [node for node in nodes if not self._stays(node, zones)]
@@ -149,8 +149,8 @@ class NodeLifecycleController:
         await self._disruption(zones, nodes)
 
     def _stays(self, node: Node, zones: dict[str, list[Condition | None]]) -> bool:
-        """Whether a node was ready at the last look and has not changed since: nothing is to do but to note that its
-        Lease was renewed and to enter it into its zone, as long as it is not silent for too long."""
+        """Whether a node was ready at the last check and has not changed since. Then only its Lease is recorded and it
+        is counted in its zone, unless its grace period has passed."""
         steady, health = self._steady.get(node.name), self._health.get(node.name)
         if steady is None or health is None or steady.node is not node:
             return False
@@ -176,7 +176,7 @@ class NodeLifecycleController:
         await self._try_reachable(node)
 
     async def _look_at(self, node: Node, zones: dict[str, list[Condition | None]]) -> None:
-        """Update one node's health and enter its Ready condition into its zone."""
+        """Check one node, and count its Ready condition in its zone."""
         started = self._clock.monotonic()
         seen, lease = node, self._lease(node)
         try:
@@ -193,9 +193,9 @@ class NodeLifecycleController:
             self._metrics.one_node(self._clock.monotonic() - started)
 
     async def _update_health(self, node: Node) -> tuple[Node, Condition | None, Condition | None]:
-        """The node as it is now, its Ready condition as it was observed, and what that is now.
+        """(the present node, its Ready condition as observed, its Ready condition after this check).
 
-        A write that fails is tried again on the node as the server has it. Raises ApiError, TransportError.
+        A failed write is retried on the node's latest version. Raises ApiError, TransportError.
         """
         for attempt in range(ATTEMPTS):
             try:
@@ -224,14 +224,14 @@ class NodeLifecycleController:
         return node, before, ready
 
     async def _try_evict_by(self, node: Node, ready: Condition) -> None:
-        """The next look tries again what failed; the node's pods do not wait for it."""
+        """``_evict_by`` with errors logged: the next check retries, and the node's pods are handled all the same."""
         try:
             await self._evict_by(node, ready)
         except RequestError as error:
             log.error("Node's taints were not changed", extra={"fields": {"node": node.name, "err": str(error)}})
 
     async def _evict_by(self, node: Node, ready: Condition) -> None:
-        """Queue a node for the taint that its Ready condition asks for; swap a wrong one at once."""
+        """Queue a node for the taint of its Ready condition. If it has the other taint, they are swapped at once."""
         keys = plan.plan_eviction(ready)
         if keys is None:
             await self._reachable(node)
@@ -246,14 +246,14 @@ class NodeLifecycleController:
         queue.add(node.name)
 
     async def _reachable(self, node: Node) -> None:
-        """Take both eviction taints off, and the node out of its queue."""
+        """Remove both eviction taints, and remove the node from its queue."""
         keys = {key for key in (plan.NOT_READY, plan.UNREACHABLE) if plan.has_taint(node, key)}
         if keys:
             await self._taint(node, set(), keys)
         self._queue_of(node).remove(node.name)
 
     async def _try_reachable(self, node: Node) -> None:
-        """The same, but API errors are logged; a taint that stays is checked again with the node's health."""
+        """``_reachable`` with errors logged: the next check retries."""
         try:
             await self._reachable(node)
         except RequestError as error:
@@ -277,12 +277,12 @@ class NodeLifecycleController:
     # -- pods of silent nodes
 
     async def _pods_follow(self, node: Node, ready: Condition, before: Condition | None) -> None:
-        """The pods of a silent node (one that does not say itself that it is not ready) are not ready either.
+        """Mark the pods of a silent node (one that does not report itself as not ready) as not ready.
 
-        Where one could not be marked, the next look tries again, whatever the node says of itself by then. Also marked
-        are those of a node that was silent already when this manager started: the last one may have died before its
-        pods were marked. Upstream marks them only when a node that was ready no longer is; so a node that said that it
-        is not ready and then falls silent changes nothing.
+        If that fails for a pod, the next check retries, whatever the node reports by then. Pods are also marked on
+        nodes that were silent when this manager started, since the previous one may have ended before it marked them.
+        Upstream marks pods only when a ready node stops being ready; accordingly nothing happens for a node that
+        reported itself as not ready and then falls silent.
         """
         if ready.status == "True":
             self._marked.pop(node.name, None)
@@ -297,7 +297,7 @@ class NodeLifecycleController:
             self._marked[node.name] = True
 
     async def sync_pod(self, key: str) -> None:
-        """A pod that was just bound to a node that is not ready is not ready."""
+        """Mark a pod as not ready that was bound to a node which is not ready."""
         pod = self._pods.store.get(key)
         health = self._health.get(pod.spec.node_name) if pod is not None else None
         if pod is not None and health is not None and health.ready is not None and health.ready.status != "True":
@@ -345,12 +345,12 @@ class NodeLifecycleController:
         return queue
 
     async def evict(self) -> None:
-        """Taint the nodes that wait, at each zone's rate."""
+        """Taint queued nodes, at each zone's rate."""
         for zone, queue in tuple(self._queues.items()):  # a zone may come while a node is tainted
             await self._evict_next(zone, queue)
 
     def eviction_pause_s(self) -> float:
-        """How soon to look for nodes to taint again."""
+        """Seconds until the next call of ``evict``."""
         return TAINT_PERIOD_S if any(self._queues.values()) else self.period_s / 5
 
     async def _evict_next(self, zone: str, queue: ZoneQueue) -> None:
@@ -376,7 +376,7 @@ class NodeLifecycleController:
 
 
 def _renewed(lease: Lease | None) -> str:
-    """When a Lease says that it was renewed; "" where it does not."""
+    """The renewTime of a Lease; "" if there is none."""
     return (lease.spec.renew_time or "") if lease is not None else ""
 
 

@@ -1,4 +1,4 @@
-"""node_collector_*: zones, evictions, and how long a look takes."""
+"""The metrics node_collector_*: zones, evictions, and durations of checks."""
 
 from kcm_cli.component.metrics import Registry, Stability, exponential_buckets
 

@@ -1,4 +1,4 @@
-"""Taints, labels, health and zones that follow from nodes' conditions.
+"""Computes taints, labels, health and zone states from nodes and their conditions.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go
 """
@@ -40,7 +40,7 @@ _LABELS = (("kubernetes.io/os", "beta.kubernetes.io/os"), ("kubernetes.io/arch",
 
 
 class ZoneState(Enum):
-    """How much of a zone is unhealthy: this sets how fast its nodes may be tainted for eviction."""
+    """The state of a zone, which sets the rate at which its nodes are tainted for eviction."""
 
     INITIAL = "Initial"
     NORMAL = "Normal"
@@ -49,7 +49,7 @@ class ZoneState(Enum):
 
 
 def unscheduling_keys(node: Node) -> set[str]:
-    """The NoSchedule taints that a node's conditions and its unschedulable field ask for."""
+    """The keys of the NoSchedule taints for a node's conditions and its unschedulable field."""
     keys = {
         key
         for condition in node.status.conditions
@@ -59,7 +59,7 @@ def unscheduling_keys(node: Node) -> set[str]:
 
 
 def plan_taints(node: Node, now: datetime) -> list[Taint] | None:
-    """All taints of the node with the NoSchedule ones of ours put right; None if they are."""
+    """The node's taints with the right NoSchedule taints of this controller; None if they are right already."""
     wanted = unscheduling_keys(node)
     have = {t.key for t in node.spec.taints if t.effect == NO_SCHEDULE and t.key in _OWN}
     if wanted == have:
@@ -68,7 +68,7 @@ def plan_taints(node: Node, now: datetime) -> list[Taint] | None:
 
 
 def swap_taints(node: Node, add: Iterable[str], remove: Iterable[str], effect: str, now: datetime) -> list[Taint]:
-    """The node's taints with some added (if not there yet) and some removed, of one effect."""
+    """The node's taints with some added (unless present) and some removed. All have this effect."""
     removed = set(remove)
     kept = [t for t in node.spec.taints if t.effect != effect or t.key not in removed]
     present = {t.key for t in kept if t.effect == effect}
@@ -78,28 +78,29 @@ def swap_taints(node: Node, add: Iterable[str], remove: Iterable[str], effect: s
 
 
 def has_taint(node: Node, key: str) -> bool:
-    """Whether the node evicts pods under this key."""
+    """Whether the node has a NoExecute taint with this key."""
     return any(t.key == key and t.effect == NO_EXECUTE for t in node.spec.taints)
 
 
 def plan_eviction(ready: Condition) -> tuple[str, str] | None:
-    """The NoExecute taint that a Ready condition asks for, and the one that it excludes; None for a ready node."""
+    """(the key of the NoExecute taint for a Ready condition, the key of the other one); None for a ready node."""
     return {"False": (NOT_READY, UNREACHABLE), "Unknown": (UNREACHABLE, NOT_READY)}.get(ready.status)
 
 
 def is_settled(node: Node, ready: Condition) -> bool:
-    """Whether a node is ready and has no taint that says otherwise."""
+    """Whether a node is ready and has no eviction taint."""
     return ready.status == "True" and not any(has_taint(node, key) for key in (NOT_READY, UNREACHABLE))
 
 
 def plan_labels(node: Node) -> dict[str, str]:
-    """The old names of labels that have to follow the new ones."""
+    """The deprecated labels that differ from those that replace them."""
     labels = node.labels
     return {old: labels[new] for new, old in _LABELS if new in labels and labels.get(old) != labels[new]}
 
 
 def zone_of(node: Node) -> str:
-    """Region and zone of a node, as upstream joins them; "" if it names neither. The old names come first."""
+    """The region and zone of a node, joined as upstream does; "" without both. The deprecated labels take
+    precedence."""
     labels = node.labels
     region = labels.get(_OLD_REGION, labels.get(_REGION, ""))
     zone = labels.get(_OLD_ZONE, labels.get(_ZONE, ""))
@@ -107,7 +108,7 @@ def zone_of(node: Node) -> str:
 
 
 def zone_state(ready: Iterable[Condition | None], threshold: float) -> tuple[int, ZoneState]:
-    """How many nodes of a zone are not ready, and its state."""
+    """(number of nodes in a zone that are not ready, state of the zone)."""
     states = [condition is not None and condition.status == "True" for condition in ready]
     bad = states.count(False)
     if bad and bad == len(states):
@@ -118,7 +119,7 @@ def zone_state(ready: Iterable[Condition | None], threshold: float) -> tuple[int
 
 
 def taints_patch(node: Node, taints: Iterable[Taint]) -> Doc:
-    """Strategic merge patch: the whole list of taints, if the node is still as it was seen."""
+    """A strategic merge patch with the whole list of taints. Its precondition is the node's resourceVersion."""
     docs = [_taint(taint) for taint in taints]
     return {"metadata": {"resourceVersion": node.metadata.resource_version}, "spec": {"taints": docs or None}}
 
@@ -142,21 +143,22 @@ def node_event(node: Node, reason: str, message: str) -> Notice:
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """Nodes per second. ``secondary`` applies to large zones in partial disruption, small ones stop."""
+    """Rates in nodes per second. ``secondary`` applies to large zones in partial disruption; small ones get 0."""
 
     normal: float
     secondary: float
     large: int
 
     def of(self, state: ZoneState, nodes: int) -> float:
-        """The rate of a zone of so many nodes; 0 stops it."""
+        """The rate for a zone with this number of nodes; 0 stops evictions."""
         if state is ZoneState.PARTIAL:
             return self.secondary if nodes > self.large else 0.0
         return self.normal
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What follows from the zones' new states: rates to set, and whether all nodes are let off or start anew."""
+    """The effect of new zone states: the rates to set, and whether to remove taints from all nodes or to restart all
+    queues."""
 
     states: dict[str, ZoneState]
     rates: dict[str, float]
@@ -165,9 +167,9 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def plan_zones(before: dict[str, ZoneState], now: dict[str, ZoneState], sizes: dict[str, int], rates: Rates) -> Change:
-    """Compare the zones' states with those of the last look (upstream: handleDisruption).
+    """Compare the zones' states with those of the last check. upstream: handleDisruption.
 
-    While every zone is fully disrupted nothing is evicted: it is more likely that we are cut off than they.
+    If all zones are fully disrupted nothing is evicted, since it is more likely that this manager is disconnected.
     """
     previous = {zone: before.get(zone, ZoneState.INITIAL) for zone in now}
     all_down = all(state is ZoneState.FULL for state in now.values())
@@ -185,9 +187,9 @@ def plan_zones(before: dict[str, ZoneState], now: dict[str, ZoneState], sizes: d
 
 
 class Health(msgspec.Struct, frozen=True):
-    """What is remembered of a node (upstream: nodeHealthData).
+    """The recorded health of a node. upstream: nodeHealthData.
 
-    probe: when it last reported (monotonic seconds); ready: its Ready condition then.
+    probe: the monotonic time of its last report. ready: its Ready condition then. renewed: the renewTime of its Lease.
     """
 
     probe: float
@@ -196,21 +198,21 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class Periods(msgspec.Struct, frozen=True):
-    """How long a node may be silent, in seconds: one that was ready once, and one that never was."""
+    """The grace periods in seconds: for a node with a Ready condition, and for one that never had one."""
 
     grace_s: float
     startup_s: float
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """When a node is looked at: by the wall clock, and in monotonic seconds."""
+    """The time of a check, by the wall clock and in monotonic seconds."""
 
     wall: datetime
     monotonic: float
 
 
 def update_health(known: Health | None, node: Node, renewed: str, at: Moment) -> Health:
-    """What is known after a look at the node and at its lease (``renewed``: the lease's renew time, or "")."""
+    """The health after a check of the node and its Lease. ``renewed``: the Lease's renewTime, or ""."""
     now = at.monotonic
     ready = find(node.status.conditions, READY)
     if ready is None and (known is None or known.ready is None):
@@ -227,13 +229,13 @@ def update_health(known: Health | None, node: Node, renewed: str, at: Moment) ->
 
 
 def past_grace_period(health: Health, periods: Periods, now: float) -> bool:
-    """Whether the node has not been heard of for too long. now: monotonic seconds."""
+    """Whether the node's grace period has passed. now: monotonic seconds."""
     allowed = periods.grace_s if health.ready is not None else periods.startup_s
     return now - health.probe > allowed
 
 
 def status(node: Node, now: datetime) -> tuple[Condition, ...]:
-    """The conditions of a silent node: all that its kubelet keeps are unknown."""
+    """The conditions of a silent node: all that its kubelet reports are Unknown."""
     result = list(node.status.conditions)
     time = format_time(now)
     for type_ in WATCHED:
@@ -258,7 +260,7 @@ def _beat(condition: Condition) -> str:
 
 
 def _age_s(node: Node, now: datetime) -> float:
-    """How long ago the node was created; 0 if it does not say so in a way that can be read."""
+    """Seconds since the node was created; 0 if its creationTimestamp is absent or invalid."""
     try:
         return (now - parse_time(node.metadata.creation_timestamp or "")).total_seconds()
     except FormatError:

@@ -1,6 +1,6 @@
-"""Marks a pod of a silent node as not ready.
+"""Marks pods of silent nodes as not ready.
 
-An update of the whole status, as upstream's, but of the pod as the server has it: what this client does not know stays.
+The whole status is updated, as upstream does, but on the pod read from the API server, so that unknown fields stay.
 
 upstream: pkg/controller/util/node/controller_utils.go#MarkPodsNotReady
 """
@@ -20,9 +20,10 @@ from kcm_cli.rest.transport import RequestError
 
 
 async def mark_not_ready(client: Door, recorder: Recorder, pod: Pod, now: datetime) -> None:
-    """Set Ready to False and say so; a pod that says nothing of it, or is not ready, is left alone.
+    """Set the Ready condition to False and emit an Event. Pods without the condition, or already not ready, are left
+    alone.
 
-    Raises RequestError, with the Event sent; Conflict where the pod has changed since.
+    Raises RequestError after emitting the Event; Conflict if the pod has changed.
     """
     known = ready_condition(pod)
     if known is None or known.status == "False":
@@ -42,7 +43,7 @@ async def mark_not_ready(client: Door, recorder: Recorder, pod: Pod, now: dateti
 
 
 def _set_not_ready(doc: Doc, version: str, now: str) -> None:
-    """version: of the pod that was decided on, which the server is to refuse where it has another one by now."""
+    """Set the condition. ``version``: the resourceVersion that the decision was based on, as a precondition."""
     nested_map(doc, "metadata")["resourceVersion"] = version
     for condition in nested_list(doc, "status", "conditions"):
         if nested_str(condition, "type") == "Ready":

@@ -1,4 +1,4 @@
-"""Per zone, the queue of nodes that wait to be tainted for eviction, at the zone's rate.
+"""The queue of a zone's nodes that wait for an eviction taint, at the zone's rate.
 
 upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go
 """
@@ -7,7 +7,7 @@ from kcm_cli.rest.ratelimit import TokenBucket
 
 
 class ZoneQueue:
-    """Nodes to taint, in order. One that has been tainted is remembered until it is removed.
+    """Nodes to taint, in order. A tainted node is remembered until it is removed.
 
     upstream: RateLimitedTimedQueue.
     """
@@ -22,7 +22,7 @@ class ZoneQueue:
         return len(self._waiting)
 
     def set_rate(self, rate: float, now: float) -> None:
-        """Nodes per second from now on; 0 stops the queue. Who had to wait still has to."""
+        """Set the rate in nodes per second; 0 stops the queue. The present wait does not end early."""
         if rate == self._rate:
             return
         waits = self._bucket is None or not self._bucket.try_take(now)
@@ -32,7 +32,7 @@ class ZoneQueue:
             self._bucket.try_take(now)
 
     def add(self, name: str) -> bool:
-        """Queue a node; false if it is queued or done already."""
+        """Queue a node. False if it is queued or was tainted already."""
         if name in self._known:
             return False
         self._known.add(name)
@@ -40,14 +40,14 @@ class ZoneQueue:
         return True
 
     def remove(self, name: str) -> bool:
-        """Forget a node; whether it was known."""
+        """Remove a node. Returns whether it was known."""
         self._waiting.pop(name, None)
         known = name in self._known
         self._known.discard(name)
         return known
 
     def next(self, now: float) -> str | None:
-        """The next node that may be tainted now (monotonic seconds), if any."""
+        """The next node that may be tainted now (monotonic seconds), or None."""
         due = next((name for name, at in self._waiting.items() if at <= now), None)
         if due is None or self._bucket is None or not self._bucket.try_take(now):
             return None
@@ -57,6 +57,6 @@ class ZoneQueue:
         self._waiting.pop(name, None)
 
     def later(self, name: str, at: float) -> None:
-        """Try a node again at this time."""
+        """Retry a node at this time."""
         if name in self._waiting:
             self._waiting[name] = at

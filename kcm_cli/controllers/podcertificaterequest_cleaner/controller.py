@@ -1,4 +1,4 @@
-"""podcertificaterequest-cleaner-controller: removes old requests of kubelets for the certificates of pods.
+"""podcertificaterequest-cleaner-controller: deletes old PodCertificateRequests.
 
 upstream: pkg/controller/certificates/cleaner/pcrcleaner.go
 """
@@ -16,7 +16,7 @@ PERIOD_S = 300.0
 
 
 def is_over(request: PodCertificateRequest, now: datetime) -> bool:
-    """Whether the request can go, signed or not."""
+    """Whether the request is old enough to be deleted, signed or not."""
     created = request.metadata.creation_timestamp
     return created is not None and now - parse_time(created) >= KEPT
 

@@ -1,4 +1,4 @@
-"""podgroup-protection-controller: keeps a PodGroup that is being deleted while one of its pods may run.
+"""podgroup-protection-controller: keeps a deleted PodGroup, by a finalizer, while one of its pods may run.
 
 upstream: pkg/controller/scheduling/podgroupprotection
 """
@@ -20,7 +20,7 @@ AGAIN_S = 60.0
 
 
 def active_member_of(pod: Pod) -> tuple[str, ...]:
-    """Index: the PodGroup of a pod that has not ended."""
+    """The index function: the PodGroup of a pod that has not ended."""
     return () if is_terminal(pod) else member_of(pod)
 
 
@@ -43,17 +43,17 @@ class PodGroupProtectionController:
         return None
 
     def group_of_ended(self, pod: Pod) -> Keys:
-        """The group of a pod that has ended."""
+        """The key of the group of a pod that has ended."""
         return self.group_of(pod) if is_terminal(pod) else ()
 
     def group_of(self, pod: Pod) -> Keys:
-        """The group of a deleted pod."""
+        """The key of the group of a deleted pod."""
         key = group_key(pod)
         return (key,) if key else ()
 
 
 def is_ending(group: PodGroup) -> bool:
-    """Whether only its finalizer keeps it."""
+    """Whether the group is being deleted and has the finalizer."""
     return is_held(group, FINALIZER)
 
 

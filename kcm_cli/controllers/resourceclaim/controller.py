@@ -1,6 +1,6 @@
-"""resourceclaim-controller: creates claims of devices from templates, and frees those that are no longer used.
+"""resourceclaim-controller: creates ResourceClaims from templates, and deallocates those that are not used any more.
 
-Keys are ``pod:namespace/name``, ``podgroup:…`` and ``claim:…``. PodGroups are followed under the gate
+Keys are ``pod:namespace/name``, ``podgroup:…`` and ``claim:…``. PodGroups are watched under the gate
 DRAWorkloadResourceClaims.
 
 upstream: pkg/controller/resourceclaim
@@ -30,17 +30,17 @@ GROUPS_GATE = "DRAWorkloadResourceClaims"
 
 
 class GroupUnknown(SyncError):
-    """A pod names a PodGroup that the cache does not show (yet)."""
+    """A pod names a PodGroup that the cache does not have."""
 
     reason = "NotFound"
 
 
 class WrongOwner(SyncError):
-    """The claim that is recorded for a pod's template has another owner."""
+    """The claim that a pod's status names for a template has another owner."""
 
 
 class ResourceClaimController:
-    """See the module."""
+    """The controller. See the module for its keys."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._pods = context.cache(PODS)
@@ -81,7 +81,7 @@ class ResourceClaimController:
             await self._reserve(pod, group)
 
     def _group_of(self, pod: Pod) -> PodGroup | None:
-        """Raises GroupUnknown."""
+        """The PodGroup of a pod, if it has one. Raises GroupUnknown."""
         key = group_key(pod)
         if not self._seen.groups or not key:
             return None
@@ -112,7 +112,7 @@ class ResourceClaimController:
     # -- events
 
     def pod_changed(self, pod: Pod) -> Iterator[str]:
-        """The pod, if there is something to do for it, and the claims that it needs no more."""
+        """The pod's key if it needs work, and the keys of its claims if it has ended."""
         if not plan.has_claims(pod):
             return
         if plan.is_done(pod):
@@ -121,14 +121,14 @@ class ResourceClaimController:
             yield f"{POD}:{pod.key}"
 
     def pod_deleted(self, pod: Pod) -> Keys:
-        """The claims of a deleted pod."""
+        """The keys of a deleted pod's claims."""
         if not plan.has_claims(pod):
             return ()
         self._deleted.add(pod.uid)
         return _claims(plan.claims_of(pod))
 
     def group_changed(self, group: PodGroup) -> Iterator[str]:
-        """The group, if there is something to do for it, and its pods."""
+        """The group's key if it needs work, and the keys of its pods."""
         if not group.spec.resource_claims:
             return
         if plan.needs_work(group, self._seen):
@@ -137,23 +137,23 @@ class ResourceClaimController:
             yield from self.pod_changed(pod)
 
     def group_deleted(self, group: PodGroup) -> Keys:
-        """The claims of a deleted group."""
+        """The keys of a deleted group's claims."""
         if not group.spec.resource_claims:
             return ()
         self._deleted.add(group.uid)
         return _claims(claim_keys(group))
 
     def claim_changed(self, claim: ResourceClaim) -> Iterator[str]:
-        """The claim, and whoever uses it."""
+        """The claim's key, and the keys of its users."""
         yield f"{CLAIM}:{claim.key}"
         yield from self._users(_CLAIM, claim.key)
 
     def claim_deleted(self, claim: ResourceClaim) -> Keys:
-        """Whoever used it may have something to do."""
+        """The keys of the deleted claim's users."""
         return self._users(_CLAIM, claim.key)
 
     def template_changed(self, template: ResourceClaimTemplate) -> Keys:
-        """The pods and groups with claims created from it."""
+        """The keys of the pods and groups that use the template."""
         return self._users(_TEMPLATE, template.key)
 
     def _users(self, index: str, key: str) -> Iterator[str]:

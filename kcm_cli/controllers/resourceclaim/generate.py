@@ -1,4 +1,4 @@
-"""Creates the claims that pods and PodGroups name by template, and records them in the owner's status.
+"""Creates the claims for templates that pods and PodGroups name, and writes their names into the owner's status.
 
 upstream: pkg/controller/resourceclaim/controller.go#handleClaim, #handlePodGroupClaim
 """
@@ -30,7 +30,7 @@ class NoClaim(SyncError):
 
 
 class Generator:
-    """One for pods and PodGroups."""
+    """Creates claims for pods and PodGroups."""
 
     def __init__(self, context: ControllerContext, seen: Snapshot, metrics: ResourceClaimMetrics) -> None:
         self._client, self._recorder = context.client, context.recorder
@@ -40,7 +40,7 @@ class Generator:
         self._templates = context.cache(RESOURCE_CLAIM_TEMPLATES).store
 
     async def sync(self, user: Pod | PodGroup, group: PodGroup | None) -> None:
-        """Create what is missing. Raises NoClaim, and what a request raises."""
+        """Create the missing claims. Raises NoClaim, and errors of requests."""
         new: dict[str, str] = {}
         for entry in user.spec.resource_claims:
             try:

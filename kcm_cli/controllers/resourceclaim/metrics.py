@@ -1,4 +1,4 @@
-"""How many claims were made from templates, and how many there are.
+"""The metrics of the controller: created claims, and existing claims.
 
 upstream: pkg/controller/resourceclaim/metrics/metrics.go
 """
@@ -25,7 +25,7 @@ _CLAIMS = Description(
 
 
 class ResourceClaimMetrics:
-    """resourceclaim_controller_*; the claims are counted when they are asked for."""
+    """The metrics resourceclaim_controller_*. Existing claims are counted when they are scraped."""
 
     def __init__(self, registry: Registry, claims: Store[ResourceClaim]) -> None:
         self._claims = claims
@@ -40,7 +40,7 @@ class ResourceClaimMetrics:
         self._creates.labels("success" if success else "failure", _word(admin_access)).inc()
 
     def collect(self) -> Iterator[Metric]:
-        """How many claims there are now. Called on the server's thread."""
+        """Count the existing claims. Called on the server's thread."""
         family = Family(_CLAIMS, Gauge)
         for labels, count in Counter(_labels(claim) for claim in self._claims.list()).items():
             family.labels(*labels).set(count)

@@ -1,4 +1,4 @@
-"""What pods and PodGroups need, when claims are freed, and the claim that is created from a template.
+"""Decides which claims pods and PodGroups need, when claims are deallocated, and what is created from a template.
 
 upstream: pkg/controller/resourceclaim/controller.go
 """
@@ -45,14 +45,14 @@ _BASE_MAX = 57
 
 
 class Lister(Protocol[T]):
-    """A cache, as far as it is read here."""
+    """The methods of a cache that are used here."""
 
     def get(self, key: str) -> T | None: ...
     def by_index(self, index: str, value: str) -> Sequence[T]: ...
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """``pod_groups``: None where they are not followed (gate DRAWorkloadResourceClaims)."""
+    """The caches. ``pod_groups``: None if they are not watched (gate DRAWorkloadResourceClaims)."""
 
     claims: Lister[ResourceClaim]
     pod_groups: Lister[PodGroup] | None
@@ -65,7 +65,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         return self.claims.get(f"{namespace}/{name}")
 
     def made_for(self, owner: Pod | PodGroup, entry: str) -> ResourceClaim | None:
-        """The claim that was created for an entry of its owner's list."""
+        """The claim that was created for an entry in its owner's list."""
         owned = self.claims.by_index(OWNER, owner.uid)
         return next((claim for claim in owned if claim.annotations.get(POD_CLAIM) == entry), None)
 
@@ -75,7 +75,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 def is_done(pod: Pod) -> bool:
-    """None of its containers runs, or ever will."""
+    """Whether no container of the pod runs, or ever will."""
     return is_terminal(pod) or (pod.deleting and not pod.spec.node_name)
 
 
@@ -84,7 +84,7 @@ def has_claims(pod: Pod) -> bool:
 
 
 def claims_of(pod: Pod) -> Iterator[str]:
-    """The keys of the claims of a pod, the one for extended resources included."""
+    """The keys of a pod's claims, including the one for extended resources."""
     yield from claim_keys(pod)
     extended = pod.status.extended_resource_claim_status
     if extended is not None:
@@ -92,7 +92,7 @@ def claims_of(pod: Pod) -> Iterator[str]:
 
 
 def template_keys(user: Pod | PodGroup) -> tuple[str, ...]:
-    """Index: the keys of the templates of a pod or PodGroup."""
+    """The index function: the keys of the templates that a pod or PodGroup names."""
     names = {entry.resource_claim_template_name for entry in user.spec.resource_claims}
     return tuple(f"{user.namespace}/{name}" for name in names if name is not None)
 
@@ -100,7 +100,7 @@ def template_keys(user: Pod | PodGroup) -> tuple[str, ...]:
 def needs_work(user: Pod | PodGroup, seen: Snapshot) -> bool:
     """Whether a claim has to be created, recorded or reserved.
 
-    Not for a pod that has ended: upstream creates and reserves claims for it, to free them at once, over and over.
+    False for a pod that has ended. Upstream creates and reserves claims for it, and frees them at once, repeatedly.
     """
     if user.deleting or (isinstance(user, Pod) and is_done(user)):
         return False
@@ -131,20 +131,20 @@ def _is_the_groups(user: Pod | PodGroup, entry: PodResourceClaim, seen: Snapshot
 
 
 def not_owned(user: Pod | PodGroup, found: Reference, claim: ResourceClaim, *, groups: bool) -> str:
-    """Why the claim that is recorded for a template is not the user's own; empty if it is, or if it was named."""
+    """The error if the claim that is recorded for a template belongs to another owner; empty otherwise."""
     return not_for(user, claim, groups=groups) if found.generated else ""
 
 
 def to_reserve(pod: Pod, claim: ResourceClaim, *, groups: bool) -> bool:
-    """Whether a claim is still to be reserved for a pod that was bound without the scheduler's doing so."""
+    """Whether a claim has to be reserved for a pod that was bound without the scheduler."""
     allocated = claim.status.allocation is not None
     return bool(pod.spec.node_name) and allocated and not is_reserved_for(pod, claim.status.reserved_for, groups=groups)
 
 
 def plan_entry(user: Pod | PodGroup, group: PodGroup | None, entry: PodResourceClaim, seen: Snapshot) -> str | None:
-    """The claim to record for an entry: its name, or ``CREATE``; None where nothing is to be recorded.
+    """The name of the claim to record for an entry, or ``CREATE``; None if nothing has to be recorded.
 
-    A claim that was deleted meanwhile is created again. group: that of a pod. Raises Unsupported.
+    A deleted claim is created again. ``group``: the pod's PodGroup. Raises Unsupported.
     """
     found = named(user, entry)
     if isinstance(found, NotNeeded) or entry.resource_claim_template_name is None:
@@ -161,9 +161,9 @@ def plan_entry(user: Pod | PodGroup, group: PodGroup | None, entry: PodResourceC
 
 
 def plan_claim(claim: ResourceClaim, remaining: Collection[str]) -> dict[Path, Value]:
-    """Changes of a claim's status. remaining: the uids of the consumers that still hold it.
+    """The changes of a claim's status. ``remaining``: the uids of the consumers that still use it.
 
-    Only when the last reservation ends are the devices given back: a driver may allocate before it reserves.
+    The allocation is removed with the last reservation only, since a driver may allocate before it reserves.
     """
     held = FINALIZER in claim.metadata.finalizers
     if len(remaining) == len(claim.status.reserved_for):
@@ -177,12 +177,12 @@ def plan_claim(claim: ResourceClaim, remaining: Collection[str]) -> dict[Path, V
 
 
 def recorded(user: Pod | PodGroup) -> dict[str, str | None]:
-    """The names of the claims by entry; None where none is needed."""
+    """The names of claims by entry; None for an entry that needs no claim."""
     return {status.name: status.resource_claim_name for status in user.status.resource_claim_statuses}
 
 
 def status(resource: Resource[Any], user: Pod | PodGroup, new: dict[str, str]) -> Patch:
-    """The status that also records new claims: with all entries, since an apply removes those it does not name."""
+    """A patch that records new claims. It has all entries, since an apply removes those that it lacks."""
     known = recorded(user)
     found: list[Doc] = []
     for entry in user.spec.resource_claims:
@@ -195,7 +195,7 @@ def status(resource: Resource[Any], user: Pod | PodGroup, new: dict[str, str]) -
 
 
 def claim_from(template: ResourceClaimTemplate, resource: Resource[Any], owner: Pod | PodGroup, entry: str) -> Doc:
-    """The claim for an entry of its owner; the server makes its name."""
+    """The body of the claim for an entry of its owner. The API server generates its name."""
     meta = template.spec.metadata
     ref = {"apiVersion": resource.api_version, "kind": resource.kind, "name": owner.name, "uid": owner.uid}
     metadata: Doc = {
@@ -209,7 +209,7 @@ def claim_from(template: ResourceClaimTemplate, resource: Resource[Any], owner: 
 
 
 def generated_name(owner: str, entry: str) -> str:
-    """The base of a claim's name; where it would be too long, both parts are cut in proportion."""
+    """The generateName of a claim. If it is too long, both parts are cut in proportion."""
     whole = f"{owner}-{entry}-"
     if len(whole) <= _BASE_MAX:
         return whole
@@ -217,7 +217,7 @@ def generated_name(owner: str, entry: str) -> str:
 
 
 def has_admin_access(requests: tuple[DeviceRequest, ...]) -> bool:
-    """Whether a request is one of an administrator, who gets devices that others use."""
+    """Whether a request has adminAccess, which grants devices that are in use."""
     return any(request.exactly is not None and request.exactly.admin_access for request in requests)
 
 

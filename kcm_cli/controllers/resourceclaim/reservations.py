@@ -1,7 +1,7 @@
-"""Removes the reservations of consumers that are deleted or done, and with the last one the allocation.
+"""Removes the reservations of consumers that were deleted or have ended, and the allocation with the last one.
 
-Every write carries the version that it was decided on, so that a reservation made meanwhile by the scheduler is
-never lost.
+Every write has the resourceVersion that it was decided on as a precondition, so that no concurrent reservation by the
+scheduler is lost.
 
 upstream: pkg/controller/resourceclaim/controller.go#syncClaim, #reserveFor
 """
@@ -27,7 +27,7 @@ from kcm_cli.runtime.store import Store
 
 
 class Reservations:
-    """``deleted``: the uids of pods and PodGroups that were seen to be deleted."""
+    """Reads and writes reservations. ``deleted``: the uids of pods and PodGroups whose deletion was observed."""
 
     def __init__(self, client: Door, seen: Snapshot, pods: Store[Pod], deleted: Recent) -> None:
         self._client = client
@@ -36,7 +36,7 @@ class Reservations:
         self._deleted = deleted
 
     async def sync(self, claim: ResourceClaim) -> None:
-        """Drop the reservations that are over, then what no consumer needs any longer."""
+        """Remove reservations that are over, then deallocate or delete the claim if it is unused."""
         reserved = claim.status.reserved_for
         held = await asyncio.gather(*(self._is_held(claim, consumer) for consumer in reserved))
         remaining = [consumer.uid for consumer, is_held in zip(reserved, held, strict=True) if is_held]
@@ -50,11 +50,11 @@ class Reservations:
             await self._remove_unused(claim)
 
     async def add(self, claim: ResourceClaim, consumer: Consumer) -> None:
-        """Reserve an allocated claim. Raises Conflict where it has changed since."""
+        """Reserve an allocated claim. Raises Conflict if it has changed."""
         await self._put(claim, {RESERVED: [*users_of(claim), user_doc(consumer)]})
 
     async def _is_held(self, claim: ResourceClaim, consumer: Consumer) -> bool:
-        """Whether a consumer may still use the claim; one of a kind that is not known here may."""
+        """Whether a consumer may still use the claim. True for consumers of unknown kinds."""
         if is_pod(consumer):
             return await self._exists(PODS, self._pods, claim.namespace, consumer)
         if is_group(consumer) and self._seen.pod_groups is not None:
@@ -75,15 +75,15 @@ class Reservations:
         return await self._client.update(RESOURCE_CLAIMS, claim.namespace, claim.name, body, subresource="status")
 
     async def _free(self, claim: ResourceClaim) -> ResourceClaim:
-        """Take the finalizer off a claim that holds no devices."""
+        """Remove the finalizer of a claim without an allocation."""
         changes = release(RESOURCE_CLAIMS, claim, FINALIZER).changes
         body = writes.edited(claim, changes)
         return await self._client.update(RESOURCE_CLAIMS, claim.namespace, claim.name, body)
 
     async def _remove_unused(self, claim: ResourceClaim) -> None:
-        """Delete a claim that was created for a pod which has ended, though it still exists.
+        """Delete a claim that was created for a pod that has ended but still exists.
 
-        A pod that the cache does not show may be new: that is left to the garbage collector.
+        If the cache does not have the pod it may be new, and the claim is left to the garbage collector.
         """
         ref = owning_pod(claim)
         pod = self._pods.get(f"{claim.namespace}/{ref.name}") if ref is not None else None

@@ -1,7 +1,8 @@
-"""resourcepoolstatusrequest-controller: answers once how many devices the pools of a driver have and use.
+"""resourcepoolstatusrequest-controller: answers ResourcePoolStatusRequests with the numbers of devices in a driver's
+pools.
 
-Answered requests go after an hour. One for a pool whose slices are not all there is given up after some tries, as by
-upstream, until something happens to it.
+Each request is answered once, and deleted an hour later. A request for a pool with missing slices is dropped after
+several retries until it changes, as upstream does.
 
 upstream: pkg/controller/resourcepoolstatusrequest
 """
@@ -26,7 +27,7 @@ CLEANING_S = 600.0
 
 
 class RequestMetrics:
-    """resourcepoolstatusrequest_controller_*."""
+    """The metrics resourcepoolstatusrequest_controller_*."""
 
     def __init__(self, registry: Registry) -> None:
         self._processed = registry.counter(
@@ -76,7 +77,7 @@ class PoolStatusController:
 
 
 def is_open(request: ResourcePoolStatusRequest) -> bool:
-    """Whether it has no answer yet."""
+    """Whether the request has no answer yet."""
     return request.status is None
 
 

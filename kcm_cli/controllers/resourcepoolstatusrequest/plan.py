@@ -1,4 +1,4 @@
-"""How many devices the pools of a driver have, and how many of them are in use.
+"""Counts the devices in a driver's pools, and those in use.
 
 upstream: pkg/controller/resourcepoolstatusrequest/controller.go#calculatePoolStatus
 """
@@ -26,7 +26,7 @@ class Incomplete(SyncError):
 def plan(
     request: ResourcePoolStatusRequest, slices: Iterable[ResourceSlice], claims: Iterable[ResourceClaim], now: datetime
 ) -> Update | None:
-    """Answer a request that has no answer yet. Raises Incomplete."""
+    """The answer to an open request, or None. Raises Incomplete."""
     if request.status is not None:
         return None
     answer = status(request, slices, claims, now)
@@ -36,7 +36,7 @@ def plan(
 def status(
     request: ResourcePoolStatusRequest, slices: Iterable[ResourceSlice], claims: Iterable[ResourceClaim], now: datetime
 ) -> Doc:
-    """The answer to a request. Raises Incomplete where one of the pools in it is."""
+    """The status with the answer. Raises Incomplete if one of its pools is."""
     pools: defaultdict[str, list[ResourceSlice]] = defaultdict(list)
     for one in slices:
         if _is_meant(request, one):
@@ -63,7 +63,7 @@ def _is_meant(request: ResourcePoolStatusRequest, one: ResourceSlice) -> bool:
 
 
 def _used(claims: Iterable[ResourceClaim], driver: str) -> Counter[str]:
-    """Devices in use by pool."""
+    """The number of devices in use, by pool."""
     found: Counter[str] = Counter()
     for claim in claims:
         if claim.status.allocation is not None:
@@ -72,7 +72,7 @@ def _used(claims: Iterable[ResourceClaim], driver: str) -> Counter[str]:
 
 
 def _pool(name: str, slices: Sequence[ResourceSlice], used: int) -> Doc:
-    """The latest generation of a pool. No device counts as unavailable yet, as in upstream."""
+    """The numbers for the latest generation of a pool. No device counts as unavailable, as upstream."""
     generation = max(one.spec.pool.generation for one in slices)
     latest = [one.spec for one in slices if one.spec.pool.generation == generation]
     driver, expected = latest[0].driver, latest[0].pool.resource_slice_count
@@ -97,7 +97,7 @@ def _pool(name: str, slices: Sequence[ResourceSlice], used: int) -> Doc:
 
 
 def is_over(request: ResourcePoolStatusRequest, now: datetime) -> bool:
-    """Whether a request can go: some time after its answer, or without one after a longer time."""
+    """Whether a request can be deleted: some time after its answer or, without one, after a longer time."""
     since, kept = request.metadata.creation_timestamp, PENDING
     if request.status is not None:
         kept = ANSWERED

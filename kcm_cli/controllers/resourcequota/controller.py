@@ -1,4 +1,5 @@
-"""resourcequota-controller: recalculates what quotas limit: admission charges what is new, this finds what was freed.
+"""resourcequota-controller: recalculates the usage of quotas. Admission adds what is created; this controller finds
+what was released.
 
 upstream: pkg/controller/resourcequota
 """
@@ -40,17 +41,17 @@ REQUEST_S = 60.0
 
 
 class Counted(NamedTuple):
-    """When a quota was counted: the version that it had then, and until when objects may appear whose charge the write
-    has taken away."""
+    """The last count of a quota: its version at that time, and until when objects may appear whose charge the write has
+    overwritten."""
 
     version: float
     until: float = 0.0
 
 
 class ResourceQuotaController:
-    """Keys are quotas, in a queue of their own those that cannot be enforced yet. Keys of the third queue say of which
-    kind something has become free, and in which namespace; those of the fourth where something has appeared.
-    """
+    """Keys of the first two queues are quotas; the second one has those that cannot be enforced yet. Keys of the third
+    queue are a namespace and a kind of which something was released; those of the fourth, one of which something
+    appeared."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock, self._client = context.clock, context.client
@@ -109,8 +110,8 @@ class ResourceQuotaController:
         return LISTING_S if listing else None
 
     def _again(self, quota: ResourceQuota) -> ResourceQuota | None:
-        """A quota as it is now. The last of a namespace that was deleted while its objects were added up takes the
-        totals with it."""
+        """The present version of a quota. The totals of its namespace are dropped if the namespace has no quota any
+        more."""
         if not self._quotas.store.count(NAMESPACE, quota.namespace):
             self._monitors.forget(quota.namespace)
         return self._quotas.store.get(quota.key)
@@ -135,21 +136,22 @@ class ResourceQuotaController:
         return plan.not_less(plan.usage(names, parts), quota.status.used or {}, kept)
 
     async def replenish(self, key: str) -> None:
-        """Queue the quotas of a namespace that limit a kind of which something has become free."""
+        """Queue the quotas in a namespace that limit a kind of which something was released."""
         for quota in self._limiting(key):
             self._uncharged.add(quota.key)
             due = self._looked.get(quota.key, float("-inf")) + PACE_S
             self._queue.add_after(quota.key, due - self._clock.monotonic(), retry=False)
 
     async def count_appeared(self, key: str) -> None:
-        """Queue the quotas that say less than is there; one that says more may be charged with what is on its way."""
+        """Queue the quotas whose usage is too low. One that is too high may include objects that are about to
+        appear."""
         for quota in self._limiting(key):
             kinds = plan.plan_kinds(quota.spec.hard or (), self._monitors.classes)
             if plan.says_less(quota, self._read(quota, *kinds)):
                 self._queue.add(quota.key)
 
     def _limiting(self, key: str) -> Iterator[ResourceQuota]:
-        """The quotas of a namespace that limit a kind."""
+        """The quotas in a namespace that limit a kind."""
         namespace, _, named = key.partition("/")
         plural, _, group = named.partition(".")
         for quota in self._quotas.store.by_index(NAMESPACE, namespace):
@@ -158,13 +160,13 @@ class ResourceQuotaController:
                 yield quota
 
     async def resync(self) -> None:
-        """Queue all quotas, and follow no more than they limit."""
+        """Queue all quotas, and stop watching kinds that none of them limits."""
         self._monitors.keep_asked()
         for quota in self._quotas.store.list():
             self._queue.add(quota.key)
 
     async def refresh(self) -> None:
-        """Queue the quotas of kinds that are served now and were not, or are no longer. Upstream: Sync."""
+        """Queue the quotas of kinds that have started or stopped being served. upstream: Sync."""
         try:
             changed = await self._monitors.refresh()
         except RequestError as error:
@@ -178,15 +180,15 @@ class ResourceQuotaController:
     # -- events
 
     def added(self, quota: ResourceQuota) -> Keys:
-        """A quota that is enforced already."""
+        """The key of a quota that can be enforced."""
         return () if plan.is_urgent(quota, self._monitors.classes) else (quota.key,)
 
     def added_urgent(self, quota: ResourceQuota) -> Keys:
-        """A quota that cannot be enforced yet."""
+        """The key of a quota that cannot be enforced yet."""
         return (quota.key,) if plan.is_urgent(quota, self._monitors.classes) else ()
 
     def updated(self, old: ResourceQuota, new: ResourceQuota) -> Keys:
-        """What admission charges needs no counting; a changed limit does."""
+        """The key of a quota whose limits changed. Charges by admission require no recount."""
         due = self._overtaken.get(new.key)
         if due is not None and due <= self._clock.monotonic():
             return (new.key,)  # the less time since its last change, the likelier it is that a write fits
@@ -195,11 +197,11 @@ class ResourceQuotaController:
         return self.added(new) if _is_other(old, new) else ()
 
     def updated_urgent(self, old: ResourceQuota, new: ResourceQuota) -> Keys:
-        """The same of a quota that cannot be enforced yet."""
+        """The key of a changed quota that cannot be enforced yet."""
         return self.added_urgent(new) if _is_other(old, new) else ()
 
     def deleted(self, quota: ResourceQuota) -> Keys:
-        """No quota; the last one of a namespace takes the totals with it."""
+        """Forget the quota; the totals of a namespace are dropped with its last quota. No key is queued."""
         self._looked.pop(quota.key, None)
         self._overtaken.pop(quota.key, None)
         self._uncharged.discard(quota.key)
@@ -213,7 +215,7 @@ class ResourceQuotaController:
             self._changes.add(_place(kind, namespace))
 
     def _appeared(self, kind: GroupResource, obj: Object) -> None:
-        """Admission has charged it; a quota that was written since was counted without it."""
+        """Requeue quotas that were counted without this object and written after admission had charged it."""
         now = self._clock.monotonic()
         for quota in self._quotas.store.by_index(NAMESPACE, obj.namespace):
             counted = self._counted.get(quota.key)

@@ -1,7 +1,7 @@
-"""What the objects of the namespaces with quotas use, brought up to date with every change.
+"""The usage of the objects in namespaces with quotas, updated with every change.
 
-Only namespaces that a quota has asked about are kept. Each object is measured when it appears or changes; what it
-costs to look at a quota does not depend on how many objects there are.
+Only namespaces with a quota are kept. Each object is measured when it appears or changes, so that the cost of a quota's
+sync does not depend on the number of objects.
 """
 
 import heapq
@@ -26,8 +26,8 @@ FEW = 100
 
 
 class Lookups(msgspec.Struct, frozen=True):
-    """``find``: an object of a kind by its key. ``claims_of``: the claims that were created for a pod, by its uid.
-    ``classes``: the device classes."""
+    """Functions that read caches. find: an object of a kind by key. claims_of: the claims created for a pod, by its
+    uid. classes: the device classes."""
 
     find: Callable[[GroupResource, str], Object | None]
     claims_of: Callable[[str], Iterable[Object]]
@@ -35,7 +35,7 @@ class Lookups(msgspec.Struct, frozen=True):
 
 
 class Ledger:
-    """The totals of every measured kind in every namespace that is kept."""
+    """The totals of every measured kind in every kept namespace."""
 
     def __init__(self, lookups: Lookups, features: Features) -> None:
         self._look = lookups
@@ -45,24 +45,24 @@ class Ledger:
         self._due: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
 
     def keeps(self, kind: GroupResource, namespace: str) -> bool:
-        """Whether the objects of a kind in a namespace are added up."""
+        """Whether a kind is measured in a namespace."""
         return kind in self._totals.get(namespace, {})
 
     def keep(self, kind: GroupResource, namespace: str) -> None:
-        """From now on changes there count; what is there already has to be ``put``."""
+        """Measure a kind in a namespace from now on. Existing objects have to be ``put``."""
         self._totals.setdefault(namespace, {}).setdefault(kind, Totals())
 
     def forget(self, namespace: str) -> None:
-        """The namespace has no quota any more."""
+        """Drop a namespace that has no quota any more."""
         self._totals.pop(namespace, None)
         self._due.pop(namespace, None)
 
     def kept(self, kind: GroupResource) -> list[str]:
-        """The namespaces in which the objects of a kind are added up."""
+        """The namespaces in which a kind is measured."""
         return [namespace for namespace, kinds in self._totals.items() if kind in kinds]
 
     def put(self, kind: GroupResource, obj: Object, now: datetime) -> None:
-        """An object is there, or has changed."""
+        """Add or update an object."""
         totals = self._totals.get(obj.namespace, {}).get(kind)
         if totals is None:
             return
@@ -74,7 +74,7 @@ class Ledger:
             self._put_claims(kind, obj, now)
 
     def update(self, kind: GroupResource, old: Object, new: Object, now: datetime) -> None:
-        """An object has changed; only what counts is measured."""
+        """Update an object if the change affects its usage."""
         if not self.keeps(kind, new.namespace):
             return
         if not plan.measured_alike(old, new):
@@ -83,13 +83,13 @@ class Ledger:
             self._put_claims(kind, new, now)
 
     def drop(self, kind: GroupResource, obj: Object, now: datetime) -> None:
-        """An object was deleted."""
+        """Remove a deleted object."""
         totals = self._totals.get(obj.namespace, {}).get(kind)
         if totals is not None and totals.drop(obj.key):
             self._put_claims(kind, obj, now)
 
     def used(self, kind: GroupResource, namespace: str, asked: tuple[Requirement, ...], now: datetime) -> Amounts:
-        """What the objects of a kind use that meet all requirements."""
+        """The usage of the objects of a kind that meet all requirements."""
         self._expire(namespace, now)
         known = plan.known_scopes(kind, self._features)
         totals = self._totals.get(namespace, {}).get(kind)
@@ -102,7 +102,7 @@ class Ledger:
         return self._charges.make(profile, usage)
 
     def _paid(self, claim: Object, now: datetime) -> Amounts:
-        """What the pod that a claim was created for is charged with, as far as it reduces the claim's charge."""
+        """The charge of the pod that a claim was created for, as far as it reduces the claim's charge."""
         owner = devices.pod_of(claim)
         if owner is None:
             return {}
@@ -112,7 +112,7 @@ class Ledger:
         return plan.measure(plan.POD_KIND, pod, now, self._features)[1]
 
     def _put_claims(self, kind: GroupResource, obj: Object, now: datetime) -> None:
-        """The charge of a claim depends on the pod that it was created for, and on the pod's other claims."""
+        """Measure claims again whose charge depends on this pod or claim."""
         if not self._features.extended_resources or not self.keeps(CLAIM_KIND, obj.namespace):
             return
         uid = obj.uid
@@ -127,7 +127,8 @@ class Ledger:
                 totals.put(claim.key, self._charge(CLAIM_KIND, claim, now))
 
     def _look_again(self, namespace: str, key: str, due: float, pods: Totals) -> None:
-        """Note when a pod is overdue. Grace periods may be years, so what was noted of pods that are gone goes."""
+        """Record when a pod's deletion is overdue. Entries of pods that are gone are removed now and then, since grace
+        periods may be years."""
         waiting = self._due[namespace]
         heapq.heappush(waiting, (due, key))
         if len(waiting) > 2 * len(pods) + FEW:
@@ -138,7 +139,7 @@ class Ledger:
             waiting[:] = sorted((due, key) for key, due in first.items())
 
     def _expire(self, namespace: str, now: datetime) -> None:
-        """Measure the pods again whose deletion is overdue by now."""
+        """Measure pods again whose deletion is overdue."""
         due = self._due.get(namespace)
         while due and due[0][0] < now.timestamp():
             _, key = heapq.heappop(due)
@@ -148,7 +149,7 @@ class Ledger:
 
 
 def _names_another_claim(old: Object, new: Object) -> bool:
-    """Whether a pod names another claim as created for it."""
+    """Whether the claim for extended resources in a pod's status changed."""
     if not isinstance(old, Pod) or not isinstance(new, Pod):
         return False
     return old.status.extended_resource_claim_status != new.status.extended_resource_claim_status

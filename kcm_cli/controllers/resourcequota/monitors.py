@@ -1,7 +1,7 @@
-"""Follows the kinds that some quota limits, and no others.
+"""Watches the kinds that quotas limit.
 
-Kinds that are measured are held with what their measure needs and added up in a ledger; those that are only counted
-are held with their metadata. A kind is followed from the first quota that names it.
+Measured kinds are cached with the fields that their measure needs, and summed up in a ledger. Kinds that are only
+counted are cached as metadata. A kind is watched from the first quota that limits it.
 
 upstream: pkg/controller/resourcequota/resource_quota_monitor.go
 """
@@ -46,8 +46,10 @@ _AT_ONCE = 50
 
 
 class Monitors:
-    """``changed(kind, namespace)`` is called where a quota may be used less, ``appeared(kind, object)`` for what was
-    not known before (upstream: QuotaMonitor)."""
+    """The watched kinds. upstream: QuotaMonitor.
+
+    changed(kind, namespace): called when usage may have decreased. appeared(kind, object): called for each new object.
+    """
 
     def __init__(
         self,
@@ -75,7 +77,7 @@ class Monitors:
         self.ledger = Ledger(Lookups(self._find, self._claims_of, lambda: self.classes), features)
 
     async def follow_classes(self) -> bool:
-        """Follow device classes; whether they are known by now, or will never be."""
+        """Watch device classes. Returns whether they have synced, or are not needed."""
         if not self._features.extended_resources:
             return True
         if self._classes is None:
@@ -90,7 +92,8 @@ class Monitors:
         return self._classes.synced.is_set()
 
     async def follow(self, kinds: Iterable[GroupResource]) -> dict[GroupResource, float]:
-        """Follow these kinds; which of them are still being listed, and for how long. Unknown ones are left out."""
+        """Watch these kinds. Returns those that have not synced yet, with the seconds since their start. Kinds that are
+        not served are skipped."""
         now = self._context.clock.monotonic()
         kinds = set(kinds)
         self._asked |= kinds
@@ -102,8 +105,8 @@ class Monitors:
         return {kind: now - self._since[kind] for kind in listing}
 
     async def refresh(self) -> set[GroupResource]:
-        """The kinds that were missing and are served by now, and those that are not served any more in the version that
-        is followed: their quotas are to be looked at. Raises RequestError."""
+        """The kinds that have started being served, and those whose watched version has stopped being served. Raises
+        RequestError."""
         if not self._missing and not self._counting:
             return set()
         found = await self._mapper.discovery(younger_than_s=ABSENT_S / 2)
@@ -116,7 +119,7 @@ class Monitors:
         return served | left
 
     async def fill(self, kinds: Iterable[GroupResource], namespace: str) -> None:
-        """Add up what there is of these kinds, where that has not been done."""
+        """Sum up the existing objects of these kinds, unless that was done."""
         wanted = {(kind, namespace) for kind in kinds if kind in self._followed}
         if wanted <= self._filled:
             return
@@ -125,18 +128,18 @@ class Monitors:
                 await self._fill(min(missing)[0], namespace)
 
     def used(self, kind: GroupResource, namespace: str, asked: tuple[Requirement, ...]) -> Amounts | None:
-        """What the objects of a measured kind use; None for a kind that is not served, or was not added up."""
+        """The usage of a measured kind; None if it is not served, or not summed up yet."""
         if (kind, namespace) not in self._filled:
             return None
         return self.ledger.used(kind, namespace, asked, self._context.clock.now())
 
     def count(self, kind: GroupResource, namespace: str) -> int | None:
-        """How many there are, those that cannot be decoded among them; None for a kind that is not served."""
+        """The number of objects, including those that cannot be decoded; None for a kind that is not served."""
         informer = self._followed.get(kind)
         return informer.store.count(NAMESPACE, namespace) + self._unseen(kind, namespace) if informer else None
 
     def unmeasured(self, kinds: Iterable[GroupResource], namespace: str) -> set[GroupResource]:
-        """The kinds with objects there of which no version can be decoded, so that their use is unknown."""
+        """The kinds with objects of which no version can be decoded, so that their usage is unknown."""
         return {kind for kind in kinds if self._unseen(kind, namespace)}
 
     def _unseen(self, kind: GroupResource, namespace: str) -> int:
@@ -144,7 +147,7 @@ class Monitors:
         return len(informer.store.unseen(namespace)) if informer is not None else 0
 
     def keep_asked(self) -> None:
-        """Follow no longer what is only counted, and what was not asked for since this was last called."""
+        """Stop watching kinds that are only counted and were not requested since the last call."""
         kept = self._asked | _MEASURED.keys()
         self._missing &= kept
         self._absent = {absent: until for absent, until in self._absent.items() if absent[0] in kept}
@@ -159,12 +162,13 @@ class Monitors:
             self._context.informers.release(self._followed[kind], listener)
 
     def forget(self, namespace: str) -> None:
-        """A namespace has no quotas any more."""
+        """Drop a namespace that has no quotas any more."""
         self.ledger.forget(namespace)
         self._filled = {each for each in self._filled if each[1] != namespace}
 
     async def _fill(self, kind: GroupResource, namespace: str) -> None:
-        """Changes meanwhile are added up, too: an object that is put twice counts once."""
+        """Sum up the existing objects of one kind. Changes in the meantime count too; an object that is put twice
+        counts once."""
         store = self._followed[kind].store
         classes = self.classes
         self.ledger.keep(kind, namespace)
@@ -176,7 +180,7 @@ class Monitors:
             self._filled.add((kind, namespace))
 
     async def _is_moved(self, kind: GroupResource) -> bool:
-        """Whether the version in which custom resources are followed is no longer served, or one is again."""
+        """Whether the watched version of a custom resource stopped being served, or a version is served again."""
         if kind in _MEASURED:
             return False
         gvr = self._followed[kind].resource.gvr
@@ -188,7 +192,8 @@ class Monitors:
             return False
 
     async def _served(self, kind: GroupResource, version: str = "") -> ServedResource | None:
-        """The resource of a kind; None for one that is not served, or was not within ABSENT_S. Raises RequestError."""
+        """The resource of a kind; None if it is not served, or was not within the last ABSENT_S seconds. Raises
+        RequestError."""
         now = self._context.clock.monotonic()
         if now < self._absent.get((kind, version), now):
             return None
@@ -251,7 +256,7 @@ class Monitors:
         self._changed(kind, obj.namespace)
 
     def _class_changed(self, obj: DeviceClass) -> None:
-        """Every claim may be charged otherwise: they are measured again when a quota is looked at."""
+        """Have all claims measured again by the next sync, since their charges may have changed."""
         if self._classes is not None:
             self.classes = device_classes(self._classes.store)
             self._filled = {each for each in self._filled if each[0] != CLAIM_KIND}

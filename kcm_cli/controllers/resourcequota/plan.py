@@ -1,4 +1,4 @@
-"""What a quota limits, how much of it is used, and what is written.
+"""Decides what a quota limits, how much of it is used, and what is written.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go#syncResourceQuota,
 pkg/quota/v1/install/{registry,update_filter}.go
@@ -46,10 +46,9 @@ _RESOURCE_LISTS = frozenset({"requests", "limits", "overhead", "allocatedResourc
 
 
 class Features(msgspec.Struct, frozen=True):
-    """Gates that decide what counts: DRAExtendedResource, PodLevelResources, InPlacePodVerticalScaling (what a node
-    has still given to a pod), RecoverVolumeExpansionFailure (what a claim has still been given),
-    VolumeAttributesClass.
-    """
+    """The feature gates that decide what is charged: DRAExtendedResource, PodLevelResources, InPlacePodVerticalScaling
+    (given_to_pods: resources that a node has allocated to a pod), RecoverVolumeExpansionFailure (given_to_claims:
+    storage allocated to a claim), VolumeAttributesClass."""
 
     extended_resources: bool = True
     pod_level_resources: bool = True
@@ -59,7 +58,7 @@ class Features(msgspec.Struct, frozen=True):
 
 
 def covers(kind: GroupResource, name: str, classes: DeviceClasses) -> bool:
-    """Whether a name of a quota is about objects of a kind."""
+    """Whether a resource name of a quota applies to a kind."""
     evaluator = EVALUATORS.get(kind)
     if evaluator is None:
         return counted_kind(name) == kind
@@ -69,14 +68,14 @@ def covers(kind: GroupResource, name: str, classes: DeviceClasses) -> bool:
 def plan_kinds(
     names: Collection[str], classes: DeviceClasses
 ) -> tuple[frozenset[GroupResource], frozenset[GroupResource]]:
-    """The kinds to measure, of which such names limit more than the number, and those to count."""
+    """(the kinds to measure, the kinds to count) for these resource names."""
     measured = (kind for kind in EVALUATORS if any(covers(kind, name, classes) for name in names))
     counted = {counted_kind(name) for name in names} - EVALUATORS.keys()
     return frozenset(measured), frozenset(kind for kind in counted if kind is not None)
 
 
 def counted_kind(name: str) -> GroupResource | None:
-    """The kind whose objects a name counts; None for other names, and for kinds that quotas ignore."""
+    """The kind whose objects a resource name counts; None for other names, and for kinds that quotas ignore."""
     if name in _PLAIN:
         return "", name
     if not name.startswith(COUNT):
@@ -86,7 +85,7 @@ def counted_kind(name: str) -> GroupResource | None:
 
 
 def counted_names(kind: GroupResource) -> tuple[str, ...]:
-    """The names by which the objects of a kind are counted."""
+    """The resource names that count the objects of a kind."""
     group, plural = kind
     if group:
         return (f"{COUNT}{plural}.{group}",)
@@ -94,7 +93,7 @@ def counted_names(kind: GroupResource) -> tuple[str, ...]:
 
 
 def asks_for_devices(names: Iterable[str]) -> bool:
-    """Whether a quota limits extended resources, which device classes may stand behind."""
+    """Whether a quota limits extended resources, which may be backed by device classes."""
     return any(map(devices.is_extended, names))
 
 
@@ -102,7 +101,7 @@ def asks_for_devices(names: Iterable[str]) -> bool:
 
 
 def measure(kind: GroupResource, obj: Object, now: datetime, features: Features) -> tuple[Profile, Amounts]:
-    """In which scopes an object is, and what it uses. Amounts that cannot be read are left out."""
+    """(the scopes of an object, its usage). Amounts that cannot be parsed are left out."""
     evaluator, doc = EVALUATORS[kind], _document(obj)
     _leave_out(doc, kind, features)
     try:
@@ -116,7 +115,7 @@ def measure(kind: GroupResource, obj: Object, now: datetime, features: Features)
 
 
 def _leave_out(doc: Tree, kind: GroupResource, features: Features) -> None:
-    """Take out of a document what gates that are off do not count."""
+    """Remove fields from a document that do not count because their gates are off."""
     if kind == POD_KIND:
         if not features.pod_level_resources:
             doc["spec"].pop("resources", None)
@@ -128,12 +127,12 @@ def _leave_out(doc: Tree, kind: GroupResource, features: Features) -> None:
 
 
 def known_scopes(kind: GroupResource, features: Features) -> frozenset[str]:
-    """The scopes that objects of a kind can be in."""
+    """The scopes that apply to a kind."""
     return EVALUATORS[kind].scopes if kind == POD_KIND or features.attributes_class else frozenset()
 
 
 def _document(obj: Any) -> Tree:
-    """The parts of an object that its measure reads."""
+    """The fields of an object that its measure reads."""
     found: Tree = {"metadata": msgspec.to_builtins(obj.metadata), "spec": msgspec.to_builtins(obj.spec)}
     status = getattr(obj, "status", None)
     if status is not None:
@@ -142,7 +141,7 @@ def _document(obj: Any) -> Tree:
 
 
 def _readable(doc: Any) -> Any:
-    """A document without the quantities that cannot be read."""
+    """The document without quantities that cannot be parsed."""
     if isinstance(doc, list | tuple):
         return [_readable(each) for each in doc]
     if not isinstance(doc, dict):
@@ -155,7 +154,7 @@ def _readable(doc: Any) -> Any:
 
 
 def measured_alike(old: Object, new: Object) -> bool:
-    """Whether two states of an object are certain to be measured the same, without measuring them."""
+    """Whether two versions of an object certainly have the same usage, without measuring them."""
     if isinstance(old, Pod) and isinstance(new, Pod):
         one, other = old.status, new.status
         return (
@@ -171,9 +170,8 @@ def measured_alike(old: Object, new: Object) -> bool:
 
 
 def frees(kind: GroupResource, old: Object, new: Object, now: datetime) -> bool:
-    """Whether an update may leave more of a quota than before, or count in another one: pods that have ended, were
-    given a deadline or are resized, services of another type, claims of another size or class.
-    """
+    """Whether an update may reduce a usage, or move it to another quota: pods that have ended, got a deadline or were
+    resized, Services of another type, claims of another size or class."""
     if isinstance(old, Pod) and isinstance(new, Pod):
         deadlines = old.spec.active_deadline_seconds, new.spec.active_deadline_seconds
         if pod_usage.terminating(deadlines[0]) != pod_usage.terminating(deadlines[1]):
@@ -197,7 +195,7 @@ def _alive(pod: Pod, now: datetime) -> bool:
 
 
 def overdue_from(obj: Object) -> float | None:
-    """When an object stops being charged though nothing changes (seconds since 1970); None for never."""
+    """The time (seconds since 1970) at which an object stops being charged without a change; None for never."""
     if not isinstance(obj, Pod):
         return None
     try:
@@ -221,7 +219,7 @@ def _pending(pod: Pod) -> str:
 
 
 def _resources(pod: Pod) -> list[object]:
-    """What a pod asks for and what its node has given it."""
+    """The resources that a pod requests, and those that its node has allocated."""
     spec, status = pod.spec, pod.status
     asked = [each.resources for each in (*spec.containers, *spec.init_containers)]
     given = [(each.name, each.resources) for each in (*status.container_statuses, *status.init_container_statuses)]
@@ -241,8 +239,9 @@ def _claim_size(claim: PersistentVolumeClaim) -> tuple[str | None, str | None]:
 
 
 def usage(hard: Iterable[str], measured: Iterable[tuple[frozenset[str], Amounts]]) -> dict[str, Quantity]:
-    """What is used of the names that a quota limits. measured: of each kind the names that are about it, and what its
-    objects use; where several kinds are charged to a name, it is their sum.
+    """The usage of the resource names that a quota limits.
+
+    measured: for each kind the names that it covers, and its usage. Usages of several kinds for one name are added.
     """
     names = frozenset(hard)
     covered: frozenset[str] = frozenset()
@@ -256,18 +255,20 @@ def usage(hard: Iterable[str], measured: Iterable[tuple[frozenset[str], Amounts]
 
 
 def not_less(used: dict[str, Quantity], before: Mapping[str, str], names: Collection[str]) -> dict[str, Quantity]:
-    """What is used, of these names at least as much as before: objects that cannot be decoded use them."""
+    """The usage, with these names at least as high as before, because objects that cannot be decoded use them."""
     kept = {name: parse(before[name]) for name in names if name in used and is_quantity(before.get(name, ""))}
     return used | {name: amount for name, amount in kept.items() if amount > used[name]}
 
 
 def count_of(kind: GroupResource, found: int, *, scoped: bool) -> Amounts:
-    """The number of objects of a kind by the names for it; what is only counted is in no scope."""
+    """The number of objects of a kind, by its resource names; 0 for a quota with scopes, which counted objects are not
+    in."""
     return dict.fromkeys(counted_names(kind), make(0 if scoped else found))
 
 
 def is_urgent(quota: ResourceQuota, classes: DeviceClasses) -> bool:
-    """Whether a quota says too little to be enforced: of a limit, or of what is used of one that kcm measures."""
+    """Whether a quota cannot be enforced yet: its status lacks a limit, or the usage of a limit that is measured or
+    counted."""
     hard, status = quota.spec.hard or {}, quota.status
     if not _same(hard, status.hard or {}):
         return True
@@ -276,7 +277,7 @@ def is_urgent(quota: ResourceQuota, classes: DeviceClasses) -> bool:
 
 
 def status(quota: ResourceQuota, used: dict[str, Quantity]) -> ResourceQuotaStatus | None:
-    """The status to write; None if it is current. Names that are not measured keep their former amounts."""
+    """The status to write; None if it is up to date. Names that are not measured keep their amounts."""
     hard = quota.spec.hard or {}
     before = {name: value for name, value in (quota.status.used or {}).items() if name in hard}
     after = before | {name: str(amount) for name, amount in used.items()}
@@ -288,13 +289,13 @@ def status(quota: ResourceQuota, used: dict[str, Quantity]) -> ResourceQuotaStat
 
 
 def says_less(quota: ResourceQuota, used: dict[str, Quantity]) -> bool:
-    """Whether the status says of some name that less of it is used."""
+    """Whether the status has a lower usage for some name."""
     held = quota.status.used or {}
     return any(is_quantity(held.get(name, "")) and parse(held[name]) < amount for name, amount in used.items())
 
 
 def _same(left: Mapping[str, str], right: Mapping[str, str]) -> bool:
-    """Whether two lists of amounts are equal, however they are written."""
+    """Whether two resource lists are equal, whatever the notation of their quantities."""
     return left.keys() == right.keys() and all(_equal(left[name], right[name]) for name in left)
 
 

@@ -1,6 +1,6 @@
-"""root-ca-certificate-publisher-controller: the cluster's CA as a ConfigMap in every namespace.
+"""root-ca-certificate-publisher-controller: publishes the cluster's root CA as a ConfigMap in every namespace.
 
-Only ConfigMaps of that name are watched: the others, however many, cost nothing.
+Only ConfigMaps with that name are watched, so that others cost nothing.
 
 upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go
 """
@@ -54,17 +54,17 @@ class RootCAPublisher:
 
 
 def is_active(namespace: Namespace) -> bool:
-    """Whether it is not being deleted."""
+    """Whether the namespace is not being deleted."""
     return namespace.status.phase == "Active"
 
 
 def namespace_of(publisher: RootCAPublisher, found: ConfigMap) -> Keys:
-    """The namespace of a ConfigMap that was changed."""
+    """The namespace of a ConfigMap."""
     return (found.namespace,)
 
 
 def namespace_of_changed(publisher: RootCAPublisher, old: ConfigMap, new: ConfigMap) -> Keys:
-    """The same."""
+    """The namespace of a changed ConfigMap."""
     return (new.namespace,)
 
 

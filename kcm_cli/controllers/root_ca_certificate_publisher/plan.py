@@ -1,4 +1,4 @@
-"""What the root CA's ConfigMap should hold, and what has to be written for that."""
+"""The contents of the root CA's ConfigMap, and the write that is needed."""
 
 from kcm_cli.api.core import CONFIG_MAPS, ConfigMap
 from kcm_cli.machinery.codec import Doc
@@ -15,7 +15,7 @@ TEXT = (
 
 
 def plan(namespace: str, found: ConfigMap | None, root_ca: str) -> Create | Update | None:
-    """Create the ConfigMap of a namespace, or put right the one that is there. Any description will do."""
+    """Create or correct the ConfigMap of a namespace; None if it is right. Any description is accepted."""
     data: Doc = {KEY: root_ca}
     if found is None:
         metadata: Doc = {"name": NAME, "namespace": namespace, "annotations": {DESCRIPTION: TEXT}}

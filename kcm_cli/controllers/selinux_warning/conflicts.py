@@ -1,4 +1,4 @@
-"""Who uses which volume, and who cannot use one together with others on one node.
+"""Records which pods use which volumes, and the conflicts between pods that share one.
 
 upstream: pkg/controller/volume/selinuxwarning/cache, translator
 """
@@ -20,7 +20,8 @@ class _Volume(msgspec.Struct):
 
 
 class SharedVolumes:
-    """Keys are pods. ``changed`` is called for each conflict that arises (True) or ends (upstream: volumeCache)."""
+    """The volumes by name. ``changed`` is called when a conflict starts (True) or ends (False). upstream:
+    volumeCache."""
 
     def __init__(self, changed: Callable[[Conflict, bool], None]) -> None:
         self._changed = changed
@@ -29,7 +30,7 @@ class SharedVolumes:
         self._active: Counter[Conflict] = Counter()
 
     def add(self, name: str, driver: str, key: str, use: Use) -> list[Conflict]:
-        """Note how a pod uses a volume; the conflicts that come of it, where it is not known yet."""
+        """Record how a pod uses a volume. Returns the pod's conflicts if the use is new."""
         volume = self._volumes.setdefault(name, _Volume(driver))
         self._of_pod.setdefault(key, set()).add(name)
         if volume.pods.get(key) == use:
@@ -44,7 +45,7 @@ class SharedVolumes:
         return found
 
     def remove(self, key: str) -> None:
-        """A pod uses nothing any more."""
+        """Remove a pod and its conflicts."""
         for name in self._of_pod.pop(key, ()):
             volume = self._volumes[name]
             self._settle(volume, key)
@@ -56,7 +57,7 @@ class SharedVolumes:
         return {key for volume in self._volumes.values() if volume.driver == driver for key in volume.pods}
 
     def _settle(self, volume: _Volume, key: str) -> None:
-        """A pod is in no conflict about a volume any more."""
+        """End the conflicts of a pod about one volume."""
         for conflict in [one for one in volume.conflicts if key in (one.pod, one.other)]:
             volume.conflicts.discard(conflict)
             self._active[conflict] -= 1
@@ -72,7 +73,7 @@ class SharedVolumes:
 
 
 class ConflictMetrics:
-    """selinux_warning_controller_selinux_volume_conflict."""
+    """The metric selinux_warning_controller_selinux_volume_conflict."""
 
     def __init__(self, registry: Registry) -> None:
         one, two = ("pod1_namespace", "pod1_name", "pod1_value"), ("pod2_namespace", "pod2_name", "pod2_value")
@@ -83,7 +84,7 @@ class ConflictMetrics:
         )
 
     def changed(self, conflict: Conflict, active: bool) -> None:
-        """A conflict has arisen or ended."""
+        """Set the metric of a conflict that started, or remove that of one that ended."""
         pod, other = split_key(conflict.pod), split_key(conflict.other)
         labels = (conflict.what, *pod, conflict.value, *other, conflict.other_value)
         if active:

@@ -1,7 +1,7 @@
-"""selinux-warning-controller: warns of pods that share a volume with different SELinux labels or policies.
+"""selinux-warning-controller: warns about pods that share a volume with different SELinux labels or change policies.
 
-Where labels become mount options, only one of two such pods can have the volume on one node. All pods that have not
-ended count, wherever they run.
+When labels become mount options, only one of two such pods can use the volume on a node. All pods that have not ended
+are compared, on whatever nodes they are.
 
 upstream: pkg/controller/volume/selinuxwarning
 """
@@ -36,7 +36,7 @@ class SELinuxWarningController:
         self._pods.store.add_index(CLAIM, claims_of)
 
     async def sync(self, key: str) -> None:
-        """Look at all mounts of a pod; what stood in the way of some is raised at the end."""
+        """Check all volumes of a pod. An error about some of them is raised at the end."""
         pod = self._pods.store.get(key)
         if pod is None or self._uids.get(key, pod.uid) != pod.uid:
             self._shared.remove(key)
@@ -79,35 +79,35 @@ class SELinuxWarningController:
     # -- events
 
     def pod_updated(self, old: MountingPod, new: MountingPod) -> Keys:
-        """The pod, if it has got an ephemeral container: nothing else of it changes."""
+        """The pod's key if it got an ephemeral container; no other change matters."""
         return (new.key,) if old.spec.ephemeral_containers != new.spec.ephemeral_containers else ()
 
     def users_of_claim(self, claim: PersistentVolumeClaim) -> Keys:
-        """The pods that use a bound claim."""
+        """The keys of the pods that use a bound claim."""
         return self._users(claim.key) if claim.spec.volume_name else ()
 
     def claim_updated(self, old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> Keys:
-        """The pods that use a claim that may have been bound."""
+        """The keys of the pods that use a claim whose binding may have changed."""
         same = (old.spec.volume_name, old.status.phase) == (new.spec.volume_name, new.status.phase)
         return () if same else self.users_of_claim(new)
 
     def users_of_volume(self, volume: PersistentVolume) -> Keys:
-        """The pods that use the claim that a volume is bound to."""
+        """The keys of the pods that use the claim of a bound volume."""
         ref = volume.spec.claim_ref
         return self._users(f"{ref.namespace}/{ref.name}") if ref is not None and ref.uid else ()
 
     def volume_updated(self, old: PersistentVolume, new: PersistentVolume) -> Keys:
-        """The same, if that is another claim than before."""
+        """The keys of the pods that use a volume whose claim changed."""
         before, after = old.spec.claim_ref, new.spec.claim_ref
         another = after is not None and (before is None or before.uid != after.uid)
         return self.users_of_volume(new) if another else ()
 
     def pods_of_driver(self, driver: CsiDriver) -> Keys:
-        """The pods that use volumes of a driver."""
+        """The keys of the pods that use volumes of a driver."""
         return self._shared.pods_of_driver(driver.name)
 
     def driver_updated(self, old: CsiDriver, new: CsiDriver) -> Keys:
-        """The same, if it mounts otherwise than before."""
+        """The keys of the pods that use volumes of a driver whose seLinuxMount changed."""
         same = bool(old.spec.se_linux_mount) == bool(new.spec.se_linux_mount)
         return () if same else self.pods_of_driver(new)
 

@@ -1,4 +1,4 @@
-"""With which SELinux label, and by which policy, a pod's volumes are mounted, and which pods are in conflict.
+"""Computes the SELinux label and change policy of a pod's volumes, and the conflicts between pods.
 
 upstream: pkg/volume/util/selinux.go, pkg/controller/volume/selinuxwarning/{cache,translator}
 """
@@ -23,7 +23,7 @@ _ONLY_ONE = "If both pods land on the same node, only one of them may access the
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """As reported to the first of two pods (keys); the other one has a conflict of its own."""
+    """A conflict that is reported on the first of two pods (keys). The other one has its own."""
 
     what: str
     pod: str
@@ -33,11 +33,11 @@ class Conflict(msgspec.Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Of the Event."""
+        """The reason of the Event."""
         return f"{self.what}Conflict"
 
     def message(self) -> str:
-        """Names of pods in other namespaces are not shown."""
+        """The message of the Event. Names of pods in other namespaces are not shown."""
         (namespace, _), (other_namespace, other) = split_key(self.pod), split_key(self.other)
         uses = "that uses the same volume as this pod with"
         if namespace != other_namespace:
@@ -48,7 +48,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What is behind a pod's volume. ``name`` is the same for all that is one volume in the storage system."""
+    """The source of a pod's volume. ``name`` is unique for a volume in the storage system."""
 
     name: str
     plugin: str
@@ -56,7 +56,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Use(msgspec.Struct, frozen=True):
-    """How a pod mounts a volume: its label (empty: it is not mounted with one) and its policy."""
+    """A pod's use of a volume: its label (empty if it is not mounted with one) and its policy."""
 
     label: str
     policy: str
@@ -67,11 +67,11 @@ class SeveralLabels(SyncError):
 
 
 class Unbound(SyncError):
-    """A pod's claim is not there, or not bound."""
+    """A pod's claim does not exist or is not bound."""
 
 
 def plan(key: str, use: Use, other: str, theirs: Use) -> Iterator[Conflict]:
-    """The conflicts between two pods about a volume, each once for either of them."""
+    """The conflicts between two pods about a volume, one for each of the two pods."""
     if use.policy != theirs.policy:
         yield Conflict(POLICY, key, use.policy, other, theirs.policy)
         yield Conflict(POLICY, other, theirs.policy, key, use.policy)
@@ -81,7 +81,7 @@ def plan(key: str, use: Use, other: str, theirs: Use) -> Iterator[Conflict]:
 
 
 def differ(label: str, other: str) -> bool:
-    """Whether two labels cannot be the same: levels are compared as they are, the rest where both say something."""
+    """Whether two labels conflict. Levels must be equal; other parts conflict where both are set and differ."""
     *parts, level = _parts(label)
     *other_parts, other_level = _parts(other)
     return level != other_level or any(a and b and a != b for a, b in zip(parts, other_parts, strict=True))
@@ -93,7 +93,7 @@ def _parts(label: str) -> list[str]:
 
 
 def labels_of(pod: MountingPod) -> dict[str, set[str]]:
-    """The labels with which the containers of a pod mount each of its volumes."""
+    """The labels with which a pod's containers mount each volume."""
     spec = pod.spec
     own = spec.security_context.se_linux_options if spec.security_context is not None else None
     labels: dict[str, set[str]] = {}
@@ -108,7 +108,8 @@ def labels_of(pod: MountingPod) -> dict[str, set[str]]:
 
 
 def use_of(pod: MountingPod, labels: set[str], mounts_with_labels: bool) -> Use:
-    """How a pod mounts a volume whose plugin may or may not mount with labels. Raises SeveralLabels."""
+    """A pod's use of a volume. ``mounts_with_labels``: whether the volume's plugin can do that. Raises
+    SeveralLabels."""
     if len(labels) > 1:
         raise SeveralLabels(f"multiple SELinux labels found: {','.join(sorted(labels))}")
     context = pod.spec.security_context
@@ -125,7 +126,7 @@ def read(
     claim_of: Callable[[str], PersistentVolumeClaim | None],
     volume_of: Callable[[str], PersistentVolume | None],
 ) -> Found | None:
-    """What is behind a pod's volume; None for kinds that labels do not matter to. Raises Unbound."""
+    """The source of a pod's volume; None for kinds without SELinux support. Raises Unbound."""
     if not claim_name(pod, volume):
         attached = of_inline(pod, volume)
         if attached is None:
@@ -141,7 +142,7 @@ def read(
 
 
 def mounts_with_labels(found: Found | None, driver: CsiDriver | None) -> bool:
-    """Whether a volume's plugin can mount with a label; a CSI driver says so of itself."""
+    """Whether a volume's plugin can mount with a label; for CSI drivers that is seLinuxMount."""
     if found is None:
         return False
     if found.driver:

@@ -1,4 +1,5 @@
-"""service-cidr-controller: marks ranges of service addresses as ready, and keeps a deleted one while addresses need it.
+"""service-cidr-controller: marks ServiceCIDRs as ready, and keeps a deleted one, by a finalizer, while addresses need
+it.
 
 upstream: pkg/controller/servicecidrs/servicecidrs_controller.go
 """
@@ -81,17 +82,17 @@ class ServiceCIDRController:
     # -- events
 
     def overlapping(self, one: ServiceCIDR) -> Keys:
-        """A new range and those whose addresses it may hold, so that they can go."""
+        """The names of a new ServiceCIDR and of those that overlap it, which may be deletable now."""
         return {one.name, *plan.overlapping(one, self._ranges.store)}
 
     def ranges_of(self, obj: IPAddress) -> Keys:
-        """The ranges that hold an address."""
+        """The names of the ServiceCIDRs that contain an address."""
         address = plan.address_of(obj)
         return () if address is None else plan.containing(address, self._ranges.store)
 
 
 def changed(controller: ServiceCIDRController, old: ServiceCIDR, new: ServiceCIDR) -> Keys:
-    """The range alone: what it holds never changes."""
+    """The name of the changed ServiceCIDR. Its networks never change."""
     return (new.name,)
 
 

@@ -1,4 +1,4 @@
-"""Which ranges of service addresses hold which addresses, and whether one that is to go may.
+"""Decides which ServiceCIDRs contain which addresses, and whether a deleted one can be released.
 
 upstream: pkg/controller/servicecidrs/servicecidrs_controller.go, pkg/api/servicecidr/servicecidr.go
 """
@@ -34,10 +34,10 @@ _MANAGED_BY, _ALLOCATOR = "ipaddress.kubernetes.io/managed-by", "ipallocator.k8s
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is written, in this order, and after how many seconds to look again.
+    """The writes in order, and the seconds until the next check.
 
-    orphan: the address that keeps the range. releases: the patch lets the range go, so the other ranges have to be
-    read from the server first: one that the cache still has may have been deleted just now.
+    orphan: an address that still needs the ServiceCIDR. releases: the patch removes the finalizer, so the other
+    ServiceCIDRs have to be read from the API server first; a cached one may just have been deleted.
     """
 
     patch: Patch | None = None
@@ -48,7 +48,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan(current: ServiceCIDR, ranges: Collection[ServiceCIDR], objects: Iterable[IPAddress], now: datetime) -> Plan:
-    """A range is protected and ready until it is deleted; then it stays while addresses need it."""
+    """Protect the ServiceCIDR and mark it as ready. Once deleted, keep it while addresses need it."""
     if not current.deleting:
         return Plan(protection(current) if lacks(current, FINALIZER) else None, READY)
     blocking = orphan(current, ranges, objects)
@@ -61,18 +61,18 @@ def plan(current: ServiceCIDR, ranges: Collection[ServiceCIDR], objects: Iterabl
 
 
 def overlapping(changed: ServiceCIDR, ranges: Iterable[ServiceCIDR]) -> list[str]:
-    """The names of the ranges that have addresses in common with one, its own included."""
+    """The names of the ServiceCIDRs that overlap one, including its own."""
     networks = networks_of(changed)
     return [one.name for one in ranges if any(_overlap(a, b) for a in networks_of(one) for b in networks)]
 
 
 def containing(address: Address, ranges: Iterable[ServiceCIDR]) -> list[str]:
-    """The names of the ranges that could give an address out."""
+    """The names of the ServiceCIDRs from which an address can be allocated."""
     return [one.name for one in ranges if any(_gives(network, address) for network in networks_of(one))]
 
 
 def address_of(obj: IPAddress) -> Address | None:
-    """The address, if it was given out to a Service by an API server."""
+    """The address, if an API server allocated it to a Service."""
     if obj.labels.get(_MANAGED_BY) != _ALLOCATOR:
         return None
     try:
@@ -82,13 +82,13 @@ def address_of(obj: IPAddress) -> Address | None:
 
 
 def is_contained(leaving: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> bool:
-    """Whether each of its networks is part of another range's."""
+    """Whether each of its networks is contained in one of another ServiceCIDR."""
     others = [network for one in ranges if one.name != leaving.name for network in networks_of(one)]
     return all(any(_contains(outer, own) for outer in others) for own in networks_of(leaving))
 
 
 def orphan(leaving: ServiceCIDR, ranges: Collection[ServiceCIDR], objects: Iterable[IPAddress]) -> Address | None:
-    """An address that would be in no range any more; none where the range may go."""
+    """An address that only the deleted ServiceCIDR contains; None if there is none."""
     if is_contained(leaving, ranges):
         return None
     versions = {network.version for network in networks_of(leaving)}
@@ -100,7 +100,7 @@ def orphan(leaving: ServiceCIDR, ranges: Collection[ServiceCIDR], objects: Itera
 
 
 def has_condition(current: ServiceCIDR, condition: Condition) -> bool:
-    """Whether its status has this condition, whenever it was set."""
+    """Whether the status has this condition, regardless of its time."""
     known = find(current.status.conditions, condition.type)
     return known is not None and (known.status, known.reason, known.message) == (
         condition.status,
@@ -110,19 +110,19 @@ def has_condition(current: ServiceCIDR, condition: Condition) -> bool:
 
 
 def status(current: ServiceCIDR, condition: Condition, now: datetime) -> Patch:
-    """The status with this condition."""
+    """A patch with this condition."""
     item: Doc = {"type": condition.type, "status": condition.status, "lastTransitionTime": format_time(now)}
     conditions: list[Doc] = [{**item, "reason": condition.reason, "message": condition.message}]
     return applied_status(SERVICE_CIDRS, current, {"conditions": conditions})
 
 
 def protection(current: ServiceCIDR) -> Patch:
-    """Adds the finalizer to a range that lacks it."""
+    """A patch that adds the finalizer."""
     return _finalizers(current, {"finalizers": [FINALIZER]})
 
 
 def release(current: ServiceCIDR) -> Patch:
-    """Takes the finalizer away, and with it, where there is no other, the range."""
+    """A patch that removes the finalizer."""
     return _finalizers(current, {"$deleteFromPrimitiveList/finalizers": [FINALIZER]})
 
 
@@ -131,7 +131,7 @@ def _finalizers(current: ServiceCIDR, change: Doc) -> Patch:
 
 
 def networks_of(one: ServiceCIDR) -> tuple[Network, ...]:
-    """The networks of a range; what cannot be read is none."""
+    """The networks of a ServiceCIDR; invalid ones are left out."""
     return _parsed(one.spec.cidrs)
 
 
@@ -150,7 +150,7 @@ def _contains(outer: Network, inner: Network) -> bool:
 
 
 def _gives(network: Network, address: Address) -> bool:
-    """Its first address, and its last one of IPv4, are not allocated."""
+    """Whether an address can be allocated: the first address, and for IPv4 the last one, cannot."""
     if address not in network or address == network.network_address:
         return False
     return address.version == 6 or address != network.broadcast_address

@@ -33,7 +33,7 @@ class ServiceAccountController:
 
 
 def account(namespace: str) -> dict[str, object]:
-    """The service account that pods of this namespace use if they name none."""
+    """The body of the ServiceAccount that pods use by default."""
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": namespace}}
 
 

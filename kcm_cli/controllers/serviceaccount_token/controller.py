@@ -1,7 +1,7 @@
-"""serviceaccount-token-controller: fills in token Secrets, and deletes those whose account is deleted.
+"""serviceaccount-token-controller: fills in token Secrets, and deletes those whose ServiceAccount was deleted.
 
-Starts before all others, with the manager's own credentials: with --use-service-account-credentials the others wait
-for what it makes. Only Secrets of the token type are watched.
+It starts before all other controllers, with the manager's own credentials: with --use-service-account-credentials the
+others need its tokens. Only Secrets of the token type are watched.
 
 upstream: pkg/controller/serviceaccount/tokens_controller.go
 """
@@ -32,7 +32,8 @@ QUEUE = "serviceaccount_tokens_service"
 
 
 class TokenController:
-    """Keys carry what a sync must know of an object that may be deleted: namespace, name, uid (, account, its uid)."""
+    """Keys have the data that is needed about deleted objects: namespace, name, uid and, for Secrets, account and its
+    uid."""
 
     def __init__(self, context: ControllerContext) -> None:
         """Raises StartError."""
@@ -43,7 +44,7 @@ class TokenController:
         self._secrets = context.cache(SECRETS)
 
     async def sync_account(self, key: str) -> None:
-        """The tokens of an account that was deleted are deleted."""
+        """Delete the tokens of a deleted account."""
         namespace, name, uid = codec.decode(key.encode(), tuple[str, str, str])
         if self._known(namespace, name, uid) is not None:
             return
@@ -59,7 +60,8 @@ class TokenController:
             raise failed
 
     async def sync_secret(self, key: str) -> None:
-        """A token Secret is filled in, or deleted with its account; references to one that was deleted are removed."""
+        """Fill in a token Secret, or delete it if its account was deleted. For a deleted Secret, remove the account's
+        reference."""
         namespace, name, uid, account_name, account_uid = codec.decode(key.encode(), tuple[str, str, str, str, str])
         if not account_name:
             return
@@ -79,7 +81,7 @@ class TokenController:
         return account if account is not None and uid in ("", account.uid) else None
 
     async def _account_of(self, namespace: str, name: str, uid: str) -> ServiceAccount | None:
-        """From the cache, or from the server: nothing is deleted because a cache is old."""
+        """The account from the cache or the API server, so that nothing is deleted because of a stale cache."""
         known = self._known(namespace, name, uid)
         if known is not None:
             return known
@@ -122,7 +124,7 @@ class TokenController:
         return changes
 
     async def _forget(self, namespace: str, name: str, uid: str, secret: str) -> None:
-        """Take a Secret out of its account's list."""
+        """Remove a Secret from its account's list."""
 
         def without(account: ServiceAccount) -> dict[FieldPath, Value]:
             if uid not in ("", account.uid) or not any(ref.name == secret for ref in account.secrets):
@@ -135,11 +137,11 @@ class TokenController:
             await writes.retry_on_conflict(self._client, SERVICE_ACCOUNTS, account, without, retries=writes.Retries(10))
 
     def account_key(self, account: ServiceAccount) -> Keys:
-        """The account, as it was."""
+        """The account's key."""
         return (_key(account.namespace, account.name, account.uid),)
 
     def secret_key(self, secret: Secret) -> Keys:
-        """The token, with the account that it names."""
+        """The token's key, with the account in its annotations."""
         if secret.type != plan.TYPE:
             return ()
         notes = secret.annotations
@@ -148,7 +150,7 @@ class TokenController:
 
 
 def _key(*parts: str) -> str:
-    """What annotations say may be any text, so nothing can stand between them."""
+    """A key in JSON, since annotations may contain any separator."""
     return codec.encode(parts).decode()
 
 

@@ -1,4 +1,4 @@
-"""What a token Secret lacks.
+"""Decides which data a token Secret lacks.
 
 upstream: pkg/controller/serviceaccount/tokens_controller.go#secretUpdateNeeded
 """
@@ -14,19 +14,19 @@ TOKEN, CA, NAMESPACE = "token", "ca.crt", "namespace"
 
 
 def plan(secret: Secret, root_ca: bytes) -> set[str]:
-    """The keys of its data to fill in. A wrong namespace is left, a wrong CA is replaced."""
+    """The keys of the data to fill in. A wrong namespace is kept; a wrong CA is replaced."""
     data = secret.data or {}
     missing = {key for key in (NAMESPACE, TOKEN) if not data.get(key)}
     return missing | {CA} if root_ca and data.get(CA) != encoded(root_ca) else missing
 
 
 def encoded(value: bytes) -> str:
-    """As a Secret's data holds it."""
+    """The value in base64, as in a Secret's data."""
     return base64.b64encode(value).decode()
 
 
 def belongs_to(secret: Secret, account: ServiceAccount) -> bool:
-    """Whether a Secret is a token of this account; without a uid the name is enough."""
+    """Whether a Secret is a token of this account. Without a uid the name suffices."""
     return (
         secret.type == TYPE
         and secret.namespace == account.namespace

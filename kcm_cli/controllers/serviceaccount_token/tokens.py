@@ -1,7 +1,6 @@
-"""Signs the tokens of Secrets: JWTs without an end, as old clients use them.
+"""Signs legacy tokens: JWTs without expiry in Secrets.
 
-A file of its own because it alone deals with keys. RSA keys sign with RS256, P-256, P-384 and P-521 ones with
-ES256, ES384 and ES512.
+RSA keys sign with RS256, P-256, P-384 and P-521 keys with ES256, ES384 and ES512.
 
 upstream: pkg/serviceaccount/jwt.go, legacy.go
 """
@@ -35,7 +34,7 @@ class TokenSigner:
 
     @classmethod
     def from_file(cls, path: str) -> "TokenSigner":
-        """Raises StartError for a file that holds no usable private key."""
+        """Load the private key. Raises StartError for a file without a usable one."""
         flag = f"--service-account-private-key-file {path}"
         try:
             key = serialization.load_pem_private_key(Path(path).read_bytes(), None)
@@ -74,7 +73,7 @@ class TokenSigner:
 
 
 def _key_id(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> str:
-    """The hash of the public key, by which the API server finds the key that verifies."""
+    """The hash of the public key, by which the API server finds the verification key."""
     public = key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return _part(hashlib.sha256(public).digest())
 

@@ -1,9 +1,10 @@
-"""storage-version-migrator-controller: writes all objects of a resource anew, in the version that is stored now.
+"""storage-version-migrator-controller: rewrites all objects of a resource, so that they are stored in the present
+version.
 
-In three steps: one migration of a resource runs (``runner``), it notes the version that the server is at, and every
-object that is older is written without a change. What is changed meanwhile is written anew by that.
+Steps: one migration of a resource is chosen (``runner``), the API server's current resourceVersion is recorded, and
+every object up to that version is written without a change. Objects that change in the meantime are rewritten by that.
 
-The objects are listed from the server. Upstream reads the garbage collector's cache and waits until it is new enough.
+Objects are listed from the API server. Upstream reads the garbage collector's cache, and waits until it is new enough.
 
 upstream: pkg/controller/storageversionmigrator
 """
@@ -35,7 +36,7 @@ QPS_TIMES, BURST_TIMES = 20, 100
 
 
 class NotYet(SyncError):
-    """What a migration needs is not served yet, or cannot be read."""
+    """The resource of a migration is not served yet, or cannot be read."""
 
 
 class Migrator:
@@ -49,7 +50,7 @@ class Migrator:
         self._migrations = context.cache(STORAGE_VERSION_MIGRATIONS).store
 
     async def sync_version(self, key: str) -> None:
-        """Note the version that the server is at."""
+        """Record the API server's current resourceVersion in the migration."""
         migration = self._migrations.get(key)
         if migration is None or not plan.lacks_version(migration):
             return
@@ -64,7 +65,7 @@ class Migrator:
             await self._write(await self._starting(migration, served))
 
     async def sync(self, key: str) -> None:
-        """Write the objects anew. An error that may pass is raised: then all is looked at again."""
+        """Rewrite the objects. A transient error is raised, and the migration is retried from the start."""
         migration = self._migrations.get(key)
         if migration is None or not plan.has_version(migration):
             return
@@ -112,7 +113,7 @@ class Migrator:
         return plan.starting_at(migration, version)
 
     async def _served(self, migration: StorageVersionMigration) -> ServedResource | None:
-        """None where there is no such resource, and it is not likely to come. Raises NotYet."""
+        """The resource of a migration; None if it is not served, and unlikely to be served soon. Raises NotYet."""
         resource = migration.spec.resource
         try:
             return await self._mapper.resource(resource.group, resource.resource)

@@ -1,4 +1,4 @@
-"""Which migration of a resource runs, and what statuses say of it.
+"""Decides which migration of a resource runs, and computes statuses.
 
 upstream: pkg/controller/storageversionmigrator/{migrationrunner,storageversionmigrator,util}.go
 """
@@ -48,34 +48,34 @@ def is_over(migration: StorageVersionMigration) -> bool:
 
 
 def runs(migration: StorageVersionMigration) -> bool:
-    """Whether there is something to do for it."""
+    """Whether the migration is running."""
     return is_in(migration, State.RUNNING) and not is_over(migration)
 
 
 def lacks_version(migration: StorageVersionMigration) -> bool:
-    """Whether it runs, and no version is noted for it."""
+    """Whether it is running without a recorded resourceVersion."""
     return runs(migration) and not migration.status.resource_version
 
 
 def has_version(migration: StorageVersionMigration) -> bool:
-    """Whether it runs, and its objects can be migrated."""
+    """Whether it is running with a recorded resourceVersion."""
     return runs(migration) and bool(migration.status.resource_version)
 
 
 def key_of(resource: GroupResource) -> str:
-    """``plural.group``, which is the name of a custom kind's definition, too."""
+    """``plural.group``, which is also the name of a CustomResourceDefinition."""
     return f"{resource.resource}.{resource.group}"
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """ended: those that are over and still marked as running. begin: the one that runs next, if any."""
+    """ended: finished migrations that are still marked as running. begin: the next one to run, if any."""
 
     ended: tuple[StorageVersionMigration, ...]
     begin: StorageVersionMigration | None
 
 
 def plan(migrations: Sequence[StorageVersionMigration]) -> Plan:
-    """For all migrations of a resource: one runs at a time, the oldest first."""
+    """Decide about all migrations of a resource: one runs at a time, the oldest first."""
     ended = tuple(one for one in migrations if is_in(one, State.RUNNING) and is_over(one))
     if any(runs(one) for one in migrations):
         return Plan(ended, None)
@@ -89,7 +89,7 @@ def is_young(migration: StorageVersionMigration, now: datetime) -> bool:
 
 
 def status(migration: StorageVersionMigration, state: State, message: str, now: datetime) -> Update | None:
-    """The status of a migration that has entered a state; None where it says so already, as True or as False."""
+    """The status of a migration that enters a state; None if it has the condition as True or False."""
     conditions = migration.status.conditions
     if any(one.get("type") == state and one.get("status") in ("True", "False") for one in conditions):
         return None
@@ -104,7 +104,7 @@ def status(migration: StorageVersionMigration, state: State, message: str, now: 
 
 
 def completed(migration: StorageVersionMigration, now: datetime) -> Update:
-    """The status of a migration that no longer runs."""
+    """The status of a migration that has stopped running."""
     changed: Doc = {
         "status": "False",
         "lastTransitionTime": format_time(now),
@@ -117,7 +117,7 @@ def completed(migration: StorageVersionMigration, now: datetime) -> Update:
 
 
 def starting_at(migration: StorageVersionMigration, version: str) -> Update:
-    """Note the version up to which objects are migrated."""
+    """An update that records the resourceVersion up to which objects are migrated."""
     return Update(STORAGE_VERSION_MIGRATIONS, migration, {("status", "resourceVersion"): version}, "status")
 
 
@@ -126,11 +126,11 @@ def _conditions(migration: StorageVersionMigration, conditions: list[Doc]) -> Up
 
 
 class VersionError(SyncError):
-    """A resource version that cannot be compared with others."""
+    """A resourceVersion that cannot be compared."""
 
 
 def order_of(version: str) -> tuple[int, str]:
-    """By what versions are compared: they are numbers of any length. Raises VersionError for others.
+    """The sort key of a resourceVersion, a decimal number of any length. Raises VersionError for other text.
 
     upstream: staging/src/k8s.io/apimachinery/pkg/util/resourceversion
     """
@@ -140,12 +140,13 @@ def order_of(version: str) -> tuple[int, str]:
 
 
 def is_due(obj: PartialObject, migration: StorageVersionMigration) -> bool:
-    """Whether an object was last written before the migration began. Raises VersionError."""
+    """Whether an object was last written before the recorded resourceVersion. Raises VersionError."""
     return order_of(obj.metadata.resource_version) <= order_of(migration.status.resource_version)
 
 
 def touch(resource: Resource[PartialObject], obj: PartialObject) -> Doc:
-    """What to apply: nothing, to this very object; the server writes it in its present form."""
+    """An apply configuration without fields for this version of the object. The API server stores it in the present
+    version."""
     meta: Doc = {"uid": obj.uid, "resourceVersion": obj.metadata.resource_version}
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
 
@@ -155,14 +156,16 @@ def shown(gvr: GVR) -> str:
 
 
 def begun(crd: CustomResourceDefinition, migration: StorageVersionMigration, now: datetime) -> Patch:
-    """What to apply to the status of a definition whose objects are being migrated."""
+    """The patch of a CustomResourceDefinition whose objects are being migrated."""
     return _marked(crd, "True", "MigrationRunning", f"Migration {migration.name} is running", now, {})
 
 
 def finished(crd: CustomResourceDefinition, *, success: bool, now: datetime) -> Patch:
-    """What to apply when they are: with nothing stored in former versions, if the definition is as it was.
+    """The patch of a CustomResourceDefinition after the migration. On success, former stored versions are removed,
+    unless the definition has changed.
 
-    After a failure former versions stay: objects may be stored in them. Upstream (finishCRDMigration) drops them.
+    After a failure former versions are kept, since objects may be stored in them. Upstream (finishCRDMigration) removes
+    them.
     """
     if not success:
         return _marked(crd, "False", "MigrationFailed", "The migration has failed", now, {})

@@ -1,6 +1,6 @@
-"""Lets one migration of a resource run at a time, and notes it in the definition of a custom kind.
+"""Runs one migration of a resource at a time, and records it in the CustomResourceDefinition.
 
-A part of its own: its keys are resources, not migrations.
+Its keys are resources, not migrations.
 
 upstream: pkg/controller/storageversionmigrator/migrationrunner.go
 """
@@ -51,7 +51,7 @@ class MigrationRunner:
         await writes.update(self._client, plan.completed(migration, self._clock.now()))
 
     async def _mark(self, key: str, status: Callable[[CustomResourceDefinition], Patch]) -> None:
-        """Apply a status to the definition of a custom kind, as it is now; others have none."""
+        """Patch the status of the latest CustomResourceDefinition. Resources of the core group have none."""
         if key.endswith("."):
             return  # of the core group
 
@@ -63,5 +63,5 @@ class MigrationRunner:
             await writes.retry_on(writes.Retries(ATTEMPTS), mark)
 
     def resource_of(self, migration: StorageVersionMigration) -> Keys:
-        """The resource that a migration is for."""
+        """The key of the resource that a migration is for."""
         return (plan.key_of(migration.spec.resource),)

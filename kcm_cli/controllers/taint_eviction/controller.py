@@ -1,4 +1,4 @@
-"""taint-eviction-controller: deletes pods from nodes whose NoExecute taints they do not tolerate (any longer).
+"""taint-eviction-controller: deletes pods from nodes whose NoExecute taints they do not tolerate.
 
 upstream: pkg/controller/tainteviction
 """
@@ -31,7 +31,7 @@ _DISRUPTED: Doc = {
 
 
 class Eviction(msgspec.Struct, frozen=True):
-    """A pod that is to be deleted, and when (monotonic seconds; upstream: TimedWorker).
+    """A scheduled deletion of a pod. ``due``: monotonic seconds. upstream: TimedWorker.
 
     marked: whether an Event has announced it.
     """
@@ -42,8 +42,8 @@ class Eviction(msgspec.Struct, frozen=True):
 
 
 class TaintEvictionController:
-    """Keys are pods, node keys names. A node whose taints change queues its pods; a toleration that runs out brings
-    its pod back in time."""
+    """Keys are pods, and names of nodes. A node whose taints change queues its pods; a pod is queued again when its
+    toleration expires."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock, self._client, self._recorder = context.clock, context.client, context.recorder
@@ -64,7 +64,7 @@ class TaintEvictionController:
         ).labels()
 
     async def sync_node(self, key: str) -> None:
-        """The taints of a node have changed: queue its pods. The end of a node does not call evictions off."""
+        """Queue the pods of a node whose taints changed. A deleted node cancels no evictions."""
         if self._nodes.store.get(key) is None:
             return
         async for pod in in_turns(self._pods.store.by_index(NODE, key), PODS_AT_ONCE):
@@ -94,10 +94,10 @@ class TaintEvictionController:
         return None
 
     def _eviction(self, pod: Pod, scheduled: Eviction | None) -> Eviction | None:
-        """An eviction that is already running stays as it is, unless the pod has to go at once.
+        """The eviction of a pod. A scheduled one is kept, unless the pod has to be deleted at once.
 
-        As v1.36 does: a later taint with a shorter toleration does not bring it forward, and the end of the node
-        does not call it off.
+        As upstream: a later taint with a shorter toleration does not bring it forward, and the node's deletion does not
+        cancel it.
         """
         node = self._nodes.store.get(pod.spec.node_name) if pod.spec.node_name else None
         if node is None:
@@ -129,7 +129,7 @@ class TaintEvictionController:
         self._latency.observe(self._clock.monotonic() - eviction.due)
 
     async def _replaced(self, pod: Pod) -> bool:
-        """Whether the server has this pod no more, or another one of its name."""
+        """Whether the API server does not have this pod, but none or another one with its name."""
         live = await self._client.find(PODS, pod.namespace, pod.name)
         return live is None or live.uid != pod.uid
 
@@ -142,11 +142,11 @@ class TaintEvictionController:
         self._recorder.emit(Notice(ref, "Normal", "TaintManagerEviction", f"{what} {key}"))
 
     def tainted(self, old: Node, new: Node) -> Keys:
-        """The node, if its NoExecute taints have changed."""
+        """The node's name if its NoExecute taints changed."""
         return (new.name,) if plan.executing(old) != plan.executing(new) else ()
 
     def moved(self, old: Pod, new: Pod) -> Keys:
-        """The pod, if it has another node or other tolerations."""
+        """The pod's key if its node or its tolerations changed."""
         same = old.spec.node_name == new.spec.node_name and old.spec.tolerations == new.spec.tolerations
         return () if same or not new.spec.node_name else (new.key,)
 

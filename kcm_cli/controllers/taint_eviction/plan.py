@@ -1,4 +1,4 @@
-"""When a pod has to leave a node with NoExecute taints.
+"""Decides when a pod has to be deleted from a node with NoExecute taints.
 
 upstream: pkg/controller/tainteviction/taint_eviction.go#processPodOnNode
 """
@@ -12,19 +12,19 @@ from kcm_cli.planning.tolerations import NO_EXECUTE, tolerates
 
 
 def executing(node: Node) -> tuple[Taint, ...]:
-    """The taints that evict pods."""
+    """The node's NoExecute taints."""
     return tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)
 
 
 class Leave(msgspec.Struct, frozen=True):
-    """A pod has to go after so many seconds. ``tolerated``: all taints are, for that time."""
+    """The pod is to be deleted after ``after_s`` seconds. ``tolerated``: all taints are tolerated until then."""
 
     after_s: float
     tolerated: bool
 
 
 def plan(taints: Iterable[Taint], tolerations: Sequence[Toleration], *, comparisons: bool) -> Leave | None:
-    """Whether a pod has to go, and when; None if it may stay for ever.
+    """When a pod has to be deleted; None if it may stay.
 
     comparisons: gate TaintTolerationComparisonOperators.
     """

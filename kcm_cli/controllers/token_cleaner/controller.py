@@ -1,4 +1,4 @@
-"""token-cleaner-controller: deletes bootstrap tokens that have expired. Off by default.
+"""token-cleaner-controller: deletes expired bootstrap tokens. Off by default.
 
 upstream: pkg/controller/bootstrap/tokencleaner.go
 """
@@ -15,7 +15,7 @@ from kcm_cli.runtime.informer import Scope
 
 
 class TokenCleaner:
-    """Keys are Secrets that hold bootstrap tokens."""
+    """Keys are Secrets with bootstrap tokens."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock = context.client, context.clock

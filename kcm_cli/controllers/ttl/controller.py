@@ -1,4 +1,4 @@
-"""ttl-controller: notes on each node how long its kubelet may cache Secrets and ConfigMaps.
+"""ttl-controller: annotates each node with the time for which its kubelet may cache Secrets and ConfigMaps.
 
 upstream: pkg/controller/ttl
 """
@@ -28,12 +28,12 @@ class TTLController:
             await self._client.patch(NODES, "", key, {"metadata": {"annotations": {plan.ANNOTATION: str(seconds)}}})
 
     def changed(self, node: Node) -> Keys:
-        """The node itself. Their number decides for all nodes that are synced from now on."""
+        """The node's name. The number of nodes is updated; it applies to nodes that are synced from now on."""
         self._count()
         return (node.name,)
 
     def deleted(self, node: Node) -> Keys:
-        """No node; there is one less."""
+        """Update the number of nodes; no key is queued."""
         self._count()
         return ()
 

@@ -1,4 +1,4 @@
-"""For how long kubelets may cache Secrets and ConfigMaps: the longer, the more nodes there are.
+"""The time for which kubelets may cache Secrets and ConfigMaps. It grows with the number of nodes.
 
 upstream: pkg/controller/ttl/ttl_controller.go
 """
@@ -19,7 +19,7 @@ _STEPS: tuple[tuple[int, int | None, int], ...] = (
 
 
 def next_step(step: int, nodes: int) -> int:
-    """The step for so many nodes, coming from ``step``."""
+    """The step for this number of nodes, starting from ``step``."""
     while (most := _STEPS[step][1]) is not None and nodes > most:
         step += 1
     while nodes < _STEPS[step][0]:
@@ -28,7 +28,7 @@ def next_step(step: int, nodes: int) -> int:
 
 
 def plan(annotation: str | None, step: int) -> int | None:
-    """The seconds to note on a node; None if its annotation says so. What is no number counts as absent."""
+    """The seconds to write into a node's annotation; None if it has them. An invalid value counts as absent."""
     wanted = _STEPS[step][2]
     unread = annotation is None or _NUMBER.fullmatch(annotation) is None
     return wanted if unread or int(annotation or "") != wanted else None

@@ -1,6 +1,7 @@
-"""ttl-after-finished-controller: deletes Jobs some time after they have finished.
+"""ttl-after-finished-controller: deletes finished Jobs after their time to live.
 
-A Job is read afresh before it is deleted: its time to live may have been prolonged. Its dependents go first.
+A Job is read from the API server before it is deleted, since its TTL may have been extended. It is deleted in the
+foreground.
 
 upstream: pkg/controller/ttlafterfinished
 """
@@ -14,7 +15,7 @@ from kcm_cli.engine.controller import Controller, Queue, Watch, only
 
 
 class TTLAfterFinishedController:
-    """Keys are Jobs that are over and have a time to live."""
+    """Keys are finished Jobs with a TTL."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client

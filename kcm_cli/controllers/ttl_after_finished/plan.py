@@ -1,4 +1,4 @@
-"""When a finished Job is to be deleted.
+"""Decides when a finished Job is deleted.
 
 upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go#timeLeft
 """
@@ -12,16 +12,16 @@ from kcm_cli.planning.jobs import finished_condition
 
 
 class FinishTimeUnknown(SyncError):
-    """The Job is over, but its condition does not say since when."""
+    """The condition of a finished Job has no time."""
 
 
 def expires(job: Job) -> bool:
-    """Whether the Job is over and is to be deleted some time, by this controller."""
+    """Whether this controller is to delete the Job: it is finished, has a TTL, and is not being deleted."""
     return not job.deleting and job.spec.ttl_seconds_after_finished is not None and finished_condition(job) is not None
 
 
 def plan(job: Job, now: datetime) -> float | None:
-    """Seconds until the Job is to be deleted, negative if that is overdue; None for one that does not expire.
+    """Seconds until the Job is to be deleted, negative if overdue; None if it does not expire.
 
     Raises FinishTimeUnknown.
     """

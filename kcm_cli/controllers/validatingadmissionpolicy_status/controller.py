@@ -1,6 +1,7 @@
-"""validatingadmissionpolicy-status-controller: type checks the expressions of policies, and writes warnings to status.
+"""validatingadmissionpolicy-status-controller: type checks the expressions of policies, and writes warnings to their
+status.
 
-They are checked against the schemas that the server publishes; what has none is not checked.
+Expressions are checked against the schemas that the API server publishes. Kinds without a schema are not checked.
 
 upstream: pkg/controller/validatingadmissionpolicystatus/controller.go
 """
@@ -64,14 +65,14 @@ class PolicyStatusController:
 
 
 class _Types:
-    """The types of kinds, for one look at a policy: each group version is fetched once."""
+    """The types of kinds, for one sync of a policy. Each group version is fetched once."""
 
     def __init__(self, client: Door) -> None:
         self._client = client
         self._known: dict[tuple[str, str], Schemas | None] = {}
 
     async def declare(self, kind: Kind, suffix: str) -> "Declared | None":
-        """The type of a kind; None where there is no schema. Raises RequestError."""
+        """The type of a kind; None if there is no schema. Raises RequestError."""
         from kcm_cli.controllers.validatingadmissionpolicy_status.plan import Declared
         from kcm_cli.machinery.cel.declarations import Declarations
 

@@ -1,6 +1,4 @@
-"""Which kinds a policy's rules are about: what its expressions are checked against.
-
-A file of its own: looking names up in discovery has nothing to do with types.
+"""The kinds that a policy's rules match, against which its expressions are checked.
 
 upstream: apiserver pkg/admission/plugin/policy/validating/typechecking.go#typesToCheck,
 apimachinery pkg/api/meta/restmapper.go#KindsFor
@@ -17,7 +15,7 @@ MOST = 10
 
 
 class Kind(NamedTuple):
-    """They sort as warnings list them."""
+    """A kind. The order is that of warnings."""
 
     group: str
     version: str
@@ -36,7 +34,7 @@ class Name(NamedTuple):
 
 
 def names(policy: ValidatingAdmissionPolicy) -> Iterator[list[Name]]:
-    """Of each rule. One with a wildcard for groups or versions has none; neither have subresources."""
+    """The resources of each rule. A rule with a wildcard for groups or versions has none; subresources are left out."""
     constraints = policy.spec.match_constraints
     for rule in constraints.resource_rules if constraints is not None else ():
         yield _names_of(rule)
@@ -55,7 +53,7 @@ def _names_of(rule: ResourceRule) -> list[Name]:
 
 
 def kinds_for(name: Name, served: Discovery) -> list[Kind]:
-    """The kinds of a resource, by its plural or singular. No group stands for all: that of pods has no name."""
+    """The kinds of a resource, by its plural or singular. An empty group matches all groups."""
     wanted = name.resource.lower()
     return [
         Kind(one.gvr.group, one.gvr.version, one.kind)
@@ -67,7 +65,7 @@ def kinds_for(name: Name, served: Discovery) -> list[Kind]:
 
 
 def kinds(policy: ValidatingAdmissionPolicy, served: Discovery) -> list[Kind]:
-    """All kinds, sorted. A rule that reaches the limit is the last one looked at."""
+    """All kinds, sorted. Stops at the first rule that reaches the limit of MOST."""
     found: set[Kind] = set()
     for rule in names(policy):
         count = 0
@@ -81,7 +79,7 @@ def kinds(policy: ValidatingAdmissionPolicy, served: Discovery) -> list[Kind]:
 
 
 def unknown(policy: ValidatingAdmissionPolicy, served: Discovery) -> bool:
-    """Whether a rule names what is not served, as far as is known."""
+    """Whether a rule names a resource that is not served, as far as known."""
     return any(not kinds_for(name, served) for rule in names(policy) for name in rule)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the types in a policy's expressions, for each kind that it is about.
+"""Type checks a policy's expressions for each kind that it matches.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go
 """
@@ -22,14 +22,14 @@ _FAILED = "compilation failed: "
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """The type of a kind, and where its fields are known."""
+    """The type of a kind, and the declarations of its fields."""
 
     type: cel.Type
     declarations: Declarations
 
 
 class ExpressionWarning(msgspec.Struct, frozen=True):
-    """What is wrong with the expression at a place."""
+    """A warning about the expression at a field path."""
 
     field_ref: str
     text: str
@@ -38,9 +38,10 @@ class ExpressionWarning(msgspec.Struct, frozen=True):
 def plan(
     policy: ValidatingAdmissionPolicy, kinds: Mapping[Kind, Declared], *, params: bool, declared_params: Declared | None
 ) -> Iterator[ExpressionWarning | None]:
-    """Of all validations, in their order. params: whether the policy has any; without a type they may be anything.
+    """The warnings of all validations, in order. ``params``: whether the policy has parameters; without a declared type
+    they are dynamic.
 
-    None after each expression that was checked for one kind: others may run between.
+    Yields None after each expression that was checked for a kind, so that the caller can yield to other tasks.
     """
     known: list[tuple[Kind, cel.Environment]] = []
     for kind, own in sorted(kinds.items()):
@@ -61,7 +62,7 @@ def plan(
 
 
 def status(policy: ValidatingAdmissionPolicy, found: Sequence[ExpressionWarning]) -> Patch:
-    """The status with these warnings."""
+    """A patch of the status with these warnings."""
     warnings: list[object] = [{"fieldRef": one.field_ref, "warning": one.text} for one in found]
     checked: Doc = {"expressionWarnings": warnings} if warnings else {}
     new: Doc = {"observedGeneration": policy.metadata.generation, "typeChecking": checked}

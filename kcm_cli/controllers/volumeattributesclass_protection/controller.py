@@ -1,6 +1,7 @@
-"""volumeattributesclass-protection-controller: keeps a class that is being deleted while claims or volumes use it.
+"""volumeattributesclass-protection-controller: keeps a deleted VolumeAttributesClass, by a finalizer, while claims or
+volumes use it.
 
-Only caches are asked: a class that is deleted in the moment in which a claim begins to use it may go too early.
+Only caches are read: a class that is deleted just when a claim starts to use it may be released too early.
 
 upstream: pkg/controller/volume/vacprotection
 """
@@ -25,7 +26,7 @@ T = TypeVar("T", bound=Object)
 
 
 def classes_of_claim(claim: PersistentVolumeClaim) -> frozenset[str]:
-    """The class that a claim asks for, the one that it has, and the one that it is on the way to."""
+    """The requested class, the current class, and the target class of a pending modification."""
     status = claim.status
     names = {claim.spec.volume_attributes_class_name, status.current_volume_attributes_class_name}
     if status.modify_volume_status is not None:
@@ -66,7 +67,7 @@ class ClassProtectionController:
 
 
 def unused_classes(resource: Resource[T], classes_of: Callable[[T], frozenset[str]]) -> Watch:
-    """The classes that an object of this kind uses no more, or used when it was deleted."""
+    """A watch that queues the classes that an object stops using, also by its deletion."""
 
     def updated(controller: ClassProtectionController, old: T, new: T) -> Keys:
         return classes_of(old) - classes_of(new)
