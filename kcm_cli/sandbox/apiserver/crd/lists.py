@@ -40,31 +40,30 @@ def repeated(schema: Structural, value: object, path: str = "") -> list[FieldErr
 
 
 def unchanged(schema: Doc, new: object, old: object) -> bool:
-    """Whether a value of such a JSONSchemaProps is what it was: items of a list of type map may change places.
+    """Whether a value of such a JSONSchemaProps is what it was: items of a list of type map may change places. An
+    object with fields that the schema does not have counts as changed.
 
     upstream: apiserver pkg/cel/common/equality.go
     """
-    if same(new, old):
-        return True
     if isinstance(new, dict) and isinstance(old, dict):
         return len(new) == len(old) and all(
-            key in old and unchanged(_field(schema, key), item, old[key]) for key, item in new.items()
+            key in old and (field := _field(schema, key)) is not None and unchanged(field, item, old[key])
+            for key, item in new.items()
         )
     if not isinstance(new, list) or not isinstance(old, list) or schema.get("x-kubernetes-list-type") != "map":
-        return False
-    names, items = (
-        cast("list[str]", schema.get("x-kubernetes-list-map-keys") or []),
-        cast("Doc", schema.get("items") or {}),
-    )
-    before = {identity(_of(names, item)): item for item in old}
+        return same(new, old)
+    names = cast("list[str]", schema.get("x-kubernetes-list-map-keys") or [])
+    items = cast("Doc", schema.get("items") or {})
+    before = {identity(_of(names, item)): item for item in old if isinstance(item, dict)}
     return len(new) == len(old) and all(
-        (key := identity(_of(names, item))) in before and unchanged(items, item, before[key]) for item in new
+        isinstance(item, dict) and (key := identity(_of(names, item))) in before and unchanged(items, item, before[key])
+        for item in new
     )
 
 
-def _field(schema: Doc, name: str) -> Doc:
+def _field(schema: Doc, name: str) -> Doc | None:
     found = cast("Doc", schema.get("properties") or {}).get(name) or schema.get("additionalProperties")
-    return found if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) else None
 
 
 def _own(schema: Structural, value: list[object], path: str) -> list[FieldError]:

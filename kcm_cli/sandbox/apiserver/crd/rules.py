@@ -110,15 +110,17 @@ class RuleSet:
         """
         if new is None or outcome.ended:
             return
-        ratchets = known is not ABSENT and unchanged(self._schema.raw, new, known)
+        ratchets: bool | None = None
         scope = self._scope(new, old, floats=outcome.floats) if self._rules else {}
         for rule in self._rules:
             if rule.compares and old is None and not rule.raw.get("optionalOldSelf"):
                 continue
-            error = self._judge(rule, new, self._for(rule, scope, old), path, outcome)
+            error, broken = self._judge(rule, new, self._for(rule, scope, old), path, outcome)
             if error is None:
                 continue
-            if ratchets and not rule.compares and not outcome.ended:
+            if broken and not rule.compares and ratchets is None:
+                ratchets = known is not ABSENT and unchanged(self._schema.raw, new, known)
+            if broken and not rule.compares and ratchets:
                 outcome.warnings.append(f"{error.field}: {error.message}")
             else:
                 outcome.errors.append(error)
@@ -167,26 +169,27 @@ class RuleSet:
 
     def _judge(
         self, rule: _Rule, value: object, scope: Mapping[str, Value], path: str, outcome: _Outcome
-    ) -> FieldError | None:
+    ) -> tuple[FieldError | None, bool]:
+        """What is wrong, and whether it is that the rule does not hold: a rule that fails does so for any value."""
         type_, place = self._schema.type, path or "<nil>"
         if rule.program is None:
-            return invalid(place, type_, f"rule compile error: {rule.problem}")
+            return invalid(place, type_, f"rule compile error: {rule.problem}"), False
         passed, failure = _evaluated(rule.program, scope)
         if not outcome.spend(rule.program.cost):
             why = f"validation failed due to running out of cost budget, {_NO_MORE}"
-            return outcome.end(invalid(place, type_, why))
+            return outcome.end(invalid(place, type_, why)), False
         if isinstance(failure, cel.CelCancelled):
             why = f"{_NO_MORE} due to call cost exceeds limit for rule: {rule.text}"
-            return outcome.end(invalid(place, type_, f"'{failure}': {why}"))
+            return outcome.end(invalid(place, type_, f"'{failure}': {why}")), False
         if failure is not None:
-            return invalid(place, type_, _failed(str(failure), rule))
+            return invalid(place, type_, _failed(str(failure), rule)), False
         if passed is True:
-            return None
+            return None, False
         where = f"{path}.{rule.path}" if path and rule.path else path or rule.path or "<nil>"
         message, problem = _message(rule, scope, outcome)
         if problem:
-            return outcome.end(invalid(where, type_, problem))
-        return _error(where, value, type_, message, rule.raw.get("reason"))
+            return outcome.end(invalid(where, type_, problem)), True
+        return _error(where, value, type_, message, rule.raw.get("reason")), True
 
 
 def _failed(text: str, rule: _Rule) -> str:

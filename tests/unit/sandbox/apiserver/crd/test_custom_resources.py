@@ -1107,6 +1107,24 @@ def test_unknown_fields_applied_to_an_object_without_properties_count_as_a_chang
     served(test)
 
 
+@pytest.mark.parametrize(("more", "status"), [({}, 200), ({"unknown": 1}, 422)])
+def test_an_object_with_fields_beyond_its_schema_counts_as_changed(served: Any, more: Any, status: int) -> None:
+    part = {"type": "object", "properties": {"k": {"type": "string"}}, "x-kubernetes-preserve-unknown-fields": True}
+
+    def spec(**tighter: Any) -> Any:
+        return {"type": "object", "properties": {"part": {**part, **tighter}, "n": {"type": "integer"}}}
+
+    async def test(api: Api) -> None:
+        await define(api, definition(version(spec=spec())))
+        await api.json("POST", THINGS, thing(spec={"part": {"k": "a", **more}}), status=201)
+        body = {"spec": {"versions": [version(spec=spec(maxProperties=0))]}}
+        await api.json("PATCH", f"{DEFINITIONS}/things.x.test", body, headers=MERGE)
+        await asyncio.sleep(0.1)
+        await api.json("PATCH", f"{THINGS}/a", {"spec": {"n": 1}}, headers=MERGE, status=status)
+
+    served(test)
+
+
 def test_objects_that_a_tighter_schema_no_longer_takes(served: Any) -> None:
     items = {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "string"}}, "required": ["k"]}
     keyed = {"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
@@ -1127,6 +1145,11 @@ def test_objects_that_a_tighter_schema_no_longer_takes(served: Any) -> None:
             await tighten(api, list={**keyed, **more})
             for order, status in (([two, one], 200), ([one, two], 200), ([{**one, "v": "c"}, two], 422)):
                 await api.json("PATCH", f"{THINGS}/a", {"spec": {"list": order}}, headers=MERGE, status=status)
+        await tighten(
+            api, list={**keyed, "x-kubernetes-validations": [{"rule": "self[5].k == 'a'", "message": "sixth"}]}
+        )
+        refused = await api.json("PATCH", f"{THINGS}/a", {"spec": {"a": "x"}}, headers=MERGE, status=422)
+        assert refused["message"].endswith('Invalid value: "array": index out of bounds: 5 evaluating rule: sixth')
         await tighten(api, n={"type": "string"})
         await api.json("PATCH", f"{THINGS}/a", {"spec": {"a": "x"}}, headers=MERGE)
         body, query = thing(spec={"a": "y"}), {"fieldManager": "m", "force": "true"}
