@@ -47,12 +47,14 @@ _REASONS = {
         201: "Created",
         202: "Accepted",
         204: "No Content",
+        206: "Partial Content",
+        301: "Moved Permanently",
         304: "Not Modified",
         400: "Bad Request",
     },
     **{401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable"},
     **{409: "Conflict", 410: "Gone", 413: "Request Entity Too Large", 415: "Unsupported Media Type"},
-    **{417: "Expectation Failed", 505: "HTTP Version Not Supported"},
+    **{416: "Requested Range Not Satisfiable", 417: "Expectation Failed", 505: "HTTP Version Not Supported"},
     **{
         422: "Unprocessable Entity",
         429: "Too Many Requests",
@@ -272,7 +274,10 @@ class HttpConnection(asyncio.Protocol):
 
     async def _answer(self, asked: "_Asked") -> None:
         self._begun = False
-        answer = await self._server.handler(asked.request, self._peer)
+        if asked.request.method == "OPTIONS" and asked.request.path == "*":  # of the server, not of a path
+            answer: Response | Stream = Response(200, {}, b"")
+        else:
+            answer = await self._server.handler(asked.request, self._peer)
         if self._upgrading:  # what comes next would not be read as HTTP
             asked = asked._replace(keep_alive=False)
         if isinstance(answer, Upgraded):

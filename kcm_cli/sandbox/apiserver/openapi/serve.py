@@ -3,6 +3,7 @@
 upstream: kube-openapi pkg/handler, pkg/handler3
 """
 
+import re
 from collections.abc import Callable
 
 from kcm_cli.rest.transport import Request, Response
@@ -13,6 +14,8 @@ _ANSWERED_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 """The same in letters that Go's parser of media types takes."""
 _INDEX_HEADERS = {"content-type": "text/plain; charset=utf-8"}
 _RANGES = {"accept-ranges": "bytes"}
+_RANGE = re.compile(r"(?a)(?=\d|-\d)(\d{0,18})-(\d{0,18})")
+_TEXT = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}
 _JSON = frozenset(["application/json", "application/*", "*/*"])
 
 
@@ -25,7 +28,7 @@ def answer(openapi: OpenApi, request: Request) -> Response | None:
             return _document(request, openapi.v2_protobuf(), _ANSWERED_V2)
         return _negotiated(request, openapi.v2)
     if path == "/openapi/v3":
-        return Response(200, {**_INDEX_HEADERS, **_RANGES}, openapi.index().body)
+        return _ranged(request, Response(200, {**_INDEX_HEADERS, **_RANGES}, openapi.index().body))
     if not path.startswith("/openapi/v3/"):
         return None
     place = path.removeprefix("/openapi/v3/")
@@ -59,4 +62,38 @@ def _document(request: Request, document: Document, media: str, *, cached: bool 
         headers["cache-control"] = "public, immutable"
     if document.etag in [tag.strip() for tag in request.headers.get("if-none-match", "").split(",")]:
         return Response(304, headers, b"")
-    return Response(200, headers, document.body)
+    return _ranged(request, Response(200, headers, document.body))
+
+
+def _ranged(request: Request, whole: Response) -> Response:
+    """The part that is asked for; the whole where that are several parts.
+
+    upstream: net/http fs.go#ServeContent
+    """
+    asked, size = request.headers.get("range", ""), len(whole.body)
+    condition = request.headers.get("if-range")
+    if not asked or (condition and condition != whole.headers.get("etag")):
+        return whole
+    parts = [part.strip() for part in asked.removeprefix("bytes=").split(",") if part.strip()]
+    found = [_RANGE.fullmatch(part) for part in parts]
+    if not asked.startswith("bytes=") or not all(found):
+        return Response(416, _TEXT, b"invalid range\n")
+    spans = [_span(match[1], match[2], size) for match in found if match]
+    if not (kept := [span for span in spans if span]):
+        return whole if not parts else _beyond(size)
+    if len(kept) > 1:
+        return whole
+    part = kept[0]
+    headers = {**whole.headers, "content-range": f"bytes {part.start}-{part.stop - 1}/{size}"}
+    return Response(206, headers, whole.body[part.start : part.stop])
+
+
+def _span(first: str, last: str, size: int) -> range:
+    """The bytes of a range, none if it begins beyond the end."""
+    if not first:
+        return range(max(size - int(last), 0), size)
+    return range(int(first), min(int(last) + 1, size) if last else size)
+
+
+def _beyond(size: int) -> Response:
+    return Response(416, {**_TEXT, "content-range": f"bytes */{size}"}, b"invalid range: failed to overlap\n")

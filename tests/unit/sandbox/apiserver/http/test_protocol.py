@@ -117,11 +117,12 @@ def test_a_head_that_cannot_be_served_is_refused_at_once(head: bytes, status: in
         b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n",
         b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 1\r\n",
         b"POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n",
+        b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n",
         b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: +1\r\n",
         b"GET /\xc3\xa9 HTTP/1.1\r\nhost: a\r\n",
         b"GET / HTTP/1.1\nhost: a\n",
     ],
-    ids=["length and chunks", "two lengths", "chunks in HTTP/1.0", "sign", "bytes", "line feeds"],
+    ids=["length and chunks", "two lengths", "chunks in HTTP/1.0", "chunks twice", "sign", "bytes", "line feeds"],
 )
 def test_heads_that_proxies_disagree_on_are_refused(head: bytes) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
@@ -185,6 +186,15 @@ def test_only_those_with_a_body_are_asked_for_it() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
         writer.write(b"GET / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\n\r\n")
         assert (await answer(reader))[0] == 200
+
+    run(talk)
+
+
+def test_options_of_the_server_are_asked_of_no_path() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
+        writer.write(b"OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n")
+        status, _headers, body = await answer(reader)
+        assert (status, body) == (200, b"")
 
     run(talk)
 

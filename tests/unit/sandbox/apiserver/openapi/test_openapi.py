@@ -178,3 +178,30 @@ def test_what_all_methods_of_a_path_share_is_said_once(openapi):
     assert paths[base]["delete"]["responses"]["200"]["content"]["application/json"]["schema"] == {
         "$ref": "#/components/schemas/io.k8s.api.core.v1.Pod"
     }
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "part"),
+    [
+        ("bytes=0-10", 206, slice(0, 11)),
+        ("bytes=5-", 206, slice(5, None)),
+        ("bytes=-5", 206, slice(-5, None)),
+        ("bytes=3-99999999", 206, slice(3, None)),
+        ("bytes=-99999999", 206, slice(None)),
+        ("bytes=0-1, 3-4", 200, slice(None)),
+        ("bytes=", 200, slice(None)),
+        ("bytes=99999999-", 416, b"invalid range: failed to overlap\n"),
+        ("bytes=-0", 416, b"invalid range: failed to overlap\n"),
+        ("bytes=a-b", 416, b"invalid range\n"),
+        ("bytes=-", 416, b"invalid range\n"),
+        ("items=0-1", 416, b"invalid range\n"),
+    ],
+)
+def test_parts_of_documents(openapi, asked, status, part):
+    whole = get(openapi, "/openapi/v3/version")
+    found = get(openapi, "/openapi/v3/version", range=asked)
+    assert (found.status, found.body) == (status, whole.body[part] if isinstance(part, slice) else part)
+    if status == 206:
+        first, last = whole.body.index(found.body), len(found.body) - 1
+        assert found.headers["content-range"] == f"bytes {first}-{first + last}/{len(whole.body)}"
+    assert get(openapi, "/openapi/v3/version", range=asked, **{"if-range": "other"}).body == whole.body
