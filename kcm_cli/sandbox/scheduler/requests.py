@@ -3,7 +3,7 @@
 upstream: staging/src/k8s.io/component-helpers/resource/helpers.go#PodRequests
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.errors import FormatError
@@ -68,10 +68,10 @@ def is_resizing(pod: SimulatedPod) -> bool:
     if given is None:
         return False
     asked = amounts(pod.spec.resources.requests) if pod.spec.resources is not None else {}
-    return given.to_pod(asked) != asked or any(
-        given.to_container(container, own) != own
+    return any(held != asked for held in given.held_by_pod()) or any(
+        held != _own(container)
         for container in (*pod.spec.containers, *pod.spec.init_containers)
-        for own in [_own(container)]
+        for held in given.held_by_container(container)
     )
 
 
@@ -91,23 +91,35 @@ class _Given:
         self._statuses = {s.name: s for s in (*status.container_statuses, *status.init_container_statuses)}
         self._refused = any(c.type == "PodResizePending" and c.reason == "Infeasible" for c in status.conditions)
 
-    def to_container(self, container: SimulatedContainer, asked: Amounts) -> Amounts:
+    def held_by_container(self, container: SimulatedContainer) -> Sequence[Amounts]:
         status = self._statuses.get(container.name)
         if status is None or status.resources is None:
-            return asked
-        return self._most(asked, status.resources.requests, status.allocated_resources)
+            return ()
+        return _known(status.resources.requests or {}, status.allocated_resources)
+
+    def held_by_pod(self) -> Sequence[Amounts]:
+        if self._pod.resources is None:
+            return ()
+        return _known(self._pod.resources.requests or {}, self._pod.allocated_resources)
+
+    def to_container(self, container: SimulatedContainer, asked: Amounts) -> Amounts:
+        return self._most(asked, self.held_by_container(container))
 
     def to_pod(self, asked: Amounts) -> Amounts:
-        if self._pod.resources is None:
-            return asked
-        return self._most(asked, self._pod.resources.requests, self._pod.allocated_resources)
+        return self._most(asked, self.held_by_pod())
 
-    def _most(self, asked: Amounts, *held: Mapping[str, str] | None) -> Amounts:
+    def _most(self, asked: Amounts, held: Sequence[Amounts]) -> Amounts:
+        if not held:
+            return asked
         most = {} if self._refused else dict(asked)
-        for quantities in held:
-            for name, amount in amounts(quantities).items():
+        for each in held:
+            for name, amount in each.items():
                 most[name] = max(most.get(name, amount), amount)
         return most
+
+
+def _known(*quantities: Mapping[str, str] | None) -> Sequence[Amounts]:
+    return [amounts(each) for each in quantities if each is not None]
 
 
 def _of_container(container: SimulatedContainer, missing: Mapping[str, int], given: _Given | None) -> Amounts:

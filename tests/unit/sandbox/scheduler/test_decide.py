@@ -127,7 +127,7 @@ INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasibl
 @pytest.mark.parametrize(
     ("info", "cpu", "resizing"),
     [
-        pytest.param(resized("2", {"cpu": "1"}, {"cpu": "1"}), 2000, False, id="grows"),
+        pytest.param(resized("2", {"cpu": "1"}, {"cpu": "1"}), 2000, True, id="grows"),
         pytest.param(resized("1", {"cpu": "2"}, {"cpu": "1"}), 2000, True, id="shrinks"),
         pytest.param(resized("1", {"cpu": "1"}, {"cpu": "3"}), 3000, True, id="was promised more"),
         pytest.param(resized("9", {"cpu": "1"}, {"cpu": "2"}, INFEASIBLE), 2000, True, id="asks for too much"),
