@@ -54,7 +54,6 @@ _BATCH = 4
 
 RESIZED = frozenset(("NodeResourcesFit",))
 NODE_GONE = frozenset(("PodTopologySpread",))
-NAMESPACE_CHANGED = frozenset(("InterPodAffinity",))
 
 
 class _Bind(msgspec.Struct, frozen=True):
@@ -194,7 +193,6 @@ class Scheduler:
     def _namespace(self, namespace: object) -> None:
         found = self._listers.namespaces.store
         self._state.namespaces = {item.name: item.labels for item in found}
-        self._queue.wake(NAMESPACE_CHANGED)
 
     def _info_on(self, node: str, key: str) -> PodInfo | None:
         on = self._state.nodes.get(node)

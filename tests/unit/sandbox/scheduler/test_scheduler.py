@@ -124,6 +124,26 @@ def test_a_place_that_is_promised_no_more_is_free(play):
     play(run, nodes=1)
 
 
+def test_other_labels_of_a_namespace_are_seen_with_the_next_attempt(play):
+    async def run(world: World) -> None:
+        team = resource("namespaces", namespaced=False)
+        await world.create(team, {"metadata": {"name": "team"}})
+        await world.create(resource("serviceaccounts"), {"metadata": {"name": "default"}}, "team")
+        await world.create(PODS, {"metadata": {"name": "a", "labels": {"app": "a"}}, "spec": cpu("1")}, "team")
+        selectors = {"labelSelector": {"matchLabels": {"app": "a"}}, "namespaceSelector": {"matchLabels": {"x": "y"}}}
+        term = {"topologyKey": "kubernetes.io/hostname", **selectors}
+        near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        await world.pod("b", {"affinity": near})
+        await world.wait(5)
+        await world.patch(team, "team", {"metadata": {"labels": {"x": "y"}}})
+        await world.wait(30)
+        assert await world.node_of("b") == ""
+        await world.wait(300)
+        assert await world.node_of("b")
+
+    play(run, nodes=1)
+
+
 def test_a_pod_waits_for_storage(play):
     async def run(world: World) -> None:
         storage = [resource(kind, "storage.k8s.io", namespaced=False) for kind in ("csidrivers", "storageclasses")]
