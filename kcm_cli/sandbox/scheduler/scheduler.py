@@ -154,6 +154,8 @@ class Scheduler:
             self._state.nominate(info, pod.status.nominated_node_name)
             if queued is not None and before:
                 self._wake_after(queued.info, info.priority)
+        else:
+            self._state.update_nominated(info)
         changed = queued is not None and _asks_anew(queued.info.pod, pod)
         self._queue.add(info, hints.pod_updated(queued.info, info) if queued is not None and changed else None)
 
@@ -215,8 +217,7 @@ class Scheduler:
 
     def _prepares(self, work: _Bind) -> bool:
         """Whether something has to happen before the binding."""
-        placement = work.placement
-        return placement.prepares or self._devices.waits(work.info.pod, placement.reservations)
+        return work.placement.prepares or bool(work.info.pod.spec.resource_claims)
 
     def _decide(self, queued: Queued) -> _Bind | _Fail:
         """atomic: no await between the decision and its effect on the state."""
@@ -271,6 +272,7 @@ class Scheduler:
                 await self._fail(work)
 
     async def _prepare(self, work: _Bind) -> None:
+        await self._nominate(work)
         needs = work.placement.needs
         if needs.bindings or needs.provisions:
             problem = await self._bind_volumes(work)
@@ -282,6 +284,16 @@ class Scheduler:
             await self._unbound(work, f'running PreBind plugin "{DEVICES}": {problem}')
         else:
             await self._bind(work)
+
+    async def _nominate(self, work: _Bind) -> None:
+        """Say where the pod is going, as far as that can be written."""
+        pod, node = work.info.pod, work.placement.node
+        if pod.status.nominated_node_name == node:
+            return
+        try:
+            await self._writes.nominate(pod, node)
+        except RequestError as error:
+            log.info("Cannot nominate the node", extra={"fields": {"pod": work.info.key, "err": str(error)}})
 
     async def _reserve_devices(self, work: _Bind) -> str:
         """Why it failed, if it did."""
@@ -297,7 +309,6 @@ class Scheduler:
 
     async def _bind_volumes(self, work: _Bind) -> str:
         try:
-            await self._writes.nominate(work.info.pod, work.placement.node)
             problem = await self._writes.bind_volumes(work.info.pod, work.placement, self._listers)
         except RequestError as error:
             problem = str(error)
@@ -351,6 +362,8 @@ class Scheduler:
             log.info("Cannot write the pod's status", extra={"fields": {"pod": info.key, "err": str(error)}})
 
     async def _preempt(self, info: PodInfo, victims: Victims) -> None:
+        if all(victim.pod.deleting for victim in victims.pods):
+            return  # an earlier pod has seen to that, and keeps its nomination
         for other in list(self._state.nominated.get(victims.node, {}).values()):
             if other.priority < info.priority:
                 self._state.forget_nomination(other.key)

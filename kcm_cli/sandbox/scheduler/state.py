@@ -195,6 +195,12 @@ class ClusterState:
         if node:
             self.nominated.setdefault(node, {})[info.key] = info
 
+    def update_nominated(self, info: PodInfo) -> None:
+        """Replace a pod where it has a place reserved."""
+        for pods in self.nominated.values():
+            if info.key in pods:
+                pods[info.key] = info
+
     def forget_nomination(self, key: str) -> None:
         for node, pods in list(self.nominated.items()):
             if pods.pop(key, None) is not None and not pods:

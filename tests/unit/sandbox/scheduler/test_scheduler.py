@@ -107,6 +107,44 @@ def test_the_important_pod_displaces_the_other(play):
     play(run, nodes=1)
 
 
+def test_who_waits_for_victims_keeps_its_nomination(play):
+    async def run(world: World) -> None:
+        for name, value in (("mid", 500), ("high", 1000)):
+            await world.create(PRIORITIES, {"metadata": {"name": name}, "value": value})
+        await world.pod("low", {**cpu("30"), "terminationGracePeriodSeconds": 90}, stop_time="90s")
+        await world.wait()
+        for name in ("mid", "high"):
+            await world.pod(name, {**cpu("30"), "priorityClassName": name})
+            await world.wait(5)
+        assert [(await world.status(name))["nominatedNodeName"] for name in ("mid", "high")] == ["node-1", "node-1"]
+        await world.wait(90)
+        assert await world.node_of("high") == "node-1"
+
+    play(run, nodes=1)
+
+
+def test_a_pod_counts_with_its_new_labels_where_it_is_nominated(play):
+    def apart(app: str) -> dict:
+        term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "kubernetes.io/hostname"}
+        return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+    port = {"containers": [{"name": "c", "image": "nginx", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
+
+    async def run(world: World) -> None:
+        await world.create(PRIORITIES, {"metadata": {"name": "high"}, "value": 1000})
+        await world.pod("low", {**port, "terminationGracePeriodSeconds": 90}, stop_time="90s")
+        await world.wait()
+        await world.pod("high", {**port, "priorityClassName": "high", "labels": {"app": "a"}})
+        await world.wait(5)
+        await world.patch(PODS, "high", {"metadata": {"labels": {"app": "b"}}})
+        for app in ("a", "b"):
+            await world.pod(f"beside-{app}", apart(app))
+        await world.wait()
+        assert [await world.node_of(f"beside-{app}") for app in ("a", "b")] == ["node-1", ""]
+
+    play(run, nodes=1)
+
+
 def test_a_place_that_is_promised_no_more_is_free(play):
     async def run(world: World) -> None:
         await world.create(PRIORITIES, {"metadata": {"name": "high"}, "value": 1000})

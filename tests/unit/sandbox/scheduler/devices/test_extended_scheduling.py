@@ -106,7 +106,7 @@ def test_a_class_that_offers_it_later(play):
     play(life)
 
 
-CLAIM, TEXT = "resourceclaims*", "injected: not now"
+CLAIM, STATUS, TEXT = "resourceclaims*", "pods/status", "injected: not now"
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,10 @@ CLAIM, TEXT = "resourceclaims*", "injected: not now"
             Fault("refuse", verbs=("update",), resources=(CLAIM,), skip=1), "add allocation and", id="no allocation"
         ),
         pytest.param(
-            Fault("refuse", verbs=("patch",), resources=("pods/status",)), "update pod default/p Ext", id="not named"
+            Fault("refuse", verbs=("patch",), resources=(STATUS,), skip=1), "update pod default/p Ext", id="not named"
         ),
-        pytest.param(Fault("lose", verbs=("patch",), resources=("pods/status",)), "", id="named, answer lost"),
+        pytest.param(Fault("lose", verbs=("patch",), resources=(STATUS,), skip=1), "", id="named, answer lost"),
+        pytest.param(Fault("refuse", verbs=("patch",), resources=(STATUS,)), "", id="not nominated"),
         pytest.param(Fault("refuse", verbs=("create",), resources=("pods/binding",)), "binding rejected", id="unbound"),
         pytest.param(Fault("lose", verbs=("create",), resources=("pods/binding",)), "", id="bound, answer lost"),
     ],

@@ -176,6 +176,7 @@ def test_a_pod_waits_until_its_device_is_prepared(play):
         await world.pod("p", by_name("c"))
         await world.wait(60)
         assert not await world.node_of("p")
+        assert (await world.status("p"))["nominatedNodeName"] == "node-1"
         text = "waiting for binding conditions for device on node node-1"
         assert ("BindingConditionsPending", text) in await world.events("p")
         await tell(world, "Attached", "d0")
