@@ -7,8 +7,8 @@ upstream: staging/src/k8s.io/client-go/tools/clientcmd, staging/src/k8s.io/clien
 """
 
 import base64
-import binascii
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock, LoopClock
+from kcm_cli.machinery import quoting
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest import kubeconfig, plugins
 from kcm_cli.rest.credentials import ANONYMOUS, Credentials, Fixed, Renewing, basic, bearer, from_file, read_token
@@ -79,10 +80,19 @@ def check(*, path: str, master: str, environ: Mapping[str, str] = os.environ) ->
 def with_scheme(server: str, *, tls: bool) -> str:
     """The server's URL; ``host:port`` gets a scheme. Raises AccessError for what is neither."""
     url = server if "://" in server else f"{'https' if tls else 'http'}://{server}"
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise AccessError(f'the API server\'s address must be a URL or host:port, and "{server}" is neither')
+    if not _is_address(url):
+        raise AccessError(f"the API server's address must be a URL or host:port, and {quoting.quote(server)} is neither")
     return url.rstrip("/")
+
+
+def _is_address(url: str) -> bool:
+    if any(char.isspace() or not char.isprintable() for char in url):
+        return False
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:  # of a port, or of an address in brackets
+        return False
 
 
 def _by_address(server: str, environ: Mapping[str, str]) -> Access:
@@ -162,13 +172,17 @@ def _place(chosen: kubeconfig.Chosen, path: str, data: str) -> tuple[Path | None
     """A file's path, or the bytes that stand inline and win over it."""
     if data:
         try:
-            return None, base64.b64decode(data)
-        except binascii.Error as error:
+            return None, base64.b64decode(re.sub(r"[\r\n]", "", data), validate=True)
+        except ValueError as error:  # also of text beyond ASCII
             raise KubeconfigError(f"{chosen}: certificate or key data is not base64: {error}") from error
     if not path:
         return None, b""
     file = chosen.folder / path
-    if not file.is_file():
+    try:
+        there = file.is_file()
+    except OSError as error:  # a name that is too long
+        raise KubeconfigError(f"{chosen}: cannot read {file}: {error.strerror}") from error
+    if not there:
         raise KubeconfigError(f"{chosen}: file does not exist: {file}")
     return file, b""
 

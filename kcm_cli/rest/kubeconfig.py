@@ -10,6 +10,7 @@ import msgspec
 import yaml
 
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest import proxies
 from kcm_cli.rest.errors import AccessError, KubeconfigError
 
@@ -125,7 +126,7 @@ class Chosen(msgspec.Struct, frozen=True):
         return self.path.absolute().parent
 
     def __str__(self) -> str:
-        return f'kubeconfig {self.path}: context "{self.context}"'
+        return f'kubeconfig {self.path}: context {quote(self.context)}'
 
 
 def read(path: Path, *, context: str = "", server: str = "") -> Chosen:
@@ -165,21 +166,29 @@ def _choose(path: Path, config: Kubeconfig, name: str, server: str) -> Chosen:
         if server:
             return Chosen(path, "", Cluster(server=server), User())
         raise KubeconfigError(f"kubeconfig {path} has no current-context")
-    context = next((item.context for item in config.contexts or () if item.name == name), None)
-    if context is None:
-        names = [item.name for item in config.contexts or ()]
-        shown = ", ".join([*names[:_SHOWN], *(["…"] if len(names) > _SHOWN else [])]) or "none"
-        raise KubeconfigError(f'kubeconfig {path} has no context "{name}" (it has: {shown})')
+    shown = f"kubeconfig {path}: context {quote(name)}"
+    context = _context(path, config, name)
     cluster = next((item.cluster for item in config.clusters or () if item.name == context.cluster), None)
     if cluster is None and not server:
-        raise KubeconfigError(f'kubeconfig {path}: context "{name}" names no known cluster ("{context.cluster}")')
+        raise KubeconfigError(f"{shown} names no known cluster ({quote(context.cluster)})")
     user = next((item.user for item in config.users or () if item.name == context.user), None)
     if context.user and user is None:
-        raise KubeconfigError(f'kubeconfig {path}: context "{name}" names no known user ("{context.user}")')
+        raise KubeconfigError(f"{shown} names no known user ({quote(context.user)})")
     cluster = msgspec.structs.replace(cluster or Cluster(), **({"server": server} if server else {}))
     chosen = Chosen(path, name, cluster, user or User())
     _check(chosen)
     return chosen
+
+
+def _context(path: Path, config: Kubeconfig, name: str) -> Context:
+    named = next((item for item in config.contexts or () if item.name == name), None)
+    if named is None:
+        names = [item.name for item in config.contexts or ()]
+        shown = ", ".join([*names[:_SHOWN], *(["…"] if len(names) > _SHOWN else [])]) or "none"
+        raise KubeconfigError(f"kubeconfig {path} has no context {quote(name)} (it has: {shown})")
+    if named.context is None:
+        raise KubeconfigError(f"kubeconfig {path}: context {quote(name)} is empty: it needs a cluster and a user")
+    return named.context
 
 
 def _check(chosen: Chosen) -> None:

@@ -12,6 +12,7 @@ import yaml
 
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest import access
 from kcm_cli.rest.errors import AccessError, KubeconfigError, NotInCluster
 from kcm_cli.rest.proxies import environment_proxy
@@ -157,11 +158,16 @@ FAULTS = {
         config(**{"current-context": "x", "contexts": [{"name": str(number)} for number in range(30)]}),
         'has no context "x" (it has: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …)',
     ),
+    "a context without content": (config(contexts=[{"name": "c", "context": None}]), 'context "c" is empty'),
     "unknown cluster": (without("clusters"), 'names no known cluster ("k")'),
     "unknown user": (without("users"), 'names no known user ("u")'),
     "no server": (config({"server": ""}), "the cluster has no server"),
     "CA missing": (config({"certificate-authority": "/no/ca.pem"}), "/no/ca.pem"),
     "bad base64": (config({"certificate-authority-data": "x"}), "is not base64"),
+    "base64 with other characters": (config({"certificate-authority-data": "-----BEGIN"}), "is not base64"),
+    "base64 beyond ASCII": (config({"certificate-authority-data": "ä"}), "is not base64"),
+    "a name of a file that is too long": (config({"certificate-authority": "x" * 5000}), "File name too long"),
+    "a name of two lines": (config(**{"current-context": "a\nb"}), r'has no context "a\nb"'),
     "certificate without key": (config(user={"client-certificate": "/x"}), "without client-key"),
     "insecure with CA": (
         config({"certificate-authority": "/x", "insecure-skip-tls-verify": True}),
@@ -215,9 +221,20 @@ def in_cluster(environ):
     return virtual.run(access.load(path="", master="", clock=LoopClock(), environ=environ))
 
 
-@pytest.mark.parametrize("master", ["://x", "https://", "ftp://a", "https://:6443"])
+def test_inline_data_may_have_line_ends(load):
+    data = base64.encodebytes(b"certificate" * 20).decode()
+    assert load(config({"certificate-authority-data": data})).tls.ca_data == b"certificate" * 20
+
+
+ADDRESSES_THAT_ARE_NONE = (
+    *("://x", "https://", "ftp://a", "https://:6443"),
+    *("foo:bar", "https://a:70000", "https://[::1", "https://a b", "https://a\nb"),
+)
+
+
+@pytest.mark.parametrize("master", ADDRESSES_THAT_ARE_NONE)
 def test_an_address_that_is_none(load, master):
-    text = f'must be a URL or host:port, and "{re.escape(master)}" is neither'
+    text = re.escape(f"must be a URL or host:port, and {quote(master)} is neither")
     with pytest.raises(AccessError, match=text):
         load(config(), master=master)
     with pytest.raises(AccessError, match=text):
