@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from kcm_cli.component.version import GIT_VERSION
 
 _COMPLETE = "_KCM_COMPLETE"
-_SHOW = "--show-completion="
+_SHOW = "--show-completion"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -18,9 +18,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run kcm; the exit code. Mistakes are one line each on standard error and exit code 1."""
     if arguments is None:
         _end_on_interrupt()
+        _open_closed_streams()
     args = list(sys.argv[1:] if arguments is None else arguments)
-    if len(args) == 1 and args[0].startswith(_SHOW):
-        os.environ[_COMPLETE] = f"source_{args[0].removeprefix(_SHOW)}"  # what the script itself would ask for
+    if shell := _shell_to_show(args):
+        os.environ[_COMPLETE] = f"source_{shell}"  # what the script itself would ask for
     try:
         code = _run(args)
         sys.stdout.flush()
@@ -34,6 +35,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _end_on_interrupt()
         gc.freeze()  # the process ends: its objects need not be collected one by one, which takes seconds for many pods
     return code
+
+
+def _open_closed_streams() -> None:
+    """A standard stream that the caller closed is /dev/null, as in a Go program: no other file gets its number."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)
+
+
+def _shell_to_show(args: Sequence[str]) -> str:
+    """The shell whose completion script is asked for, as --show-completion=SHELL or --show-completion SHELL."""
+    if len(args) == 1 and args[0].startswith(f"{_SHOW}="):
+        return args[0].removeprefix(f"{_SHOW}=") or "none"
+    return args[1] if len(args) == 2 and args[0] == _SHOW and not args[1].startswith("-") else ""
 
 
 def _forget_output() -> None:

@@ -20,7 +20,10 @@ _INDENT = 16
 
 def width() -> int:
     """Columns of the terminal that standard output is, 0 (do not wrap) when it is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "0") or 0)
+    if sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    asked = os.environ.get("COLUMNS", "")
+    return int(asked) if asked.isdecimal() else 0
 
 
 def sections(flags: FlagSet | Iterable[Flag], columns: int, *, bold: bool = False) -> Iterator[str]:

@@ -87,6 +87,21 @@ def test_output_that_a_full_disk_does_not_take_is_one_line(flag: str) -> None:
     assert (done.returncode, done.stderr) == (1, "Error: cannot write the output: No space left on device\n")
 
 
+@pytest.mark.parametrize(("argument", "code"), [("--version", 0), ("--help", 0), ("--nosuch", 1)])
+@pytest.mark.parametrize("closed", [(1,), (0, 1, 2)])
+def test_standard_streams_may_be_closed(argument: str, code: int, closed: tuple[int, ...], tmp_path: Path) -> None:
+    redirections = " ".join(f"{number}>&-" for number in closed)
+    errors = tmp_path / "errors"
+    shell = f'"$0" "$@" 2>"{errors}" >/dev/null {redirections}'
+    done = subprocess.run(["sh", "-c", shell, *KCM, argument], timeout=60, check=False)
+    assert done.returncode == code
+    assert "Traceback" not in errors.read_text()
+
+
+def test_a_width_that_is_no_number_is_none() -> None:
+    assert run("--help", env={"COLUMNS": "wide"}).stdout == run("--help").stdout
+
+
 def test_the_package_can_be_run() -> None:
     done = subprocess.run([sys.executable, "-m", "kcm_cli", "--version"], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr, done.returncode) == ("Kubernetes v1.36.0\n", "", 0)
@@ -204,6 +219,12 @@ def test_completion_script(shell: str) -> None:
     shown = run(f"--show-completion={shell}")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "_KCM_COMPLETE=complete_" in shown.stdout
+
+
+def test_the_shell_may_be_a_word_of_its_own() -> None:
+    assert run("--show-completion", "zsh").stdout.lstrip().startswith("#compdef kcm")
+    shown = run("--show-completion", "cmd")
+    assert (shown.returncode, shown.stdout, len(shown.stderr.splitlines())) == (1, "", 1)
 
 
 def test_an_unknown_shell_is_a_mistake() -> None:
