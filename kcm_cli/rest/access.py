@@ -81,7 +81,8 @@ def with_scheme(server: str, *, tls: bool) -> str:
     """The server's URL; ``host:port`` gets a scheme. Raises AccessError for what is neither."""
     url = server if "://" in server else f"{'https' if tls else 'http'}://{server}"
     if not _is_address(url):
-        raise AccessError(f"the API server's address must be a URL or host:port, and {quoting.quote(server)} is neither")
+        shown = quoting.quote(server)
+        raise AccessError(f"the API server's address must be a URL or host:port, and {shown} is neither")
     return url.rstrip("/")
 
 
