@@ -126,7 +126,7 @@ class Chosen(msgspec.Struct, frozen=True):
         return self.path.absolute().parent
 
     def __str__(self) -> str:
-        return f'kubeconfig {self.path}: context {quote(self.context)}'
+        return f"kubeconfig {self.path}: context {quote(self.context)}"
 
 
 def read(path: Path, *, context: str = "", server: str = "") -> Chosen:
