@@ -209,10 +209,7 @@ class Inside:
             watcher.close()
 
     def _lines(self, pod: "_Pod", name: str, run: _Run | None) -> list[tuple[float, str]] | None:
-        """Seconds from the start of a run and a line of its log. None: it has none.
-
-        A run that is not the first finds what the first one has left in emptyDirs.
-        """
+        """Seconds from the start of a run and a line of its log. None: it has none."""
         text = _last(self.given.logs, pod.key, name)
         text = pod.wish(LOGS, name) if text is None else text
         if text is not None:
@@ -220,15 +217,29 @@ class Inside:
         container = next((each for each in containers_of(pod.view) if each.name == name), None)
         if container is None or not (container.command or container.args):
             return None
-        made = self._made_before(pod, name)
-        program = program_of(container, pod.view, self._objects, made=made)
-        there = {**made.seen_by(program.own), **made_at_start(container, pod.view, self._objects, made)}
-        known = program.outcome(made.known(program.own), there)
-        if known is not None and run is not None and run.number > 1 and program.own:
-            made = made.after(program.own, known.files, known.gone)
-            program = program_of(container, pod.view, self._objects, made=made)
-            known = program.outcome(made.known(program.own), made.seen_by(program.own))
+        program, made = self._program_of_run(pod, container, run, self._made_before(pod, name))
+        known = program.outcome(made.known(program.own), self._there(pod, container, program, made))
         return None if known is None else list(whole_lines(known.output))
+
+    def _program_of_run(
+        self, pod: "_Pod", container: SimulatedContainer, run: _Run | None, made: EmptyDirs
+    ) -> tuple[Program, EmptyDirs]:
+        """A container's program, and what it finds in emptyDirs: in a run that is not the first, what the first one
+        has left there, too."""
+        program = program_of(container, pod.view, self._objects, made=made)
+        if run is None or run.number == 1 or not program.own:
+            return program, made
+        known = program.outcome(made.known(program.own), self._there(pod, container, program, made))
+        if known is None:
+            return program, made
+        made = made.after(program.own, known.files, known.gone)
+        return program_of(container, pod.view, self._objects, made=made), made
+
+    def _there(
+        self, pod: "_Pod", container: SimulatedContainer, program: Program, made: EmptyDirs
+    ) -> dict[str, str | None]:
+        """The files that a container finds when it starts, with those of its hook."""
+        return {**made.seen_by(program.own), **made_at_start(container, pod.view, self._objects, made)}
 
     def _made_before(self, pod: "_Pod", name: str) -> EmptyDirs:
         """What a container finds in emptyDirs when it starts."""
@@ -249,10 +260,9 @@ class Inside:
             mine = container.name == asked
             if run is None or not (container.volume_mounts or mine):
                 continue
-            program = program_of(container, pod.view, self._objects, made=found)
+            program, found = self._program_of_run(pod, container, run, found)
             passed_s = inf if run.finished is not None else (until - run.started).total_seconds()
-            there = {**found.seen_by(program.own), **made_at_start(container, pod.view, self._objects, found)}
-            known = program.outcome(found.known(program.own), there, passed_s)
+            known = program.outcome(found.known(program.own), self._there(pod, container, program, found), passed_s)
             if known is not None:
                 found.put(_folders(program, container, run) if mine else program.own, known.files, known.gone)
                 known_all = known_all or mine

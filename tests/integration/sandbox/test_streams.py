@@ -245,6 +245,23 @@ def test_containers_share_what_they_write_into_an_emptydir(kcm_sandbox, kcm_name
     assert executed(core, kcm_namespace, name, "cat", "/v/now", container="d") == (b"mine\n", b"", 0)
 
 
+def test_commands_find_what_the_present_run_of_a_container_has_written(kcm_sandbox, kcm_namespace, core):
+    mounts = [{"name": "v", "mountPath": "/v"}]
+    script = "if [ -e /v/runs ]; then echo second >> /v/runs; sleep 3600; fi; echo first > /v/runs; exit 1"
+    container = {"name": "c", "image": "i", "command": ["sh", "-c", script], "volumeMounts": mounts}
+    beside = {"name": "d", "image": "i", "command": ["sleep", "3600"], "volumeMounts": mounts}
+    spec = {"containers": [container, beside], "volumes": [{"name": "v", "emptyDir": {}}]}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a"}, "spec": spec})
+
+    def running() -> bool:
+        statuses = core.read_namespaced_pod("a", kcm_namespace).status.container_statuses or ()
+        return [(each.restart_count, each.ready) for each in statuses] == [(1, True), (0, True)]
+
+    kcm_sandbox.advance_until(running, 60)
+    for name in ("c", "d"):
+        assert executed(core, kcm_namespace, "a", "cat", "/v/runs", container=name) == (b"first\nsecond\n", b"", 0)
+
+
 def test_probes_find_what_commands_leave(kcm_sandbox, kcm_namespace, core):
     """A container has files outside of its volumes, too, until it starts again."""
     script = "mkdir -p /srv; echo hi > /srv/index.html; echo up > /tmp/alive; sleep 3600"
