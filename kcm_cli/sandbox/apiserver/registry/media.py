@@ -117,12 +117,16 @@ class ShapedJson:
 
 
 class PartialJson:
-    """The metadata of objects, or of lists where ``of_list``; each refuses the other."""
+    """The metadata of objects, or of lists where ``of_list``; each refuses the other.
 
-    def __init__(self, served: Served, version: str, *, of_list: bool) -> None:
+    ``bare``: items of lists do not say their kind.
+    """
+
+    def __init__(self, served: Served, version: str, *, of_list: bool, bare: bool = False) -> None:
         self._served = served
         self._version = f"meta.k8s.io/{version}"
         self._of_list = of_list
+        self._item = _metadata if bare else self._part
 
     def object(self, status: int, stored: Stored) -> Response:
         return answers.doc_response(status, self._shown(stored.doc))
@@ -133,7 +137,7 @@ class PartialJson:
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         if not self._of_list:
             raise wrong_shape("PartialObjectMetadata", f"a list (*{self._served.go_type}List)")
-        shown = [self._part(stored.doc) for stored in items] or None
+        shown = [self._item(stored.doc) for stored in items] or None
         kind, metadata = "PartialObjectMetadataList", answers.list_metadata(revision, more, left)
         doc: Doc = {"kind": kind, "apiVersion": self._version, "metadata": metadata, "items": shown}
         return answers.doc_response(200, doc)
@@ -198,7 +202,11 @@ class ProtobufMedia(_Rewritten):
 
 def partial(doc: Tree) -> Tree:
     """The metadata of an object."""
-    return {"kind": "PartialObjectMetadata", "apiVersion": META_V1, "metadata": doc.get("metadata") or {}}
+    return {"kind": "PartialObjectMetadata", "apiVersion": META_V1, **_metadata(doc)}
+
+
+def _metadata(doc: Tree) -> Tree:
+    return {"metadata": doc.get("metadata") or {}}
 
 
 def as_yaml(response: Response) -> Response:

@@ -92,12 +92,16 @@ def for_people(headers: Mapping[str, str], asked: str) -> bool:
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """A negotiated form. transform: Table, PartialObjectMetadata(List) or nothing, in that version of meta.k8s.io."""
+    """A negotiated form. transform: Table, PartialObjectMetadata(List) or nothing, in that version of meta.k8s.io.
+
+    ``bare``: JSON for a client that prefers protobuf of the same form, in which items of lists do not say their kind.
+    """
 
     yaml: bool = False
     transform: str = ""
     version: str = ""
     protobuf: bool = False
+    bare: bool = False
 
 
 def readable(request: Request, *, custom: bool) -> Request:
@@ -144,10 +148,14 @@ def _negotiate(header: str, transforms: frozenset[str]) -> Wanted | None:
         if clause.media == PROTOBUF and kind != "Table" and stream in ("", "watch"):
             packed = packed or Wanted(False, kind, version, protobuf=True)
         if clause.accepts(JSON) and stream in ("", "watch"):
-            return Wanted(False, kind, version)
+            return Wanted(False, kind, version, bare=_wants_packed(packed, kind, version))
         if clause.accepts(YAML) and not stream:
             return Wanted(True, kind, version)
     return packed
+
+
+def _wants_packed(packed: Wanted | None, kind: str, version: str) -> bool:
+    return packed is not None and kind in PARTIAL and (packed.transform, packed.version) == (kind, version)
 
 
 def for_status(header: str) -> Wanted | None:
@@ -195,7 +203,7 @@ def media_for(served: Served, form: Wanted, convert: Convert) -> Media:
     """The form for a resource; tables are not made here. convert: from the stored form to the resource's own."""
     inner: Media
     if form.transform in PARTIAL:
-        inner = PartialJson(served, form.version, of_list=form.transform.endswith("List"))
+        inner = PartialJson(served, form.version, of_list=form.transform.endswith("List"), bare=form.bare)
     elif served.converts:
         names = (served.list_kind, served.info.api_version)
         inner = ShapedJson(served, lambda doc: convert(served, doc), names, typed=served.info.custom)

@@ -44,6 +44,23 @@ def test_a_list_of_no_metadata_is_null(served: Any) -> None:
     served(test)
 
 
+def test_items_of_metadata_have_no_kind_for_a_client_that_prefers_protobuf(served: Any) -> None:
+    """Go's metadata client: what it gets alone has lost its kind when it is decoded, and is compared with items."""
+    packed = FORM.replace("json", "vnd.kubernetes.protobuf").format(LIST, "v1")
+
+    async def test(api: Api) -> None:
+        await api.config_map("a")
+        for version in ("v1", "v1beta1"):
+            headers = {"accept": f"{packed},{FORM.format(LIST, version)}"}
+            (item,) = (await api.json("GET", CONFIG_MAPS, headers=headers))["items"]
+            assert set(item) == ({"metadata"} if version == "v1" else {"kind", "apiVersion", "metadata"})
+        headers = {"accept": f"{FORM.format(LIST, 'v1')},{packed}"}
+        (item,) = (await api.json("GET", CONFIG_MAPS, headers=headers))["items"]
+        assert set(item) == {"kind", "apiVersion", "metadata"}
+
+    served(test)
+
+
 def test_answers_to_questions_have_no_table(served: Any) -> None:
     async def test(api: Api) -> None:
         question = {"spec": {"nonResourceAttributes": {"path": "/x", "verb": "get"}}}
