@@ -129,19 +129,19 @@ class DisruptionController:
         wait = plan.stale_in_s(pod, self._clock.now())
         return () if wait is None else (After(pod.key, wait),)
 
-    def budget_of(self, pod: Pod) -> Keys:
-        """The key of the pod's budget. Of several it is the first by name, since upstream updates only one."""
-        found = [budget for budget in self._budgets.store.list(pod.namespace) if self._selects(budget, pod)]
-        if not found:
-            return ()
-        chosen = min(found, key=lambda budget: budget.name)
+    def budgets_of(self, pod: Pod) -> Keys:
+        """The keys of the pod's budgets. The Event about several names the first."""
+        found = sorted(
+            (budget for budget in self._budgets.store.list(pod.namespace) if self._selects(budget, pod)),
+            key=lambda budget: budget.name,
+        )
         if len(found) > 1:
             text = (
                 f'Pod "{pod.namespace}"/"{pod.name}" matches multiple PodDisruptionBudgets.  '
-                f'Chose "{chosen.name}" arbitrarily.'
+                f'Chose "{found[0].name}" arbitrarily.'
             )
             self._recorder.emit(Notice(ref_to(PODS, pod), "Warning", "MultiplePodDisruptionBudgets", text))
-        return (chosen.key,)
+        return tuple(budget.key for budget in found)
 
     def _selects(self, budget: PodDisruptionBudget, pod: Pod) -> bool:
         try:
@@ -167,7 +167,7 @@ CONTROLLER = Controller(
         Queue(
             "disruption",
             Watch(POD_DISRUPTION_BUDGETS, changed=own_key, deleted=DisruptionController.deleted),
-            watches=(Watch(PODS, DisruptionController.budget_of),),
+            watches=(Watch(PODS, DisruptionController.budgets_of),),
             sync=DisruptionController.sync,
             writes=(POD_DISRUPTION_BUDGETS,),
         ),

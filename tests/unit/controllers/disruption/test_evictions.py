@@ -259,6 +259,24 @@ def test_a_pod_of_two_budgets_is_told_and_cannot_be_evicted(play):
     play(life)
 
 
+def test_every_budget_of_a_pod_counts_it_as_it_is_now(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.budget("a", minAvailable=1, selector={"matchLabels": {"app": "web", "one": "true"}})
+            await story.budget("b", minAvailable=1)
+            await owned_pods(world, None, 2)
+            await world.wait(20)
+            await world.patch(PODS, "p0", {"metadata": {"labels": {"one": "true"}}})
+            await world.wait(20)
+            assert (await story.numbers("a"), await story.numbers("b")) == ((1, 1, 1, 0), (2, 1, 2, 1))
+            await world.delete(PODS, "p0")
+            await world.wait(20)
+            assert (await story.numbers("a"), await story.numbers("b")) == ((0, 1, 0, 0), (1, 1, 1, 0))
+
+    play(life)
+
+
 # -- evictions
 
 
