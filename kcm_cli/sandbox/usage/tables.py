@@ -8,18 +8,16 @@ from datetime import datetime
 
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.tables.column import Column, Layout
+from kcm_cli.sandbox.apiserver.tables.column import Column, layout
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.usage.figures import CPU, MEMORY
 
 NAMES = (CPU, MEMORY)
-TABLE = Layout(
-    (
-        Column("Name", "Name of the resource", format="name"),
-        *(Column(name, format="quantity") for name in NAMES),
-        Column("Window", format="duration"),
-    ),
-    lambda doc, now: _cells(doc),
+TABLE = layout(
+    Column("Name", "Name of the resource", format="name"),
+    *(Column(name, format="quantity") for name in NAMES),
+    Column("Window", format="duration"),
+    row=lambda doc, now: _cells(doc),
 )
 
 

@@ -63,6 +63,11 @@ class Layout(msgspec.Struct, frozen=True):
         return [column.cell(doc, now) for column in self.columns] if self.row is None else self.row(doc, now)
 
 
+def layout(*columns: Column, row: Cells | None = None, completed: Callable[[Tree], list[Doc]] | None = None) -> Layout:
+    """The table of these columns."""
+    return Layout(columns, row, completed)
+
+
 def number(name: str, about: str, cell: Cell = _of_row) -> Column:
     """A column of whole numbers."""
     return Column(name, about, cell, "integer")
@@ -145,7 +150,7 @@ def name_of(doc: Tree) -> str:
 
 NAME = Column("Name", "ObjectMeta.name", at("metadata.name"), format="name")
 AGE = Column("Age", "ObjectMeta.creationTimestamp", created)
-PLAIN = Layout(
-    (NAME, Column("Created At", "ObjectMeta.creationTimestamp", at("metadata.creationTimestamp", None), "date"))
+PLAIN = layout(
+    NAME, Column("Created At", "ObjectMeta.creationTimestamp", at("metadata.creationTimestamp", None), "date")
 )
 """Name and creation time: for kinds without a table of their own."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from kcm_cli.machinery import codec, labels
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, Layout, at, number, of_field, wide
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, number, of_field, wide
 from kcm_cli.sandbox.apiserver.types import Tree
 
 NONE = "<none>"
@@ -64,19 +64,15 @@ def replica_columns(kind: str, selector: Cell) -> tuple[Column, ...]:
 
 
 _DESIRED, _AVAILABLE = at("spec.replicas", 0), at("status.replicas", 0)
-SCALE = Layout(
-    (
-        replace(NAME, format=""),
-        number("Desired", "ScaleSpec.replicas", _DESIRED),
-        number("Available", "ScaleStatus.replicas", _AVAILABLE),
-        AGE,
-    )
+SCALE = layout(
+    replace(NAME, format=""),
+    number("Desired", "ScaleSpec.replicas", _DESIRED),
+    number("Available", "ScaleStatus.replicas", _AVAILABLE),
+    AGE,
 )
-CUSTOM_SCALE = Layout(
-    (
-        NAME,
-        number("Desired", "Number of desired replicas", _DESIRED),
-        number("Available", "Number of actual replicas", _AVAILABLE),
-        replace(AGE, type="date"),
-    )
+CUSTOM_SCALE = layout(
+    NAME,
+    number("Desired", "Number of desired replicas", _DESIRED),
+    number("Available", "Number of actual replicas", _AVAILABLE),
+    replace(AGE, type="date"),
 )

@@ -24,7 +24,6 @@ def _reason_problems(reason: str) -> list[str]:
 
 validate_conditions = rules.items(
     rules.fields(
-        "",
         rules.always("type", labels.validate_key),
         rules.always("status", rules.enum(*STATUSES)),
         rules.optional("observedGeneration", rules.at_least(0, "must be greater than or equal to zero")),

@@ -121,7 +121,7 @@ def _divisor(resource: str, divisor: str, path: str) -> Errors:
 
 
 _KEY_REFERENCE = rules.fields(
-    "", rules.always("name", rules.SUBDOMAIN), rules.required("key", rules.form(names.config_map_key))
+    rules.always("name", rules.SUBDOMAIN), rules.required("key", rules.form(names.config_map_key))
 )
 _CHECKS = {
     "fieldRef": field_selector(*ENV_FIELDS),
@@ -129,18 +129,17 @@ _CHECKS = {
     "configMapKeyRef": _KEY_REFERENCE,
     "secretKeyRef": _KEY_REFERENCE,
     "fileKeyRef": rules.fields(
-        "",
         rules.required("key", _VARIABLE),
         rules.required("volumeName", rules.LABEL),
         rules.required("path", file_paths.no_backsteps),
     ),
 }
-validate_env = rules.items(rules.fields("", rules.required("name", _VARIABLE), _source))
+validate_env = rules.items(rules.fields(rules.required("name", _VARIABLE), _source))
 """Variables one by one."""
 
-_WHOLE = rules.fields("", rules.required("name", rules.form(lambda name: metadata.subdomain(name, True))))
+_WHOLE = rules.fields(rules.required("name", rules.form(lambda name: metadata.subdomain(name, True))))
 _FROM = rules.fields(
-    "", rules.nonempty("prefix", _VARIABLE), rules.optional("configMapRef", _WHOLE), rules.optional("secretRef", _WHOLE)
+    rules.nonempty("prefix", _VARIABLE), rules.optional("configMapRef", _WHOLE), rules.optional("secretRef", _WHOLE)
 )
 
 

@@ -65,12 +65,11 @@ def _no_restart(policy: str, path: str) -> Errors:
 
 
 _BEFORE_OTHERS = rules.fields(
-    "",
     *(
         rules.forbidden(field, _SIDECARS_ONLY, zero=False)
         for field in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
     ),
-    rules.each("resizePolicy", rules.fields("", rules.optional("restartPolicy", _no_restart))),
+    rules.each("resizePolicy", rules.fields(rules.optional("restartPolicy", _no_restart))),
 )
 
 
@@ -80,19 +79,17 @@ def _restart(container: Tree, path: str) -> Errors:
     yield from _RESTART(container, path)
 
 
-_RESTART = rules.fields(
+_RESTART = rules.fields_of(
     "core.v1.Container",
     rules.optional("restartPolicy", rules.enum(*_RESTARTS)),
     rules.optional("restartPolicyRules", rules.max_items(20)),
     rules.each(
         "restartPolicyRules",
         rules.fields(
-            "",
             rules.always("action", rules.enum("Restart", "RestartAllContainers")),
             rules.present(
                 "exitCodes",
                 rules.fields(
-                    "",
                     rules.always("operator", rules.enum("In", "NotIn")),
                     rules.optional("values", rules.max_items(255)),
                 ),
@@ -123,10 +120,9 @@ def _not_ephemeral(*names: str) -> tuple[rules.Field, ...]:
 
 
 _NOT_EPHEMERAL = rules.fields(
-    "",
     *_not_ephemeral("ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules"),
     *_not_ephemeral("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"),
-    rules.each("volumeMounts", rules.fields("", *_not_ephemeral("subPath", "subPathExpr"))),
+    rules.each("volumeMounts", rules.fields(*_not_ephemeral("subPath", "subPathExpr"))),
 )
 
 
@@ -189,13 +185,13 @@ def _ports(items: list[Tree], path: str) -> Errors:
         yield from _PORT(port, place)
 
 
-_PORT = rules.fields(
+_PORT = rules.fields_of(
     "core.v1.ContainerPort",
     rules.required("containerPort", ports.number),
     rules.nonempty("hostPort", ports.number),
     rules.one_of("protocol"),
 )
-_HEAD = rules.fields(
+_HEAD = rules.fields_of(
     "core.v1.Container",
     rules.required("name", rules.LABEL),
     rules.required("image"),
@@ -204,7 +200,7 @@ _HEAD = rules.fields(
     rules.nonempty("env", container_env.validate_env),
     rules.nonempty("envFrom", container_env.validate_env_from),
 )
-_PULLED = rules.fields("core.v1.Container", rules.one_of("imagePullPolicy"))
+_PULLED = rules.fields_of("core.v1.Container", rules.one_of("imagePullPolicy"))
 
 
 def _host_ports(containers: list[Tree], path: str) -> Errors:

@@ -95,12 +95,11 @@ def validate_selector(
 @cache
 def _selector(lenient_values: bool, lenient_operators: bool) -> rules.Rule:
     requirement = rules.fields(
-        "",
         operator_and_values("" if lenient_operators else "not a valid selector operator"),
         rules.always("key", validate_key),
         *(() if lenient_values else (VALUES,)),
     )
-    return rules.fields("", rules.optional("matchLabels", validate_labels), rules.each("matchExpressions", requirement))
+    return rules.fields(rules.optional("matchLabels", validate_labels), rules.each("matchExpressions", requirement))
 
 
 def operator_and_values(otherwise: str = "", **counted: str) -> rules.Rule:

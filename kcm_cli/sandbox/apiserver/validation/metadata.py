@@ -159,11 +159,10 @@ def _finalizers(finalizers: list[str], path: str) -> Errors:
 
 
 _MANAGER = rules.fields(
-    "", rules.nonempty("manager", manager_errors), rules.optional("subresource", rules.max_bytes(_SUBRESOURCE_LENGTH))
+    rules.nonempty("manager", manager_errors), rules.optional("subresource", rules.max_bytes(_SUBRESOURCE_LENGTH))
 )
-_MANAGERS = rules.fields("", rules.each("managedFields", _MANAGER))
+_MANAGERS = rules.fields(rules.each("managedFields", _MANAGER))
 _REST = rules.fields(
-    "",
     rules.nonempty("generation", rules.COUNT),
     rules.nonempty("labels", validate_labels),
     rules.nonempty("annotations", validate_annotations),

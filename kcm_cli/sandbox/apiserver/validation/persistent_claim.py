@@ -54,14 +54,14 @@ def _both(spec: Tree, path: str) -> Errors:
 
 def _claim(lenient_groups: bool) -> rules.Rule:
     group = () if lenient_groups else (rules.nonempty("apiGroup", rules.SUBDOMAIN),)
-    source = rules.fields("", rules.required("name"), rules.required("kind"), _default_group, *group)
-    return rules.fields(
+    source = rules.fields(rules.required("name"), rules.required("kind"), _default_group, *group)
+    return rules.fields_of(
         "core.v1.PersistentVolumeClaimSpec",
         rules.optional("accessModes", access_modes),
         _size,
         *CLASSES,
         rules.optional("dataSource", source),
-        rules.optional("dataSourceRef", source, rules.fields("", rules.nonempty("namespace", rules.LABEL))),
+        rules.optional("dataSourceRef", source, rules.fields(rules.nonempty("namespace", rules.LABEL))),
         _both,
         rules.nonempty("volumeAttributesClassName", rules.SUBDOMAIN),
     )

@@ -25,7 +25,7 @@ _CSI_SECRETS = (
     "nodeExpandSecretRef",
 )
 
-validate_modes = rules.fields("", rules.required("accessModes"), rules.optional("accessModes", access_modes))
+validate_modes = rules.fields(rules.required("accessModes"), rules.optional("accessModes", access_modes))
 
 
 def validate_sources(spec: Tree, name: str, path: str, *, has_affinity: bool) -> Errors:
@@ -74,15 +74,14 @@ def _iscsi(source: Tree, name: str, path: str) -> Errors:
     return found
 
 
-_SECRET = rules.fields("", rules.required("name", rules.SUBDOMAIN), rules.required("namespace", rules.LABEL))
+_SECRET = rules.fields(rules.required("name", rules.SUBDOMAIN), rules.required("namespace", rules.LABEL))
 _SOURCES: dict[str, rules.Rule] = {
     **COMMON,
     **PERSISTENT,
-    "glusterfs": rules.fields("", COMMON["glusterfs"], rules.optional("endpointsNamespace", _endpoints_namespace)),
-    "azureFile": rules.fields("", COMMON["azureFile"], rules.optional("secretNamespace", _not_empty)),
-    "local": rules.fields("", rules.required("path", file_paths.no_backsteps)),
+    "glusterfs": rules.fields(COMMON["glusterfs"], rules.optional("endpointsNamespace", _endpoints_namespace)),
+    "azureFile": rules.fields(COMMON["azureFile"], rules.optional("secretNamespace", _not_empty)),
+    "local": rules.fields(rules.required("path", file_paths.no_backsteps)),
     "csi": rules.fields(
-        "",
         rules.required("driver", volume_sources.CSI_DRIVER),
         rules.required("volumeHandle"),
         *(rules.optional(field, _SECRET) for field in _CSI_SECRETS),
@@ -99,4 +98,4 @@ def _needs_csi(spec: Tree, path: str) -> Errors:
         yield errors.required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")
 
 
-validate_attributes_class = rules.fields("", rules.optional("volumeAttributesClassName", _class_name), _needs_csi)
+validate_attributes_class = rules.fields(rules.optional("volumeAttributesClassName", _class_name), _needs_csi)

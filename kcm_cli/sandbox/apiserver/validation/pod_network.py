@@ -47,14 +47,13 @@ def _option(option: Tree, path: str) -> Errors:
 
 
 _CONFIG = rules.fields(
-    "",
     rules.optional("nameservers", _few_servers),
     rules.each("nameservers", addresses.legacy_ip),
     rules.optional("searches", _searches),
     rules.each("options", _option),
 )
 validate_aliases = rules.items(
-    rules.fields("", rules.always("ip", addresses.legacy_ip), rules.each("hostnames", rules.SUBDOMAIN))
+    rules.fields(rules.always("ip", addresses.legacy_ip), rules.each("hostnames", rules.SUBDOMAIN))
 )
 """Lines of the pod's hosts file."""
 

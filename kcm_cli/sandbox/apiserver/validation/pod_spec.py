@@ -125,12 +125,11 @@ def _whole(spec: Tree, path: str) -> Errors:
 
 
 _NO_USER_NAMESPACE = rules.fields(
-    "",
     rules.forbidden("hostNetwork", _NO_USERNS),
     rules.forbidden("hostPID", _NO_USERNS, at="HostPID"),
     rules.forbidden("hostIPC", _NO_USERNS, at="HostIPC"),
 )
-_NO_DEVICES = rules.fields("", rules.forbidden("volumeDevices", _NO_USERNS))
+_NO_DEVICES = rules.fields(rules.forbidden("volumeDevices", _NO_USERNS))
 
 
 def _preemption(policy: str, path: str) -> Errors:
@@ -145,10 +144,9 @@ def _os(spec: Tree, path: str) -> Errors:
     return () if spec.get("os") is None else windows.validate_os(spec, path)
 
 
-_GRACE = rules.fields("", rules.present("terminationGracePeriodSeconds"))
+_GRACE = rules.fields(rules.present("terminationGracePeriodSeconds"))
 _SPEC = {
     mount_option: rules.fields(
-        "",
         rules.one_of("restartPolicy", "Always", "OnFailure", "Never"),
         rules.one_of("dnsPolicy", "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
         rules.nonempty("nodeSelector", labels.validate_labels),
@@ -156,7 +154,7 @@ _SPEC = {
         _host,
         rules.nonempty("affinity", scheduling.validate_affinity),
         pod_network.validate_dns,
-        rules.each("readinessGates", rules.fields("", rules.always("conditionType", labels.validate_key))),
+        rules.each("readinessGates", rules.fields(rules.always("conditionType", labels.validate_key))),
         rules.nonempty("schedulingGates", scheduling.validate_gates),
         rules.nonempty("topologySpreadConstraints", scheduling.validate_spreading),
         _whole,

@@ -21,7 +21,6 @@ def number_or_name(value: int | str, path: str) -> Errors:
 
 
 endpoint_protocols = rules.fields(
-    "",
     rules.present("protocol", rules.enum(*rules.choices("core.v1.EndpointPort", "protocol"))),
     rules.optional("appProtocol", labels.validate_key),
 )

@@ -31,10 +31,10 @@ _COUNTERS = (
     *rules.counters("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"),
     rules.optional("terminationGracePeriodSeconds", rules.at_least(1, errors.NOT_POSITIVE)),
 )
-_RESTARTING = rules.fields("", *_COUNTERS, rules.always("successThreshold", _once, default=0))
+_RESTARTING = rules.fields(*_COUNTERS, rules.always("successThreshold", _once, default=0))
 _PROBES = {
     "livenessProbe": _RESTARTING,
-    "readinessProbe": rules.fields("", *_COUNTERS, rules.optional("terminationGracePeriodSeconds", _never)),
+    "readinessProbe": rules.fields(*_COUNTERS, rules.optional("terminationGracePeriodSeconds", _never)),
     "startupProbe": _RESTARTING,
 }
 
@@ -66,16 +66,15 @@ def _headers(headers: list[Tree], path: str) -> Errors:
 
 
 _ACTIONS = {
-    "exec": rules.fields("", rules.required("command")),
+    "exec": rules.fields(rules.required("command")),
     "httpGet": rules.fields(
-        "",
         rules.required("path"),
         rules.always("port", ports.number_or_name, default=0),
         rules.always("scheme", rules.enum(*rules.choices("core.v1.HTTPGetAction", "scheme"))),
         rules.optional("httpHeaders", _headers),
     ),
-    "tcpSocket": rules.fields("", rules.always("port", ports.number_or_name, default=0)),
-    "grpc": rules.fields("", rules.always("port", ports.number, default=0)),
+    "tcpSocket": rules.fields(rules.always("port", ports.number_or_name, default=0)),
+    "grpc": rules.fields(rules.always("port", ports.number, default=0)),
 }
 
 

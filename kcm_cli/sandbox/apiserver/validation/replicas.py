@@ -15,7 +15,6 @@ def template_of(spec: Tree | None) -> Tree | None:
 available_within_ready = not_above("readyReplicas", "availableReplicas", detail="cannot be greater than readyReplicas")
 _BOUNDED = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 validate_replica_status = rules.fields(
-    "",
     *rules.counters("replicas", *_BOUNDED, "observedGeneration", "terminatingReplicas"),
     not_above("replicas", *_BOUNDED),
     available_within_ready,

@@ -3,7 +3,7 @@
 A declaration is compiled to one closure when its module is imported, so that an object is checked without looking at
 the declaration again:
 
-    fields("core.v1.ContainerPort", required("containerPort", ports.number), one_of("protocol"))
+    fields_of("core.v1.ContainerPort", required("containerPort", ports.number), one_of("protocol"))
       -> a loop over (field, what counts as absent, the error for that, the rule for the value)
       -> the errors of one object, in the order of the declaration
 
@@ -52,8 +52,13 @@ def choices(type_: str, field: str) -> tuple[str, ...]:
     return tuple((facts if "enum" in facts else facts["items"])["enum"])
 
 
-def fields(type_: str, *declared: Field | Rule) -> Rule:
-    """An object of an API type (empty where no enumeration is looked up), checked field by field."""
+def fields(*declared: Field | Rule) -> Rule:
+    """An object, checked field by field."""
+    return fields_of("", *declared)
+
+
+def fields_of(type_: str, *declared: Field | Rule) -> Rule:
+    """An object of an API type, checked field by field."""
     table = tuple(_compiled(type_, item) for item in declared)
 
     def rule(holder: Tree, path: str) -> Errors:

@@ -36,34 +36,32 @@ def _field_name(item: Tree, path: str) -> Errors:
     return _NODE_NAMES(item, path)
 
 
-_NODE_NAMES = rules.fields("", rules.each("values", rules.SUBDOMAIN))
+_NODE_NAMES = rules.fields(rules.each("values", rules.SUBDOMAIN))
 
 
 @cache
 def _node_term(lenient: bool) -> rules.Rule:
     expression = rules.fields(
-        "",
         labels.operator_and_values(_BAD_OPERATOR, Gt=_ONE_VALUE, Lt=_ONE_VALUE),
         rules.always("key", labels.validate_key),
         *(() if lenient else (labels.VALUES,)),
     )
     return rules.fields(
-        "",
         rules.each("matchExpressions", expression),
-        rules.each("matchFields", rules.fields("", _field_operator, _field_name)),
+        rules.each("matchFields", rules.fields(_field_operator, _field_name)),
     )
 
 
 @cache
 def _node_selector(lenient: bool) -> rules.Rule:
     detail = "must have at least one node selector term"
-    return rules.fields("", rules.required("nodeSelectorTerms", rules.items(_node_term(lenient)), detail=detail))
+    return rules.fields(rules.required("nodeSelectorTerms", rules.items(_node_term(lenient)), detail=detail))
 
 
 @cache
 def _node_affinity(lenient: bool) -> rules.Rule:
-    weighted = rules.fields("", _WEIGHT, rules.optional("preference", _node_term(True)))
-    return rules.fields("", rules.optional(_REQUIRED, _node_selector(lenient)), rules.each(_PREFERRED, weighted))
+    weighted = rules.fields(_WEIGHT, rules.optional("preference", _node_term(True)))
+    return rules.fields(rules.optional(_REQUIRED, _node_selector(lenient)), rules.each(_PREFERRED, weighted))
 
 
 def _namespaces(values: list[str], path: str) -> Errors:
@@ -78,7 +76,6 @@ def _affinity(lenient: bool) -> rules.Rule:
         return labels.validate_selector(found, path, lenient_values=lenient)
 
     term = rules.fields(
-        "",
         rules.optional("labelSelector", selector),
         rules.optional("namespaceSelector", selector),
         rules.optional("namespaces", _namespaces, at="namespace"),
@@ -86,10 +83,9 @@ def _affinity(lenient: bool) -> rules.Rule:
         rules.required("topologyKey", detail="can not be empty"),
         rules.always("topologyKey", labels.validate_key),
     )
-    weighted = rules.fields("", _WEIGHT, rules.always("podAffinityTerm", term, default={}))
-    pods = rules.fields("", rules.each(_REQUIRED, term), rules.each(_PREFERRED, weighted))
+    weighted = rules.fields(_WEIGHT, rules.always("podAffinityTerm", term, default={}))
+    pods = rules.fields(rules.each(_REQUIRED, term), rules.each(_PREFERRED, weighted))
     return rules.fields(
-        "",
         rules.optional("nodeAffinity", _node_affinity(lenient)),
         rules.optional("podAffinity", pods),
         rules.optional("podAntiAffinity", pods),
@@ -127,9 +123,9 @@ def match_label_keys(term: Tree, path: str) -> Errors:
 
 
 _KEYS, _NO_SELECTOR = rules.items(labels.validate_key), "must not be specified when labelSelector is not set"
-_LABEL_KEYS = rules.fields("", rules.optional("matchLabelKeys", _KEYS), rules.optional("mismatchLabelKeys", _KEYS))
+_LABEL_KEYS = rules.fields(rules.optional("matchLabelKeys", _KEYS), rules.optional("mismatchLabelKeys", _KEYS))
 _NO_LABEL_KEYS = rules.fields(
-    "", rules.forbidden("matchLabelKeys", _NO_SELECTOR), rules.forbidden("mismatchLabelKeys", _NO_SELECTOR)
+    rules.forbidden("matchLabelKeys", _NO_SELECTOR), rules.forbidden("mismatchLabelKeys", _NO_SELECTOR)
 )
 
 
@@ -163,7 +159,7 @@ def _toleration(item: Tree, path: str) -> Errors:
 
 
 _TOLERATION = rules.fields(
-    "", rules.nonempty("key", labels.validate_key), _toleration, rules.nonempty("effect", TAINT_EFFECT)
+    rules.nonempty("key", labels.validate_key), _toleration, rules.nonempty("effect", TAINT_EFFECT)
 )
 
 
@@ -187,13 +183,13 @@ def _domains(item: Tree, path: str) -> Errors:
 
 
 _SPREAD = "core.v1.TopologySpreadConstraint"
-_CONSTRAINT = rules.fields(
+_CONSTRAINT = rules.fields_of(
     _SPREAD,
     rules.always("maxSkew", rules.at_least(1, NOT_POSITIVE), default=0),
     rules.required("topologyKey", detail="can not be empty"),
     rules.always("whenUnsatisfiable", rules.enum(*rules.choices(_SPREAD, "whenUnsatisfiable"))),
 )
-_OPTIONS = rules.fields(
+_OPTIONS = rules.fields_of(
     _SPREAD,
     rules.optional("minDomains", rules.at_least(1, NOT_POSITIVE)),
     _domains,

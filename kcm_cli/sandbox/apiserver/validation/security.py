@@ -54,7 +54,7 @@ def _seccomp_profile(profile: Tree, path: str) -> Errors:
         yield errors.invalid(f"{path}.localhostProfile", shown, "can only be set when seccomp type is Localhost")
 
 
-_seccomp = rules.fields(
+_seccomp = rules.fields_of(
     "core.v1.SeccompProfile",
     rules.one_of("type", detail="type is required when seccompProfile is set"),
     _seccomp_profile,
@@ -79,7 +79,7 @@ def _app_armor_profile(profile: Tree, path: str) -> Errors:
 
 
 app_armor = rules.unless(
-    rules.fields(
+    rules.fields_of(
         "core.v1.AppArmorProfile", rules.one_of("type", detail="type is required when appArmorProfile is set")
     ),
     _app_armor_profile,
@@ -103,12 +103,11 @@ _PROFILES = (
     rules.optional("appArmorProfile", app_armor),
 )
 _IDS = rules.fields(
-    "",
     *(rules.optional(field, user_or_group) for field in ("fsGroup", "runAsUser", "runAsGroup")),
     rules.each("supplementalGroups", user_or_group),
 )
 _POD = {
-    mount_option: rules.fields(
+    mount_option: rules.fields_of(
         "core.v1.PodSecurityContext",
         rules.maybe_one_of("fsGroupChangePolicy"),
         *_PROFILES,
@@ -118,7 +117,7 @@ _POD = {
     for mount_option, policies in ((False, ("Recursive",)), (True, ("MountOption", "Recursive")))
 }
 _CONTAINER = {
-    host_users: rules.fields(
+    host_users: rules.fields_of(
         "core.v1.SecurityContext",
         rules.optional("runAsUser", user_or_group),
         rules.optional("runAsGroup", user_or_group),

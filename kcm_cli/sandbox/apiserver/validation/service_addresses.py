@@ -9,7 +9,7 @@ from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, rules
 
 FAMILIES = ("IPv4", "IPv6")
-_FAMILIES = rules.fields(
+_FAMILIES = rules.fields_of(
     "core.v1.ServiceSpec", rules.each("ipFamilies", rules.enum(*FAMILIES), key=""), rules.maybe_one_of("ipFamilyPolicy")
 )
 

@@ -19,7 +19,7 @@ _PATH = rules.always("path", file_paths.not_reserved)
 _FACT = field_selector(*VOLUME_FIELDS)
 
 key_to_path = rules.fields(
-    "", rules.required("key"), rules.required("path"), _PATH, rules.optional("mode", file_paths.mode)
+    rules.required("key"), rules.required("path"), _PATH, rules.optional("mode", file_paths.mode)
 )
 """One key and the file that it becomes."""
 
@@ -38,12 +38,12 @@ def _fact(item: Tree, path: str) -> Errors:
         yield errors.required(path, "one of fieldRef and resourceFieldRef is required")
 
 
-downward_file = rules.fields("", rules.required("path"), _PATH, _fact, rules.optional("mode", file_paths.mode))
+downward_file = rules.fields(rules.required("path"), _PATH, _fact, rules.optional("mode", file_paths.mode))
 """One fact about the pod and the file that it becomes."""
 
-_TOKEN = rules.fields("", rules.always("expirationSeconds", TOKEN_SECONDS, default=0))
-_PROJECTED, _NAMED = rules.fields("", DEFAULT_MODE), rules.fields("", rules.required("name"))
-_TOKEN_PATH = rules.fields("", rules.required("path", file_paths.not_reserved))
+_TOKEN = rules.fields(rules.always("expirationSeconds", TOKEN_SECONDS, default=0))
+_PROJECTED, _NAMED = rules.fields(DEFAULT_MODE), rules.fields(rules.required("name"))
+_TOKEN_PATH = rules.fields(rules.required("path", file_paths.not_reserved))
 
 
 def validate_projected(source: Tree, path: str) -> Errors:

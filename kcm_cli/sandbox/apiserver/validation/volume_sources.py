@@ -79,17 +79,16 @@ def _disk_uri(source: Tree, path: str) -> Errors:
 
 
 def _required(*names_: str) -> rules.Rule:
-    return rules.fields("", *(rules.required(name) for name in names_))
+    return rules.fields(*(rules.required(name) for name in names_))
 
 
 def _disk(name: str) -> rules.Rule:
     partition = rules.between(0, 255, names.range_message(1, 255))
-    return rules.fields("", rules.required(name), rules.optional("partition", partition))
+    return rules.fields(rules.required(name), rules.optional("partition", partition))
 
 
 def _storage_os(*, namespaced: bool) -> rules.Rule:
     return rules.fields(
-        "",
         rules.required("volumeName", rules.LABEL),
         rules.nonempty("volumeNamespace", rules.LABEL),
         rules.optional("secretRef", _NAMESPACED_SECRET if namespaced else _SECRET),
@@ -119,7 +118,6 @@ def _chap(source: Tree, path: str) -> Errors:
 
 def _iscsi(form: str, secret: rules.Rule) -> rules.Rule:
     return rules.fields(
-        "",
         rules.required("targetPortal"),
         rules.required("iqn", _iscsi_name(form)),
         rules.optional("lun", _LUN),
@@ -141,27 +139,27 @@ CSI_DRIVER = rules.every(rules.max_bytes(63), rules.form(lambda name: names.dns1
 COMMON: Mapping[str, rules.Rule] = {
     "hostPath": rules.unless(
         _required("path"),
-        rules.fields(
+        rules.fields_of(
             "core.v1.HostPathVolumeSource", rules.optional("path", file_paths.no_backsteps), rules.maybe_one_of("type")
         ),
     ),
-    "gitRepo": rules.fields("", rules.required("repository"), rules.optional("directory", file_paths.descending)),
+    "gitRepo": rules.fields(rules.required("repository"), rules.optional("directory", file_paths.descending)),
     "gcePersistentDisk": _disk("pdName"),
     "awsElasticBlockStore": _disk("volumeID"),
-    "nfs": rules.fields("", rules.required("server"), rules.required("path"), rules.always("path", _absolute)),
+    "nfs": rules.fields(rules.required("server"), rules.required("path"), rules.always("path", _absolute)),
     "glusterfs": _required("endpoints", "path"),
     "flocker": _flocker,
     "rbd": _required("monitors", "image"),
-    "cinder": rules.fields("", rules.required("volumeID"), rules.optional("secretRef", _SECRET)),
+    "cinder": rules.fields(rules.required("volumeID"), rules.optional("secretRef", _SECRET)),
     "cephfs": _required("monitors"),
-    "quobyte": rules.fields("", _registry, rules.required("volume")),
+    "quobyte": rules.fields(_registry, rules.required("volume")),
     "fc": _fc,
-    "flexVolume": rules.fields("", rules.required("driver"), rules.optional("options", _options)),
+    "flexVolume": rules.fields(rules.required("driver"), rules.optional("options", _options)),
     "azureFile": _required("secretName", "shareName"),
     "vsphereVolume": _required("volumePath"),
     "photonPersistentDisk": _required("pdID"),
     "portworxVolume": _required("volumeID"),
-    "azureDisk": rules.fields(
+    "azureDisk": rules.fields_of(
         "core.v1.AzureDiskVolumeSource",
         rules.required("diskName"),
         rules.required("diskURI"),
@@ -175,7 +173,7 @@ COMMON: Mapping[str, rules.Rule] = {
 """Rules by the name of the source."""
 
 PERSISTENT: Mapping[str, rules.Rule] = {
-    "cinder": rules.fields("", rules.required("volumeID"), rules.optional("secretRef", _NAMESPACED_SECRET)),
+    "cinder": rules.fields(rules.required("volumeID"), rules.optional("secretRef", _NAMESPACED_SECRET)),
     "storageos": _storage_os(namespaced=True),
 }
 """Those that persistent volumes check otherwise."""

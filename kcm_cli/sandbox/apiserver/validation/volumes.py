@@ -106,25 +106,24 @@ def template_meta(meta: Tree, path: str) -> Errors:
 
 
 _TEMPLATE = rules.fields(
-    "", rules.optional("metadata", template_meta), rules.always("spec", validate_claim_spec, default={})
+    rules.optional("metadata", template_meta), rules.always("spec", validate_claim_spec, default={})
 )
-_NAMED = rules.fields("", rules.required("name", rules.LABEL))
-_ANY_IMAGE = rules.fields("core.v1.ImageVolumeSource", rules.one_of("pullPolicy"))
-_IMAGE = rules.fields("", rules.required("reference"), _ANY_IMAGE)
+_NAMED = rules.fields(rules.required("name", rules.LABEL))
+_ANY_IMAGE = rules.fields_of("core.v1.ImageVolumeSource", rules.one_of("pullPolicy"))
+_IMAGE = rules.fields(rules.required("reference"), _ANY_IMAGE)
 _CHECKS: Mapping[str, rules.Rule] = {
     **volume_sources.COMMON,
     "iscsi": volume_sources.iscsi,
-    "emptyDir": rules.fields("", rules.optional("sizeLimit", _size_limit)),
-    "secret": rules.fields("", rules.required("secretName"), DEFAULT_MODE, KEYS),
-    "configMap": rules.fields("", rules.required("name"), DEFAULT_MODE, KEYS),
-    "persistentVolumeClaim": rules.fields("", rules.required("claimName")),
-    "downwardAPI": rules.fields("", DEFAULT_MODE, rules.optional("items", _downward)),
+    "emptyDir": rules.fields(rules.optional("sizeLimit", _size_limit)),
+    "secret": rules.fields(rules.required("secretName"), DEFAULT_MODE, KEYS),
+    "configMap": rules.fields(rules.required("name"), DEFAULT_MODE, KEYS),
+    "persistentVolumeClaim": rules.fields(rules.required("claimName")),
+    "downwardAPI": rules.fields(DEFAULT_MODE, rules.optional("items", _downward)),
     "projected": rules.seldom_changing(validate_projected),  # each pod has one with its token
     "csi": rules.fields(
-        "",
         rules.required("driver", volume_sources.CSI_DRIVER),
-        rules.optional("nodePublishSecretRef", rules.fields("", rules.required("name"))),
+        rules.optional("nodePublishSecretRef", rules.fields(rules.required("name"))),
         _publish_secret,
     ),
-    "ephemeral": rules.fields("", rules.present("volumeClaimTemplate", _TEMPLATE)),
+    "ephemeral": rules.fields(rules.present("volumeClaimTemplate", _TEMPLATE)),
 }

@@ -83,7 +83,6 @@ PORT = rules.always("port", rules.form(names.port_number, start="port is not val
 """The port of a service that is called."""
 
 _SERVICE = rules.fields(
-    "",
     # upstream's callers hand name and namespace over in the wrong order, and so the other one is named
     rules.required("namespace", at="name"),
     rules.required("name", at="namespace"),

@@ -82,7 +82,6 @@ def _user_name(value: str) -> list[str]:
 
 
 validate_options = rules.fields(
-    "",
     rules.optional("gmsaCredentialSpecName", rules.SUBDOMAIN),
     rules.optional("gmsaCredentialSpec", _credential),
     rules.optional("runAsUserName", rules.form(_user_name)),
@@ -113,10 +112,10 @@ def _not_of_pod(spec: Tree, path: str) -> Errors:
 
 
 _OF_CONTAINER = {
-    "linux": rules.fields("", rules.forbidden("windowsOptions", _NOT_LINUX, zero=False)),
-    "windows": rules.fields("", *(rules.forbidden(field, _NO, zero=False) for field in _CONTAINER_FIELDS)),
+    "linux": rules.fields(rules.forbidden("windowsOptions", _NOT_LINUX, zero=False)),
+    "windows": rules.fields(*(rules.forbidden(field, _NO, zero=False) for field in _CONTAINER_FIELDS)),
 }
-_OF_POD = {"linux": rules.fields("", rules.optional("securityContext", _OF_CONTAINER["linux"])), "windows": _not_of_pod}
+_OF_POD = {"linux": rules.fields(rules.optional("securityContext", _OF_CONTAINER["linux"])), "windows": _not_of_pod}
 
 
 def validate_host_process(spec: Tree, path: str) -> Errors:

@@ -33,7 +33,6 @@ def _two_kinds(given: Tree, path: str) -> Errors:
 
 
 check_names = rules.fields(
-    "",
     rules.nonempty("plural", LABEL),
     rules.nonempty("singular", LABEL),
     rules.nonempty("kind", rules.KIND),
@@ -45,12 +44,11 @@ check_names = rules.fields(
 """Names, where they are set."""
 
 check_all_names = rules.fields(
-    "", *(rules.required(name) for name in ("plural", "singular", "kind", "listKind")), check_names
+    *(rules.required(name) for name in ("plural", "singular", "kind", "listKind")), check_names
 )
 """The names of a spec."""
 
 check_group_and_scope = rules.fields(
-    "",
     rules.required(
         "group",
         rules.unless(
@@ -72,7 +70,6 @@ def _below(detail: str, *roots: str) -> rules.Rule:
 
 
 check_column = rules.fields(
-    "",
     rules.required("name"),
     rules.required("type", rules.form(lambda value: [] if value in _COLUMN_TYPES else [_TYPES]), detail=_TYPES),
     rules.nonempty("format", rules.form(lambda value: [] if value in _COLUMN_FORMATS else [_FORMATS])),
@@ -81,11 +78,9 @@ check_column = rules.fields(
 """A column of tables."""
 
 check_subresources = rules.fields(
-    "",
     rules.optional(
         "scale",
         rules.fields(
-            "",
             rules.required("specReplicasPath", _below("should be a json path under .spec", ".spec.")),
             rules.required("statusReplicasPath", _below("should be a json path under .status", ".status.")),
             rules.nonempty(
@@ -132,16 +127,14 @@ def check_conversion(conversion: Tree, path: str, *, known_review: bool, any_ca:
     yield from webhook(conversion.get("webhook") or {}, path)
 
 
-_STRATEGY = rules.fields("", rules.one_of("strategy", "None", "Webhook"))
+_STRATEGY = rules.fields(rules.one_of("strategy", "None", "Webhook"))
 _UNUSED = "should not be set when strategy is not set to Webhook"
 _NO_WEBHOOK = rules.fields(
-    "",
     rules.forbidden("clientConfig", _UNUSED, zero=False, at="webhookClientConfig"),
     rules.forbidden("conversionReviewVersions", _UNUSED),
 )
 _WEBHOOKS = {
     (known, any_ca): rules.fields(
-        "",
         rules.present(
             "clientConfig",
             webhook_clients.client,

@@ -45,15 +45,13 @@ def _version(text: str, path: str) -> Errors:
         yield errors.invalid(path, version, ",".join(messages))
 
 
-_POLICY = rules.fields(
+_POLICY = rules.fields_of(
     "admissionregistration.v1.ValidatingAdmissionPolicySpec",
     rules.present("failurePolicy", rules.enum(*admission_rules.FAILURE_POLICIES)),
     rules.optional(
-        "paramKind", rules.fields("", rules.required("apiVersion", _version), rules.required("kind", rules.KIND))
+        "paramKind", rules.fields(rules.required("apiVersion", _version), rules.required("kind", rules.KIND))
     ),
-    rules.present(
-        "matchConstraints", admission_rules.validate_match, rules.fields("", rules.required("resourceRules"))
-    ),
+    rules.present("matchConstraints", admission_rules.validate_match, rules.fields(rules.required("resourceRules"))),
 )
 
 
@@ -89,9 +87,8 @@ def _param_ref(ref: Tree, path: str) -> Errors:
         yield errors.required(path, "one of name or selector must be specified")
 
 
-_PARAM_REF = rules.fields("", _param_ref, rules.one_of("parameterNotFoundAction", "Deny", "Allow"))
+_PARAM_REF = rules.fields(_param_ref, rules.one_of("parameterNotFoundAction", "Deny", "Allow"))
 validate_binding = rules.fields(
-    "",
     rules.required("policyName", rules.SUBDOMAIN),
     rules.optional("paramRef", _PARAM_REF),
     rules.optional("matchResources", admission_rules.validate_match),

@@ -57,7 +57,7 @@ def _resources(resources: list[str], path: str) -> Errors:
         yield errors.invalid(path, resources, detail)
 
 
-validate_rule = rules.fields(
+validate_rule = rules.fields_of(
     _RULE,
     rules.required("operations", alone("operations"), rules.items(rules.enum(*rules.choices(_RULE, "operations")))),
     rules.required("apiGroups", alone("API groups")),
@@ -84,9 +84,8 @@ def validate_conditions(conditions: list[Tree], path: str, *, params: bool = Fal
             yield errors.required(f"{place}.name")
 
 
-_NAMED_RULE = rules.fields("", rules.each("resourceNames", rules.SEGMENT, key=""), validate_rule)
+_NAMED_RULE = rules.fields(rules.each("resourceNames", rules.SEGMENT, key=""), validate_rule)
 validate_match = rules.fields(
-    "",
     rules.present("matchPolicy", rules.enum(*rules.choices("admissionregistration.v1.MatchResources", "matchPolicy"))),
     rules.present("namespaceSelector", labels.validate_selector),
     rules.present("objectSelector", labels.validate_selector),

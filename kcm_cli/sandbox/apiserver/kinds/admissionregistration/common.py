@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.kinds.admissionregistration import webhooks as ad
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.parts import bump_generation
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, at, count, number
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, at, count, layout, number
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
@@ -156,7 +156,7 @@ def _param_kind(doc: Tree, now: datetime) -> str:
 def policy_table(name: str, about: str, counted: str) -> Layout:
     """Of policies, with how many of something they have."""
     kind = "ParamKind specifies the kind of resources used to parameterize this policy"
-    return Layout((NAME, number(name, about, count(counted)), Column("ParamKind", kind, _param_kind), AGE))
+    return layout(NAME, number(name, about, count(counted)), Column("ParamKind", kind, _param_kind), AGE)
 
 
 def _param_ref(doc: Tree, now: datetime) -> str:
@@ -166,28 +166,24 @@ def _param_ref(doc: Tree, now: datetime) -> str:
     return UNSET if reference.get("selector") is None else _go_selector(reference["selector"])
 
 
-WEBHOOK_TABLE = Layout(
-    (
-        NAME,
-        number(
-            "Webhooks",
-            "Webhooks indicates the number of webhooks registered in this configuration",
-            count("webhooks"),
-        ),
-        AGE,
-    )
+WEBHOOK_TABLE = layout(
+    NAME,
+    number(
+        "Webhooks",
+        "Webhooks indicates the number of webhooks registered in this configuration",
+        count("webhooks"),
+    ),
+    AGE,
 )
-POLICY_BINDING = Layout(
-    (
-        NAME,
-        Column(
-            "PolicyName",
-            "PolicyName indicates the policy definition which the policy binding binded to",
-            at("spec.policyName"),
-        ),
-        Column("ParamRef", "ParamRef indicates the param resource which sets the configuration param", _param_ref),
-        AGE,
-    )
+POLICY_BINDING = layout(
+    NAME,
+    Column(
+        "PolicyName",
+        "PolicyName indicates the policy definition which the policy binding binded to",
+        at("spec.policyName"),
+    ),
+    Column("ParamRef", "ParamRef indicates the param resource which sets the configuration param", _param_ref),
+    AGE,
 )
 
 

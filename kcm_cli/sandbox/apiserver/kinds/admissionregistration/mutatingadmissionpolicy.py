@@ -51,9 +51,9 @@ def _mutation(mutation: Tree, params: bool, variables: Variables, path: str) -> 
         yield errors.invalid(f"{path}.{other}", f"{{{other}}}", f"must not be specified when patchType is {kind}")
 
 
-_SOME = rules.fields("", rules.required("mutations", detail="mutations must contain at least one item"))
-_AGAIN = rules.fields("admissionregistration.v1.MutatingAdmissionPolicySpec", rules.one_of("reinvocationPolicy"))
-_PATCH = rules.fields("admissionregistration.v1.Mutation", rules.one_of("patchType"))
+_SOME = rules.fields(rules.required("mutations", detail="mutations must contain at least one item"))
+_AGAIN = rules.fields_of("admissionregistration.v1.MutatingAdmissionPolicySpec", rules.one_of("reinvocationPolicy"))
+_PATCH = rules.fields_of("admissionregistration.v1.Mutation", rules.one_of("patchType"))
 
 
 KIND = Kind(

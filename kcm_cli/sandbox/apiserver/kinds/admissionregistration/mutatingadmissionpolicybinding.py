@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import by_spec
 from kcm_cli.sandbox.apiserver.validation import rules
 
-_BINDING = rules.fields("", validate_binding, rules.optional("matchResources", validate_mutated))
+_BINDING = rules.fields(validate_binding, rules.optional("matchResources", validate_mutated))
 
 
 KIND = Kind(

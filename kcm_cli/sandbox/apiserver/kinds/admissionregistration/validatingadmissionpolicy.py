@@ -87,13 +87,12 @@ def _not_blank(warning: Tree, path: str) -> Errors:
 
 
 _MESSAGE = rules.fields(
-    "",
     rules.optional("message", _message),
     rules.maybe_one_of("reason", "Forbidden", "Invalid", "RequestEntityTooLarge"),
 )
-_CHECKED = rules.fields("", rules.each("expressionWarnings", rules.fields("", rules.required("warning"), _not_blank)))
+_CHECKED = rules.fields(rules.each("expressionWarnings", rules.fields(rules.required("warning"), _not_blank)))
 _STATUS = rules.fields(
-    "", rules.optional("typeChecking", _CHECKED), rules.optional("conditions", conditions.validate_conditions)
+    rules.optional("typeChecking", _CHECKED), rules.optional("conditions", conditions.validate_conditions)
 )
 
 _NEITHER = "validations or auditAnnotations must contain at least one item"

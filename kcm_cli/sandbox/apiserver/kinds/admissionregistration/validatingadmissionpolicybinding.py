@@ -24,7 +24,6 @@ def _not_both(actions: list[str], path: str) -> Errors:
 _SPEC = "admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec"
 _ACTIONS = rules.items(rules.enum(*rules.choices(_SPEC, "validationActions")), key="")
 _BINDING = rules.fields(
-    "",
     validate_binding,
     rules.required("validationActions", _ACTIONS, _not_both, detail="at least one validation action is required"),
 )

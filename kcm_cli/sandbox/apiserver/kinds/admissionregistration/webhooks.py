@@ -65,7 +65,7 @@ def _webhook(leniency: _Leniency) -> rules.Rule:
 
     side_effects = _SIDE_EFFECTS if leniency.side_effects else _NO_SIDE_EFFECTS
     known = () if leniency.reviews else (webhook_clients.known_review,)
-    return rules.fields(
+    return rules.fields_of(
         "admissionregistration.v1.MutatingWebhook",
         rules.required("name", _qualified),
         rules.each("rules", admission_rules.validate_rule),

@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules, webhook_clients
@@ -44,7 +44,6 @@ def _priority(most: int) -> rules.Rule:
 
 
 _SPEC = rules.fields(
-    "",
     rules.nonempty("group", rules.SUBDOMAIN),
     rules.always("version", rules.form(names.dns1035_label)),
     rules.always("groupPriorityMinimum", _priority(20_000), default=0),
@@ -52,7 +51,7 @@ _SPEC = rules.fields(
 )
 
 
-_SERVICE = rules.fields("", rules.required("namespace"), rules.required("name"), webhook_clients.PORT)
+_SERVICE = rules.fields(rules.required("namespace"), rules.required("name"), webhook_clients.PORT)
 
 
 def _remote(spec: Tree) -> Errors:
@@ -62,7 +61,7 @@ def _remote(spec: Tree) -> Errors:
 
 
 _STATUS = rules.fields(
-    "", rules.each("conditions", rules.fields("", rules.always("status", rules.enum("True", "False", "Unknown"))))
+    rules.each("conditions", rules.fields(rules.always("status", rules.enum("True", "False", "Unknown"))))
 )
 
 
@@ -140,13 +139,11 @@ KIND = Kind(
         check=_check,
         check_status=_check_status,
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("Service", "The reference to the service that hosts this API endpoint.", _service),
-            Column("Available", "Whether this service is available.", _available),
-            AGE,
-        )
+    table=layout(
+        NAME,
+        Column("Service", "The reference to the service that hosts this API endpoint.", _service),
+        Column("Available", "Whether this service is available.", _available),
+        AGE,
     ),
     writable={"status": SPEC_AND_METADATA},
 )

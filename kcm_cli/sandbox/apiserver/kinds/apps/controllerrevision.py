@@ -8,12 +8,12 @@ from datetime import datetime
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 
-_REVISION = rules.fields("", rules.optional("revision", rules.COUNT))
+_REVISION = rules.fields(rules.optional("revision", rules.COUNT))
 
 
 def _check(doc: Tree, old: Tree | None) -> Errors:
@@ -42,12 +42,10 @@ KIND = Kind(
         check_change=lambda new, old: errors.fixed("data", new.get("data"), old.get("data")),
         update_steps=("metadata", "name", "rules", "change"),
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("Controller", "Controller of the object", _controller),
-            Column("Revision", *of_field("ControllerRevision", "revision", 0)),
-            AGE,
-        )
+    table=layout(
+        NAME,
+        Column("Controller", "Controller of the object", _controller),
+        Column("Revision", *of_field("ControllerRevision", "revision", 0)),
+        AGE,
     ),
 )

@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, number, of_field, wide
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, number, of_field, wide
 from kcm_cli.sandbox.apiserver.tables.templates import containers, labels_at, selector_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, numbers, pod_template, rules
@@ -54,15 +54,13 @@ def _surges_or_misses(rolling: Tree, path: str) -> Errors:
 
 
 _MOST = rules.always("maxSurge", numbers.at_most_100_percent, default=0)
-_ROLLING = rules.fields("", rules.present("rollingUpdate", rules.fields("", *common.ROLLING, _MOST, _surges_or_misses)))
+_ROLLING = rules.fields(rules.present("rollingUpdate", rules.fields(*common.ROLLING, _MOST, _surges_or_misses)))
 _SPEC = rules.fields(
-    "",
     *rules.counters("minReadySeconds"),
     rules.always("updateStrategy", _strategy, default={}),
     *rules.counters("revisionHistoryLimit"),
 )
 _STATUS = rules.fields(
-    "",
     *rules.counters("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"),
     *rules.counters("observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable"),
     *rules.counters("collisionCount"),
@@ -146,18 +144,16 @@ KIND = Kind(
         check_status=status_check(_STATUS, common.collisions_not_decremented),
         warn=of_daemon_set,
     ),
-    table=Layout(
-        (
-            NAME,
-            number("Desired", *of_field("DaemonSet", "status.desiredNumberScheduled", 0)),
-            number("Current", *of_field("DaemonSet", "status.currentNumberScheduled", 0)),
-            number("Ready", *of_field("DaemonSet", "status.numberReady", 0)),
-            number("Up-to-date", *of_field("DaemonSet", "status.updatedNumberScheduled", 0)),
-            number("Available", *of_field("DaemonSet", "status.numberAvailable", 0)),
-            Column("Node Selector", "PodSpec.nodeSelector", labels_at("spec.template.spec.nodeSelector")),
-            AGE,
-            *containers("spec.template"),
-            wide("Selector", "DaemonSetSpec.selector", selector_at("spec.selector")),
-        )
+    table=layout(
+        NAME,
+        number("Desired", *of_field("DaemonSet", "status.desiredNumberScheduled", 0)),
+        number("Current", *of_field("DaemonSet", "status.currentNumberScheduled", 0)),
+        number("Ready", *of_field("DaemonSet", "status.numberReady", 0)),
+        number("Up-to-date", *of_field("DaemonSet", "status.updatedNumberScheduled", 0)),
+        number("Available", *of_field("DaemonSet", "status.numberAvailable", 0)),
+        Column("Node Selector", "PodSpec.nodeSelector", labels_at("spec.template.spec.nodeSelector")),
+        AGE,
+        *containers("spec.template"),
+        wide("Selector", "DaemonSetSpec.selector", selector_at("spec.selector")),
     ),
 )

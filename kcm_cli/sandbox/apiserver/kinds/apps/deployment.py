@@ -22,7 +22,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields, new_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, of_field, wide
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field, wide
 from kcm_cli.sandbox.apiserver.tables.templates import NONE, containers, selector_text
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -55,24 +55,22 @@ def _deadline(spec: Tree, path: str) -> Errors:
         yield errors.invalid(f"{path}.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
 
 
-_ROLLING = rules.fields("", *common.ROLLING[:2], _moves, common.ROLLING[2])
+_ROLLING = rules.fields(*common.ROLLING[:2], _moves, common.ROLLING[2])
 _NO_ROLLING = "may not be specified when strategy `type` is 'Recreate'"
 _STRATEGIES = {
-    "Recreate": rules.fields("", rules.forbidden("rollingUpdate", _NO_ROLLING, zero=False)),
+    "Recreate": rules.fields(rules.forbidden("rollingUpdate", _NO_ROLLING, zero=False)),
     "RollingUpdate": rules.fields(
-        "", rules.present("rollingUpdate", _ROLLING, detail="this should be defaulted and never be nil")
+        rules.present("rollingUpdate", _ROLLING, detail="this should be defaulted and never be nil")
     ),
 }
-_REPLICAS = rules.fields("", *rules.counters("replicas"))
+_REPLICAS = rules.fields(*rules.counters("replicas"))
 _SPEC = rules.fields(
-    "",
     rules.always("strategy", _strategy, default={}),
     *rules.counters("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"),
     _deadline,
 )
 _BOUNDED = ("updatedReplicas", "readyReplicas", "availableReplicas")
 _STATUS = rules.fields(
-    "",
     *rules.counters("observedGeneration", "replicas", *_BOUNDED, "unavailableReplicas", "terminatingReplicas"),
     *rules.counters("collisionCount"),
     numbers.not_above("replicas", *_BOUNDED),
@@ -126,16 +124,14 @@ KIND = Kind(
         check_status=status_check(_STATUS, common.collisions_not_decremented),
         warn=warned.of_replicas,
     ),
-    table=Layout(
-        (
-            NAME,
-            READY,
-            Column("Up-to-date", *of_field("Deployment", "status.updatedReplicas", 0)),
-            Column("Available", *of_field("Deployment", "status.availableReplicas", 0)),
-            AGE,
-            *containers("spec.template"),
-            wide("Selector", "DeploymentSpec.selector", _selector),
-        )
+    table=layout(
+        NAME,
+        READY,
+        Column("Up-to-date", *of_field("Deployment", "status.updatedReplicas", 0)),
+        Column("Available", *of_field("Deployment", "status.availableReplicas", 0)),
+        AGE,
+        *containers("spec.template"),
+        wide("Selector", "DeploymentSpec.selector", _selector),
     ),
     writable={"status": Writable(of_paths(("spec",), ("metadata", "labels")))},
 )

@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import rules
 from kcm_cli.sandbox.apiserver.validation.replicas import validate_replica_status
 
-_COUNTS = rules.fields("", *rules.counters("replicas", "minReadySeconds"))
+_COUNTS = rules.fields(*rules.counters("replicas", "minReadySeconds"))
 
 
 def _check(doc: Tree, old: Tree | None) -> Errors:

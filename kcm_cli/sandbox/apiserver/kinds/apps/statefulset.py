@@ -16,7 +16,7 @@ from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields, upda
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.strategy.warnings import storage as warnings_storage
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, layout
 from kcm_cli.sandbox.apiserver.tables.templates import containers
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers, pod_annotations, pod_template, rules
@@ -85,33 +85,28 @@ def _some(unavailable: IntOrString, path: str) -> Errors:
 
 
 def _spec(new: bool) -> rules.Rule:
-    claims = rules.each("volumeClaimTemplates", rules.fields("", rules.always("spec", validate_claim_spec, default={})))
+    claims = rules.each("volumeClaimTemplates", rules.fields(rules.always("spec", validate_claim_spec, default={})))
     return rules.fields(
-        "",
         rules.required("podManagementPolicy", _management),
         rules.always("updateStrategy", _strategy, default={}),
         rules.optional(
             "persistentVolumeClaimRetentionPolicy",
             rules.fields(
-                "",
                 rules.maybe_one_of("whenDeleted", "Retain", "Delete"),
                 rules.maybe_one_of("whenScaled", "Retain", "Delete"),
             ),
         ),
         *([claims] if new else ()),
         *rules.counters("replicas", "minReadySeconds"),
-        rules.optional("ordinals", rules.fields("", *rules.counters("start"))),
+        rules.optional("ordinals", rules.fields(*rules.counters("start"))),
         *([rules.nonempty("serviceName", rules.LABEL)] if new else ()),
     )
 
 
 _SPEC = {new: _spec(new) for new in (False, True)}
 _UNAVAILABLE = rules.optional("maxUnavailable", numbers.count_or_percent, _some, numbers.at_most_100_percent)
-_ROLLING = rules.fields(
-    "", rules.optional("rollingUpdate", rules.fields("", *rules.counters("partition"), _UNAVAILABLE))
-)
+_ROLLING = rules.fields(rules.optional("rollingUpdate", rules.fields(*rules.counters("partition"), _UNAVAILABLE)))
 _STATUS = rules.fields(
-    "",
     *rules.counters("replicas", *_BOUNDED, "observedGeneration", "collisionCount"),
     numbers.not_above("replicas", *_BOUNDED),
     numbers.not_above("readyReplicas", "availableReplicas"),
@@ -233,5 +228,5 @@ KIND = Kind(
         check_status=_check_status,
         warn=of_stateful_set,
     ),
-    table=Layout((NAME, READY, AGE, *containers("spec.template"))),
+    table=layout(NAME, READY, AGE, *containers("spec.template")),
 )

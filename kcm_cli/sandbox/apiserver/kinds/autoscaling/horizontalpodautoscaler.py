@@ -12,7 +12,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, layout, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, quantities, rules
@@ -56,13 +56,11 @@ def _metrics(metrics: list[Tree], low: int | None, known: list[Tree]) -> Errors:
 _POSITIVE = rules.at_least(1, quantities.NOT_POSITIVE)
 _PERIOD = rules.at_most(1800, "must be less than or equal to 1800")
 _POLICY = rules.fields(
-    "",
     rules.always("type", rules.enum("Percent", "Pods")),
     rules.always("value", _POSITIVE, default=0),
     rules.always("periodSeconds", _POSITIVE, _PERIOD, default=0),
 )
 _RULES = rules.fields(
-    "",
     rules.optional(
         "stabilizationWindowSeconds",
         rules.at_least(0, "must be greater than or equal to zero"),
@@ -73,20 +71,16 @@ _RULES = rules.fields(
     rules.optional("tolerance", quantities.non_negative),
 )
 _BEHAVIOR = rules.fields(
-    "",
-    rules.optional(
-        "behavior", rules.fields("", rules.optional("scaleUp", _RULES), rules.optional("scaleDown", _RULES))
-    ),
+    rules.optional("behavior", rules.fields(rules.optional("scaleUp", _RULES), rules.optional("scaleDown", _RULES))),
 )
 _MAX = rules.fields(
-    "",
     rules.required(
         "maxReplicas",
         rules.at_least(0, "must be greater than or equal to 1"),
         detail="must be set and greater than 0",
     ),
 )
-_STATUS = rules.fields("", *rules.counters("currentReplicas", "desiredReplicas"))
+_STATUS = rules.fields(*rules.counters("currentReplicas", "desiredReplicas"))
 
 _ZERO = "must specify at least one Object or External metric to support scaling to zero replicas"
 
@@ -106,18 +100,17 @@ def _named_by(name: str, path: str) -> Errors:
     return errors.invalid_each(path, name, quantities.container_name(name))
 
 
-validate_reference = rules.fields("", rules.required("kind", rules.SEGMENT), rules.required("name", rules.SEGMENT))
+validate_reference = rules.fields(rules.required("kind", rules.SEGMENT), rules.required("name", rules.SEGMENT))
 """Kind and name of a reference."""
 
 _NAME = rules.required("name", detail="must specify a resource name")
 _IDENTIFIER = rules.always(
-    "metric", rules.fields("", rules.required("name", rules.SEGMENT, detail="must specify a metric name")), default={}
+    "metric", rules.fields(rules.required("name", rules.SEGMENT, detail="must specify a metric name")), default={}
 )
 _IDENTITY: Mapping[str, rules.Rule] = {
-    "object": rules.fields("", rules.always("describedObject", validate_reference, default={})),
-    "resource": rules.fields("", _NAME),
+    "object": rules.fields(rules.always("describedObject", validate_reference, default={})),
+    "resource": rules.fields(_NAME),
     "containerResource": rules.fields(
-        "",
         _NAME,
         rules.nonempty("name", _named_by),
         rules.required("container", rules.LABEL, detail="must specify a container"),
@@ -135,7 +128,6 @@ def _target_type(kind: str, path: str) -> Errors:
 
 
 _TARGET = rules.fields(
-    "",
     rules.required("type", detail="must specify a metric target type"),
     rules.always("type", _target_type),
     rules.optional("value", _positive),
@@ -274,15 +266,13 @@ KIND = Kind(
         check=_check,
         check_status=status_check(_STATUS),
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("Reference", "HorizontalPodAutoscalerSpec.scaleTargetRef", _reference),
-            Column("Targets", "HorizontalPodAutoscalerSpec.metrics", _targets),
-            Column("MinPods", "HorizontalPodAutoscalerSpec.minReplicas", _least),
-            Column("MaxPods", *of_field("HorizontalPodAutoscaler", "spec.maxReplicas", 0)),
-            Column("Replicas", *of_field("HorizontalPodAutoscaler", "status.currentReplicas", 0)),
-            AGE,
-        )
+    table=layout(
+        NAME,
+        Column("Reference", "HorizontalPodAutoscalerSpec.scaleTargetRef", _reference),
+        Column("Targets", "HorizontalPodAutoscalerSpec.metrics", _targets),
+        Column("MinPods", "HorizontalPodAutoscalerSpec.minReplicas", _least),
+        Column("MaxPods", *of_field("HorizontalPodAutoscaler", "spec.maxReplicas", 0)),
+        Column("Replicas", *of_field("HorizontalPodAutoscaler", "status.currentReplicas", 0)),
+        AGE,
     ),
 )

@@ -26,10 +26,10 @@ from kcm_cli.sandbox.apiserver.tables.column import (
     NAME,
     UNSET,
     Column,
-    Layout,
     age,
     count,
     flag,
+    layout,
     number,
     of_field,
     wide,
@@ -85,12 +85,12 @@ def _manual(manual: bool, path: str) -> Errors:
 
 
 _SCHEDULED, _DEADLINE = (
-    rules.fields("", rules.required("schedule")),
-    rules.fields("", *rules.counters("startingDeadlineSeconds")),
+    rules.fields(rules.required("schedule")),
+    rules.fields(*rules.counters("startingDeadlineSeconds")),
 )
-_POLICY = rules.fields("batch.v1.CronJobSpec", rules.one_of("concurrencyPolicy"))
-_GENERATED = rules.fields("", rules.optional("selector", _selector), rules.nonempty("manualSelector", _manual))
-_HISTORY = rules.fields("", *rules.counters("successfulJobsHistoryLimit", "failedJobsHistoryLimit"))
+_POLICY = rules.fields_of("batch.v1.CronJobSpec", rules.one_of("concurrencyPolicy"))
+_GENERATED = rules.fields(rules.optional("selector", _selector), rules.nonempty("manualSelector", _manual))
+_HISTORY = rules.fields(*rules.counters("successfulJobsHistoryLimit", "failedJobsHistoryLimit"))
 
 
 _zone_part = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
@@ -195,17 +195,15 @@ KIND = Kind(
         check=_check,
         warn=of_cron_job,
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("Schedule", *of_field("CronJob", "spec.schedule")),
-            Column("Timezone", *of_field("CronJob", "spec.timeZone", NONE)),
-            flag("Suspend", "CronJobSpec.suspend", _suspend),
-            number("Active", "CronJobStatus.active", count("status.active")),
-            Column("Last Schedule", "CronJobStatus.lastScheduleTime", _last),
-            AGE,
-            *containers("spec.jobTemplate.spec.template"),
-            wide("Selector", "JobSpec.selector", selector_at("spec.jobTemplate.spec.selector")),
-        )
+    table=layout(
+        NAME,
+        Column("Schedule", *of_field("CronJob", "spec.schedule")),
+        Column("Timezone", *of_field("CronJob", "spec.timeZone", NONE)),
+        flag("Suspend", "CronJobSpec.suspend", _suspend),
+        number("Active", "CronJobStatus.active", count("status.active")),
+        Column("Last Schedule", "CronJobStatus.lastScheduleTime", _last),
+        AGE,
+        *containers("spec.jobTemplate.spec.template"),
+        wide("Selector", "JobSpec.selector", selector_at("spec.jobTemplate.spec.selector")),
     ),
 )

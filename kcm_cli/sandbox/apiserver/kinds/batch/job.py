@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields, update_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warnings_of_name
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, age, wide
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, age, layout, wide
 from kcm_cli.sandbox.apiserver.tables.templates import containers, selector_at
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -152,16 +152,14 @@ KIND = Kind(
         completes_on_read=_takes_labels,
         warn=of_job,
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("Status", "Status of the job.", _state),
-            Column("Completions", "JobStatus.succeeded", _completions),
-            Column("Duration", "Time required to complete the job.", _duration),
-            AGE,
-            *containers("spec.template"),
-            wide("Selector", "JobSpec.selector", selector_at("spec.selector")),
-        )
+    table=layout(
+        NAME,
+        Column("Status", "Status of the job.", _state),
+        Column("Completions", "JobStatus.succeeded", _completions),
+        Column("Duration", "Time required to complete the job.", _duration),
+        AGE,
+        *containers("spec.template"),
+        wide("Selector", "JobSpec.selector", selector_at("spec.selector")),
     ),
     selectable=Selectable(
         {"status.successful": "status.succeeded"},

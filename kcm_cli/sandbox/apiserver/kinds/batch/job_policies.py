@@ -42,10 +42,10 @@ def _failure_rule(rule: Tree, containers: Collection[str], per_index: bool, path
 
 
 _FEW = rules.max_items(20)
-_ACTION = rules.fields("", _choice("action", *rules.choices("batch.v1.PodFailurePolicyRule", "action")))
-_PATTERN = rules.fields("", rules.always("type", labels.validate_key), _choice("status", *conditions.STATUSES))
-_PATTERNS = rules.fields("", rules.nonempty("onPodConditions", _FEW, rules.items(_PATTERN)))
-_OPERATOR = rules.fields("", _choice("operator", "In", "NotIn"))
+_ACTION = rules.fields(_choice("action", *rules.choices("batch.v1.PodFailurePolicyRule", "action")))
+_PATTERN = rules.fields(rules.always("type", labels.validate_key), _choice("status", *conditions.STATUSES))
+_PATTERNS = rules.fields(rules.nonempty("onPodConditions", _FEW, rules.items(_PATTERN)))
+_OPERATOR = rules.fields(_choice("operator", "In", "NotIn"))
 
 
 def _exit_codes(codes: Tree, containers: Collection[str], path: str) -> Errors:
@@ -78,8 +78,8 @@ def validate_replacement(spec: Tree, path: str) -> Errors:
 
 
 _REPLACEMENT = {
-    True: rules.fields("", rules.maybe_one_of("podReplacementPolicy", "Failed")),
-    False: rules.fields("batch.v1.JobSpec", rules.maybe_one_of("podReplacementPolicy")),
+    True: rules.fields(rules.maybe_one_of("podReplacementPolicy", "Failed")),
+    False: rules.fields_of("batch.v1.JobSpec", rules.maybe_one_of("podReplacementPolicy")),
 }
 
 
@@ -96,9 +96,9 @@ def validate_success_policy(spec: Tree, path: str) -> Errors:
 
 
 _NO_RULES = "at least one rules must be specified when the successPolicy is specified"
-_SUCCESS = rules.fields("", rules.required("rules", _FEW, detail=_NO_RULES))
-_SUCCEEDED = rules.fields("", rules.optional("succeededIndexes", rules.max_bytes(64 * 1024)))
-_SUCCEEDED_COUNT = rules.fields("", *rules.counters("succeededCount"))
+_SUCCESS = rules.fields(rules.required("rules", _FEW, detail=_NO_RULES))
+_SUCCEEDED = rules.fields(rules.optional("succeededIndexes", rules.max_bytes(64 * 1024)))
+_SUCCEEDED_COUNT = rules.fields(*rules.counters("succeededCount"))
 
 
 def _success_rule(rule: Tree, completions: int, path: str) -> Errors:

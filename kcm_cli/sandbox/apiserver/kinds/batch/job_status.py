@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.kinds.batch.job_policies import IndexesError, cou
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, rules
 
-_COUNTERS = rules.fields("", *rules.counters("active", "succeeded", "failed", "ready", "terminating"))
+_COUNTERS = rules.fields(*rules.counters("active", "succeeded", "failed", "ready", "terminating"))
 
 _FINAL = ("Failed", "Complete", "FailureTarget")
 _FINISHED = "Finished"

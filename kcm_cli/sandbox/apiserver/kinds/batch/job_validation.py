@@ -67,7 +67,6 @@ def _mode(spec: Tree, path: str) -> Errors:
 
 
 _SPEC = rules.fields(
-    "",
     *rules.counters("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
     *rules.counters("backoffLimitPerIndex", "maxFailedIndexes"),
     _limit_per_index,

@@ -21,7 +21,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -305,15 +305,13 @@ KIND = Kind(
             check_change=_check_approval,
         )
     },
-    table=Layout(
-        (
-            NAME,
-            AGE,
-            Column("SignerName", _SIGNER, at("spec.signerName", NONE)),
-            Column("Requestor", "Base64-encoded PKCS#10 CSR data", at("spec.username")),
-            Column("RequestedDuration", "CertificateSigningRequestSpec.expirationSeconds", _lifetime),
-            Column("Condition", "Conditions applied to the request, such as approval or denial.", _state),
-        )
+    table=layout(
+        NAME,
+        AGE,
+        Column("SignerName", _SIGNER, at("spec.signerName", NONE)),
+        Column("Requestor", "Base64-encoded PKCS#10 CSR data", at("spec.username")),
+        Column("RequestedDuration", "CertificateSigningRequestSpec.expirationSeconds", _lifetime),
+        Column("Condition", "Conditions applied to the request, such as approval or denial.", _state),
     ),
     writable={
         "": Writable(of_paths(("spec",), ("status",))),

@@ -6,12 +6,11 @@ pkg/registry/coordination/lease/strategy.go, pkg/printers/internalversion/printe
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 _SPEC = rules.fields(
-    "",
     rules.optional("leaseDurationSeconds", rules.at_least(1, errors.NOT_POSITIVE)),
     *rules.counters("leaseTransitions"),
 )
@@ -42,5 +41,5 @@ KIND = Kind(
         core_finalizers=False,
         check=by_spec(_SPEC),
     ),
-    table=Layout((NAME, Column("Holder", *of_field("Lease", "spec.holderIdentity")), AGE)),
+    table=layout(NAME, Column("Holder", *of_field("Lease", "spec.holderIdentity")), AGE),
 )

@@ -6,7 +6,7 @@ Source: pkg/printers/internalversion/printers.go.
 from datetime import datetime
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, Layout, name_of
+from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, layout, name_of
 from kcm_cli.sandbox.apiserver.types import Tree
 
 
@@ -19,8 +19,9 @@ def _cells(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "",
     "componentstatuses",
-    table=Layout(
-        (NAME, *(Column(name, f"{name} of the component conditions") for name in ("Status", "Message", "Error"))),
-        _cells,
+    table=layout(
+        NAME,
+        *(Column(name, f"{name} of the component conditions") for name in ("Status", "Message", "Error")),
+        row=_cells,
     ),
 )

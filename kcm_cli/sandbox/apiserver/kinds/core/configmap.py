@@ -9,7 +9,7 @@ from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.core.common import SIZE_LIMIT, decoded_size, validate_locked
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
@@ -39,5 +39,5 @@ KIND = Kind(
         check_change=lambda new, old: validate_locked(new, old, "data", "binaryData"),
         update_steps=("metadata", "change", "name", "rules"),
     ),
-    table=Layout((NAME, Column("Data", "ConfigMap.data", _size), AGE)),
+    table=layout(NAME, Column("Data", "ConfigMap.data", _size), AGE),
 )

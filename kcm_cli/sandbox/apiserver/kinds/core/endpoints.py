@@ -9,7 +9,7 @@ from datetime import datetime
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, more
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, more
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, ports, rules
@@ -34,13 +34,12 @@ def _port_names(ports: list[Tree], path: str) -> Errors:
 
 
 _ADDRESS = rules.fields(
-    "",
     rules.always("ip", addresses.legacy_ip),
     rules.nonempty("hostname", rules.LABEL),
     rules.optional("nodeName", rules.SUBDOMAIN),
     rules.always("ip", addresses.endpoint_ip),
 )
-_PORT = rules.fields(
+_PORT = rules.fields_of(
     "core.v1.EndpointPort",
     rules.nonempty("name", rules.LABEL),
     rules.always("port", ports.number, default=0),
@@ -49,7 +48,6 @@ _PORT = rules.fields(
 )
 _SUBSETS = rules.items(
     rules.fields(
-        "",
         _some_address,
         rules.each("addresses", _ADDRESS),
         rules.each("notReadyAddresses", _ADDRESS),
@@ -99,5 +97,5 @@ KIND = Kind(
         update_steps=("metadata", "name", "rules"),
         warn=of_endpoints,
     ),
-    table=Layout((NAME, Column("Endpoints", "Endpoints.subsets", _addresses), AGE)),
+    table=layout(NAME, Column("Endpoints", "Endpoints.subsets", _addresses), AGE),
 )

@@ -9,7 +9,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
@@ -30,7 +30,7 @@ def _check_status(new: Tree, old: Tree) -> Errors:
         yield errors.invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")
 
 
-_FINALIZE = rules.fields("", rules.each("finalizers", metadata.validate_finalizer))
+_FINALIZE = rules.fields(rules.each("finalizers", metadata.validate_finalizer))
 
 
 def _defaults(doc: Tree) -> None:
@@ -101,7 +101,7 @@ KIND = Kind(
             check=lambda new, old: _FINALIZE(new.get("spec") or {}, "spec"),
         )
     },
-    table=Layout((NAME, Column("Status", "The status of the namespace", at("status.phase")), AGE)),
+    table=layout(NAME, Column("Status", "The status of the namespace", at("status.phase")), AGE),
     selectable=Selectable({"status.phase": "status.phase"}, namespace=False),
     writable={"finalize": STATUS},
 )

@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.schema import gojson, strict
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, Layout, at, wide
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, wide
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import (
@@ -68,7 +68,6 @@ def _taints(taints: list[Tree], path: str) -> Errors:
 
 
 _TAINT = rules.fields(
-    "",
     rules.always("key", labels.validate_key),
     rules.optional("value", rules.form(labels.value_messages, separator=";")),
     rules.required("effect", scheduling.TAINT_EFFECT),
@@ -80,7 +79,7 @@ def _amounts(amounts: Mapping[str, str], path: str) -> Errors:
         yield from quantities.amount(name, amount, f"{path}.{name}")
 
 
-_RESOURCES = rules.fields("", rules.optional("capacity", _amounts), rules.optional("allocatable", _amounts))
+_RESOURCES = rules.fields(rules.optional("capacity", _amounts), rules.optional("allocatable", _amounts))
 
 
 def _annotations(annotations: Mapping[str, str]) -> Errors:
@@ -134,7 +133,7 @@ def _features(features: list[str], path: str) -> Errors:
         yield from errors.invalid_each(place, name, _feature_problem(name))
 
 
-_FEATURES = rules.fields("", rules.optional("declaredFeatures", _features))
+_FEATURES = rules.fields(rules.optional("declaredFeatures", _features))
 
 
 def _blocks(blocks: list[str]) -> Errors:
@@ -187,7 +186,6 @@ def _unchanged(spec: Tree, known: Tree) -> Errors:
 
 def _config_source(*versions: rules.Field) -> rules.Rule:
     config = rules.fields(
-        "",
         *versions,
         rules.required("namespace", rules.LABEL),
         rules.required("name", rules.SUBDOMAIN),
@@ -203,7 +201,6 @@ def _config_source(*versions: rules.Field) -> rules.Rule:
 
 
 _IN_SPEC = rules.fields(
-    "",
     rules.optional(
         "configSource",
         _config_source(
@@ -213,9 +210,8 @@ _IN_SPEC = rules.fields(
 )
 _CONFIG = _config_source(rules.required("uid"), rules.required("resourceVersion"))
 _IN_STATUS = rules.fields(
-    "",
     rules.optional(
-        "config", rules.fields("", *(rules.optional(name, _CONFIG) for name in ("assigned", "active", "lastKnownGood")))
+        "config", rules.fields(*(rules.optional(name, _CONFIG) for name in ("assigned", "active", "lastKnownGood")))
     ),
 )
 
@@ -308,23 +304,21 @@ KIND = Kind(
         check_status=_check_status,
         warn=of_node,
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("Status", "The status of the node", _state),
-            Column("Roles", "The roles of the node", _roles),
-            AGE,
-            Column("Version", "NodeSystemInfo.kubeletVersion", at("status.nodeInfo.kubeletVersion")),
-            wide("Internal-IP", "NodeStatus.addresses", _address("InternalIP")),
-            wide("External-IP", "NodeStatus.addresses", _address("ExternalIP")),
-            wide("OS-Image", "NodeSystemInfo.osImage", at("status.nodeInfo.osImage", _UNKNOWN)),
-            wide("Kernel-Version", "NodeSystemInfo.kernelVersion", _kernel),
-            wide(
-                "Container-Runtime",
-                "NodeSystemInfo.containerRuntimeVersion",
-                at("status.nodeInfo.containerRuntimeVersion", _UNKNOWN),
-            ),
-        )
+    table=layout(
+        NAME,
+        Column("Status", "The status of the node", _state),
+        Column("Roles", "The roles of the node", _roles),
+        AGE,
+        Column("Version", "NodeSystemInfo.kubeletVersion", at("status.nodeInfo.kubeletVersion")),
+        wide("Internal-IP", "NodeStatus.addresses", _address("InternalIP")),
+        wide("External-IP", "NodeStatus.addresses", _address("ExternalIP")),
+        wide("OS-Image", "NodeSystemInfo.osImage", at("status.nodeInfo.osImage", _UNKNOWN)),
+        wide("Kernel-Version", "NodeSystemInfo.kernelVersion", _kernel),
+        wide(
+            "Container-Runtime",
+            "NodeSystemInfo.containerRuntimeVersion",
+            at("status.nodeInfo.containerRuntimeVersion", _UNKNOWN),
+        ),
     ),
     selectable=Selectable(
         {"spec.unschedulable": "spec.unschedulable"}, absent={"spec.unschedulable": "false"}, namespace=False

@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, at, of_field, wide
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, at, layout, of_field, wide
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import (
     errors,
@@ -135,12 +135,12 @@ def _node_affinity(lenient: bool) -> rules.Rule:
     def check(required: Tree, path: str) -> Errors:
         return scheduling.validate_node_selector(required, path, lenient=lenient)
 
-    return rules.fields("", rules.present("required", check, detail="must specify required node constraints"))
+    return rules.fields(rules.present("required", check, detail="must specify required node constraints"))
 
 
 _VOLUME = "core.v1.PersistentVolumeSpec"
 _BEFORE_SOURCES = {
-    lenient: rules.fields(
+    lenient: rules.fields_of(
         _VOLUME,
         validate_modes,
         rules.always("capacity", _capacity, default=None),
@@ -149,7 +149,7 @@ _BEFORE_SOURCES = {
     )
     for lenient in (False, True)
 }
-_AFTER_SOURCES = rules.fields(_VOLUME, *persistent_claim.CLASSES, validate_attributes_class)
+_AFTER_SOURCES = rules.fields_of(_VOLUME, *persistent_claim.CLASSES, validate_attributes_class)
 
 
 def _defaults(doc: Tree) -> None:
@@ -237,21 +237,17 @@ KIND = Kind(
         returns_object_on_delete=True,
         warn=of_volume,
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("Capacity", *_field("spec.capacity.storage", "0")),
-            Column("Access Modes", "PersistentVolumeSpec.accessModes", modes_at("spec.accessModes")),
-            Column("Reclaim Policy", *_field("spec.persistentVolumeReclaimPolicy")),
-            Column("Status", "PersistentVolumeStatus.phase", phase),
-            Column("Claim", "PersistentVolumeSpec.claimRef", _claim),
-            Column("StorageClass", "StorageClass of the pv", class_of),
-            Column(
-                "VolumeAttributesClass", "VolumeAttributesClass of the pv", at("spec.volumeAttributesClassName", UNSET)
-            ),
-            Column("Reason", *_field("status.reason")),
-            AGE,
-            wide("VolumeMode", *_field("spec.volumeMode", UNSET)),
-        )
+    table=layout(
+        NAME,
+        Column("Capacity", *_field("spec.capacity.storage", "0")),
+        Column("Access Modes", "PersistentVolumeSpec.accessModes", modes_at("spec.accessModes")),
+        Column("Reclaim Policy", *_field("spec.persistentVolumeReclaimPolicy")),
+        Column("Status", "PersistentVolumeStatus.phase", phase),
+        Column("Claim", "PersistentVolumeSpec.claimRef", _claim),
+        Column("StorageClass", "StorageClass of the pv", class_of),
+        Column("VolumeAttributesClass", "VolumeAttributesClass of the pv", at("spec.volumeAttributesClassName", UNSET)),
+        Column("Reason", *_field("status.reason")),
+        AGE,
+        wide("VolumeMode", *_field("spec.volumeMode", UNSET)),
     ),
 )

@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.storage import of_claim_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Cell, Column, Layout, at, of_field, wide
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Cell, Column, at, layout, of_field, wide
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, rules
@@ -130,7 +130,6 @@ def _allocated(amounts: Tree, path: str) -> Errors:
 
 
 _STATUS = rules.fields(
-    "",
     rules.optional("capacity", _capacity),
     rules.optional("allocatedResourceStatuses", _resizes),
     rules.optional("allocatedResources", _allocated),
@@ -224,19 +223,17 @@ KIND = Kind(
         returns_object_on_delete=True,
         warn=of_claim,
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("Status", f"{_STATUS_TYPE}.phase", phase),
-            Column("Volume", *of_field("PersistentVolumeClaim", "spec.volumeName")),
-            Column("Capacity", f"{_STATUS_TYPE}.capacity", _if_bound(at("status.capacity.storage", "0"))),
-            Column("Access Modes", f"{_STATUS_TYPE}.accessModes", _if_bound(modes_at("status.accessModes"))),
-            Column("StorageClass", "StorageClass of the pvc", class_of),
-            Column(
-                "VolumeAttributesClass", "VolumeAttributesClass of the pvc", at("spec.volumeAttributesClassName", UNSET)
-            ),
-            AGE,
-            wide("VolumeMode", *of_field("PersistentVolumeClaim", "spec.volumeMode", UNSET)),
-        )
+    table=layout(
+        NAME,
+        Column("Status", f"{_STATUS_TYPE}.phase", phase),
+        Column("Volume", *of_field("PersistentVolumeClaim", "spec.volumeName")),
+        Column("Capacity", f"{_STATUS_TYPE}.capacity", _if_bound(at("status.capacity.storage", "0"))),
+        Column("Access Modes", f"{_STATUS_TYPE}.accessModes", _if_bound(modes_at("status.accessModes"))),
+        Column("StorageClass", "StorageClass of the pvc", class_of),
+        Column(
+            "VolumeAttributesClass", "VolumeAttributesClass of the pvc", at("spec.volumeAttributesClassName", UNSET)
+        ),
+        AGE,
+        wide("VolumeMode", *of_field("PersistentVolumeClaim", "spec.volumeMode", UNSET)),
     ),
 )

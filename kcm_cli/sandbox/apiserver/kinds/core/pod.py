@@ -23,7 +23,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts, pod_fields
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.containers import app_armor_field
 from kcm_cli.sandbox.apiserver.strategy.warnings.pods import warnings_of_pod
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, wide
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, wide
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
@@ -319,24 +319,22 @@ KIND = Kind(
         ),
         "resize": Strategy(names=None, on_update=_resize, check_change=validate_resize),
     },
-    table=Layout(
-        (
-            NAME,
-            Column("Ready", "The aggregate readiness state of this pod for accepting traffic."),
-            Column("Status", "The aggregate status of the containers in this pod."),
-            Column(
-                "Restarts",
-                "The number of times the containers in this pod have been restarted and when the last container in "
-                "this pod has restarted.",
-            ),
-            AGE,
-            wide("IP", "PodStatus.podIP"),
-            wide("Node", "PodSpec.nodeName"),
-            wide("Nominated Node", "PodStatus.nominatedNodeName"),
-            wide("Readiness Gates", "PodSpec.readinessGates"),
+    table=layout(
+        NAME,
+        Column("Ready", "The aggregate readiness state of this pod for accepting traffic."),
+        Column("Status", "The aggregate status of the containers in this pod."),
+        Column(
+            "Restarts",
+            "The number of times the containers in this pod have been restarted and when the last container in "
+            "this pod has restarted.",
         ),
-        row,
-        completed,
+        AGE,
+        wide("IP", "PodStatus.podIP"),
+        wide("Node", "PodSpec.nodeName"),
+        wide("Nominated Node", "PodStatus.nominatedNodeName"),
+        wide("Readiness Gates", "PodSpec.readinessGates"),
+        row=row,
+        completed=completed,
     ),
     selectable=SELECTABLE,
     writable={

@@ -40,9 +40,9 @@ def _condition_type(kind: str, path: str) -> Errors:
 
 
 _GENERATION = rules.optional("observedGeneration", rules.at_least(0, "must be a non-negative integer"))
-_OBSERVED = rules.fields("", _GENERATION)
+_OBSERVED = rules.fields(_GENERATION)
 _CONDITIONS = rules.fields(
-    "", rules.each("conditions", rules.fields("", _GENERATION, rules.always("type", _condition_type, at="Type")))
+    rules.each("conditions", rules.fields(_GENERATION, rules.always("type", _condition_type, at="Type")))
 )
 
 
@@ -161,7 +161,6 @@ def _no_user(user: Tree, path: str) -> Errors:
 
 
 _USER = rules.fields(
-    "",
     rules.always("uid", security.user_or_group, default=0),
     rules.always("gid", security.user_or_group, default=0),
     rules.each("supplementalGroups", security.user_or_group),
@@ -188,9 +187,9 @@ def _not_empty(message: str, path: str) -> Errors:
 
 _MESSAGE = rules.max_bytes(1024)
 _RESOURCE = rules.fields(
-    "", rules.always("health", rules.enum("Healthy", "Unhealthy", "Unknown")), rules.optional("message", _not_empty)
+    rules.always("health", rules.enum("Healthy", "Unhealthy", "Unknown")), rules.optional("message", _not_empty)
 )
-_RESOURCES = rules.fields("", rules.each("resources", _RESOURCE, key="resourceID"))
+_RESOURCES = rules.fields(rules.each("resources", _RESOURCE, key="resourceID"))
 
 
 def _allocated(name: str, resources: Tree) -> bool:
@@ -213,7 +212,7 @@ def validate_claims(statuses: list[Tree], claims: list[Tree], path: str) -> Erro
         yield from _CLAIM(item, place)
 
 
-_CLAIM = rules.fields("", rules.optional("resourceClaimName", rules.SUBDOMAIN))
+_CLAIM = rules.fields(rules.optional("resourceClaimName", rules.SUBDOMAIN))
 
 
 def validate_extended(status: Tree, spec: Tree, path: str) -> Errors:

@@ -58,7 +58,7 @@ def of_pod(doc: Tree, old: Tree | None = None) -> list[FieldError]:
 
 
 _IMAGES = rules.items(containers.image_padding)
-_PADDED = rules.fields("", rules.optional("containers", _IMAGES), rules.optional("initContainers", _IMAGES))
+_PADDED = rules.fields(rules.optional("containers", _IMAGES), rules.optional("initContainers", _IMAGES))
 
 
 def update_of_subresource(new: Tree, old: Tree) -> Errors:
@@ -131,7 +131,7 @@ def _container_updates(new: list[Tree], old: list[Tree], path: str) -> tuple[Err
     return _UPDATED(new, path), False
 
 
-_UPDATED = rules.items(rules.fields("", rules.required("image"), containers.image_padding))
+_UPDATED = rules.items(rules.fields(rules.required("image"), containers.image_padding))
 
 
 def _gates(new: list[Tree], old: list[Tree]) -> Errors:

@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.pod_fields import drop_gated_of_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed
-from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, Layout
+from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, layout
 from kcm_cli.sandbox.apiserver.tables.templates import containers, labels_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import pod_template
@@ -53,11 +53,9 @@ KIND = Kind(
         returns_object_on_delete=True,
         warn=of_pod_template,
     ),
-    table=Layout(
-        (
-            NAME,
-            *containers("template", Column),
-            Column("Pod Labels", "The labels for the pod template.", labels_at("template.metadata.labels")),
-        )
+    table=layout(
+        NAME,
+        *containers("template", Column),
+        Column("Pod Labels", "The labels for the pod template.", labels_at("template.metadata.labels")),
     ),
 )

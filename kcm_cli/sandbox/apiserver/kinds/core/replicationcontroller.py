@@ -34,7 +34,6 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
 
 
 _COUNTS = rules.fields(
-    "",
     *rules.counters("minReadySeconds"),
     rules.required("selector"),
     *rules.counters("replicas"),

@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.kinds.core.common import needs_version
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, created, layout, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, quantities, rules
 from kcm_cli.sandbox.apiserver.validation.quantities import COMPUTE_QUOTA, COUNTED, SERVICES, any_name, is_huge_quota
@@ -88,7 +88,7 @@ def _conflicts(used: set[str], shown: list[str] | None, path: str) -> Errors:
     return [errors.invalid(path, shown, "conflicting scopes") for pair in _PAIRS if pair <= used]
 
 
-_STATUS = rules.fields("", rules.optional("hard", _amounts), rules.optional("used", _amounts))
+_STATUS = rules.fields(rules.optional("hard", _amounts), rules.optional("used", _amounts))
 
 
 def _selector(selector: Tree, scopes: list[str] | None, limited: list[str]) -> Errors:
@@ -174,17 +174,15 @@ KIND = Kind(
         check_status=_check_status,
         warn=of_quota,
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("Request", "Request represents a minimum amount of cpu/memory that a container may consume."),
-            Column(
-                "Limit",
-                "Limits control the maximum amount of cpu/memory that a container may use independent of contention "
-                "on the node.",
-            ),
-            AGE,
+    table=layout(
+        NAME,
+        Column("Request", "Request represents a minimum amount of cpu/memory that a container may consume."),
+        Column(
+            "Limit",
+            "Limits control the maximum amount of cpu/memory that a container may use independent of contention "
+            "on the node.",
         ),
-        _cells,
+        AGE,
+        row=_cells,
     ),
 )

@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.schema import gojson
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, count, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, count, layout, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
@@ -130,8 +130,6 @@ KIND = Kind(
         update_steps=("metadata", "change", "name", "rules"),
         warn=of_secret,
     ),
-    table=Layout(
-        (NAME, Column("Type", *of_field("Secret", "type")), Column("Data", "Secret.data", count("data")), AGE)
-    ),
+    table=layout(NAME, Column("Type", *of_field("Secret", "type")), Column("Data", "Secret.data", count("data")), AGE),
     selectable=Selectable({"type": "type"}),
 )

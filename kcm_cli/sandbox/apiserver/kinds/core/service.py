@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.service_families import needs_cluster_ip, node_ports
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, of_field, wide
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field, wide
 from kcm_cli.sandbox.apiserver.tables.templates import NONE, labels_at
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import metadata
@@ -157,16 +157,14 @@ KIND = Kind(
         creates_on_update=True,
         returns_object_on_delete=True,
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("Type", *of_field("Service", "spec.type")),
-            Column("Cluster-IP", "ServiceSpec.clusterIP", _cluster_ip),
-            Column("External-IP", "ServiceSpec.externalIPs", _external_ip),
-            Column("Port(s)", "ServiceSpec.ports", _ports),
-            AGE,
-            wide("Selector", "ServiceSpec.selector", labels_at("spec.selector")),
-        )
+    table=layout(
+        NAME,
+        Column("Type", *of_field("Service", "spec.type")),
+        Column("Cluster-IP", "ServiceSpec.clusterIP", _cluster_ip),
+        Column("External-IP", "ServiceSpec.externalIPs", _external_ip),
+        Column("Port(s)", "ServiceSpec.ports", _ports),
+        AGE,
+        wide("Selector", "ServiceSpec.selector", labels_at("spec.selector")),
     ),
     selectable=Selectable({"spec.clusterIP": "spec.clusterIP", "spec.type": "spec.type"}),
 )

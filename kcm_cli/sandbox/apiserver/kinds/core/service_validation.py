@@ -85,7 +85,6 @@ def _external_name(name: str, path: str) -> Errors:
 
 
 _EXTERNAL_NAME = rules.fields(
-    "",
     rules.forbidden("clusterIPs", _NOT_EXTERNAL_NAME),
     rules.forbidden("ipFamilies", _NOT_EXTERNAL_NAME),
     rules.forbidden("ipFamilyPolicy", _NOT_EXTERNAL_NAME, zero=False),
@@ -105,7 +104,7 @@ def _ports(items: list[Tree], path: str) -> Errors:
         yield from _PORT(port, place)
 
 
-_PORT = rules.fields(
+_PORT = rules.fields_of(
     "core.v1.ServicePort",
     rules.always("port", ports.number, default=0),
     rules.one_of("protocol"),
@@ -138,16 +137,14 @@ _WHEN = "when session affinity type is ClientIP"
 _SECONDS = rules.between(1, _MAX_AFFINITY_S, f"must be greater than 0 and less than {_MAX_AFFINITY_S}")
 _AFFINITIES = {
     "None": rules.fields(
-        "", rules.forbidden("sessionAffinityConfig", "must not be set when session affinity is None", zero=False)
+        rules.forbidden("sessionAffinityConfig", "must not be set when session affinity is None", zero=False)
     ),
     "ClientIP": rules.fields(
-        "",
         rules.present(
             "sessionAffinityConfig",
             rules.fields(
-                "",
                 rules.present(
-                    "clientIP", rules.fields("", rules.present("timeoutSeconds", _SECONDS, detail=_WHEN)), detail=_WHEN
+                    "clientIP", rules.fields(rules.present("timeoutSeconds", _SECONDS, detail=_WHEN)), detail=_WHEN
                 ),
             ),
             detail=_WHEN,
@@ -160,9 +157,9 @@ def _affinity(spec: Tree, path: str) -> Errors:
     return _AFFINITIES.get(spec.get("sessionAffinity", ""), _KNOWN_AFFINITY)(spec, path)
 
 
-_KNOWN_AFFINITY = rules.fields("core.v1.ServiceSpec", rules.one_of("sessionAffinity"))
-_REST = rules.fields("", rules.optional("ports", _ports), rules.optional("selector", labels.validate_labels), _affinity)
-_TYPE = rules.fields("core.v1.ServiceSpec", rules.one_of("type"))
+_KNOWN_AFFINITY = rules.fields_of("core.v1.ServiceSpec", rules.one_of("sessionAffinity"))
+_REST = rules.fields(rules.optional("ports", _ports), rules.optional("selector", labels.validate_labels), _affinity)
+_TYPE = rules.fields_of("core.v1.ServiceSpec", rules.one_of("type"))
 
 
 def _shown_port(protocol: str, port: int) -> Tree:
@@ -217,7 +214,7 @@ def _external_policy(spec: Tree, path: str) -> Errors:
         yield errors.invalid("spec.healthCheckNodePort", port, detail)
 
 
-_HEALTH_PORT = rules.fields("", rules.required("healthCheckNodePort", ports.number))
+_HEALTH_PORT = rules.fields(rules.required("healthCheckNodePort", ports.number))
 
 
 def unknown_internal_policy(spec: Tree) -> bool:
@@ -231,7 +228,7 @@ def _internal_policy(spec: Tree, path: str) -> Errors:
         yield errors.required("spec.internalTrafficPolicy")
 
 
-_POLICIES = rules.fields(
+_POLICIES = rules.fields_of(
     "core.v1.ServiceSpec",
     _balancer,
     _external_policy,

@@ -6,7 +6,7 @@ pkg/registry/core/serviceaccount/strategy.go, pkg/printers/internalversion/print
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, layout
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
@@ -42,5 +42,5 @@ KIND = Kind(
         warn=_warn_service_account,
         returns_object_on_delete=True,
     ),
-    table=Layout((NAME, AGE)),
+    table=layout(NAME, AGE),
 )

@@ -12,7 +12,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, more, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, layout, more, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
@@ -100,16 +100,15 @@ def _hints(hints: Tree, path: str) -> Errors:
         yield from names_(values, f"{path}.{field}")
 
 
-_ZONES = rules.items(rules.fields("", rules.always("name", rules.form(labels.value_messages))), key="name", first=True)
-_NODES = rules.items(rules.fields("", rules.always("name", rules.SUBDOMAIN)), key="name", first=True)
-_NAMED = rules.fields("", rules.nonempty("name", rules.LABEL))
-_SLICE = rules.fields(
+_ZONES = rules.items(rules.fields(rules.always("name", rules.form(labels.value_messages))), key="name", first=True)
+_NODES = rules.items(rules.fields(rules.always("name", rules.SUBDOMAIN)), key="name", first=True)
+_NAMED = rules.fields(rules.nonempty("name", rules.LABEL))
+_SLICE = rules.fields_of(
     "discovery.v1.EndpointSlice",
     rules.one_of("addressType"),
     rules.optional("ports", rules.unless(rules.max_items(20000), _ports)),
 )
 _ENDPOINT = rules.fields(
-    "",
     rules.optional("nodeName", rules.SUBDOMAIN),
     rules.optional("deprecatedTopology", rules.max_items(16), labels.validate_labels, _no_zone),
     rules.optional("hostname", rules.LABEL),
@@ -191,13 +190,11 @@ KIND = Kind(
         update_steps=("name", "rules", "change"),
         warn=of_slice,
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("AddressType", *of_field("EndpointSlice", "addressType")),
-            Column("Ports", "EndpointSlice.ports", _ports_cell),
-            Column("Endpoints", "EndpointSlice.endpoints", _endpoints_cell),
-            AGE,
-        )
+    table=layout(
+        NAME,
+        Column("AddressType", *of_field("EndpointSlice", "addressType")),
+        Column("Ports", "EndpointSlice.ports", _ports_cell),
+        Column("Endpoints", "EndpointSlice.endpoints", _endpoints_cell),
+        AGE,
     ),
 )

@@ -8,7 +8,7 @@ from datetime import datetime
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.selectable import Selectable, text_at
 from kcm_cli.sandbox.apiserver.store import Stored
-from kcm_cli.sandbox.apiserver.tables.column import Column, Layout, age, name_of, wide
+from kcm_cli.sandbox.apiserver.tables.column import Column, age, layout, name_of, wide
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, rules
 
@@ -37,7 +37,6 @@ def _short(limit: int) -> rules.Rule:
 
 def _texts(controller_field: str) -> rules.Rule:
     return rules.fields(
-        "",
         rules.required("reportingComponent", at=controller_field),
         rules.always("reportingComponent", labels.validate_key, at=controller_field),
         *(rules.required(field, _short(128)) for field in ("reportingInstance", "action", "reason")),
@@ -74,20 +73,18 @@ def _event(doc: Tree, now: datetime) -> list[object]:
     ]
 
 
-EVENTS = Layout(
-    (
-        Column("Last Seen", "Event.lastTimestamp"),
-        Column("Type", "Event.type"),
-        Column("Reason", "Event.reason"),
-        Column("Object", "Event.involvedObject"),
-        wide("Subobject", "ObjectReference.fieldPath"),
-        wide("Source", "Event.source"),
-        Column("Message", "Event.message"),
-        wide("First Seen", "Event.firstTimestamp"),
-        wide("Count", "Event.count"),
-        wide("Name", "ObjectMeta.name", format_="name"),
-    ),
-    _event,
+EVENTS = layout(
+    Column("Last Seen", "Event.lastTimestamp"),
+    Column("Type", "Event.type"),
+    Column("Reason", "Event.reason"),
+    Column("Object", "Event.involvedObject"),
+    wide("Subobject", "ObjectReference.fieldPath"),
+    wide("Source", "Event.source"),
+    Column("Message", "Event.message"),
+    wide("First Seen", "Event.firstTimestamp"),
+    wide("Count", "Event.count"),
+    wide("Name", "ObjectMeta.name", format_="name"),
+    row=_event,
 )
 
 

@@ -41,17 +41,16 @@ def _no_source(source: Tree, path: str) -> Errors:
 
 
 _SERIES = rules.optional(
-    "series", rules.fields("", rules.always("count", _least, default=0), rules.required("lastObservedTime"))
+    "series", rules.fields(rules.always("count", _least, default=0), rules.required("lastObservedTime"))
 )
 _EVENT = rules.fields(
-    "",
     _SERIES,
     rules.required("eventTime"),
     rules.always("type", _type),
     *(rules.nonempty(field, _unset) for field in ("firstTimestamp", "lastTimestamp", "count")),
     rules.nonempty("source", _no_source),
 )
-_ONLY_SERIES = rules.fields("", _SERIES)
+_ONLY_SERIES = rules.fields(_SERIES)
 
 
 def _changed(new: Tree, old: Tree) -> Errors:

@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_rules impor
 from kcm_cli.sandbox.apiserver.kinds.flowcontrol import common
 from kcm_cli.sandbox.apiserver.kinds.flowcontrol.common import PRECEDENCE_MAX, validate_fixed, validate_status
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
@@ -60,15 +60,14 @@ def _account_name(name: str, path: str) -> Errors:
 
 
 def _of_kind(kind: str, field: str) -> rules.Rule:
-    named = rules.fields("", rules.required("name"))
+    named = rules.fields(rules.required("name"))
     if kind == "ServiceAccount":
         detail = "must specify namespace for service account"
         named = rules.fields(
-            "", rules.required("name", _account_name), rules.required("namespace", rules.LABEL, detail=detail)
+            rules.required("name", _account_name), rules.required("namespace", rules.LABEL, detail=detail)
         )
     others = (other for other in ("ServiceAccount", "User", "Group") if other != kind)
     return rules.fields(
-        "",
         rules.present(field, named, detail=f"{field} is required when subject kind is '{kind}'"),
         *(
             rules.forbidden(name, f"{name} is forbidden when subject kind is not '{other}'", zero=False)
@@ -127,25 +126,22 @@ _NAMESPACES = rules.items(rules.form(lambda name: [f"{_NAMESPACE}{message}" for 
 _NAMED_VERBS = rules.required("verbs", alone("verbs"), _verbs, detail="verbs must contain at least one value")
 _SUPPLY = "resource rules must supply at least one"
 _RESOURCE_RULE = rules.fields(
-    "",
     _NAMED_VERBS,
     rules.required("apiGroups", alone("api groups"), detail=f"{_SUPPLY} api group"),
     rules.required("resources", alone("resources"), detail=f"{_SUPPLY} resource"),
     _namespaces,
 )
 _URL_RULE = rules.fields(
-    "", _NAMED_VERBS, rules.required("nonResourceURLs", _urls, detail="nonResourceURLs must contain at least one value")
+    _NAMED_VERBS, rules.required("nonResourceURLs", _urls, detail="nonResourceURLs must contain at least one value")
 )
 _RULE = rules.fields(
-    "",
     rules.required("subjects", rules.items(_subject), detail="subjects must contain at least one value"),
     _some_rule,
     rules.each("resourceRules", _RESOURCE_RULE),
     rules.each("nonResourceRules", _URL_RULE),
 )
-_LEVEL = rules.fields("", rules.required("name", rules.SUBDOMAIN, detail="must reference a priority level"))
+_LEVEL = rules.fields(rules.required("name", rules.SUBDOMAIN, detail="must reference a priority level"))
 _SPEC = rules.fields(
-    "",
     rules.optional("distinguisherMethod", _method),
     rules.always("priorityLevelConfiguration", _LEVEL, default={}),
     rules.each("rules", _RULE),
@@ -166,19 +162,13 @@ KIND = Kind(
     "flowschemas",
     defaults=_defaults,
     strategy=replace(common.STRATEGY, check=_check),
-    table=Layout(
-        (
-            NAME,
-            Column(
-                "PriorityLevel", "PriorityLevelConfigurationReference.name", at("spec.priorityLevelConfiguration.name")
-            ),
-            Column("MatchingPrecedence", *of_field("FlowSchema", "spec.matchingPrecedence", 0)),
-            Column(
-                "DistinguisherMethod", "FlowSchemaSpec.distinguisherMethod", at("spec.distinguisherMethod.type", NONE)
-            ),
-            AGE,
-            Column("MissingPL", "references a broken or non-existent PriorityLevelConfiguration", _dangling),
-        )
+    table=layout(
+        NAME,
+        Column("PriorityLevel", "PriorityLevelConfigurationReference.name", at("spec.priorityLevelConfiguration.name")),
+        Column("MatchingPrecedence", *of_field("FlowSchema", "spec.matchingPrecedence", 0)),
+        Column("DistinguisherMethod", "FlowSchemaSpec.distinguisherMethod", at("spec.distinguisherMethod.type", NONE)),
+        AGE,
+        Column("MissingPL", "references a broken or non-existent PriorityLevelConfiguration", _dangling),
     ),
     writable={"status": SPEC_AND_METADATA},
 )

@@ -19,7 +19,7 @@ from kcm_cli.sandbox.apiserver.kinds.flowcontrol.common import (
     validate_status,
 )
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, Layout, at, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
@@ -59,7 +59,6 @@ def _hand_problem(queues: int, hand: int) -> str:
 _POSITIVE = rules.at_least(1, "must be positive")
 _FEW = rules.at_most(QUEUES_MAX, f"must not be greater than {QUEUES_MAX}")
 _QUEUES = rules.fields(
-    "",
     rules.always("queueLengthLimit", _POSITIVE, default=0),
     rules.always("queues", _POSITIVE, _FEW, default=0),
     _hand,
@@ -68,13 +67,13 @@ _SHARES = rules.optional("nominalConcurrencyShares", rules.at_least(0, "must be 
 _LENDABLE = rules.optional("lendablePercent", rules.between(0, 100, "must be between 0 and 100, inclusive"))
 _RESPONSES = {
     "Reject": rules.fields(
-        "", rules.forbidden("queuing", "must be nil if limited.limitResponse.type is not Limited", zero=False)
+        rules.forbidden("queuing", "must be nil if limited.limitResponse.type is not Limited", zero=False)
     ),
     "Queue": rules.fields(
-        "", rules.present("queuing", _QUEUES, detail="must not be empty if limited.limitResponse.type is Limited")
+        rules.present("queuing", _QUEUES, detail="must not be empty if limited.limitResponse.type is Limited")
     ),
 }
-_UNKNOWN_RESPONSE = rules.fields("", rules.always("type", rules.enum("Queue", "Reject")))
+_UNKNOWN_RESPONSE = rules.fields(rules.always("type", rules.enum("Queue", "Reject")))
 
 
 def _response(response: Tree, path: str) -> Errors:
@@ -82,7 +81,6 @@ def _response(response: Tree, path: str) -> Errors:
 
 
 _LEVEL = rules.fields(
-    "",
     _SHARES,
     rules.always("limitResponse", _response, default={}),
     _LENDABLE,
@@ -90,17 +88,15 @@ _LEVEL = rules.fields(
 )
 _TYPES = {
     "Exempt": rules.fields(
-        "",
         rules.forbidden("limited", "must be nil if the type is not Limited", zero=False),
-        rules.optional("exempt", rules.fields("", _SHARES, _LENDABLE)),
+        rules.optional("exempt", rules.fields(_SHARES, _LENDABLE)),
     ),
     "Limited": rules.fields(
-        "",
         rules.forbidden("exempt", "must be nil if the type is Limited", zero=False),
         rules.present("limited", _LEVEL, detail="must not be empty when type is Limited"),
     ),
 }
-_UNKNOWN = rules.fields("", rules.always("type", rules.enum("Exempt", "Limited")))
+_UNKNOWN = rules.fields(rules.always("type", rules.enum("Exempt", "Limited")))
 
 
 _LIMITED = (("nominalConcurrencyShares", 30), ("lendablePercent", 0))
@@ -132,16 +128,14 @@ KIND = Kind(
     "prioritylevelconfigurations",
     defaults=_defaults,
     strategy=replace(common.STRATEGY, check=_check),
-    table=Layout(
-        (
-            NAME,
-            Column("Type", *of_field("PriorityLevelConfiguration", "spec.type")),
-            Column("NominalConcurrencyShares", "LimitedPriorityLevelConfiguration.nominalConcurrencyShares", _shares),
-            Column("Queues", *_queuing("queues")),
-            Column("HandSize", *_queuing("handSize")),
-            Column("QueueLengthLimit", *_queuing("queueLengthLimit")),
-            AGE,
-        )
+    table=layout(
+        NAME,
+        Column("Type", *of_field("PriorityLevelConfiguration", "spec.type")),
+        Column("NominalConcurrencyShares", "LimitedPriorityLevelConfiguration.nominalConcurrencyShares", _shares),
+        Column("Queues", *_queuing("queues")),
+        Column("HandSize", *_queuing("handSize")),
+        Column("QueueLengthLimit", *_queuing("queueLengthLimit")),
+        AGE,
     ),
     writable={"status": SPEC_AND_METADATA},
 )

@@ -4,7 +4,6 @@ from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, rules
 
 validate_reference = rules.fields(
-    "",
     rules.optional("apiGroup", rules.SUBDOMAIN),
     rules.required("kind", rules.SEGMENT),
     rules.required("name", rules.SEGMENT),

@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.networking.common import NOT_IP, balancer_addresses, host_name, validate_reference
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata, ports, rules
@@ -44,10 +44,9 @@ def _spec(any_secret: bool, any_wildcard: bool) -> rules.Rule:
         return () if any_wildcard and "*" in rule.get("host", "") else _PATHS(rule, path)
 
     return rules.fields(
-        "",
         rules.optional("defaultBackend", _backend),
-        rules.each("rules", rules.fields("", rules.nonempty("host", _rule_host), paths)),
-        rules.each("tls", rules.fields("", rules.each("hosts", _host), *(() if any_secret else (_SECRET,)))),
+        rules.each("rules", rules.fields(rules.nonempty("host", _rule_host), paths)),
+        rules.each("tls", rules.fields(rules.each("hosts", _host), *(() if any_secret else (_SECRET,)))),
         rules.optional("ingressClassName", rules.SUBDOMAIN),
     )
 
@@ -101,14 +100,14 @@ def _port(port: Tree, path: str) -> Errors:
 
 _PATH_TYPES = rules.choices("networking.v1.HTTPIngressPath", "pathType")
 _WILDCARD = rules.form(names.wildcard_subdomain)
-_SECRET = rules.fields("", rules.nonempty("secretName", rules.SUBDOMAIN))
-_SERVICE = rules.fields("", rules.required("name", rules.LABEL))
-_PORT = rules.fields("", rules.nonempty("name", rules.form(names.port_name)), rules.nonempty("number", ports.number))
+_SECRET = rules.fields(rules.nonempty("secretName", rules.SUBDOMAIN))
+_SERVICE = rules.fields(rules.required("name", rules.LABEL))
+_PORT = rules.fields(rules.nonempty("name", rules.form(names.port_name)), rules.nonempty("number", ports.number))
 _PATH = rules.unless(
-    rules.fields("", rules.present("pathType", detail="pathType must be specified")),
-    rules.fields("networking.v1.HTTPIngressPath", rules.maybe_one_of("pathType"), _path),
+    rules.fields(rules.present("pathType", detail="pathType must be specified")),
+    rules.fields_of("networking.v1.HTTPIngressPath", rules.maybe_one_of("pathType"), _path),
 )
-_PATHS = rules.fields("", rules.optional("http", rules.fields("", rules.required("paths", rules.items(_PATH)))))
+_PATHS = rules.fields(rules.optional("http", rules.fields(rules.required("paths", rules.items(_PATH)))))
 
 
 def _check_status(new: Tree, old: Tree) -> Errors:
@@ -164,26 +163,24 @@ KIND = Kind(
         warn=of_ingress,
         warn_status=of_ingress_status,
     ),
-    table=Layout(
-        (
-            NAME,
-            Column(
-                "Class",
-                "The name of the IngressClass resource that should be used for additional configuration",
-                at("spec.ingressClassName", NONE),
-            ),
-            Column("Hosts", "Hosts that incoming requests are matched against before the ingress rule", _hosts),
-            Column(
-                "Address",
-                "Address is a list containing ingress points for the load-balancer",
-                lambda doc, now: balancer_addresses(doc),
-            ),
-            Column(
-                "Ports",
-                "Ports of TLS configurations that open",
-                lambda doc, now: "80, 443" if (doc.get("spec") or {}).get("tls") else "80",
-            ),
-            AGE,
-        )
+    table=layout(
+        NAME,
+        Column(
+            "Class",
+            "The name of the IngressClass resource that should be used for additional configuration",
+            at("spec.ingressClassName", NONE),
+        ),
+        Column("Hosts", "Hosts that incoming requests are matched against before the ingress rule", _hosts),
+        Column(
+            "Address",
+            "Address is a list containing ingress points for the load-balancer",
+            lambda doc, now: balancer_addresses(doc),
+        ),
+        Column(
+            "Ports",
+            "Ports of TLS configurations that open",
+            lambda doc, now: "80, 443" if (doc.get("spec") or {}).get("tls") else "80",
+        ),
+        AGE,
     ),
 )

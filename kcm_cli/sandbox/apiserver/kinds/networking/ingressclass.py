@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.networking.common import validate_reference
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, rules
@@ -30,13 +30,10 @@ def _namespace(reference: Tree, path: str) -> Errors:
     return _IN_CLUSTER(reference, path)
 
 
-_NAMESPACED = rules.fields(
-    "", rules.present("namespace", rules.LABEL, detail="`parameters.scope` is set to 'Namespace'")
-)
-_IN_CLUSTER = rules.fields("", rules.forbidden("namespace", "`parameters.scope` is set to 'Cluster'", zero=False))
-_SCOPE = rules.unless(rules.fields("", rules.present("scope", rules.enum("Cluster", "Namespace"))), _namespace)
+_NAMESPACED = rules.fields(rules.present("namespace", rules.LABEL, detail="`parameters.scope` is set to 'Namespace'"))
+_IN_CLUSTER = rules.fields(rules.forbidden("namespace", "`parameters.scope` is set to 'Cluster'", zero=False))
+_SCOPE = rules.unless(rules.fields(rules.present("scope", rules.enum("Cluster", "Namespace"))), _namespace)
 _SPEC = rules.fields(
-    "",
     rules.optional("controller", rules.max_bytes(250)),
     rules.always("controller", labels.domain_prefixed_path),
     rules.optional("parameters", validate_reference, _SCOPE),
@@ -74,12 +71,10 @@ KIND = Kind(
         check_change=_check_change,
         update_steps=("metadata", "change", "name", "rules"),
     ),
-    table=Layout(
-        (
-            replace(NAME, cell=_name),
-            Column("Controller", "Controller that is responsible for handling this class", at("spec.controller")),
-            Column("Parameters", "A reference to a resource with additional parameters", _parameters),
-            AGE,
-        )
+    table=layout(
+        replace(NAME, cell=_name),
+        Column("Controller", "Controller that is responsible for handling this class", at("spec.controller")),
+        Column("Parameters", "A reference to a resource with additional parameters", _parameters),
+        AGE,
     ),
 )

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, created, layout, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, go_print, rules
@@ -20,7 +20,6 @@ def _address_name(name: str, prefix: bool) -> list[str]:
 
 
 _PARENT = rules.fields(
-    "",
     rules.nonempty("group", rules.SUBDOMAIN),
     rules.required("resource", rules.SEGMENT),
     rules.required("name", rules.SEGMENT),
@@ -49,9 +48,9 @@ KIND = Kind(
     "ipaddresses",
     strategy=Strategy(
         names=_address_name,
-        check=by_spec(rules.fields("", rules.present("parentRef", _PARENT))),
+        check=by_spec(rules.fields(rules.present("parentRef", _PARENT))),
         check_change=_check_change,
         update_steps=("name", "rules", "metadata", "change"),
     ),
-    table=Layout((NAME, Column("ParentRef", "IPAddressSpec.parentRef")), _cells),
+    table=layout(NAME, Column("ParentRef", "IPAddressSpec.parentRef"), row=_cells),
 )

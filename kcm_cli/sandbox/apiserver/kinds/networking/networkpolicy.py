@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
 from kcm_cli.sandbox.apiserver.tables.templates import selector_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, ports, rules
@@ -43,7 +43,7 @@ def _two_types(types: list[str], path: str) -> Errors:
         yield errors.invalid(path, types, "may not specify more than two policyTypes")
 
 
-_POLICY = rules.fields("", rules.optional("policyTypes", rules.unless(_two_types, rules.items(rules.enum(*_TYPES)))))
+_POLICY = rules.fields(rules.optional("policyTypes", rules.unless(_two_types, rules.items(rules.enum(*_TYPES)))))
 
 _DIRECTIONS = (("ingress", "from"), ("egress", "to"))
 
@@ -64,9 +64,7 @@ def _port(port: Tree, path: str) -> Errors:
         yield from errors.invalid_each(f"{path}.port", number, names.port_name(number))
 
 
-_PORTS = rules.fields(
-    "", rules.each("ports", rules.fields("", rules.maybe_one_of("protocol", "TCP", "UDP", "SCTP"), _port))
-)
+_PORTS = rules.fields(rules.each("ports", rules.fields(rules.maybe_one_of("protocol", "TCP", "UDP", "SCTP"), _port)))
 
 
 def _peer(peer: Tree, path: str, lenient: bool, known: Sequence[str]) -> Errors:
@@ -141,5 +139,5 @@ KIND = Kind(
         check=_check,
         warn=of_network_policy,
     ),
-    table=Layout((NAME, Column("Pod-Selector", "NetworkPolicySpec.podSelector", selector_at("spec.podSelector")), AGE)),
+    table=layout(NAME, Column("Pod-Selector", "NetworkPolicySpec.podSelector", selector_at("spec.podSelector")), AGE),
 )

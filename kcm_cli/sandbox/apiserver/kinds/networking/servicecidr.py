@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import legacy_cidr
@@ -76,6 +76,6 @@ KIND = Kind(
         check=_check,
         check_status=status_check(rules.anything),
     ),
-    table=Layout((NAME, Column("CIDRs", "ServiceCIDRSpec.cidrs", lambda doc, now: ",".join(_CIDRS(doc, now))), AGE)),
+    table=layout(NAME, Column("CIDRs", "ServiceCIDRSpec.cidrs", lambda doc, now: ",".join(_CIDRS(doc, now))), AGE),
     writable={"status": SPEC_AND_METADATA},
 )

@@ -7,7 +7,7 @@ pkg/registry/node/runtimeclass/strategy.go, pkg/printers/internalversion/printer
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.strategy.warnings.nodes import DEPRECATED
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, quantities, rules, scheduling
 
@@ -27,10 +27,9 @@ def _overhead(overhead: Tree, path: str) -> Errors:
 
 
 _SCHEDULING = rules.fields(
-    "", rules.optional("nodeSelector", labels.validate_labels), rules.optional("tolerations", _tolerations)
+    rules.optional("nodeSelector", labels.validate_labels), rules.optional("tolerations", _tolerations)
 )
 _CLASS = rules.fields(
-    "",
     rules.required("handler", rules.LABEL),
     rules.optional("overhead", _overhead),
     rules.optional("scheduling", _SCHEDULING),
@@ -55,5 +54,5 @@ KIND = Kind(
         update_steps=("name", "rules", "metadata", "change"),
         warn=of_runtime_class,
     ),
-    table=Layout((NAME, Column("Handler", "", at("handler")), AGE)),
+    table=layout(NAME, Column("Handler", "", at("handler")), AGE),
 )

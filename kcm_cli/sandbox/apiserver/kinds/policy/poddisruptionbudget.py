@@ -9,7 +9,7 @@ from datetime import datetime
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, Layout, at, number
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, number
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import conditions, errors, labels, numbers, rules
 
@@ -31,15 +31,13 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
 
 
 _AMOUNTS = rules.fields(
-    "",
     *(
         rules.optional(field, numbers.count_or_percent, numbers.at_most_100_percent)
         for field in ("minAvailable", "maxUnavailable")
     ),
 )
-_EVICTION = rules.fields("policy.v1.PodDisruptionBudgetSpec", rules.maybe_one_of("unhealthyPodEvictionPolicy"))
+_EVICTION = rules.fields_of("policy.v1.PodDisruptionBudgetSpec", rules.maybe_one_of("unhealthyPodEvictionPolicy"))
 _STATUS = rules.fields(
-    "",
     rules.optional("conditions", conditions.validate_conditions),
     *rules.counters("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"),
 )
@@ -68,17 +66,15 @@ KIND = Kind(
         check=_check,
         check_status=lambda new, old: _STATUS(new.get("status") or {}, "status"),
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("Min Available", "The minimum number of pods that must be available.", _amount("minAvailable")),
-            Column("Max Unavailable", "The maximum number of pods that may be unavailable.", _amount("maxUnavailable")),
-            number(
-                "Allowed Disruptions",
-                "Calculated number of pods that may be disrupted at this time.",
-                at("status.disruptionsAllowed", 0),
-            ),
-            AGE,
-        )
+    table=layout(
+        NAME,
+        Column("Min Available", "The minimum number of pods that must be available.", _amount("minAvailable")),
+        Column("Max Unavailable", "The maximum number of pods that may be unavailable.", _amount("maxUnavailable")),
+        number(
+            "Allowed Disruptions",
+            "Calculated number of pods that may be disrupted at this time.",
+            at("status.disruptionsAllowed", 0),
+        ),
+        AGE,
     ),
 )

@@ -21,8 +21,8 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
             yield errors.invalid(path, None, "invalid label selector.")
 
     detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
-    rule = rules.fields("", rules.required("clusterRoleSelectors", rules.items(selector), detail=detail))
-    yield from rules.fields("", rules.optional("aggregationRule", rule))(doc, "")
+    rule = rules.fields(rules.required("clusterRoleSelectors", rules.items(selector), detail=detail))
+    yield from rules.fields(rules.optional("aggregationRule", rule))(doc, "")
 
 
 KIND = Kind(

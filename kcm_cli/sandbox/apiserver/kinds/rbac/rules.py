@@ -20,7 +20,7 @@ from kcm_cli.sandbox.apiserver.validation.rules import (
 _GROUP = "rbac.authorization.k8s.io"
 _SUPPLY = "resource rules must supply at least one"
 _RESOURCES = fields(
-    "", required("apiGroups", detail=f"{_SUPPLY} api group"), required("resources", detail=f"{_SUPPLY} resource")
+    required("apiGroups", detail=f"{_SUPPLY} api group"), required("resources", detail=f"{_SUPPLY} resource")
 )
 
 
@@ -41,7 +41,7 @@ def _paths_or_resources(namespaced: bool) -> Rule:
 
 def _rules(namespaced: bool) -> Rule:
     verbs = required("verbs", detail="verbs must contain at least one value")
-    return fields("", each("rules", fields("", verbs, _paths_or_resources(namespaced))))
+    return fields(each("rules", fields(verbs, _paths_or_resources(namespaced))))
 
 
 RULES, CLUSTER_RULES = _rules(True), _rules(False)
@@ -58,7 +58,7 @@ def same_role(new: Tree, old: Tree) -> Errors:
 
 def _account(namespaced: bool) -> Rule:
     group = nonempty("apiGroup", lambda value, path: [errors.not_supported(path, value, [""])])
-    return fields("", nonempty("name", SUBDOMAIN), group, *(() if namespaced else (required("namespace"),)))
+    return fields(nonempty("name", SUBDOMAIN), group, *(() if namespaced else (required("namespace"),)))
 
 
 def _binding(namespaced: bool) -> Rule:
@@ -73,8 +73,8 @@ def _binding(namespaced: bool) -> Rule:
         return group(item, path)
 
     kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
-    role = fields("", group, always("kind", enum(*kinds)), required("name", SEGMENT))
-    return fields("", always("roleRef", role, default={}), each("subjects", fields("", required("name"), subject)))
+    role = fields(group, always("kind", enum(*kinds)), required("name", SEGMENT))
+    return fields(always("roleRef", role, default={}), each("subjects", fields(required("name"), subject)))
 
 
 BINDING, CLUSTER_BINDING = _binding(True), _binding(False)

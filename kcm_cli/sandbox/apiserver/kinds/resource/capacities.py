@@ -21,7 +21,6 @@ def _names(counters: Tree, path: str) -> Errors:
 def _counters(field: str) -> rules.Rule:
     """The rule for a set of counters that is called what ``field`` says."""
     return rules.fields(
-        "",
         rules.required(field, rules.LABEL),
         rules.required("counters", rules.unless(rules.max_items(_COUNTERS_MAX), _names)),
     )

@@ -39,7 +39,7 @@ def _selector(expression: Tree, path: str) -> Errors:
     return [errors.invalid(place, text, f"must evaluate to bool or the unknown type, not {result}")]
 
 
-validate_selector = rules.fields("", rules.present("cel", _selector))
+validate_selector = rules.fields(rules.present("cel", _selector))
 """A selector of devices."""
 
 

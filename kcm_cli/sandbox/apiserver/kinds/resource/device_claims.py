@@ -37,7 +37,6 @@ def validate_spec(spec: Tree, path: str) -> Errors:
         return validate_references(item, known, place)
 
     yield from rules.fields(
-        "",
         rules.optional("requests", at_most_items(LIST_MAX, _request, key="name")),
         rules.optional("constraints", at_most_items(LIST_MAX, references, _attributes)),
         rules.optional("config", at_most_items(LIST_MAX, references, validate_configuration)),
@@ -73,21 +72,19 @@ def _mode(request: Tree, path: str) -> Errors:
 
 
 _WANTED = rules.fields(
-    "",
     rules.required("deviceClassName", rules.SUBDOMAIN),
     rules.optional("selectors", at_most_items(LIST_MAX, validate_selector)),
     _mode,
     rules.each(
         "tolerations",
         rules.fields(
-            "",
             rules.nonempty("key", labels.validate_key),
             _value,
             rules.nonempty("effect", rules.enum(*devices.EFFECTS)),
         ),
     ),
 )
-_AVAILABLE = at_most_items(8, rules.fields("", rules.always("name", rules.LABEL), _WANTED), key="name")
+_AVAILABLE = at_most_items(8, rules.fields(rules.always("name", rules.LABEL), _WANTED), key="name")
 
 
 def _request(request: Tree, path: str) -> Errors:
@@ -136,5 +133,5 @@ def _raw(value: object, path: str) -> Errors:
     return devices.validate_raw(value, path, _TEXT_MAX)
 
 
-_OPAQUE = rules.fields("", rules.required("driver", CSI_DRIVER), rules.always("parameters", _raw, default=None))
-validate_configuration = rules.fields("", rules.present("opaque", _OPAQUE))
+_OPAQUE = rules.fields(rules.required("driver", CSI_DRIVER), rules.always("parameters", _raw, default=None))
+validate_configuration = rules.fields(rules.present("opaque", _OPAQUE))

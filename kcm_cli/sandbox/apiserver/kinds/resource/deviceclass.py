@@ -9,7 +9,7 @@ from kcm_cli.sandbox.apiserver.kinds.resource.common import at_most_items, valid
 from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import LIST_MAX, validate_configuration
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, layout
 from kcm_cli.sandbox.apiserver.types import Errors
 from kcm_cli.sandbox.apiserver.validation import errors, quantities, rules
 
@@ -20,7 +20,6 @@ def _extended(name: str, path: str) -> Errors:
 
 
 _SPEC = rules.fields(
-    "",
     rules.optional("selectors", at_most_items(LIST_MAX, validate_selector)),
     rules.optional("config", at_most_items(LIST_MAX, validate_configuration)),
     rules.optional("extendedResourceName", _extended),
@@ -37,5 +36,5 @@ KIND = Kind(
         check=by_spec(_SPEC),
         update_steps=("name", "rules", "metadata"),
     ),
-    table=Layout((NAME, AGE)),
+    table=layout(NAME, AGE),
 )

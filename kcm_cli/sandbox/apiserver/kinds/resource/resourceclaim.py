@@ -25,7 +25,7 @@ from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import (
 from kcm_cli.sandbox.apiserver.kinds.resource.devices import HARDWARE_MAX, INTERFACE_MAX, validate_pool, validate_raw
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import conditions, errors, go_print, metadata, rules, scheduling
 from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
@@ -71,7 +71,7 @@ def _check_status(new: Tree, old: Tree) -> Errors:
 
 
 _CONSUMERS = at_most_items(
-    256, rules.fields("", rules.required("resource"), rules.required("name"), rules.required("uid")), key="uid"
+    256, rules.fields(rules.required("resource"), rules.required("name"), rules.required("uid")), key="uid"
 )
 
 
@@ -94,16 +94,15 @@ def _allocation(allocation: Tree, claim: Tree, path: str) -> Errors:
     def references(item: Tree, place: str) -> Errors:
         return validate_references(item, known, place)
 
-    result = rules.fields("", rules.always("request", request), *_DEVICE[:3], devices.validate_bindings, _DEVICE[3])
+    result = rules.fields(rules.always("request", request), *_DEVICE[:3], devices.validate_bindings, _DEVICE[3])
     source = rules.one_of("source", "FromClaim", "FromClass")
-    config = rules.fields("", source, references, validate_configuration)
+    config = rules.fields(source, references, validate_configuration)
     given = rules.fields(
-        "",
         rules.optional("results", at_most_items(LIST_MAX, result)),
         rules.optional("config", at_most_items(2 * LIST_MAX, config)),
     )
     yield from rules.fields(
-        "", rules.optional("devices", given), rules.optional("nodeSelector", scheduling.validate_node_selector)
+        rules.optional("devices", given), rules.optional("nodeSelector", scheduling.validate_node_selector)
     )(allocation, path)
 
 
@@ -139,15 +138,13 @@ _DEVICE = (
     rules.always("device", rules.LABEL),
     rules.optional("shareID", _share),
 )
-_NAMED = rules.fields("", *_DEVICE)
+_NAMED = rules.fields(*_DEVICE)
 _STATUS = rules.fields(
-    "",
     rules.optional("conditions", rules.max_items(8), conditions.validate_conditions),
     _data,
     rules.optional(
         "networkData",
         rules.fields(
-            "",
             rules.optional("interfaceName", rules.max_bytes(INTERFACE_MAX)),
             rules.optional("hardwareAddress", rules.max_bytes(HARDWARE_MAX)),
             rules.optional("ips", at_most_items(16, interface_address, key="")),
@@ -222,8 +219,8 @@ KIND = Kind(
         update_steps=("name", "metadata", "rules", "change"),
         check_status=_check_status,
     ),
-    table=Layout(
-        (NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.).", _state), AGE)
+    table=layout(
+        NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.).", _state), AGE
     ),
     writable={"status": SPEC_AND_METADATA},
 )

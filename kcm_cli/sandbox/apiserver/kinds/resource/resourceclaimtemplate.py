@@ -8,12 +8,12 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.resource.common import claim_spec
 from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import validate_fixed_spec, validate_spec
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, layout
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import rules
 from kcm_cli.sandbox.apiserver.validation.volumes import template_meta
 
-_SPEC = rules.fields("", rules.optional("metadata", template_meta), rules.always("spec", validate_spec, default={}))
+_SPEC = rules.fields(rules.optional("metadata", template_meta), rules.always("spec", validate_spec, default={}))
 
 
 def _defaults(doc: Tree) -> None:
@@ -32,5 +32,5 @@ KIND = Kind(
         check_change=lambda new, old: validate_fixed_spec("resource.ResourceClaimTemplateSpec", new, old),
         update_steps=("name", "rules", "metadata", "change"),
     ),
-    table=Layout((NAME, AGE)),
+    table=layout(NAME, AGE),
 )

@@ -21,7 +21,7 @@ from kcm_cli.sandbox.apiserver.kinds.resource.devices import (
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, quantities, rules, scheduling
 from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
@@ -131,21 +131,18 @@ def _one_value(attribute: Tree, path: str) -> Errors:
 
 
 _SHORT = rules.max_bytes(TEXT_MAX)
-_ATTRIBUTE = rules.fields("", rules.optional("string", _SHORT), rules.optional("version", _version, _SHORT), _one_value)
+_ATTRIBUTE = rules.fields(rules.optional("string", _SHORT), rules.optional("version", _version, _SHORT), _one_value)
 _TAINT = rules.fields(
-    "",
     rules.always("key", labels.validate_key),
     rules.nonempty("value", rules.form(labels.value_messages)),
     rules.one_of("effect", *EFFECTS),
 )
-_TAINTS = rules.fields("", rules.optional("taints", rules.unless(rules.max_items(TAINTS_MAX), rules.items(_TAINT))))
+_TAINTS = rules.fields(rules.optional("taints", rules.unless(rules.max_items(TAINTS_MAX), rules.items(_TAINT))))
 _SPEC = rules.fields(
-    "",
     rules.required("driver", CSI_DRIVER),
     rules.always(
         "pool",
         rules.fields(
-            "",
             rules.required("name", validate_pool),
             rules.always("resourceSliceCount", rules.at_least(1, quantities.NOT_POSITIVE), default=0),
             rules.optional("generation", rules.at_least(0, "must be greater than or equal to zero")),
@@ -240,14 +237,12 @@ KIND = Kind(
         returns_object_on_delete=True,
         check=_check,
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("Node", *of_field("ResourceSlice", "spec.nodeName")),
-            Column("Driver", *of_field("ResourceSlice", "spec.driver")),
-            Column("Pool", "ResourcePool.name", at("spec.pool.name")),
-            AGE,
-        )
+    table=layout(
+        NAME,
+        Column("Node", *of_field("ResourceSlice", "spec.nodeName")),
+        Column("Driver", *of_field("ResourceSlice", "spec.driver")),
+        Column("Pool", "ResourcePool.name", at("spec.pool.name")),
+        AGE,
     ),
     selectable=Selectable(
         {"spec.nodeName": "spec.nodeName", "spec.driver": "spec.driver"},

@@ -8,7 +8,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, flag, number, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, flag, layout, number, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
@@ -58,13 +58,11 @@ KIND = Kind(
         check_change=_check_change,
         update_steps=("metadata", "change"),
     ),
-    table=Layout(
-        (
-            NAME,
-            number("Value", *of_field("PriorityClass", "value", 0)),
-            flag("Global-Default", *of_field("PriorityClass", "globalDefault", False)),
-            AGE,
-            Column("PreemptionPolicy", *of_field("PriorityClass", "preemptionPolicy")),
-        )
+    table=layout(
+        NAME,
+        number("Value", *of_field("PriorityClass", "value", 0)),
+        flag("Global-Default", *of_field("PriorityClass", "globalDefault", False)),
+        AGE,
+        Column("PreemptionPolicy", *of_field("PriorityClass", "preemptionPolicy")),
     ),
 )

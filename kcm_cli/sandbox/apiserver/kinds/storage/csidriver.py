@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, flag, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, flag, layout, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
@@ -43,9 +43,8 @@ def _in_secrets(spec: Tree, path: str) -> Errors:
 
 
 _MODE = rules.enum("Persistent", "Ephemeral")
-_TOKEN = rules.fields("", rules.optional("expirationSeconds", TOKEN_SECONDS))
+_TOKEN = rules.fields(rules.optional("expirationSeconds", TOKEN_SECONDS))
 _SPEC = rules.fields(
-    "",
     rules.present("attachRequired", at="attachedRequired"),
     rules.present("podInfoOnMount"),
     rules.present("storageCapacity"),
@@ -130,16 +129,14 @@ KIND = Kind(
         check_change=_check_change,
         warn=of_driver,
     ),
-    table=Layout(
-        (
-            NAME,
-            flag("AttachRequired", "CSIDriverSpec.attachRequired", _attached),
-            flag("PodInfoOnMount", *of_field("CSIDriver", "spec.podInfoOnMount", False)),
-            flag("StorageCapacity", *of_field("CSIDriver", "spec.storageCapacity", False)),
-            Column("TokenRequests", "CSIDriverSpec.tokenRequests", _audiences),
-            flag("RequiresRepublish", *of_field("CSIDriver", "spec.requiresRepublish", False)),
-            Column("Modes", "CSIDriverSpec.volumeLifecycleModes", _lifecycles),
-            AGE,
-        )
+    table=layout(
+        NAME,
+        flag("AttachRequired", "CSIDriverSpec.attachRequired", _attached),
+        flag("PodInfoOnMount", *of_field("CSIDriver", "spec.podInfoOnMount", False)),
+        flag("StorageCapacity", *of_field("CSIDriver", "spec.storageCapacity", False)),
+        Column("TokenRequests", "CSIDriverSpec.tokenRequests", _audiences),
+        flag("RequiresRepublish", *of_field("CSIDriver", "spec.requiresRepublish", False)),
+        Column("Modes", "CSIDriverSpec.volumeLifecycleModes", _lifecycles),
+        AGE,
     ),
 )

@@ -7,7 +7,7 @@ pkg/registry/storage/csinode/strategy.go, pkg/printers/internalversion/printers.
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import NODE_ID_MAX
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, count, number
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, count, layout, number
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, rules
 from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
@@ -33,12 +33,11 @@ def _drivers(drivers: list[Tree], path: str) -> Errors:
 
 
 _DRIVER = rules.fields(
-    "",
     rules.required("name", CSI_DRIVER),
     rules.required("nodeID", _short),
-    rules.optional("allocatable", rules.fields("", *rules.counters("count"))),
+    rules.optional("allocatable", rules.fields(*rules.counters("count"))),
 )
-_SPEC = rules.fields("", rules.optional("drivers", _drivers))
+_SPEC = rules.fields(rules.optional("drivers", _drivers))
 
 
 def _check_change(new: Tree, old: Tree) -> Errors:
@@ -61,13 +60,9 @@ KIND = Kind(
         check_change=_check_change,
         update_steps=("name", "rules", "change"),
     ),
-    table=Layout(
-        (
-            NAME,
-            number(
-                "Drivers", "Drivers indicates the number of CSI drivers registered on the node", count("spec.drivers")
-            ),
-            AGE,
-        )
+    table=layout(
+        NAME,
+        number("Drivers", "Drivers indicates the number of CSI drivers registered on the node", count("spec.drivers")),
+        AGE,
     ),
 )

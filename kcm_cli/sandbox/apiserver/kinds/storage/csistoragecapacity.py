@@ -17,7 +17,7 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
 
 
 _CAPACITY = rules.fields(
-    "", rules.always("storageClassName", rules.SUBDOMAIN), rules.optional("capacity", quantities.non_negative)
+    rules.always("storageClassName", rules.SUBDOMAIN), rules.optional("capacity", quantities.non_negative)
 )
 
 

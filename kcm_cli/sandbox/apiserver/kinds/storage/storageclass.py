@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import validate_driver, validate_parameters
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, name_of, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, name_of, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, rules
 
@@ -39,9 +39,9 @@ def _topologies(terms: list[Tree], path: str) -> Errors:
 
 _VALUES = rules.items(rules.anything, key="")
 _EXPRESSIONS = rules.items(
-    rules.fields("", rules.required("values", _VALUES), rules.always("key", labels.validate_key)), key="key"
+    rules.fields(rules.required("values", _VALUES), rules.always("key", labels.validate_key)), key="key"
 )
-_CLASS = rules.fields(
+_CLASS = rules.fields_of(
     "storage.v1.StorageClass",
     rules.required("provisioner", validate_driver),
     rules.optional("parameters", validate_parameters),
@@ -82,14 +82,12 @@ KIND = Kind(
         update_steps=("name", "rules", "metadata", "change"),
         warn=of_storage_class,
     ),
-    table=Layout(
-        (
-            replace(NAME, cell=_name),
-            Column("Provisioner", *of_field("StorageClass", "provisioner")),
-            Column("ReclaimPolicy", *of_field("StorageClass", "reclaimPolicy", "Delete")),
-            Column("VolumeBindingMode", *of_field("StorageClass", "volumeBindingMode", "Immediate")),
-            Column("AllowVolumeExpansion", *of_field("StorageClass", "allowVolumeExpansion", False)),
-            AGE,
-        )
+    table=layout(
+        replace(NAME, cell=_name),
+        Column("Provisioner", *of_field("StorageClass", "provisioner")),
+        Column("ReclaimPolicy", *of_field("StorageClass", "reclaimPolicy", "Delete")),
+        Column("VolumeBindingMode", *of_field("StorageClass", "volumeBindingMode", "Immediate")),
+        Column("AllowVolumeExpansion", *of_field("StorageClass", "allowVolumeExpansion", False)),
+        AGE,
     ),
 )

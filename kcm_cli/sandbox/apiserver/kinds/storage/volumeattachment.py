@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import MESSAGE_MAX, METADATA_MAX
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, at, flag, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, flag, layout, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, rules
 from kcm_cli.sandbox.apiserver.validation.persistent_volume import (
@@ -37,7 +37,6 @@ def _only(allowed: str, detail: str) -> rules.Rule:
 
 _NOT_INLINE = f"may not be specified {_INLINE}"
 _INLINE_SPEC = rules.fields(
-    "",
     rules.forbidden("claimRef", _NOT_INLINE, zero=False),
     rules.forbidden("capacity", _NOT_INLINE),
     rules.present("csi", detail=f"has to be specified {_INLINE}"),
@@ -77,10 +76,8 @@ def _named(source: Tree, path: str) -> Errors:
     return () if name is None else rules.SUBDOMAIN(name, f"{path}.persistentVolumeName")
 
 
-_PERSISTENT = rules.fields(
-    "", rules.required("persistentVolumeName", detail="must specify non empty persistentVolumeName")
-)
-_ERROR = rules.fields("", rules.optional("message", _message), rules.optional("errorCode", _code))
+_PERSISTENT = rules.fields(rules.required("persistentVolumeName", detail="must specify non empty persistentVolumeName"))
+_ERROR = rules.fields(rules.optional("message", _message), rules.optional("errorCode", _code))
 
 
 def _source(source: Tree, path: str) -> Errors:
@@ -89,11 +86,9 @@ def _source(source: Tree, path: str) -> Errors:
 
 
 _ATTACHMENT = rules.fields(
-    "",
     rules.always(
         "spec",
         rules.fields(
-            "",
             rules.required("attacher", CSI_DRIVER),
             rules.always("source", _attached, default={}),
             rules.always("nodeName", rules.SUBDOMAIN),
@@ -102,13 +97,12 @@ _ATTACHMENT = rules.fields(
     rules.optional(
         "status",
         rules.fields(
-            "",
             rules.optional("attachmentMetadata", rules.max_size(METADATA_MAX)),
             rules.optional("attachError", _ERROR),
             rules.optional("detachError", _ERROR),
         ),
     ),
-    rules.always("spec", rules.fields("", rules.always("source", _named, default={}))),
+    rules.always("spec", rules.fields(rules.always("source", _named, default={}))),
 )
 
 
@@ -144,15 +138,13 @@ KIND = Kind(
         update_steps=("name", "rules", "change"),
         check_status=_check_status,
     ),
-    table=Layout(
-        (
-            NAME,
-            Column("Attacher", *of_field("VolumeAttachment", "spec.attacher"), format="name"),
-            Column("PV", "VolumeAttachmentSource.persistentVolumeName", at("spec.source.persistentVolumeName")),
-            Column("Node", *of_field("VolumeAttachment", "spec.nodeName")),
-            flag("Attached", *of_field("VolumeAttachment", "status.attached", False)),
-            AGE,
-        )
+    table=layout(
+        NAME,
+        Column("Attacher", *of_field("VolumeAttachment", "spec.attacher"), format="name"),
+        Column("PV", "VolumeAttachmentSource.persistentVolumeName", at("spec.source.persistentVolumeName")),
+        Column("Node", *of_field("VolumeAttachment", "spec.nodeName")),
+        flag("Attached", *of_field("VolumeAttachment", "status.attached", False)),
+        AGE,
     ),
     writable={"status": SPEC_AND_METADATA},
 )

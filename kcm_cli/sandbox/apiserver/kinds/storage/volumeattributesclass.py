@@ -7,12 +7,11 @@ pkg/registry/storage/volumeattributesclass/strategy.go, pkg/printers/internalver
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import validate_driver, validate_parameters
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 _CLASS = rules.fields(
-    "",
     rules.required("driverName", validate_driver),
     rules.optional("parameters", validate_parameters),
     rules.required("parameters", detail="must contain at least one key/value pair"),
@@ -34,5 +33,5 @@ KIND = Kind(
         check_change=_check_change,
         update_steps=("metadata", "change", "name", "rules"),
     ),
-    table=Layout((NAME, Column("DriverName", *of_field("VolumeAttributesClass", "driverName")), AGE)),
+    table=layout(NAME, Column("DriverName", *of_field("VolumeAttributesClass", "driverName")), AGE),
 )

@@ -5,8 +5,8 @@ import pytest
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 
-_ITEM = rules.fields("", rules.required("name", rules.LABEL), rules.optional("size", rules.between(1, 9)))
-_THING = rules.fields(
+_ITEM = rules.fields(rules.required("name", rules.LABEL), rules.optional("size", rules.between(1, 9)))
+_THING = rules.fields_of(
     "core.v1.Container",
     rules.present("mode", detail="say how"),
     rules.one_of("imagePullPolicy"),
@@ -65,7 +65,7 @@ def test_later_rules_are_left_out_where_the_first_finds_something() -> None:
 
 
 def test_a_repeated_item_comes_first_where_that_is_asked_for() -> None:
-    rule = rules.items(rules.fields("", rules.always("name", rules.LABEL)), key="name", first=True)
+    rule = rules.items(rules.fields(rules.always("name", rules.LABEL)), key="name", first=True)
     kinds = [error.type for error in rule([{"name": "A"}, {"name": "A"}], "list")]
     assert kinds == ["FieldValueInvalid", "FieldValueDuplicate", "FieldValueInvalid"]
 
