@@ -57,12 +57,11 @@ def test_a_mistake_is_one_line_and_exit_1(args: list[str], line: str, capsys: py
 
 @pytest.mark.parametrize("command", [["sandbox"], ["sandbox", "nodes", "add"]])
 def test_a_package_that_is_not_installed_is_named_with_the_way_to_get_it(command: list[str]) -> None:
-    code = "import sys; sys.modules['sortedcontainers'] = None; from kcm_cli.cli.main import main; sys.exit(main())"
+    code = "import sys; sys.modules['httptools'] = None; from kcm_cli.cli.main import main; sys.exit(main())"
     done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert done.stderr == (
-        "Error: kcm sandbox needs the package sortedcontainers, which is not installed: "
-        "pip install 'kcm-cli[sandbox]'\n"
+        "Error: kcm sandbox needs the package httptools, which is not installed: pip install 'kcm-cli[sandbox]'\n"
     )
 
 

@@ -9,11 +9,11 @@ Guarantees: a watch sees every write after its revision, in order, once. With a 
 history of before the start (a watch from there gets ``Compacted``).
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 import msgspec
-from sortedcontainers import SortedDict
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
@@ -53,14 +53,27 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class _Collection:
-    """The objects of one resource, by key in sorted order, and their log."""
+    """The objects of one resource by key, their sorted keys, and their log."""
 
-    __slots__ = ("objects", "log", "listeners")
+    __slots__ = ("objects", "keys", "log", "listeners")
 
     def __init__(self, keep: int, floor: int) -> None:
-        self.objects: SortedDict = SortedDict()
+        self.objects: dict[str, Stored] = {}
+        self.keys: list[str] = []
         self.log = EventLog(keep, floor)
         self.listeners: list[Callable[[Event], None]] = []
+
+    def put(self, stored: Stored) -> None:
+        if stored.key not in self.objects:
+            insort(self.keys, stored.key)
+        self.objects[stored.key] = stored
+
+    def remove(self, key: str) -> None:
+        del self.objects[key], self.keys[bisect_left(self.keys, key)]
+
+    def places(self, low: str, high: str | None) -> slice:
+        """Where in ``keys`` those from one to before another are."""
+        return slice(bisect_left(self.keys, low), len(self.keys) if high is None else bisect_left(self.keys, high))
 
 
 class Store:
@@ -99,13 +112,12 @@ class Store:
 
     def get(self, gvr: GVR, namespace: str, name: str) -> Stored | None:
         """The newest version of an object."""
-        found: Stored | None = self._collection(gvr).objects.get(object_key(namespace, name))
-        return found
+        return self._collection(gvr).objects.get(object_key(namespace, name))
 
     def get_at(self, gvr: GVR, namespace: str, name: str, revision: int) -> Stored | None:
         """An object as it was at a revision; as it is, where that is no longer known."""
         collection, key = self._collection(gvr), object_key(namespace, name)
-        found: Stored | None = collection.objects.get(key)
+        found = collection.objects.get(key)
         if revision >= collection.log.floor:
             for event in reversed(collection.log.since(revision)):
                 if event.stored.key == key:
@@ -126,20 +138,18 @@ class Store:
         collection = self._collection(gvr)
         objects = collection.objects
         low, high = _range(namespace, start)
-        keys = objects.irange(low, high, inclusive=(True, False))
+        keys = collection.keys[collection.places(low, high)]
         past = self._past(collection, at, low, high) if at is not None and at < self.revision else {}
         if past:
-            keys = iter(sorted({key for key in keys if key not in past}.union(_present(past))))
+            keys = sorted({key for key in keys if key not in past}.union(_present(past)))
         for key in keys:
             found = past.get(key)
             yield objects[key] if found is None else found
 
     def count(self, gvr: GVR, namespace: str = "", *, start: str = "") -> int:
         """How many objects there are from a key on."""
-        objects = self._collection(gvr).objects
-        low, high = _range(namespace, start)
-        upper = len(objects) if high is None else objects.bisect_left(high)
-        return int(upper - objects.bisect_left(low))
+        places = self._collection(gvr).places(*_range(namespace, start))
+        return int(places.stop - places.start)
 
     def watch(self, gvr: GVR, namespace: str, since: int) -> Watcher:
         """Read every write after revision ``since``. Raises Compacted."""
@@ -231,9 +241,9 @@ class Store:
             self._journal.write(gvr, stored, deleted)
         self.revision = stored.revision
         if deleted:
-            del collection.objects[stored.key]
+            collection.remove(stored.key)
         else:
-            collection.objects[stored.key] = stored
+            collection.put(stored)
         event = Event(type_, stored, previous)
         collection.log.append(event)
         for listener in collection.listeners:
@@ -248,7 +258,7 @@ class Store:
         return Stored(namespace, name, revision, codec.encode(doc), self._recent, doc)
 
     def _current(self, collection: _Collection, namespace: str, name: str, expected: int | None) -> Stored:
-        current: Stored | None = collection.objects.get(object_key(namespace, name))
+        current = collection.objects.get(object_key(namespace, name))
         if current is None:
             raise NotFound(name)
         if expected is not None and expected != current.revision:
@@ -277,7 +287,7 @@ class Store:
         self._start = self.revision
         for gvr, namespace, name, revision, data in objects:
             stored = Stored(namespace, name, revision, data, self._recent)
-            self._collection(gvr).objects[stored.key] = stored
+            self._collection(gvr).put(stored)
 
 
 def _present(past: dict[str, Stored | None]) -> list[str]:
