@@ -20,11 +20,10 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.connection import Connection
 from kcm_cli.rest.encoding import connect
-from kcm_cli.rest.errors import one_line
 from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
+from kcm_cli.rest.socks import ProxyRefused, tunnel
 from kcm_cli.rest.tls import trusting
 
-CONNECT_TIMEOUT_S = 30.0
 _STAGGER_S = 0.3
 _SOCKS = ("socks5", "socks5h")
 _PROBES = (
@@ -34,10 +33,6 @@ _PROBES = (
     (socket.TCP_USER_TIMEOUT, 45_000),
 )
 _AddressInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[str | int, ...]]
-
-
-class ProxyRefused(Exception):
-    """The proxy refused the tunnel."""
 
 
 class Dialer:
@@ -80,37 +75,27 @@ class Dialer:
 
     async def _through_socks(self, proxy: SplitResult) -> socket.socket:
         """A socket to the server by way of a SOCKS5 proxy, which resolves the server's name."""
-        from python_socks import ProxyConnectionError, ProxyError, ProxyType
-        from python_socks.async_.asyncio import Proxy
-
-        port = proxy.port or 1080
-        found = await self._resolved(proxy.hostname or "", port)
-        socks = Proxy(
-            ProxyType.SOCKS5,
-            str(found[0][4][0]),
-            port,
-            username=unquote(proxy.username) if proxy.username else None,
-            password=unquote(proxy.password or "") if proxy.username else None,
-            rdns=True,
-        )
+        user = (unquote(proxy.username), unquote(proxy.password)) if proxy.username and proxy.password else None
+        made = await self._opened(proxy.hostname or "", proxy.port or 1080)
         try:
-            made = await socks.connect(*_host_port(self._server), timeout=CONNECT_TIMEOUT_S)
-        except ProxyConnectionError as error:
-            raise error.__cause__ or error from None
-        except ProxyError as error:
-            raise ProxyRefused(one_line(error)) from error
-        except ValueError as error:  # SOCKS5 has a byte for their length, python-socks ASCII for what is in them
+            await tunnel(made, *_host_port(self._server), user)
+        except ValueError as error:  # each has a byte for its length, and user and password are in ASCII
+            made.close()
             raise ProxyRefused("the user, the password or the server's name cannot be sent to it") from error
-        _noticing(made)
+        except BaseException:
+            made.close()
+            raise
         return made
 
     async def _connected(self, url: SplitResult, context: ssl.SSLContext | None, name: str) -> Connection:
+        return await self._over(await self._opened(*_host_port(url)), context, name)
+
+    async def _opened(self, host: str, port: int) -> socket.socket:
         loop = asyncio.get_running_loop()
-        found = await self._resolved(*_host_port(url))
-        made = await aiohappyeyeballs.start_connection(
+        found = await self._resolved(host, port)
+        return await aiohappyeyeballs.start_connection(
             found, happy_eyeballs_delay=_STAGGER_S, interleave=1, loop=loop, socket_factory=_socket
         )
-        return await self._over(made, context, name)
 
     async def _over(self, made: socket.socket, context: ssl.SSLContext | None, name: str) -> Connection:
         loop = asyncio.get_running_loop()
@@ -177,11 +162,7 @@ def _socket(address: _AddressInfo) -> socket.socket:
     """A socket that detects a dead peer within a minute, as client-go's HTTP/2 pings do."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
-    _noticing(made)
-    return made
-
-
-def _noticing(made: socket.socket) -> None:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _PROBES:
         made.setsockopt(socket.IPPROTO_TCP, option, value)
+    return made

@@ -6,8 +6,8 @@ import ssl
 import httptools
 
 from kcm_cli.rest.connection import Lost
-from kcm_cli.rest.dialing import ProxyRefused
 from kcm_cli.rest.errors import one_line
+from kcm_cli.rest.socks import ProxyRefused
 from kcm_cli.rest.transport import ConnectionLost, TimedOut, TransportError, Unreachable, Untrusted
 
 ASKING = (Lost, OSError, TimeoutError, httptools.HttpParserError, httptools.HttpParserUpgrade)

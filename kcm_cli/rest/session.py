@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.connection import Connection, Incoming, Lost
-from kcm_cli.rest.dialing import CONNECT_TIMEOUT_S, Dialer
+from kcm_cli.rest.dialing import Dialer
 from kcm_cli.rest.encoding import Encoder
 from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
 from kcm_cli.rest.pool import Pool
@@ -27,6 +27,7 @@ from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Un
 CONNECTIONS = 32
 """At 5,000 requests a second these suffice for answers that take 6 ms; for slower ones they become more."""
 MOST_CONNECTIONS = 256
+CONNECT_TIMEOUT_S = 30.0
 REQUEST_TIMEOUT_S = 70.0
 """An API server gives up on a request after 60 s; after this the connection is dead."""
 _AGAIN = frozenset({"GET", "PUT", "DELETE"})

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.rest import dialing, session
+from kcm_cli.rest import session
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.tls import TLSFiles
@@ -21,6 +21,7 @@ LONG = b"x: " + b"y" * 65_000 + b"\r\n"
 
 LATE = "no connection within"
 GONE = "the proxy refused: Connection closed unexpectedly|the server closed the connection|reset by peer|broken pipe"
+NO_TLS = "TLS handshake failed"
 SOCKS = {
     "accepts and stalls": ([STALL], LATE),
     "accepts and closes": ([CLOSE], GONE),
@@ -31,7 +32,12 @@ SOCKS = {
     "grants and closes": ([b"\x05\x00", GRANTED, CLOSE], "connection|TLS|ssl"),
     "speaks HTTP": ([b"HTTP/1.1 400 Bad Request\r\n\r\n", STALL], "the proxy refused: Unexpected SOCKS version"),
     "wants another method": ([b"\x05\x01", STALL], "the proxy refused: Unexpected SOCKS authentication method"),
-    "wants a method that there is not": ([b"\x05\x77", STALL], "the proxy refused: Invalid authentication method"),
+    "wants a method that there is not": ([b"\x05\x77", STALL], "refused: Unexpected SOCKS authentication method: 119"),
+    "accepts no method": ([b"\x05\xff", STALL], "the proxy refused: No acceptable authentication methods"),
+    "closes in its reply": ([b"\x05\x00", GRANTED[:5], CLOSE], GONE),
+    "refuses for an unknown reason": ([b"\x05\x00", b"\x05\x63" + bytes(8), STALL], "refused: Invalid reply code: 99"),
+    "has an address of IPv6": ([b"\x05\x00", b"\x05\x00\x00\x04" + bytes(18), b"garbage" * 10, STALL], NO_TLS),
+    "has a name": ([b"\x05\x00", b"\x05\x00\x00\x03\x02up\x00\x50", b"garbage" * 10, STALL], NO_TLS),
     "replies garbage": ([b"\x05\x00", b"\xff" * 40, STALL], "the proxy refused"),
     "has an unknown address": ([b"\x05\x00", b"\x05\x00\x00\x09" + bytes(40), STALL], "the proxy refused"),
     "grants and speaks no TLS": ([b"\x05\x00", GRANTED, b"garbage" * 10, STALL], "TLS handshake failed"),
@@ -98,8 +104,7 @@ async def serving_proxy(proxy):
 @pytest.fixture
 def wait_at_most(monkeypatch):
     def wait(seconds):
-        for module in (dialing, session):
-            monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", seconds)
+        monkeypatch.setattr(session, "CONNECT_TIMEOUT_S", seconds)
 
     return wait
 
@@ -172,6 +177,20 @@ def test_what_a_socks_proxy_cannot_be_told_is_no_crash(run, authority, user):
             with pytest.raises(Unreachable, match="cannot be sent to it"):
                 await made.send(GET)
             await made.close()
+
+    run(main())
+
+
+def test_a_socks_proxy_that_does_not_know_the_user_is_named(run, authority):
+    async def main():
+        async with serving_proxy(Proxy([b"\x05\x02", b"\x01\x01", STALL])) as proxy:
+            files = TLSFiles(ca_file=authority.path)
+            access = Access("https://api.example", files, proxy=f"socks5://jane:wrong@127.0.0.1:{proxy.port}")
+            made = Session(access, LoopClock())
+            with pytest.raises(Unreachable, match="the proxy refused: Username and password authentication failure"):
+                await made.send(GET)
+            await made.close()
+            await left_by_all(proxy)
 
     run(main())
 
