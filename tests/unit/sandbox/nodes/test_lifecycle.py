@@ -1666,3 +1666,17 @@ def test_a_volume_whose_image_cannot_be_pulled(play):
         assert "running" in (await world.status("a"))["containerStatuses"][0]["state"]
 
     play(run)
+
+
+def test_limits_that_not_all_containers_have_are_told_until_it_runs(play):
+    async def run(world: World) -> None:
+        limited = {"name": "a", "image": "nginx", "resources": {"limits": {"cpu": "1"}}}
+        await world.pod("p", {"containers": [limited, {"name": "b", "image": "nginx"}]}, start_delay="5s")
+        await world.wait(3)
+        assert (await world.status("p"))["resources"]["limits"] == {"cpu": "1"}
+        await world.wait(10)
+        status = await world.status("p")
+        assert status["phase"] == "Running"
+        assert "limits" not in status["resources"]
+
+    play(run, nodes=1)

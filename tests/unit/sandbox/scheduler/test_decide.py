@@ -139,6 +139,14 @@ def test_a_pod_that_is_resized_counts_as_the_most(info, cpu, resizing):
     assert (info.requests["cpu"], info.resizing) == (cpu, resizing)
 
 
+@pytest.mark.parametrize(("policy", "cpu"), [({"restartPolicy": "Always"}, 4000), ({}, 2000)])
+def test_a_sidecar_that_is_resized_counts_with_what_it_has(policy, cpu):
+    containers = [{"name": "s", "resources": {"requests": {"cpu": "2"}}, **policy}]
+    status = {"name": "s", "resources": {"requests": {"cpu": "3"}}}
+    info = pod("p", cpu="1", initContainers=containers, status={"initContainerStatuses": [status]})
+    assert info.requests["cpu"] == cpu
+
+
 def test_requests_of_a_pod_as_a_whole():
     info = pod("p", cpu="1", resources={"requests": {"cpu": "3", "memory": "1Gi"}})
     assert info.requests == {"cpu": 3000, "memory": 1 << 30}

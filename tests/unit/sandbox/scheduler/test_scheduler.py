@@ -162,6 +162,31 @@ def test_a_place_that_is_promised_no_more_is_free(play):
     play(run, nodes=1)
 
 
+def test_the_end_of_a_nomination_wakes_pods_of_no_higher_priority(play):
+    async def attempts(world: World, name: str) -> int:
+        """Up to 2: those that follow are counted together."""
+        events = await world.items(resource("events", "events.k8s.io"))
+        own = [each for each in events if each["regarding"]["name"] == name]
+        return sum((each.get("series") or {"count": 1})["count"] for each in own)
+
+    async def run(world: World) -> None:
+        for name, value in (("high", 1000), ("higher", 2000)):
+            await world.create(PRIORITIES, {"metadata": {"name": name}, "value": value})
+        await world.pod("low", {**cpu("20"), "terminationGracePeriodSeconds": 200}, stop_time="200s")
+        await world.wait()
+        await world.pod("high", {**cpu("30"), "priorityClassName": "high"})
+        await world.pod("late", cpu("40"))
+        await world.pod("huge", {**cpu("40"), "priorityClassName": "higher"})
+        await world.wait(15)
+        assert [await attempts(world, name) for name in ("late", "huge")] == [1, 1]
+        body = {"status": {"nominatedNodeName": None}}
+        await world.client.patch(PODS, "default", "high", body, content_type=MERGE, subresource="status")
+        await world.wait(5)
+        assert [await attempts(world, name) for name in ("late", "huge")] == [2, 1]
+
+    play(run, nodes=1)
+
+
 def test_other_labels_of_a_namespace_are_seen_with_the_next_attempt(play):
     async def run(world: World) -> None:
         team = resource("namespaces", namespaced=False)
