@@ -30,6 +30,9 @@ READ_AT_IMPORT = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.ku
 STOP_S, KILL_S = 10.0, 0.1
 """How long one that is asked to end may take; one that was killed reaches nothing anyway."""
 
+_GUARD = 'read -r line; kill -KILL "-$1"'
+"""Waits for the end of its standard input, and kills the process group of that number."""
+
 
 class OperatorError(Exception):
     """The operator has ended by itself, or does not stop."""
@@ -267,11 +270,16 @@ class _Task:
 
 
 class _Process:
-    """A command; what it prints goes where the test's output goes."""
+    """A command; what it prints goes where the test's output goes. It does not outlive this process, however that ends:
+    a guard kills it at the end of a pipe that only this process holds open."""
 
     def __init__(self, command: Sequence[str], kubeconfig: str) -> None:
         environment = {**os.environ, "KUBECONFIG": kubeconfig}
         self._process = subprocess.Popen(list(command), env=environment, start_new_session=True)
+        guard = ["/bin/sh", "-c", _GUARD, "sh", str(self._process.pid)]
+        self._guard = subprocess.Popen(
+            guard, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
 
     def alive(self) -> bool:
         return self._process.poll() is None
@@ -290,3 +298,7 @@ class _Process:
             self._process.kill()
             self._process.wait()
             raise OperatorError(f"the operator did not stop within {STOP_S:g} s of SIGTERM") from None
+        finally:
+            if not self.alive():
+                self._guard.kill()
+                self._guard.communicate()

@@ -1,0 +1,53 @@
+"""Operators that are commands: what becomes of them with the process that started them."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from kcm_cli.sandbox.operators import Identity, Operator
+
+ENDS = """
+import os, sys
+from tests.unit.sandbox.test_operators import operator
+operator(["sleep", "60"]).start()
+os.kill(os.getpid(), int(sys.argv[1]))
+"""
+
+
+class Users:
+    """A sandbox with users and nothing else."""
+
+    def new_identity(self, user, groups, *, namespace):
+        return Identity(self, lambda: ("/no/kubeconfig", ""))
+
+
+def operator(command):
+    return Operator(Users(), command)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_command_ends_with_the_process_that_started_it(how):
+    """The command holds the standard output open: without its end this runs into the time limit."""
+    done = subprocess.run([sys.executable, "-c", ENDS, str(how.value)], capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (-how, b"")
+
+
+@pytest.mark.parametrize("end", [Operator.stop, Operator.kill])
+def test_a_command_that_is_ended_leaves_no_process(end):
+    running = operator(["sleep", "60"])
+    running.start()
+    processes = [running._run._process, running._run._guard]
+    end(running)
+    assert all(each.returncode is not None for each in processes)
+
+
+def test_a_command_that_has_ended_by_itself_leaves_no_process():
+    running = operator(["true"])
+    running.start()
+    guard, command = running._run._guard, running._run._process
+    command.wait()
+    running.restart()
+    assert guard.returncode is not None
+    running.kill()
