@@ -38,12 +38,16 @@ _OPERATION = Node(
 _OPERATIONS = Node("list", go="[]handlers.jsonPatchOp", item=_OPERATION)
 _RAW_OPERATIONS = Node("list", go="jsonpatch.Patch", item=Node("map", go="jsonpatch.Operation", item=_ANY))
 _MAP = Node("map", go="map[string]interface {}", item=_ANY)
-_OF_YAML = re.compile(
-    rb"\\/|\\u[dD][89a-fA-F]"  # escapes that YAML does not know
-    rb"|\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef\xbf[\xbe\xbf]"  # control characters, ends of lines
-    rb"|\A[\xef\xbb\xbf \r\n]*\t"  # a tab before the first token
-    rb'|"[^"]{1000,}+"\s*:|"[ \t]*[\r\n]\s*:'  # keys that are long or end before their line's colon
-)
+_ESCAPES = re.compile(rb"\\/|\\u[dD][89a-fA-F]")
+"""Escapes that YAML does not know."""
+_CONTROL = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef\xbf[\xbe\xbf]")
+"""Control characters, and line ends beyond ASCII."""
+_TAB = re.compile(rb"[\xef\xbb\xbf \r\n]*\t")
+"""A tab before the first token."""
+_LONG_KEY_BYTES = 1000
+_LONG_KEY = re.compile(rb'"[^"]{1000,}+"\s*:')
+_KEY_AT_END = re.compile(rb'"[ \t]*[\r\n]\s*:')
+"""A key whose line ends before its colon."""
 
 
 class Patched(NamedTuple):
@@ -195,7 +199,7 @@ def read_configuration(body: bytes, mode: str, warnings: list[str]) -> Doc:
 
 def _load(body: bytes) -> tuple[object, list[str]]:
     """JSON is the common case and read fast; everything else is YAML, and so is JSON that YAML reads differently."""
-    if _OF_YAML.search(body):
+    if _differs_in_yaml(body):
         return yaml_body.load(body)
     try:
         value, pairs = gojson.read(body)
@@ -204,6 +208,17 @@ def _load(body: bytes) -> tuple[object, list[str]]:
     except gojson.SyntaxProblem:
         pass  # as YAML it may be right, and if not, YAML's words are the answer
     return yaml_body.load(body)
+
+
+def _differs_in_yaml(body: bytes) -> bool:
+    """Whether YAML may read a JSON text differently."""
+    return bool(
+        (b"\\" in body and _ESCAPES.search(body))
+        or ((b"\x7f" in body or not body.isascii()) and _CONTROL.search(body))
+        or _TAB.match(body)
+        or ((b"\n" in body or b"\r" in body) and _KEY_AT_END.search(body))
+        or (len(body) > _LONG_KEY_BYTES and _LONG_KEY.search(body))
+    )
 
 
 def invalid_patch(value: str, text: str) -> ApiError:
