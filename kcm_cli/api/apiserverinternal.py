@@ -1,4 +1,4 @@
-"""Views of the internal.apiserver.k8s.io group: what API servers write objects as."""
+"""Views of the internal.apiserver.k8s.io group: the versions in which API servers store objects."""
 
 from kcm_cli.api.core import Condition
 from kcm_cli.api.resource import GVR, Resource
@@ -7,7 +7,7 @@ from kcm_cli.machinery.meta import Object, View
 
 
 class StorageVersionStatus(View, frozen=True, gc=False):
-    """storage_versions: one document for each server, copied whole."""
+    """storage_versions: one document for each API server, copied whole."""
 
     storage_versions: tuple[Doc, ...] = ()
     common_encoding_version: str | None = None

@@ -1,4 +1,4 @@
-"""The answer to a review of what somebody may do."""
+"""Views of the authorization.k8s.io group: the results of access reviews."""
 
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.meta import Object, View

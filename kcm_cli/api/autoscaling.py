@@ -10,7 +10,7 @@ from kcm_cli.machinery.meta import Object, View
 
 
 class TargetReference(View, frozen=True, gc=False):
-    """CrossVersionObjectReference: an object of the same namespace."""
+    """CrossVersionObjectReference: an object in the same namespace."""
 
     kind: str = ""
     name: str = ""
@@ -18,7 +18,7 @@ class TargetReference(View, frozen=True, gc=False):
 
 
 class MetricTarget(View, frozen=True, gc=False):
-    """Quantities as text."""
+    """The target of a metric. Quantities are text."""
 
     type: str = ""
     value: str | None = None
@@ -32,7 +32,7 @@ class MetricIdentifier(View, frozen=True, gc=False):
 
 
 class MetricSource(View, frozen=True, gc=False):
-    """The sources of all types in one: each type uses the fields that it has."""
+    """The sources of all metric types; each type uses some of the fields."""
 
     name: str = ""
     container: str = ""
@@ -77,7 +77,7 @@ class HorizontalPodAutoscalerSpec(View, frozen=True, gc=False):
 
 
 class HorizontalPodAutoscalerStatus(View, frozen=True, gc=False):
-    """``current_metrics`` stay documents: they are written, never read."""
+    """``current_metrics`` are documents, since they are written but never read."""
 
     observed_generation: int | None = None
     last_scale_time: str | None = None
@@ -105,14 +105,14 @@ class ScaleSpec(View, frozen=True, gc=False):
 
 
 class ScaleStatus(View, frozen=True, gc=False):
-    """``selector`` in its text form."""
+    """``selector``: the text form."""
 
     replicas: int = 0
     selector: str = ""
 
 
 class Scale(Object, frozen=True, gc=False, kw_only=True):
-    """autoscaling/v1 Scale: the same for every kind that can be scaled."""
+    """autoscaling/v1 Scale, the scale subresource of any kind."""
 
     spec: ScaleSpec = msgspec.field(default_factory=ScaleSpec)
     status: ScaleStatus = msgspec.field(default_factory=ScaleStatus)

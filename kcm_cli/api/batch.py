@@ -1,6 +1,6 @@
 """Views of the batch group.
 
-Pod and Job templates are opaque: their documents are taken from the raw object where a pod or Job is made of them
+Pod and Job templates are opaque: their documents are read from the raw object when a pod or Job is created from them
 (``template_of``, ``job_template_of``), and never decoded otherwise.
 """
 
@@ -30,7 +30,7 @@ class OnPodCondition(View, frozen=True, gc=False):
 
 
 class FailureRule(View, frozen=True, gc=False):
-    """PodFailurePolicyRule; an empty list of conditions differs from none."""
+    """PodFailurePolicyRule. An empty list of conditions differs from an absent one."""
 
     action: str = ""
     on_exit_codes: OnExitCodes | None = None
@@ -55,7 +55,7 @@ class SuccessPolicy(View, frozen=True, gc=False):
 
 
 class JobPodSpec(View, frozen=True, gc=False):
-    """The fields of the pod template that decide something about the Job."""
+    """The fields of the pod template that affect the Job."""
 
     restart_policy: str = ""
     scheduling_group: Doc | None = None
@@ -84,7 +84,7 @@ class JobSpec(View, frozen=True, gc=False):
 
 
 class Uncounted(View, frozen=True, gc=False):
-    """UncountedTerminatedPods: uids of pods that ended and whose finalizers are still to go."""
+    """UncountedTerminatedPods: uids of ended pods whose finalizers have not been removed yet."""
 
     succeeded: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()

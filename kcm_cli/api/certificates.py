@@ -8,7 +8,7 @@ from kcm_cli.machinery.meta import Object, View
 
 
 class CertificateSigningRequestSpec(View, frozen=True, gc=False):
-    """``request`` is a PEM text in base64; the user is who asked."""
+    """``request``: PEM in base64. ``username``, ``uid``, ``groups``, ``extra``: the requester."""
 
     request: str = ""
     signer_name: str = ""
@@ -40,7 +40,7 @@ CERTIFICATE_SIGNING_REQUESTS = Resource(
 
 
 class PodCertificateRequest(Object, frozen=True, gc=False, kw_only=True):
-    """Only how old it is is asked for."""
+    """Metadata only, since its age is all that matters."""
 
 
 class ClusterTrustBundleSpec(View, frozen=True, gc=False):

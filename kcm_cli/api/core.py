@@ -1,7 +1,7 @@
 """Views of the core group: the fields that controllers read, and nothing else.
 
-Pods are decoded more often than everything else together, so their view names only what some controller asks for;
-environment, mounts, probes and the like are skipped by the decoder and never held.
+Pods are decoded more often than everything else together, so their view has only fields that some controller reads. The
+decoder skips environment, mounts, probes and the like.
 """
 
 import msgspec
@@ -47,7 +47,7 @@ class ContainerPort(View, frozen=True, gc=False):
 
 
 class ResourceRequirements(View, frozen=True, gc=False):
-    """Quantities as text."""
+    """Requests and limits. Quantities are text."""
 
     requests: dict[str, str] | None = None
     limits: dict[str, str] | None = None
@@ -80,7 +80,7 @@ class NodeSelectorTerm(View, frozen=True, gc=False):
 
 
 class NodeSelector(View, frozen=True, gc=False):
-    """One of the terms has to match; all requirements of a term have to hold."""
+    """One of the terms must match, with all of its requirements."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
@@ -90,7 +90,7 @@ class NodeAffinity(View, frozen=True, gc=False):
 
 
 class PodAffinityTerm(View, frozen=True, gc=False):
-    """Only where it looks beyond its own namespace."""
+    """The fields that name other namespaces."""
 
     namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
@@ -101,7 +101,7 @@ class WeightedPodAffinityTerm(View, frozen=True, gc=False):
 
 
 class PodAffinity(View, frozen=True, gc=False):
-    """Of affinity and of anti-affinity alike."""
+    """PodAffinity and PodAntiAffinity."""
 
     required: tuple[PodAffinityTerm, ...] = msgspec.field(
         default=(), name="requiredDuringSchedulingIgnoredDuringExecution"
@@ -112,7 +112,7 @@ class PodAffinity(View, frozen=True, gc=False):
 
 
 class Affinity(View, frozen=True, gc=False):
-    """What binds a pod to nodes, and which namespaces its other terms name."""
+    """Node affinity, and the namespaces that pod (anti-)affinity names."""
 
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
@@ -129,7 +129,7 @@ class EphemeralSource(View, frozen=True, gc=False):
 
 
 class FlexSource(View, frozen=True, gc=False):
-    """FlexVolumeSource, and FlexPersistentVolumeSource."""
+    """FlexVolumeSource and FlexPersistentVolumeSource."""
 
     driver: str = ""
     fs_type: str = msgspec.field(default="", name="fsType")
@@ -138,7 +138,7 @@ class FlexSource(View, frozen=True, gc=False):
 
 
 class Volume(View, frozen=True, gc=False):
-    """Only the sources that controllers follow."""
+    """A volume, with the sources that controllers read."""
 
     name: str = ""
     persistent_volume_claim: ClaimName | None = None
@@ -162,14 +162,14 @@ class PodResourceClaim(View, frozen=True, gc=False):
 
 
 class PodResourceClaimStatus(View, frozen=True, gc=False):
-    """Without a claim's name: it was found that none is needed."""
+    """The claim of an entry. Without a name, no claim is needed."""
 
     name: str = ""
     resource_claim_name: str | None = None
 
 
 class ContainerExtendedResourceRequest(View, frozen=True, gc=False):
-    """Which request of the claim gives a container its extended resource."""
+    """The request of the claim that provides a container's extended resource."""
 
     container_name: str = ""
     resource_name: str = ""
@@ -177,7 +177,7 @@ class ContainerExtendedResourceRequest(View, frozen=True, gc=False):
 
 
 class ExtendedResourceClaimStatus(View, frozen=True, gc=False):
-    """The claim that the scheduler made for extended resources."""
+    """The claim that the scheduler created for extended resources."""
 
     resource_claim_name: str = ""
     request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
@@ -334,7 +334,7 @@ class ServiceAccount(Object, frozen=True, gc=False, kw_only=True):
 
 
 class Secret(Object, frozen=True, gc=False, kw_only=True):
-    """``data`` values are base64 text."""
+    """The values of ``data`` are base64."""
 
     type: str = ""
     data: dict[str, str] | None = None
@@ -406,7 +406,7 @@ class PersistentVolumeClaim(Object, frozen=True, gc=False, kw_only=True):
 
 
 class ReplicationControllerSpec(View, frozen=True, gc=False):
-    """``selector`` is a plain equality map, unlike a ReplicaSet's."""
+    """``selector`` is a map of labels, unlike a ReplicaSet's."""
 
     replicas: int | None = None
     min_ready_seconds: int = 0
@@ -440,7 +440,7 @@ class ScopeSelector(View, frozen=True, gc=False):
 
 
 class ResourceQuotaSpec(View, frozen=True, gc=False):
-    """Quantities as text."""
+    """A quota's limits. Quantities are text."""
 
     hard: dict[str, str] | None = None
     scopes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Views of resource.k8s.io: claims of devices, and the devices that drivers publish."""
+"""Views of the resource.k8s.io group: claims of devices, and the devices that drivers publish."""
 
 import msgspec
 
@@ -33,7 +33,7 @@ class DeviceSubRequest(View, frozen=True, gc=False):
 
 
 class DeviceRequest(View, frozen=True, gc=False):
-    """Alternatives have no access of administrators; only whether there are some is asked for."""
+    """A request. Of ``first_available`` only the presence matters, since alternatives have no adminAccess."""
 
     exactly: ExactDeviceRequest | None = None
     first_available: tuple[DeviceSubRequest, ...] = ()
@@ -90,7 +90,7 @@ class TemplateMeta(View, frozen=True, gc=False):
 
 
 class DeviceClassSpec(View, frozen=True, gc=False):
-    """By which extended resource pods can ask for devices of the class."""
+    """The extended resource by which pods can request devices of the class."""
 
     extended_resource_name: str | None = None
 
@@ -118,7 +118,7 @@ class DeviceTaint(View, frozen=True, gc=False):
 
 
 class Device(View, frozen=True, gc=False):
-    """Only its name and taints."""
+    """A device's name and taints."""
 
     name: str = ""
     taints: tuple[DeviceTaint, ...] = ()
@@ -172,7 +172,7 @@ class ResourcePoolStatusRequestStatus(View, frozen=True, gc=False):
 
 
 class ResourcePoolStatusRequest(Object, frozen=True, gc=False, kw_only=True):
-    """It is answered once: when there is a status."""
+    """A request. It is answered once, by setting its status."""
 
     spec: ResourcePoolStatusRequestSpec = ResourcePoolStatusRequestSpec()
     status: ResourcePoolStatusRequestStatus | None = None

@@ -11,7 +11,7 @@ IPV4, IPV6 = "IPv4", "IPv6"
 
 
 class SlicePort(View, frozen=True, gc=False):
-    """discovery/v1 EndpointPort. An empty name is said, an absent one is not."""
+    """discovery/v1 EndpointPort. An empty name differs from an absent one."""
 
     name: str | None = None
     protocol: str | None = None
@@ -32,7 +32,7 @@ class HintName(View, frozen=True, gc=False):
 
 
 class EndpointHints(View, frozen=True, gc=False):
-    """Who should use an endpoint: the proxies of these zones, of these nodes."""
+    """The zones and nodes whose proxies should use an endpoint."""
 
     for_zones: tuple[HintName, ...] = ()
     for_nodes: tuple[HintName, ...] = ()
@@ -61,12 +61,12 @@ class EndpointSlice(Object, frozen=True, gc=False, kw_only=True):
 
     @property
     def members(self) -> tuple[Endpoint, ...]:
-        """The endpoints, none where there is no list."""
+        """The endpoints; empty if the list is absent."""
         return self.endpoints or ()
 
     @property
     def service_key(self) -> str:
-        """``namespace/name`` of the Service that it says it belongs to; empty if it says nothing."""
+        """``namespace/name`` of the Service in its label; empty if the label is absent."""
         name = self.labels.get(SERVICE_NAME, "")
         return f"{self.namespace}/{name}" if name else ""
 

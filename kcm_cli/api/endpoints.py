@@ -20,7 +20,7 @@ class EndpointPort(View, frozen=True, gc=False):
 
 
 class EndpointSubset(View, frozen=True, gc=False):
-    """All its addresses serve on all its ports."""
+    """Addresses that all serve on all of the ports."""
 
     addresses: tuple[EndpointAddress, ...] = ()
     not_ready_addresses: tuple[EndpointAddress, ...] = ()

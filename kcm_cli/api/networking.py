@@ -19,7 +19,7 @@ class ServiceCIDR(Object, frozen=True, gc=False, kw_only=True):
 
 
 class IPAddress(Object, frozen=True, gc=False, kw_only=True):
-    """Its name is the address."""
+    """An allocated address, which is the object's name."""
 
 
 SERVICE_CIDRS = Resource(GVR("networking.k8s.io", "v1", "servicecidrs"), "ServiceCIDR", ServiceCIDR, namespaced=False)

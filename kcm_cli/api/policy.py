@@ -15,7 +15,7 @@ class PodDisruptionBudgetSpec(View, frozen=True, gc=False):
 
 
 class PodDisruptionBudgetStatus(View, frozen=True, gc=False):
-    """``disrupted_pods`` maps pods whose eviction was granted to its time (RFC 3339)."""
+    """``disrupted_pods``: the time of the granted eviction (RFC 3339) by name of the pod."""
 
     observed_generation: int = 0
     disrupted_pods: dict[str, str] | None = None

@@ -1,4 +1,4 @@
-"""What expressions of admission policies and webhooks may refer to, and what they must give.
+"""The variables and result types of expressions in admission policies and webhooks.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/cel/{compile,composition}.go
 """
@@ -83,7 +83,7 @@ _PATCH_FIELDS: Fields = {"op": STRING, "path": STRING, "from": STRING, "value": 
 
 
 class _AnyField(Mapping[str, cel.Type]):
-    """The fields of an object that is written as an apply configuration: any."""
+    """The fields of an object in an apply configuration: any name, of type dyn."""
 
     def __getitem__(self, name: str) -> cel.Type:
         return DYN
@@ -105,7 +105,8 @@ def environment(
     patches: bool = False,
     variables: Mapping[str, cel.Type] | None = None,
 ) -> cel.Environment:
-    """What there is. variables: the types of a policy's own ones so far; None where there are none at all."""
+    """The variables of an expression. variables: the types of a policy's own variables so far; None if it may have
+    none."""
     names = {
         "object": DYN,
         "oldObject": DYN,
@@ -133,7 +134,8 @@ def environment(
 
 
 def problem(text: str, known: cel.Environment, returns: Sequence[cel.Type]) -> str:
-    """Why an expression will not do, as errors tell it; empty if it will. returns: empty for any type."""
+    """The error text of an invalid expression; empty if it is valid. returns: the allowed result types; empty for
+    any."""
     try:
         result = cel.check(text, parse(text), known).result
     except cel.CelProblem as error:
@@ -147,7 +149,7 @@ def problem(text: str, known: cel.Environment, returns: Sequence[cel.Type]) -> s
 
 
 def variable_type(text: str, known: cel.Environment) -> cel.Type:
-    """The type that a variable has in later expressions; any type where it cannot be compiled."""
+    """The type of a variable in later expressions; dyn if its expression is invalid."""
     try:
         result = cel.check(text, parse(text), known).result
     except cel.CelProblem:
@@ -156,7 +158,8 @@ def variable_type(text: str, known: cel.Environment) -> cel.Type:
 
 
 def _declared(kind: cel.Type) -> cel.Type:
-    """Only simple types and collections of them keep what they are."""
+    """The type as it is declared for later expressions: simple types and collections of these are kept, others become
+    dyn."""
     if kind.name in ("list", "map"):
         return cel.Type(kind.name, tuple(map(_declared, kind.params)))
     return kind if kind in _SIMPLE else DYN

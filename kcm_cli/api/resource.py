@@ -1,4 +1,4 @@
-"""What a kind is called on the wire, and the view it decodes to."""
+"""The names and paths of a kind in the API, and its view."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Object)
 
 
 class GVR(msgspec.Struct, frozen=True):
-    """Group, version and plural name: the address of a collection."""
+    """Group, version and plural name of a resource."""
 
     group: str
     version: str
@@ -44,10 +44,10 @@ class GVR(msgspec.Struct, frozen=True):
 
 
 class Undecodable(msgspec.Struct, frozen=True):
-    """An object that its kind's view cannot be made of: as much of its metadata as can be read, and why.
+    """An object that cannot be decoded to its kind's view: the readable part of its metadata, and the reason.
 
-    The key is empty where not even its name is known. ``spoilt``: the bytes are no JSON, so that it may come whole when
-    it is asked for again.
+    The key is empty if its name is unknown. ``spoilt``: the bytes are not JSON, so that another request may return it
+    intact.
     """
 
     metadata: ObjectMeta
@@ -71,9 +71,9 @@ _UNTYPED = b'{"metadata":{'
 
 
 class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
-    """A kind: its address, whether it is namespaced, and the view that controllers get of it.
+    """A kind: its GVR, whether it is namespaced, and its view.
 
-    keeps_raw: views carry the raw document, so that an update can edit it and lose nothing.
+    keeps_raw: views keep the raw document, so that an update can edit it without losing unknown fields.
     """
 
     gvr: GVR
@@ -92,11 +92,11 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
 
     @property
     def metadata_only(self) -> "Resource[PartialObject]":
-        """The same address, decoded to metadata only."""
+        """The resource, decoded to metadata only."""
         return _metadata_only(self)
 
     def decode(self, data: bytes | msgspec.Raw) -> T:
-        """Decode one object; keeps its bytes where this kind is written back. Raises codec.DecodeError."""
+        """Decode one object, and keep its bytes if ``keeps_raw``. Raises codec.DecodeError."""
         obj = codec.decode(data, self.view)
         if self.keeps_raw:
             raw = bytes(data)
@@ -105,13 +105,13 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
         return obj
 
     def heads(self, *, metadata_only: bool = False) -> tuple[bytes, ...]:
-        """How servers begin objects of this kind, most of them; Go writes structs and maps in different orders."""
+        """The first bytes of most objects of this kind. Go writes structs and maps in different orders."""
         return _heads(self, metadata_only)
 
     def foreign(self, data: bytes | msgspec.Raw, *, metadata_only: bool = False) -> str:
-        """Of which kind an object says it is, if of another: ``Service (v1)``; empty for one that does not say.
+        """The kind of an object of another kind, as ``Service (v1)``; empty if it is of this kind, or states none.
 
-        metadata_only: the metadata of an object has a kind of its own.
+        metadata_only: accept the kind PartialObjectMetadata.
         """
         head = memoryview(data)[:_LONGEST_HEAD].tobytes()
         if not self.kind or head.startswith(self.heads(metadata_only=metadata_only)):
@@ -127,7 +127,8 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
         return f"{quote(found.kind)} ({quote(found.api_version)})"
 
     def read_item(self, data: msgspec.Raw, *, metadata_only: bool = False) -> "T | Undecodable":
-        """One object of a list. One of another kind is taken for spoilt: what it stands in for is not known."""
+        """Decode one object of a list. One of another kind is returned as ``spoilt``, since the object in its place is
+        unknown."""
         if memoryview(data)[: len(_UNTYPED)] != _UNTYPED:  # items do not repeat what the list says
             what = self.foreign(data, metadata_only=metadata_only)
             if what:
@@ -135,7 +136,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
         return self.decode_or_explain(data)
 
     def decode_or_explain(self, data: bytes | msgspec.Raw) -> "T | Undecodable":
-        """One object of a list or watch; what can be said of it where it is none of this kind."""
+        """Decode one object of a list or watch, or return why that is not possible."""
         try:
             obj = self.decode(data)
         except codec.DecodeError as error:
@@ -165,7 +166,7 @@ def _metadata_only(resource: Resource[Any]) -> Resource[PartialObject]:
 
 
 def _metadata_of(data: bytes | msgspec.Raw) -> ObjectMeta:
-    """What can be read of an object's metadata, field by field if need be."""
+    """The readable part of an object's metadata, field by field if necessary."""
     try:
         return codec.decode(data, PartialObject).metadata
     except codec.DecodeError:
@@ -179,7 +180,7 @@ def _metadata_of(data: bytes | msgspec.Raw) -> ObjectMeta:
 
 
 def _readable(name: str, value: object) -> Iterator[tuple[str, object]]:
-    """A field of metadata as far as it can be decoded: whole, or those items of a list that can."""
+    """A field of metadata as far as it can be decoded: whole, or the valid items of a list."""
     if _fits({name: value}):
         yield name, value
     elif isinstance(value, list):

@@ -1,6 +1,6 @@
-"""Pods as the controller reads them that compares the SELinux labels of those who share a volume.
+"""A view of pods for the selinux-warning-controller, which compares the SELinux labels of pods that share a volume.
 
-It has a cache of its own: nobody else needs mounts and security contexts, and it is off by default.
+It has its own cache: no other controller reads mounts and security contexts, and the controller is off by default.
 """
 
 import msgspec

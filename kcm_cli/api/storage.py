@@ -85,7 +85,7 @@ STORAGE_CLASSES = Resource(GVR("storage.k8s.io", "v1", "storageclasses"), "Stora
 
 
 class VolumeAttributesClass(Object, frozen=True, gc=False, kw_only=True):
-    """Metadata only."""
+    """A class, with metadata only."""
 
 
 VOLUME_ATTRIBUTES_CLASSES = Resource(

@@ -15,7 +15,7 @@ class StorageVersionMigrationSpec(View, frozen=True, gc=False):
 
 
 class StorageVersionMigrationStatus(View, frozen=True, gc=False):
-    """Conditions are documents: those of others are copied whole."""
+    """Conditions are documents, since those of other clients are copied whole."""
 
     conditions: tuple[Doc, ...] = ()
     resource_version: str = ""

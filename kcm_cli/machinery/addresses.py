@@ -1,4 +1,4 @@
-"""IP addresses and networks as old code of the API reads them: any spelling, leading zeros skipped.
+"""IP addresses and networks, parsed as leniently as Go's older parser does: leading zeros are ignored.
 
 upstream: k8s.io/utils/net#ParseIPSloppy, ParseCIDRSloppy
 """
@@ -17,7 +17,7 @@ _LEADING_ZEROS = re.compile(r"(^|\.)0+(?=\d)")
 
 @remembered(1024)
 def parse_ip(value: str) -> Address | None:
-    """An address as old code parses it: leading zeros are skipped."""
+    """The address; None if it is invalid. Leading zeros are ignored."""
     if "%" in value or "/" in value:
         return None
     try:
@@ -27,7 +27,7 @@ def parse_ip(value: str) -> Address | None:
 
 
 def parse_cidr(value: str) -> tuple[Address, Network] | None:
-    """An address with its network, parsed as leniently."""
+    """The address and its network; None if it is invalid. Parsed as leniently as ``parse_ip``."""
     text, slash, length = value.partition("/")
     address = parse_ip(text)
     if address is None or not slash or not (length.isascii() and length.isdigit()):

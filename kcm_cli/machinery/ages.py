@@ -1,14 +1,11 @@
-"""How old something is, for people: two or three significant figures.
-
-Source: apimachinery pkg/util/duration/duration.go.
-"""
+"""Ages for people, with one or two units."""
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _YEAR = 365 * _DAY
 
 
 def human_duration(seconds: float) -> str:
-    """``5s``, ``3m20s``, ``7h5m``, ``3d4h``, ``2y30d``; a little before now counts as now."""
+    """``5s``, ``3m20s``, ``7h5m``, ``3d4h``, ``2y30d``. A second before now counts as 0."""
     whole = int(seconds)
     if whole < -1:
         return "<invalid>"

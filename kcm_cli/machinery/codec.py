@@ -30,11 +30,11 @@ _NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 class DecodeError(MachineryError):
-    """Bytes that are not JSON (cut, another format, invalid UTF-8, nested too deep)."""
+    """Bytes that are not valid JSON (truncated, another format, invalid UTF-8, nested too deeply)."""
 
 
 class ShapeError(DecodeError):
-    """JSON that is not of the asked type; the message names the path."""
+    """JSON that does not match the type. The message names the path."""
 
 
 def encode(value: object) -> bytes:
@@ -71,7 +71,7 @@ def decode_doc(data: Data) -> Doc:
 
 
 def check_text(data: bytes) -> None:
-    """Raises DecodeError for bytes that are no UTF-8; fields that a view does not have are not looked at otherwise."""
+    """Raises DecodeError for invalid UTF-8, which is not noticed in fields that a view does not have."""
     if data.isascii():
         return
     try:
@@ -81,7 +81,7 @@ def check_text(data: bytes) -> None:
 
 
 def convert(value: object, type_: type[T]) -> T:
-    """A view of a part of a document, with the same rules as ``decode``. Raises ShapeError."""
+    """Convert part of a document to a view, with the rules of ``decode``. Raises ShapeError."""
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError:
@@ -93,7 +93,7 @@ def convert(value: object, type_: type[T]) -> T:
 
 
 def _decode_again(data: Data, type_: type[T], decoder: msgspec.json.Decoder[object]) -> T:
-    """By way of plain values, where nulls can be taken out."""
+    """Decode with nulls removed first."""
     try:
         plain = nulls.without(msgspec.json.decode(data), type_)
         return decoder.decode(_encoder.encode(plain))  # type: ignore[return-value]

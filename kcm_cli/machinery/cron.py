@@ -1,11 +1,11 @@
 """Schedules of CronJobs: five fields, ``@daily`` and its like, ``@every 1h30m``, an optional ``TZ=`` in front.
 
-Guarantees: the same schedules are accepted, with the same texts for the others, and the same instants follow as with
-the library that Kubernetes uses, changes of the clock included: hours that are skipped start nothing, hours that
-come twice start twice, and where midnight is skipped its day may be taken for its neighbour.
+Guarantees: the same schedules are valid, with the same error texts, and have the same times as with the library that
+Kubernetes uses. This includes daylight saving changes: skipped hours start nothing, repeated hours start twice, and if
+midnight is skipped its day may be confused with an adjacent one.
 
-Source: github.com/robfig/cron/v3 (ParseStandard). No library was taken: those for Python differ in the rules for
-days, in names and steps, and at changes of the clock.
+Source: github.com/robfig/cron/v3 (ParseStandard). Python's libraries differ in the rules for days, in names and steps,
+and at daylight saving changes.
 """
 
 import re
@@ -36,7 +36,7 @@ _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
 class _Bounds(msgspec.Struct, frozen=True):
-    """What a field may hold."""
+    """The range of a field, and its names."""
 
     low: int
     high: int
@@ -62,7 +62,7 @@ _DESCRIPTORS = {
 
 
 class Field(msgspec.Struct, frozen=True):
-    """The values that match. ``any``: it was given by a star, without a step."""
+    """The matching values. ``any``: the field is a star without a step."""
 
     values: frozenset[int]
     any: bool = False
@@ -72,7 +72,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Calendar(msgspec.Struct, frozen=True):
-    """Instants at which the clocks of a zone match all fields. A zone of None stands for the machine's."""
+    """The times at which all fields match in a zone. A zone of None is the machine's."""
 
     minute: Field
     hour: Field
@@ -82,13 +82,13 @@ class Calendar(msgspec.Struct, frozen=True):
     zone: tzinfo | None = None
 
     def next(self, after: datetime, local: tzinfo = UTC) -> datetime | None:
-        """The first instant later than ``after`` (aware), in UTC; None if there is none within five years."""
+        """The first time after ``after`` (aware), in UTC; None if there is none within five years."""
         if not (self.minute.values and self.hour.values and self.month.values) or after.year > _LAST_YEAR:
             return None  # a field of nothing but commas, or no time left
         return _Search(self, max(after, _FIRST), self.zone or local).run()
 
     def matches_day(self, moment: datetime) -> bool:
-        """Both days have to match if either was given by a star, else one of them."""
+        """Whether the day matches: both fields have to if either is a star, else one of them."""
         by_date, by_weekday = moment.day in self.day, moment.isoweekday() % 7 in self.weekday
         if self.day.any or self.weekday.any:
             return by_date and by_weekday
@@ -96,12 +96,12 @@ class Calendar(msgspec.Struct, frozen=True):
 
 
 class Every(msgspec.Struct, frozen=True):
-    """A constant delay, in whole seconds, one at least."""
+    """A constant interval in whole seconds, at least one."""
 
     delay: timedelta
 
     def next(self, after: datetime, local: tzinfo = UTC) -> datetime | None:
-        """``after`` and the delay, cut to a second."""
+        """``after`` plus the interval, truncated to a second."""
         if after.year > _LAST_YEAR:
             return None
         start = max(after, _FIRST).astimezone(UTC).replace(microsecond=0)
@@ -112,10 +112,10 @@ Schedule = Calendar | Every
 
 
 class _Search:
-    """Walks forward, first by months, then by days, hours and minutes, until all fields match.
+    """Advances by months, then days, hours and minutes, until all fields match.
 
-    Whenever a smaller step carries over into the next larger unit, the larger units are looked at again. The units
-    below the first one that had to be stepped start at their beginning.
+    When a smaller unit carries over into a larger one, the larger units are checked again. The units below the first
+    one that was advanced start at their minimum.
     """
 
     def __init__(self, calendar: Calendar, after: datetime, zone: tzinfo) -> None:
@@ -133,7 +133,7 @@ class _Search:
         return None
 
     def _months(self) -> bool:
-        """Step to a month that matches; False once a year is over."""
+        """Advance to a matching month. False if the year ends."""
         while self._local.month not in self._calendar.month:
             self._begin(day=1, hour=0, minute=0)
             year, month = divmod(self._local.year * 12 + self._local.month, 12)
@@ -146,7 +146,7 @@ class _Search:
         return True
 
     def _days(self) -> bool:
-        """Step to a day that matches; False once a month is over."""
+        """Advance to a matching day. False if the month ends."""
         while not self._calendar.matches_day(self._local):
             self._begin(hour=0, minute=0)
             self._show(self._local.replace(tzinfo=None) + _DAY)
@@ -174,7 +174,7 @@ class _Search:
         return True
 
     def _begin(self, **parts: int) -> None:
-        """Before the first step: smaller units start anew."""
+        """Before the first step, reset the smaller units."""
         if not self._stepped:
             self._stepped = True
             self._show(self._local.replace(tzinfo=None, **parts))
@@ -188,7 +188,7 @@ class _Search:
 
 @remembered(4096)
 def parse(text: str) -> Schedule:
-    """The schedule. Raises FormatError with the texts that Kubernetes shows."""
+    """Parse a schedule. Raises FormatError with Kubernetes' texts."""
     if not text:
         raise FormatError("empty spec string")
     zone: tzinfo | None = None
@@ -244,7 +244,8 @@ def _field(text: str, bounds: _Bounds) -> Field:
 
 
 def _range(expression: str, bounds: _Bounds) -> tuple[range, bool]:
-    """``*``, ``3``, ``1-5`` or a name, with ``/2`` behind; ``3/2`` runs to the end. Also whether it is a plain star."""
+    """The values of ``*``, ``3``, ``1-5`` or a name, optionally with ``/2``, and whether it is a plain star. ``3/2``
+    extends to the maximum."""
     limits, *steps = expression.split("/")
     low, *high = limits.split("-")
     star = low in ("*", "?")

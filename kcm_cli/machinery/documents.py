@@ -1,4 +1,4 @@
-"""Parts of a document, where anything may stand in the place of what belongs there.
+"""Access to parts of a document, in which any part may have the wrong type.
 
 upstream: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/unstructured/helpers.go
 """
@@ -7,19 +7,19 @@ from typing import Any
 
 
 def nested_map(doc: object, *path: str) -> dict[str, Any]:
-    """The map at a path, itself and no copy; an empty one where there is none, or something else."""
+    """The map at a path (not a copy); an empty one if it is absent or not a map."""
     found = _at(doc, path)
     return found if isinstance(found, dict) else {}
 
 
 def nested_list(doc: object, *path: str) -> list[Any]:
-    """The list at a path, itself and no copy; an empty one where there is none, or something else."""
+    """The list at a path (not a copy); an empty one if it is absent or not a list."""
     found = _at(doc, path)
     return found if isinstance(found, list) else []
 
 
 def nested_str(doc: object, *path: str) -> str:
-    """The text at a path; an empty one where there is none, or something else."""
+    """The string at a path; empty if it is absent or not a string."""
     found = _at(doc, path)
     return found if isinstance(found, str) else ""
 

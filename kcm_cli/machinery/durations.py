@@ -1,6 +1,6 @@
-"""Spans of time as Go writes them: ``1h30m``, ``300ms``.
+"""Durations in Go's format: ``1h30m``, ``300ms``.
 
-In the program they are float seconds; a nanosecond is the smallest unit of the text.
+In code, durations are seconds as floats. The smallest unit of the text is a nanosecond.
 """
 
 import re
@@ -25,12 +25,12 @@ _part = re.compile(r"([0-9]*)(\.[0-9]*)?([^0-9.]*)")
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of a duration such as ``-1.5h`` or ``2m30s``. Raises FormatError."""
+    """The seconds of a duration such as ``-1.5h`` or ``2m30s``. Raises FormatError."""
     return parse_nanoseconds(text) / 1e9
 
 
 def parse_nanoseconds(text: str) -> int:
-    """Nanoseconds of a duration. Raises FormatError with Go's texts."""
+    """The nanoseconds of a duration. Raises FormatError with Go's texts."""
     invalid = FormatError(f"time: invalid duration {quote(text)}")
     rest = text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":
@@ -64,12 +64,12 @@ def _amount(whole: str, fraction: str, unit: str, text: str) -> int:
 
 
 def format_duration(seconds: float) -> str:
-    """The duration as Go prints it: ``1h0m0s``, ``1.5s``, ``300ms``, ``0s``."""
+    """The duration in Go's format: ``1h0m0s``, ``1.5s``, ``300ms``, ``0s``."""
     return format_nanoseconds(round(seconds * 1e9))
 
 
 def format_nanoseconds(nanoseconds: int) -> str:
-    """The duration of so many nanoseconds as Go prints it."""
+    """The duration of these nanoseconds in Go's format."""
     if nanoseconds == 0:
         return "0s"
     sign, left = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)

@@ -1,29 +1,29 @@
-"""Errors of the machinery: text or documents that do not follow their rules.
+"""Errors of the machinery: invalid text or documents.
 
-MachineryError
-├── FormatError    a text outside its grammar (selector, quantity, duration, time, percentage)
-└── PatchError     a patch that does not apply to its document
-SyncError          what a controller waits for, or cannot work with
+    MachineryError
+    ├── FormatError    invalid text (selector, quantity, duration, time, percentage)
+    └── PatchError     a patch that does not apply to its document
+    SyncError          a state in which a controller cannot sync
 
-The text of each is what Kubernetes' clients see.
+Clients of Kubernetes see their texts.
 """
 
 
 class MachineryError(ValueError):
-    """Base of all errors of this layer."""
+    """The base of all errors of this layer."""
 
 
 class FormatError(MachineryError):
-    """A text does not follow its grammar."""
+    """The text does not follow its grammar."""
 
     reason = "FormatError"
 
 
 class PatchError(MachineryError):
-    """A patch is malformed or does not apply."""
+    """The patch is malformed or does not apply."""
 
 
 class SyncError(Exception):
-    """A state of the cluster in which a sync cannot go on. It is logged without a traceback, and retried."""
+    """A state of the cluster in which a sync cannot go on. It is logged without a traceback, and the key is retried."""
 
     reason = ""

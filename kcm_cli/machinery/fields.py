@@ -1,6 +1,6 @@
 """Field selectors: ``metadata.name=a,status.phase!=Running``.
 
-Which fields a resource supports is its own affair (``sandbox.apiserver``); here is only the grammar. In
+This is the grammar only; which fields a resource supports is defined with the resource (``sandbox.apiserver``). In
 values, ``\\``, ``,`` and ``=`` are written with a backslash before them.
 
 Source: apimachinery pkg/fields/selector.go.
@@ -19,7 +19,7 @@ _escape = re.compile(r"\\(.?)|[,=]", re.DOTALL)
 
 
 class FieldRequirement(msgspec.Struct, frozen=True):
-    """``field`` has this value (or, with ``equal`` false, another)."""
+    """``field`` must have this value or, if ``equal`` is False, another one."""
 
     field: str
     value: str
@@ -30,20 +30,20 @@ class FieldRequirement(msgspec.Struct, frozen=True):
 
 
 class FieldSelector(msgspec.Struct, frozen=True):
-    """All of its requirements have to hold; a field that is missing counts as empty."""
+    """All requirements must be met. An absent field counts as empty."""
 
     requirements: tuple[FieldRequirement, ...] = ()
 
     @property
     def empty(self) -> bool:
-        """Whether it restricts nothing."""
+        """Whether it matches everything."""
         return not self.requirements
 
     def matches(self, fields: Mapping[str, str]) -> bool:
         return all((fields.get(r.field, "") == r.value) is r.equal for r in self.requirements)
 
     def exact(self, field: str) -> str | None:
-        """The value that the field must have, if one is required."""
+        """The value that the field must have; None if there is no such requirement."""
         for requirement in self.requirements:
             if requirement.field == field and requirement.equal:
                 return requirement.value
@@ -65,7 +65,7 @@ def parse(text: str) -> FieldSelector:
 
 
 def escape(value: str) -> str:
-    """The value as it stands in a selector."""
+    """The value, escaped for a selector."""
     return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
 
 

@@ -1,4 +1,4 @@
-"""Small forms of text that several languages of the API know."""
+"""Text formats that several parts of the API use."""
 
 import base64
 import binascii
@@ -9,7 +9,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def is_base64(text: str) -> bool:
-    """Whether this is padded base64 of the standard alphabet."""
+    """Whether the text is padded base64 in the standard alphabet."""
     try:
         base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError):
@@ -18,12 +18,12 @@ def is_base64(text: str) -> bool:
 
 
 def decoded_base64(text: str) -> bytes:
-    """The bytes; none where this is no base64."""
+    """The decoded bytes; empty if the text is not base64."""
     return base64.b64decode(text) if is_base64(text) else b""
 
 
 def is_date(text: str) -> bool:
-    """Whether this is a day as ``2030-01-31``, and one that exists."""
+    """Whether the text is an existing day in the form ``2030-01-31``."""
     if not _DATE.fullmatch(text):
         return False
     try:

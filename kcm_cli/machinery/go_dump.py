@@ -1,10 +1,8 @@
-"""The dump of a pod template over which its hash is computed.
+"""The dump of a pod template, of which its hash is computed.
 
-It shows every field of every Go type with its type, absent ones as zero values, so the table of types
+It contains every field of every Go type with its type, absent ones as zero values, so the table of types
 (``machinery.go_types``) is part of the format: ``(v1.PodTemplateSpec){ObjectMeta:(v1.ObjectMeta){Name:(string) …``.
-Lists and maps that are empty count as absent, as they are after a trip through the API server's storage.
-
-Source: k8s.io/utils/dump ForHash, go-spew format.go; apimachinery pkg/api/resource for quantities.
+Empty lists and maps count as absent, as they are after the API server has stored them.
 """
 
 import re
@@ -33,7 +31,7 @@ def dump_pod_template(template: Doc) -> str:
 
 @cache
 def _typed(type_: str) -> Printer:
-    """Prints a value with its type before it."""
+    """A printer of a value with its type."""
     if type_.startswith("*"):
         body = _body(type_[1:])
         return lambda value: f"({type_}){_NIL if value is None else body(value)}"
@@ -43,7 +41,7 @@ def _typed(type_: str) -> Printer:
 
 @cache
 def _body(type_: str) -> Printer:
-    """Prints a value alone."""
+    """A printer of a value without its type."""
     type_ = go_types.aliases().get(type_, type_)
     if special := _SPECIAL.get(type_):
         return special

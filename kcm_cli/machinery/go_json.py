@@ -1,7 +1,8 @@
-"""JSON byte for byte as Go's encoding/json writes a map: sorted keys, no blanks, ``<``, ``>`` and ``&`` escaped.
+"""Encodes JSON byte for byte as Go's encoding/json encodes a map: sorted keys, no whitespace, ``<``, ``>`` and ``&``
+escaped.
 
-Revisions of DaemonSets and StatefulSets are compared and hashed in this form.
-Not guaranteed: floats with an exponent, which no pod template has.
+The revisions of DaemonSets and StatefulSets are compared and hashed in this form. Not guaranteed: floats with an
+exponent, which no pod template has.
 """
 
 from kcm_cli.machinery import codec
@@ -16,7 +17,7 @@ _ESCAPES = (
 
 
 def encode(value: object) -> bytes:
-    """The bytes of a JSON value. The escaped characters stand only inside of strings, so a replacement does."""
+    """The encoded value. The escaped characters occur in strings only, so they can be replaced in the text."""
     data = codec.encode_sorted(value)
     for plain, escaped in _ESCAPES:
         if plain in data:

@@ -301,7 +301,7 @@ _field = re.compile(r"(\w+)(?:=([\w.]+))?:(\S+)")
 
 @cache
 def structs() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
-    """By Go type: its fields in order: name, name in JSON (``.`` for an inlined struct), Go type."""
+    """The fields of each Go type, in order: name, name in JSON (``.`` for an inlined struct), Go type."""
     found = {}
     for line in STRUCTS.strip().replace("\n  ", " ").split("\n"):
         type_, declaration = line.split(" ", 1)
@@ -312,12 +312,12 @@ def structs() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
 
 @cache
 def required() -> Mapping[str, frozenset[str]]:
-    """By Go type: the JSON names of the fields that are written even if they are empty."""
+    """For each Go type, the JSON names of the fields that are written even if they are empty."""
     lines = (line.split() for line in _REQUIRED.strip().split("\n"))
     return {type_: frozenset(names) for type_, *names in lines}
 
 
 @cache
 def aliases() -> Mapping[str, str]:
-    """The type behind each name that stands for another type."""
+    """The underlying types of type aliases."""
     return dict(pair.split("=", 1) for pair in _ALIASES.split())

@@ -1,9 +1,9 @@
 """The hashes in names and labels of ReplicaSets and ControllerRevisions, equal to upstream's.
 
-A ReplicaSet or revision that the Go binary made is recognised by them, and one made here is found by it.
+With them, kcm finds the ReplicaSets and revisions that kube-controller-manager created, and vice versa.
 
-Source: pkg/controller/controller_utils.go#ComputeHash, pkg/controller/history/controller_history.go,
-apimachinery pkg/util/rand#SafeEncodeString.
+Source: pkg/controller/controller_utils.go#ComputeHash, pkg/controller/history/controller_history.go, apimachinery
+pkg/util/rand#SafeEncodeString.
 """
 
 from kcm_cli.machinery.codec import Doc
@@ -44,12 +44,12 @@ def fnv128a(data: bytes) -> int:
 
 
 def safe_encode(text: str) -> str:
-    """The text with each (ASCII) character replaced by one that forms no words."""
+    """The text with each (ASCII) character replaced by one that cannot form words."""
     return text.translate(_SAFE)
 
 
 def pod_template_hash(template: Doc, collision_count: int | None) -> str:
-    """The ``pod-template-hash`` of a template as the API server returns it, with its defaults filled in."""
+    """The ``pod-template-hash`` of a template with the API server's defaults."""
     value = fnv32a(dump_pod_template(template).encode())
     if collision_count is not None:
         value = fnv32a(collision_count.to_bytes(8, "little"), value)

@@ -1,7 +1,4 @@
-"""Numbers that may be written as a percentage of something (IntOrString).
-
-Source: apimachinery pkg/util/intstr.
-"""
+"""Numbers or percentages (IntOrString)."""
 
 import re
 
@@ -15,9 +12,9 @@ _number = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
 def scaled_value(value: IntOrString, total: int, *, round_up: bool) -> int:
-    """The number itself, or that percentage of ``total``, rounded up or down.
+    """The number, or the percentage of ``total``, rounded up or down.
 
-    Raises FormatError for a text that is no percentage; ``10`` in quotes is none.
+    Raises FormatError for a string that is not a percentage, such as ``"10"``.
     """
     if isinstance(value, int):
         return value

@@ -1,9 +1,7 @@
-"""JSONPath as Kubernetes writes it in columns: ``.status.conditions[?(@.type=="Ready")].status``.
+"""Kubernetes' JSONPath, as used for columns: ``.status.conditions[?(@.type=="Ready")].status``.
 
-Fields, quoted fields, indexes, slices, unions, ``*``, ``..`` and filters with one comparison. What is missing counts
-for nothing.
-
-Source: client-go util/jsonpath.
+Supports fields, quoted fields, indexes, slices, unions, ``*``, ``..`` and filters with one comparison. Missing values
+yield no result.
 """
 
 import re
@@ -28,7 +26,7 @@ class Path:
         self._steps = steps
 
     def find(self, value: object) -> list[object]:
-        """What is there."""
+        """The values at the path."""
         found = [value]
         for step in self._steps:
             found = [result for one in found for result in step(one)]
@@ -37,7 +35,7 @@ class Path:
 
 @remembered(512)
 def parse(text: str) -> Path:
-    """A path. Raises FormatError."""
+    """Parse a path. Raises FormatError."""
     steps: list[Step] = []
     at = 1 if text.startswith("$") else 0
     while at < len(text):
@@ -69,7 +67,7 @@ def _field(text: str, at: int, steps: list[Step]) -> int:
 
 
 def _closing(text: str, at: int) -> int:
-    """Where the bracket that opens at a place closes."""
+    """The position of the bracket that closes the one at a position."""
     depth, quote = 0, ""
     for index in range(at, len(text)):
         char = text[index]

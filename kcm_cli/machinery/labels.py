@@ -1,6 +1,6 @@
 """Label selectors: compiled from the API's form or parsed from text, matched, printed.
 
-Guarantees: a Selector never changes; equal requirements print equally, sorted by key, values sorted.
+Guarantees: a Selector is immutable. Equal requirements have equal texts, sorted by key, with sorted values.
 
 Source: apimachinery pkg/labels/selector.go, pkg/apis/meta/v1/helpers.go.
 """
@@ -80,7 +80,7 @@ class Requirement(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All of its requirements have to hold; ``selectable`` is false only for NOTHING."""
+    """All requirements must be met. ``selectable`` is False for NOTHING only."""
 
     requirements: tuple[Requirement, ...] = ()
     selectable: bool = True
@@ -95,7 +95,7 @@ class Selector:
 
     @property
     def empty(self) -> bool:
-        """Whether it restricts nothing."""
+        """Whether it matches everything."""
         return self.selectable and not self.requirements
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -108,7 +108,8 @@ class Selector:
         return self.selectable
 
     def exact(self, key: str) -> str | None:
-        """The one value that this label must have, if the first requirement on it leaves no other."""
+        """The only value that this label may have, by the first requirement about it; None if there is no such
+        value."""
         for requirement in self.requirements:
             if requirement.key == key:
                 single = requirement.operator in (EQUALS, DOUBLE_EQUALS, IN) and len(requirement.values) == 1
@@ -127,7 +128,7 @@ NOTHING = Selector(selectable=False)
 
 
 def from_label_selector(selector: LabelSelector | None) -> Selector:
-    """The compiled form. Absent selects nothing, empty selects everything. Raises FormatError."""
+    """Compile a selector. An absent one matches nothing, an empty one everything. Raises FormatError."""
     if selector is None:
         return NOTHING
     if not selector.match_labels and not selector.match_expressions:
@@ -142,7 +143,7 @@ def from_label_selector(selector: LabelSelector | None) -> Selector:
 
 
 def format_label_selector(selector: LabelSelector | None) -> str:
-    """As kubectl's columns show it: ``<none>`` for an empty or absent one, ``<error>`` for a bad one."""
+    """The selector in kubectl's columns: ``<none>`` if it is empty or absent, ``<error>`` if it is invalid."""
     try:
         return str(from_label_selector(selector)) or "<none>"
     except FormatError:
@@ -156,7 +157,7 @@ def format_set(labels: Mapping[str, str]) -> str:
 
 @remembered_all(4096)
 def requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
-    """A checked requirement. Raises FormatError with all that is wrong."""
+    """A validated requirement. Raises FormatError with all errors."""
     return _checked(key, operator, values, names.qualified_name(key))
 
 
@@ -228,7 +229,7 @@ def parse(text: str) -> Selector:
 
 
 class _Tokens:
-    """The tokens of a selector's text, one ahead; the empty token is its end."""
+    """The tokens of a selector's text, with one token of lookahead. The empty token marks the end."""
 
     def __init__(self, text: str) -> None:
         self._rest = iter(_token.findall(text))
@@ -236,13 +237,13 @@ class _Tokens:
         self.take()
 
     def take(self) -> str:
-        """The token that was next."""
+        """Consume the next token."""
         token = self.next
         self.next = next(self._rest, "")
         return token
 
     def identifier(self, expected: str) -> str:
-        """The next token, which has to be an identifier."""
+        """Consume the next token, which must be an identifier. Raises FormatError."""
         token = self.take()
         if token in _NO_IDENTIFIER:
             raise FormatError(f"found '{token}', expected: {expected}")

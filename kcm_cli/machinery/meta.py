@@ -1,8 +1,8 @@
-"""What every object has: metadata, owner references, keys.
+"""The metadata of objects: ObjectMeta, owner references, keys.
 
-Views are frozen, slotted and camelCase on the wire. Absent is ``None`` or an empty container where the API makes
-no difference between the two. Times are kept as the text that came (RFC 3339, always UTC), and parsed where a
-rule needs them (``machinery.times``): most are never looked at.
+Views are frozen and slotted, and camelCase in JSON. An absent field is ``None``, or an empty container if the API does
+not distinguish these. Times are kept as text (RFC 3339 in UTC) and parsed where they are needed (``machinery.times``),
+since most are never read.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,8 @@ NO_LABELS: Mapping[str, str] = {}
 
 
 class View(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """Base of all views: frozen, camelCase, unknown fields skipped, not tracked by the cyclic collector."""
+    """The base of all views: frozen, camelCase, unknown fields are skipped, not tracked by Python's garbage
+    collector."""
 
 
 class OwnerReference(View, frozen=True, gc=False):
@@ -46,10 +47,9 @@ class ObjectMeta(View, frozen=True, gc=False):
 
 
 class Object(View, frozen=True, gc=False, kw_only=True):
-    """Any object: metadata, and the raw document where its kind is written back.
+    """The base of all objects: metadata, and the raw document if objects of the kind are updated.
 
-    ``raw`` is set by the decoder of kinds that keep it (``api.resource.Resource.keeps_raw``) and is never on the
-    wire under this name.
+    raw: set by the decoder (``api.resource.Resource.keeps_raw``), and not part of the JSON.
     """
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -75,7 +75,7 @@ class Object(View, frozen=True, gc=False, kw_only=True):
 
     @property
     def version(self) -> int:
-        """The resource version as a number, which grows with every write; 0 for one that is none."""
+        """The resourceVersion as a number, which grows with every write; 0 if it is not a number."""
         return number_of(self.metadata.resource_version)
 
     @property
@@ -88,12 +88,12 @@ class Object(View, frozen=True, gc=False, kw_only=True):
 
     @property
     def deleting(self) -> bool:
-        """Whether deletion has been asked for."""
+        """Whether the object has a deletionTimestamp."""
         return self.metadata.deletion_timestamp is not None
 
 
 class PartialObject(Object, frozen=True, gc=False, kw_only=True):
-    """Metadata of an object of any kind (PartialObjectMetadata)."""
+    """The metadata of an object of any kind (PartialObjectMetadata)."""
 
     api_version: str = ""
     kind: str = ""
@@ -104,7 +104,7 @@ _MAX_DIGITS = 100
 
 
 def number_of(version: str) -> int:
-    """A resource version as a number; 0 for one that is none, as an aggregated API server may have."""
+    """A resourceVersion as a number; 0 if it is not a number, which aggregated API servers may use."""
     return int(version) if version.isdecimal() and len(version) <= _MAX_DIGITS else 0
 
 

@@ -1,10 +1,9 @@
-"""What names, label keys and the like may look like, and how names are made up.
+"""Validates names, label keys and similar strings, and generates names.
 
-Each check returns the messages that a client would see, none for a valid value. Lengths are counted in bytes
-of UTF-8, as upstream does.
+Each check returns the messages that a client would see, none for a valid value. Lengths are counted in bytes of UTF-8,
+as upstream does.
 
-Source: apimachinery pkg/util/validation, pkg/api/validate/content, pkg/util/rand;
-apiserver pkg/storage/names.
+Source: apimachinery pkg/util/validation, pkg/api/validate/content, pkg/util/rand; apiserver pkg/storage/names.
 """
 
 import re
@@ -54,18 +53,18 @@ _SUBDOMAIN_RULE = (
 
 
 class RandomSource(Protocol):
-    """The part of ``random.Random`` that names need."""
+    """The method of ``random.Random`` that is used for names."""
 
     def choices(self, population: str, /, *, k: int) -> Sequence[str]: ...
 
 
 def suffix(rng: RandomSource, length: int = _SUFFIX_LENGTH) -> str:
-    """A random ending for a name."""
+    """A random suffix of a name."""
     return "".join(rng.choices(ALPHANUMS, k=length))
 
 
 def generate_name(base: str, rng: RandomSource) -> str:
-    """What an API server makes of ``generateName``: the base cut to 58 bytes, and five characters."""
+    """The name that an API server generates from ``generateName``: the base cut to 58 bytes, and five characters."""
     room = _GENERATED_MAX - _SUFFIX_LENGTH
     return base.encode()[:room].decode(errors="ignore") + suffix(rng)
 

@@ -1,7 +1,7 @@
-"""Takes out of a JSON value the nulls that a type has no place for, as encoding/json in Go reads them.
+"""Removes nulls from a JSON value where a type does not allow them, as Go's encoding/json does.
 
-A null field of a struct is left to its default; a null element of a list or value of a map becomes the zero value
-of its type. What is neither null nor a container stays as it is, right or wrong: the decoder judges it.
+A null field of a struct gets its default; a null element of a list or value of a map becomes the zero value of its
+type. Other values are not changed, even if their type is wrong: the decoder reports that.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _LISTS = (inspect.VarTupleType, inspect.ListType, inspect.SetType, inspect.Froze
 
 
 def without(value: object, type_: object) -> object:
-    """The value as the type's decoder can take it. A value of the wrong type is returned as it is."""
+    """The value without nulls that the type's decoder rejects."""
     return _prune_of(type_)(value)
 
 
@@ -31,7 +31,7 @@ def _prune_of(type_: object) -> Prune:
 
 
 class _Pruner:
-    """Makes the functions for one type; views may refer to themselves."""
+    """Creates the functions for one type, which may be recursive."""
 
     def __init__(self) -> None:
         self._structs: dict[type, Prune] = {}
@@ -71,7 +71,7 @@ class _Pruner:
         return prune
 
     def _union(self, info: inspect.UnionType) -> Prune:
-        """Of the members, the one that a JSON value of this form is for; null stays where it may."""
+        """The function for a union: it applies the member that matches the JSON type. Null is kept if it is allowed."""
         members = [one for one in info.types if not isinstance(one, inspect.NoneType)]
         of_dict = next(
             (self.of(one) for one in members if isinstance(one, inspect.StructType | inspect.DictType)), _same

@@ -1,11 +1,9 @@
-"""JSON merge patches (RFC 7386) and JSON patches (RFC 6902), with the behaviour that API servers show.
+"""JSON merge patches (RFC 7386) and JSON patches (RFC 6902), as API servers apply them.
 
-Guarantees: no argument is changed; results may share parts with them, so treat all as read-only.
-Where the API server departs from the RFCs, so does this: a merge patch drops nulls inside of new values, also
-in lists; ``replace`` sets a missing key; a missing ``value`` is null; indexes may be negative.
-The package ``jsonpatch`` was compared and differs in all of these and in its texts.
-
-Source: json-patch v4.13 as used by apiserver pkg/endpoints/handlers/patch.go.
+Guarantees: arguments are not modified. Results may share parts with them, so treat all as read-only. Where the API
+server departs from the RFCs, so does this: a merge patch drops nulls in new values, also in lists; ``replace`` sets a
+missing key; a missing ``value`` is null; indexes may be negative. The package ``jsonpatch`` differs in all of these and
+in its texts.
 """
 
 import re
@@ -27,7 +25,7 @@ MAX_COPIED = 3 * 1024 * 1024
 
 
 def merge_patch(document: Doc, patch: Doc) -> Doc:
-    """The document with the patch merged in: null removes a key, objects merge, all else replaces."""
+    """The patched document: null removes a key, objects are merged, other values are replaced."""
     merged = dict(document)
     for key, value in patch.items():
         if value is None:
@@ -38,7 +36,7 @@ def merge_patch(document: Doc, patch: Doc) -> Doc:
 
 
 def merge_diff(old: Doc, new: Doc) -> Doc:
-    """The merge patch that makes ``new`` of ``old``; empty if there is no difference."""
+    """The merge patch from ``old`` to ``new``; empty if they are equal."""
     patch: Doc = {key: None for key in old if key not in new}
     for key, value in new.items():
         before = old.get(key)
@@ -68,7 +66,7 @@ def _without_nulls(value: object) -> object:
 
 
 def json_patch(document: object, operations: Iterable[Doc]) -> object:
-    """The document after all operations. Raises PatchError with upstream's text at the first that fails."""
+    """The document after all operations. Raises PatchError with upstream's text for the first one that fails."""
     root = copy(document)
     copied = 0
     for operation in operations:
@@ -154,7 +152,7 @@ def _move(root: object, operation: Doc) -> None:
 
 
 def _copy(root: object, operation: Doc, copied: int) -> int:
-    """Returns how many bytes the copies of the patch have added with this one, ``copied`` before."""
+    """Apply a copy operation. Returns the number of bytes that copies have added so far, including ``copied``."""
     source = _pointer(operation, "from", "copy operation failed to decode from")
     found = _find(root, source)
     if found is None:
@@ -196,7 +194,8 @@ def _pointer(operation: Doc, field: str, problem: str) -> str:
 
 
 def _find(root: object, pointer: str) -> tuple[Doc | list[object], str] | None:
-    """The object or list that holds what the pointer names, and the last part of the pointer."""
+    """(the object or list that contains what the pointer names, the last part of the pointer); None if there is
+    none."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")]
     if len(parts) < 2:
         return None

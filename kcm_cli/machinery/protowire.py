@@ -1,7 +1,4 @@
-"""Protocol Buffers' wire format, as it is written.
-
-Source: https://protobuf.dev/programming-guides/encoding/
-"""
+"""Encodes the wire format of Protocol Buffers."""
 
 import struct
 
@@ -11,7 +8,7 @@ _SHORT = [bytes([value]) for value in range(0x80)]
 
 
 def varint(value: int) -> bytes:
-    """A number of at least zero."""
+    """A non-negative number."""
     if value < 0x80:
         return _SHORT[value]
     out = bytearray()
@@ -23,15 +20,15 @@ def varint(value: int) -> bytes:
 
 
 def numbered(number: int, value: int) -> bytes:
-    """A field that holds a whole number of 64 bits."""
+    """A field with a 64-bit integer."""
     return varint(number << 3 | VARINT) + varint(value & 0xFFFF_FFFF_FFFF_FFFF)
 
 
 def doubled(number: int, value: float) -> bytes:
-    """A field that holds a floating-point number of 64 bits."""
+    """A field with a 64-bit float."""
     return varint(number << 3 | FIXED64) + struct.pack("<d", value)
 
 
 def packed(number: int, value: bytes) -> bytes:
-    """A field that holds text, bytes or a message."""
+    """A field with a string, bytes or a message."""
     return varint(number << 3 | BYTES) + varint(len(value)) + value

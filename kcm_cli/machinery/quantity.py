@@ -1,11 +1,10 @@
-"""Quantities of resources: ``100m``, ``1.5Gi``, ``12e6``. Exact numbers that remember how to be written.
+"""Quantities of resources, such as ``100m``, ``1.5Gi``, ``12e6``: exact numbers that keep their format.
 
-Guarantees: immutable and hashable; equality and order are those of the numbers, whatever the format; no float
-is ever involved. The finest unit is a billionth: smaller amounts are rounded away from zero when parsed.
-Not as upstream: a decimal exponent beyond 1000 is refused (there it takes endless memory), so are texts of
-more than 2000 characters, and results beyond 64 bits are exact where upstream returns 0.
+Guarantees: immutable and hashable; equality and order are by number, regardless of the format; no floats are used. The
+finest unit is a billionth: smaller amounts are rounded away from zero when parsed.
 
-Source: apimachinery pkg/api/resource/quantity.go, amount.go, suffix.go.
+Not as upstream: a decimal exponent beyond 1000 is rejected (upstream takes unlimited memory), so are texts of more than
+2000 characters, and results beyond 64 bits are exact where upstream returns 0.
 """
 
 import re
@@ -44,9 +43,9 @@ class Format(StrEnum):
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """``amount`` × 10^``scale``, without trailing zeros in the amount, so that equal numbers are equal.
+    """``amount`` × 10^``scale``. The amount has no trailing zeros, so that equal numbers are equal.
 
-    ``text`` is the form in which it came, where upstream would give that back unchanged.
+    text: the original text, if upstream would return it unchanged.
     """
 
     amount: int = 0
@@ -64,19 +63,19 @@ class Quantity:
         return self.scaled_value(0)
 
     def milli_value(self) -> int:
-        """Thousandths, rounded away from zero."""
+        """The number in thousandths, rounded away from zero."""
         return self.scaled_value(-3)
 
     def scaled_value(self, scale: int) -> int:
-        """In units of 10^``scale``, rounded away from zero."""
+        """The number in units of 10^``scale``, rounded away from zero."""
         return _rescale(self.amount, self.scale - scale)
 
     def rounded(self, scale: int) -> "Quantity":
-        """No finer than 10^``scale``, rounded away from zero."""
+        """The quantity rounded away from zero to a multiple of 10^``scale``."""
         return self if self.scale >= scale else make(self.scaled_value(scale), scale, self.format)
 
     def approximate(self) -> float:
-        """As a float; loses precision."""
+        """The number as a float, which may lose precision."""
         return self.amount / 10**-self.scale if self.scale < 0 else float(self.amount * 10**self.scale)
 
     def __add__(self, other: "Quantity") -> "Quantity":
@@ -116,7 +115,7 @@ ZERO = Quantity()
 
 
 def make(amount: int, scale: int = 0, format_: Format = Format.DECIMAL_SI) -> Quantity:
-    """``amount`` × 10^``scale``."""
+    """The quantity ``amount`` × 10^``scale``."""
     if not amount:
         return Quantity(0, 0, format_)
     while amount % 10 == 0:
@@ -143,9 +142,9 @@ def is_quantity(text: str) -> bool:
 
 
 class Held(NamedTuple):
-    """A quantity in the form in which upstream's program holds it; the hash of a pod template shows it.
+    """A quantity as upstream represents it, which the hash of a pod template depends on.
 
-    ``big`` marks a number of arbitrary size; ``text`` is empty where upstream has not kept the text.
+    big: whether it is an arbitrary-precision number. text: the original text, if upstream keeps it.
     """
 
     amount: int
@@ -156,7 +155,7 @@ class Held(NamedTuple):
 
 
 def parse_held(text: str) -> Held:
-    """Parse a quantity, and keep how it was written. Raises FormatError with upstream's texts."""
+    """Parse a quantity into upstream's representation. Raises FormatError with upstream's texts."""
     if text == "0":
         return Held(0, 0, Format.DECIMAL_SI, text, big=False)
     if len(text) > _MAX_TEXT:
@@ -198,7 +197,7 @@ def _held_big(amount: int, scale: int, format_: Format) -> tuple[int, int, Forma
 
 
 def from_json(value: object) -> Quantity:
-    """A quantity as JSON may carry it: a text, blanks around it dropped, or a number. Raises FormatError."""
+    """A quantity from a JSON string (surrounding spaces are ignored) or number. Raises FormatError."""
     if isinstance(value, str):
         return parse(value.strip())
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -218,7 +217,7 @@ def _interpret(suffix: str) -> tuple[Format, int]:
 
 
 def _canonical(quantity: Quantity) -> str:
-    """The shortest text without a fraction: the largest suffix that leaves an integer."""
+    """The shortest text without a fraction, with the largest possible suffix."""
     amount, scale = quantity.amount, quantity.scale
     if not amount:
         return "0"

@@ -1,4 +1,4 @@
-"""Text in double quotes as Go writes it, since the texts of errors and messages carry it."""
+"""Text in double quotes as Go prints it, which error texts contain."""
 
 _ESCAPES = {
     '"': '\\"',
@@ -14,7 +14,7 @@ _ESCAPES = {
 
 
 def quote(text: str) -> str:
-    """The text as Go's ``%q`` prints it."""
+    """The text in the format of Go's ``%q``."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(_escape(char) for char in text) + '"'

@@ -1,4 +1,4 @@
-"""What was met lately and never comes back, as the uids of objects that are gone.
+"""A bounded set for values that never become invalid, such as the uids of deleted objects.
 
 upstream: pkg/controller/garbagecollector/uid_cache.go
 """
@@ -10,7 +10,7 @@ SIZE = 500
 
 
 class Recent:
-    """A set that forgets what was added or asked for the longest time ago."""
+    """A set that drops the least recently used values."""
 
     def __init__(self, size: int = SIZE) -> None:
         self._size = size

@@ -1,4 +1,4 @@
-"""Results of functions of short texts, kept: what comes from outside may be a megabyte long, and is never kept then."""
+"""Caches results of functions of short texts. Texts from outside may be a megabyte long, and are not cached."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -11,7 +11,7 @@ LONGEST = 512
 
 
 def remembered(size: int, longest: int = LONGEST) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
-    """A decorator: the results for the ``size`` short texts that were asked for last are kept."""
+    """A decorator that caches the results of the ``size`` most recently used short texts."""
 
     def decorate(function: Callable[[str], T]) -> Callable[[str], T]:
         known = lru_cache(size)(function)
@@ -25,7 +25,7 @@ def remembered(size: int, longest: int = LONGEST) -> Callable[[Callable[[str], T
 
 
 def remembered_all(size: int, longest: int = LONGEST) -> Callable[[Callable[[*Ts], T]], Callable[[*Ts], T]]:
-    """The same for functions of several arguments: texts, tuples of texts and what has no size."""
+    """The same for functions with several arguments: texts, tuples of texts, and values without a size."""
 
     def decorate(function: Callable[[*Ts], T]) -> Callable[[*Ts], T]:
         known = cast("Callable[[*Ts], T]", lru_cache(size)(function))

@@ -1,6 +1,6 @@
-"""Equality of JSON values in which, unlike in Python, a boolean is no number and 1 is not 1.0.
+"""Equality of JSON values. Unlike in Python, a boolean is not a number, and 1 is not 1.0.
 
-An integer beyond 64 bits is the float that Go reads.
+An integer beyond 64 bits equals the float as which Go reads it.
 """
 
 from kcm_cli.machinery.integers import fits_int64
@@ -9,7 +9,7 @@ _FLOAT_BITS = 1024
 
 
 def same(left: object, right: object) -> bool:
-    """Whether two values are the same."""
+    """Whether two values are equal."""
     if left is right:
         return True
     if type(left) is not type(right):

@@ -1,4 +1,4 @@
-"""Instants as the API writes them: RFC 3339 in UTC, whole seconds (Time) or six decimals (MicroTime)."""
+"""Times in the API's format: RFC 3339 in UTC, with whole seconds (Time) or six decimals (MicroTime)."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -32,12 +32,12 @@ _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UT
 
 
 def span(seconds: float) -> timedelta:
-    """So many seconds, at most the 292 years that Go's Duration holds (which wraps around beyond them)."""
+    """A timedelta of these seconds, at most the 292 years of Go's Duration."""
     return timedelta(seconds=max(-_DURATION_S, min(_DURATION_S, seconds)))
 
 
 def shifted(moment: datetime, seconds: float) -> datetime:
-    """The instant so many seconds later, or earlier; the last or the first that there is, if that is beyond it."""
+    """The time plus these seconds, limited to the range of datetime."""
     try:
         return moment + span(seconds)
     except OverflowError:
@@ -45,9 +45,8 @@ def shifted(moment: datetime, seconds: float) -> datetime:
 
 
 def parse_time(text: str) -> datetime:
-    """The instant, aware, in UTC, cut to microseconds; FIRST or LAST for one outside of what datetime can hold, as an
-    API server takes year 0 too. Raises FormatError with Go's text.
-    """
+    """The aware time in UTC, truncated to microseconds. FIRST or LAST for a time outside the range of datetime (API
+    servers accept the year 0). Raises FormatError with Go's text."""
     if text.startswith("0000-"):
         return _in_year_zero(text)
     if _looks_plain(text):
@@ -72,7 +71,7 @@ def parse_time(text: str) -> datetime:
 
 
 def parse_micro_time(text: str) -> datetime:
-    """The same for a text that has to have six decimals."""
+    """``parse_time`` for a text that must have six decimals."""
     if not _has_micros(text):
         raise FormatError(_why(text, _MICRO_ELEMENTS, _MICRO_LAYOUT))
     try:
@@ -82,7 +81,7 @@ def parse_micro_time(text: str) -> datetime:
 
 
 def format_time(moment: datetime) -> str:
-    """``2026-01-02T03:04:05Z``; fractions of a second are cut off."""
+    """``2026-01-02T03:04:05Z``; fractions of a second are truncated."""
     return f"{_utc(moment).isoformat(timespec='seconds')[:19]}Z"
 
 
@@ -92,7 +91,7 @@ def format_micro_time(moment: datetime) -> str:
 
 
 def _in_year_zero(text: str) -> datetime:
-    """FIRST, if it were a time in another leap year."""
+    """FIRST if the text is valid in another leap year. Raises FormatError."""
     try:
         parse_time(f"0004{text[4:]}")
     except FormatError:
@@ -101,7 +100,7 @@ def _in_year_zero(text: str) -> datetime:
 
 
 def _looks_plain(text: str) -> bool:
-    """The form of nearly all times, ``2026-01-02T03:04:05Z``; distinguishes it from all else that the library reads."""
+    """Whether the text has the usual form ``2026-01-02T03:04:05Z``, and not another one that fromisoformat accepts."""
     return len(text) == 20 and text[7] == "-" and text[10::3] == "T::Z"
 
 
@@ -110,7 +109,7 @@ def _utc(moment: datetime) -> datetime:
 
 
 def _why(text: str, elements: tuple[tuple[str, str], ...] = _ELEMENTS, layout: str = _LAYOUT) -> str:
-    """Names the element of the layout at which the text goes wrong."""
+    """The error text, which names the element of the layout that does not match."""
     head = f"parsing time {quote(text)}"
     rest = text
     for pattern, element in elements:

@@ -1,4 +1,5 @@
-"""Whole floats of JSON: a server that reads 1.0 has a float, and writes 1; integers beyond 64 bits are floats."""
+"""Numbers in JSON as API servers read them: 1.0 is a float that is written as 1, and integers beyond 64 bits are
+floats."""
 
 from decimal import Decimal
 from typing import cast
@@ -10,7 +11,8 @@ _INTEGERS = 1e21
 
 
 def widen(value: object) -> object:
-    """Integers that do not fit 64 bits as floats; objects and lists in place. Raises OverflowError for no floats."""
+    """Convert integers beyond 64 bits to floats; objects and lists in place. Raises OverflowError beyond the range of
+    floats."""
     if isinstance(value, dict):
         for key, item in value.items():
             if isinstance(item, dict | list) or _is_wide(item):
@@ -29,7 +31,7 @@ def _is_wide(value: object) -> bool:
 
 
 def settle_numbers(value: object) -> object:
-    """Whole floats as integers, as JSON has them once they were written; objects and lists in place."""
+    """Convert whole floats to integers, as they are after being written; objects and lists in place."""
     if isinstance(value, dict):
         for key, item in value.items():
             if isinstance(item, float | dict | list):
@@ -44,7 +46,7 @@ def settle_numbers(value: object) -> object:
 
 
 def has_whole_float(value: object) -> bool:
-    """Whether a float in there stands for an integer."""
+    """Whether the value contains a float without a fraction."""
     if isinstance(value, dict):
         return any(has_whole_float(item) for item in value.values() if isinstance(item, float | dict | list))
     if isinstance(value, list):

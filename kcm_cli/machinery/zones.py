@@ -1,7 +1,4 @@
-"""Time zones by their IANA names, and the clock on the wall in them.
-
-Source: Go's time.LoadLocation and time.Date, whose texts of errors and choices at changes of the clock these are.
-"""
+"""Time zones by their IANA names, and conversion of local times."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -12,7 +9,7 @@ from kcm_cli.machinery.remembered import remembered
 
 @remembered(1024)
 def load_zone(name: str) -> tzinfo:
-    """The zone of this name; "" and "UTC" are UTC. Raises FormatError."""
+    """The zone with this name; "" and "UTC" are UTC. Raises FormatError."""
     if name in ("", "UTC"):
         return UTC
     if ".." in name.split("/") or name[0] in "/\\" or "\\" in name:
@@ -24,10 +21,9 @@ def load_zone(name: str) -> tzinfo:
 
 
 def instant(wall: datetime, zone: tzinfo) -> datetime:
-    """When the clocks of a zone show this (naive) time, in UTC.
+    """The time in UTC of this naive local time.
 
-    A time that the clocks skip gives the one an hour off that Go gives, by the offset that holds at either side; of
-    a time that they show twice the choice is Go's as well.
+    A skipped local time is off by an hour, as in Go. For a repeated one, the choice is Go's, too.
     """
     if zone is UTC:
         return wall.replace(tzinfo=UTC)

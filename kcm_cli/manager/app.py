@@ -1,6 +1,6 @@
-"""The manager as a process: signals, exit codes, and one log line for what made it impossible.
+"""The manager as a process: signals, exit codes, and one log line for the error that ended it.
 
-``run`` is the process; ``manage`` is the same without signals and exits, for those who bring their own loop.
+``run`` is the process. ``manage`` does the same without signals and exits, on the caller's loop.
 """
 
 import asyncio
@@ -39,10 +39,10 @@ async def manage(
     watched: Callable[[Observability], None] | None = None,
     place: Place | None = None,
 ) -> int:
-    """Run a manager on this loop until ``stop``; the exit code. What is wrong is one line of the log.
+    """Run a manager on this loop until ``stop`` is set; returns the exit code. An error is logged in one line.
 
-    ``abandon`` is called with a reason, on another thread, when this process must not write any more; ``watched``
-    with the manager's metrics and health checks, before it runs.
+    abandon: called with a reason, on another thread, when this process must not write any more. watched: called with
+    the manager's metrics and health checks before it runs.
     """
     log.info("Starting", extra={"fields": {"version": config.git_version}})
     try:
@@ -59,8 +59,11 @@ async def manage(
 
 
 def run(config: Config) -> int:
-    """Run a manager as this process; the exit code. SIGTERM and SIGINT end it in order, a second one at once, and
-    SIGQUIT with the stacks of everything that runs."""
+    """Run a manager as this process; returns the exit code.
+
+    SIGTERM and SIGINT stop it gracefully, a second one at once. SIGQUIT ends it with the stacks of all threads and
+    tasks.
+    """
     return run_process(_process(config))
 
 
@@ -86,7 +89,7 @@ async def _process(config: Config) -> int:
 
 
 def exit_now(why: str, code: int = 1) -> None:
-    """End the process at once; nothing is cleaned up but the log."""
+    """Exit at once. Only the log is flushed."""
     log.error("Exiting at once", extra={"fields": {"err": why}})
     for handler in logging.getLogger().handlers:
         with contextlib.suppress(OSError, ValueError):

@@ -1,7 +1,7 @@
-"""This process's LeaseCandidate: registers it with the API server as one that may lead (CoordinatedLeaderElection).
+"""This process's LeaseCandidate, which registers it as a candidate with the API server (CoordinatedLeaderElection).
 
 Expected flow: the object is created once its cache is synced, renewed every five minutes, and renewed at once when the
-API server pings it (pingTime after renewTime), which is what it does before an election.
+API server pings it (pingTime after renewTime), which happens before an election.
 
 upstream: staging/src/k8s.io/client-go/tools/leaderelection/leasecandidate.go
 """
@@ -29,7 +29,7 @@ RENEW_S = 300.0
 
 
 class Candidate:
-    """One candidate for one lease. ``identity`` is its name and that of the holder it may become."""
+    """A candidate for one lease. ``identity``: the candidate's name, and that of the holder that it may become."""
 
     def __init__(
         self, client: Client, identity: str, lease: str, version: EffectiveVersion, clock: Clock, rng: random.Random
@@ -43,11 +43,11 @@ class Candidate:
         self._informer = Informer(LEASE_CANDIDATES, client, clock, rng, scope)
 
     def check(self) -> str | None:
-        """The health check. Any thread."""
+        """The health check. May be called on any thread."""
         return None if self._informer.synced.is_set() else "1 informers not started yet: [*v1beta1.LeaseCandidate]"
 
     async def run(self, metrics: QueueMetrics | None = None) -> None:
-        """Stay a candidate until cancelled."""
+        """Create and renew the LeaseCandidate until cancelled."""
         queue = WorkQueue(QUEUE, self._clock, metrics=metrics)
 
         def updated(old: LeaseCandidate, new: LeaseCandidate) -> None:
@@ -64,7 +64,7 @@ class Candidate:
             group.create_task(worker.run())
 
     async def _ensure(self, key: str) -> float:
-        """Create or renew the object; the seconds until it is renewed again."""
+        """Create or renew the LeaseCandidate. Returns the seconds until the next renewal."""
         known = self._informer.store.get(f"{NAMESPACE}/{self._identity}")
         if known is None or known.raw is None:
             await self._client.create(LEASE_CANDIDATES, NAMESPACE, self._new())

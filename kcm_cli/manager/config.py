@@ -1,6 +1,6 @@
-"""The completed configuration: what the run uses. Nothing reads options, flags or files afterwards.
+"""The completed configuration of a run. Options, flags and files are not read afterwards.
 
-``load`` goes the whole way: arguments → values (file below flags) → options → problems → completion.
+``load`` does all steps: arguments → values (file below flags) → options → problems → completion.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,9 +27,9 @@ from kcm_cli.manager.validation import problems_of
 
 
 class ConfigError(Exception):
-    """The command line or the configuration file cannot be used; one line for each thing that is wrong.
+    """The command line or the configuration file is invalid; one line for each error.
 
-    logs: how to log them; None where the flags themselves cannot be read.
+    logs: how to log the errors; None if the logging flags themselves are invalid.
     """
 
     def __init__(self, problems: Sequence[str], logs: LogsConfig | None = None) -> None:
@@ -39,13 +39,12 @@ class ConfigError(Exception):
 
 
 class Config(msgspec.Struct, frozen=True):
-    """Everything that the run uses.
+    """Everything that a run uses.
 
-    component: what /configz shows; controllers get their part of it, named as their folder is.
-    controllers: the names of those that run, in the map's order.
-    master: address of the API server over the kubeconfig's, empty for none.
-    flags: all flags with their values as text, by name, for the log at start and /flagz.
-    warnings: what to log at start.
+    component: the configuration that /configz shows. Controllers get their part of it, which has the name of their
+    folder. controllers: the names of the controllers to run, in the map's order. master: an address of the API server
+    that overrides the kubeconfig's; empty for none. flags: all flags with their values as text, for the log at the
+    start and /flagz. warnings: what to log at the start.
     """
 
     component: ComponentConfig
@@ -64,17 +63,17 @@ class Config(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...]
 
     def by_type(self) -> dict[type, object]:
-        """The options of the component config by their type: each controller finds its own."""
+        """The groups of options by their type, with which each controller finds its own."""
         return {type(part): part for part in options.parts(self.component)}
 
 
 def load(args: Sequence[str], known: KnownControllers) -> Config:
-    """The completed configuration of a command line. Raises ConfigError with all that is wrong."""
+    """Complete the configuration of a command line. Raises ConfigError with all errors."""
     return complete(flag_set().parse(args), known)
 
 
 def complete(parsed: Parsed, known: KnownControllers) -> Config:
-    """The completed configuration of parsed flags. Raises ConfigError with all that is wrong."""
+    """Complete the configuration of parsed flags. Raises ConfigError with all errors."""
     problems = [*parsed.problems, *(f"unexpected argument: {arg} (see kcm --help)" for arg in parsed.rest)]
     chosen, warnings = parsed.values, parsed.warnings
     tree, file_problems = _options(chosen)
@@ -112,7 +111,7 @@ def complete(parsed: Parsed, known: KnownControllers) -> Config:
 
 
 def _options(chosen: Mapping[str, object]) -> tuple[Options, list[str]]:
-    """Defaults, below the files, below the flags."""
+    """The options from defaults, files and flags, in ascending precedence."""
     values: dict[options.Path, object] = {}
     problems: list[str] = []
     if chosen.get("config"):
@@ -137,7 +136,7 @@ def _migration(tree: Options) -> tuple[LeaderMigrationConfig, list[str]]:
 
 
 def _present_lock(tree: Options) -> tuple[Options, list[str]]:
-    """Lock types of earlier releases become leases."""
+    """The options with lock types of earlier releases replaced by leases, and a warning for that."""
     election = tree.component.generic.leader_election
     if election.resource_lock not in FORMER_LOCKS:
         return tree, []

@@ -1,4 +1,4 @@
-"""Which controllers run: the meaning of --controllers.
+"""The meaning of --controllers: which controllers run.
 
 upstream: staging/src/k8s.io/controller-manager/options/generic.go, cmd/kube-controller-manager/app
 """
@@ -11,7 +11,7 @@ import msgspec
 
 
 class Named(Protocol):
-    """What of a controller's descriptor matters here."""
+    """The fields of a controller's descriptor that are used here."""
 
     @property
     def name(self) -> str: ...
@@ -22,7 +22,7 @@ class Named(Protocol):
 
 
 class KnownControllers(msgspec.Struct, frozen=True):
-    """The canonical names, those that are off by default, and the former name of each that had one."""
+    """The names of all controllers, those that are off by default, and the names by their aliases."""
 
     names: tuple[str, ...] = ()
     off_by_default: frozenset[str] = frozenset()
@@ -30,7 +30,7 @@ class KnownControllers(msgspec.Struct, frozen=True):
 
 
 def known_of(descriptors: Iterable[Named]) -> KnownControllers:
-    """What the controller map says about names."""
+    """The names in these descriptors."""
     all_of = tuple(descriptors)
     return KnownControllers(
         tuple(d.name for d in all_of),
@@ -40,7 +40,7 @@ def known_of(descriptors: Iterable[Named]) -> KnownControllers:
 
 
 def canonical(selection: Iterable[str], known: KnownControllers) -> tuple[str, ...]:
-    """The selection with former names replaced."""
+    """The selection with aliases replaced by names."""
     return tuple(_canonical(item, known) for item in selection)
 
 
@@ -50,7 +50,7 @@ def _canonical(item: str, known: KnownControllers) -> str:
 
 
 def unknown(selection: Iterable[str], known: KnownControllers) -> list[str]:
-    """One line for each name that is no controller."""
+    """One line for each item that names no controller."""
     found = []
     for item in selection:
         name = item.removeprefix("-")
@@ -62,9 +62,9 @@ def unknown(selection: Iterable[str], known: KnownControllers) -> list[str]:
 
 
 def is_enabled(name: str, selection: Sequence[str], *, off_by_default: bool) -> bool:
-    """Whether a controller runs: the first of ``name`` and ``-name`` decides, else ``*`` and the default.
+    """Whether a controller runs. The first of ``name`` and ``-name`` decides, else ``*`` and the default.
 
-    The selection has canonical names.
+    The selection has names, not aliases.
     """
     for item in selection:
         if item == name:

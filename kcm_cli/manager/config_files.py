@@ -1,4 +1,4 @@
-"""The files that the command line names: the component config and the leader migration."""
+"""Reads the files that flags name: the component configuration and the leader migration configuration."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,12 +17,12 @@ LEADER_MIGRATION = Form(
 
 
 def component_values(name: str) -> tuple[Mapping[options.Path, object], list[str]]:
-    """The values in a component config file, by attribute path, and what is wrong with it."""
+    """The values in a component configuration file by attribute path, and its errors."""
     return _values(name, COMPONENT_CONFIG, Options)
 
 
 def leader_migration(name: str) -> tuple[LeaderMigrationConfig, list[str]]:
-    """The content of a leader migration file, and what is wrong with it. v1 has no resourceLock: it is a lease."""
+    """The content of a leader migration file, and its errors. In v1, which has no resourceLock, the lock is a lease."""
     values, problems = _values(name, LEADER_MIGRATION, LeaderMigrationConfig)
     found = options.build(LeaderMigrationConfig, {("resource_lock",): LOCK, **values})
     return found, problems or [f"{name}: {problem}" for problem in found.problems()]

@@ -1,4 +1,4 @@
-"""The component configuration as a document: what /configz answers and --write-config-to writes.
+"""The component configuration as a document, for /configz and --write-config-to.
 
 upstream: the v1alpha1 form of KubeControllerManagerConfiguration under its group name
 """
@@ -26,7 +26,7 @@ def document(component: ComponentConfig) -> dict[str, object]:
 
 
 def text(component: ComponentConfig, *, as_json: bool = False) -> str:
-    """The same as a file that --config reads."""
+    """The document as a file that --config reads."""
     fields = document(component)
     ordered = {"apiVersion": fields.pop("apiVersion"), "kind": fields.pop("kind"), **fields}
     if as_json:

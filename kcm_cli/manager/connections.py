@@ -1,6 +1,6 @@
-"""Ways to the API server: for the controllers' loop, and for the server and the election on theirs.
+"""Connections to the API server: for the controllers' loop, and for the loop of the server and the elections.
 
-A transport belongs to the loop on which it was made, so each loop makes its own.
+A transport belongs to the loop on which it was created, so each loop creates its own.
 """
 
 from collections.abc import Callable
@@ -32,9 +32,9 @@ Dial = Callable[[Access, Clock, SessionMetrics], Transport]
 
 
 class Connections(msgspec.Struct, frozen=True):
-    """The controllers' clients. ``controllers``: one user each with --use-service-account-credentials.
+    """The controllers' clients. ``controllers``: with --use-service-account-credentials, one user for each.
 
-    ca_data: the server's CA (PEM) where the kubeconfig holds it itself, not in a file.
+    ca_data: the CA of the API server (PEM), if the kubeconfig contains it (certificate-authority-data).
     """
 
     root: RootClients
@@ -49,7 +49,7 @@ class Connections(msgspec.Struct, frozen=True):
 
 
 def check(config: Config) -> None:
-    """Whether it is known where the API server is, without asking anybody. Raises AccessError."""
+    """Check that the API server's address is known, without a connection. Raises AccessError."""
     accesses.check(path=config.component.generic.client_connection.kubeconfig, master=config.master)
 
 
@@ -60,7 +60,7 @@ async def connect(
     safe: Callable[[], bool] | None,
     dial: Dial = Session,
 ) -> Connections:
-    """Clients for the controllers. ``safe``: whether writes may be sent (None: always). Raises AccessError."""
+    """Create the controllers' clients. ``safe``: whether writes may be sent (None: always). Raises AccessError."""
     access = await _access(config, clock, metrics)
     ca_data = access.tls.ca_data if access.tls is not None else b""
     observed = metrics.host(host_of(access))
@@ -76,13 +76,13 @@ async def connect(
 
 
 async def election_client(config: Config, clock: Clock, metrics: RestClientMetrics) -> Client:
-    """The election's own client, not limited by --kube-api-qps. Raises AccessError."""
+    """Create the election's client, which --kube-api-qps does not limit. Raises AccessError."""
     access = await _access(config, clock, metrics)
     return _single(access, _settings(config).user_agent("leader-election"), clock, metrics, -1.0, 1)
 
 
 async def delegates(config: Config, clock: Clock, metrics: RestClientMetrics) -> Delegates:
-    """Clients to ask about the server's own users. Raises AccessError for a kubeconfig that cannot be used."""
+    """Create the clients for TokenReviews and SubjectAccessReviews. Raises AccessError for an invalid kubeconfig."""
     authentication = await _delegate(config, config.authentication.kubeconfig, clock, metrics)
     if config.authorization.kubeconfig == config.authentication.kubeconfig:
         return Delegates(authentication, authentication)
@@ -90,13 +90,13 @@ async def delegates(config: Config, clock: Clock, metrics: RestClientMetrics) ->
 
 
 def anonymous(access: Access) -> Access:
-    """The same server, without showing who we are."""
+    """The same server, without credentials."""
     tls = access.tls.anonymous if access.tls is not None else None
     return replace(access, tls=tls, credentials=ANONYMOUS, certificate=lambda: None, impersonation=())
 
 
 def host_of(access: Access) -> str:
-    """``10.0.0.1:6443``, as the label ``host`` of metrics has it."""
+    """``10.0.0.1:6443``: the value of the label ``host``."""
     return urlsplit(access.server).netloc
 
 

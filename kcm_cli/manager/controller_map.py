@@ -1,8 +1,8 @@
-"""The controllers of this manager: one line each, in upstream's order of registration.
+"""The controllers of this manager, in upstream's order of registration.
 
-A controller's folder ``kcm_cli.controllers.NAME`` has its ``DESCRIPTOR``; its code, in ``controller``, is imported only
-when it is started. Packages add theirs by the entry point group ``kcm.controllers``; each entry point is a Descriptor
-whose ``module`` holds the CONTROLLER. One that cannot be used is left out, and reported.
+The folder ``kcm_cli.controllers.NAME`` has a controller's ``DESCRIPTOR``. Its code, in ``controller``, is imported only
+when the controller starts. Other packages add controllers with the entry point group ``kcm.controllers``: each entry
+point is a Descriptor whose ``module`` has the CONTROLLER. An unusable one is skipped and reported.
 
 upstream: cmd/kube-controller-manager/app/controllermanager.go#NewControllerDescriptors
 """
@@ -90,7 +90,7 @@ class Unusable(Exception):
 
 
 class Installed(msgspec.Struct, frozen=True):
-    """The controllers of installed packages, and one line for each entry point that is left out."""
+    """The controllers of installed packages, and one line for each skipped entry point."""
 
     controllers: tuple[Descriptor, ...]
     problems: tuple[str, ...]
@@ -103,7 +103,7 @@ def all_controllers() -> tuple[Descriptor, ...]:
 
 @cache
 def installed() -> Installed:
-    """What packages bring under the entry point group. Names and flags of others are not theirs to use."""
+    """Load the controllers of installed packages. They must not reuse names and flags of others."""
     found: list[Descriptor] = []
     problems: list[str] = []
     for point in entry_points(group=GROUP):
@@ -115,7 +115,7 @@ def installed() -> Installed:
 
 
 def _usable(point: EntryPoint, others: tuple[Descriptor, ...]) -> Descriptor:
-    """Raises Unusable."""
+    """Load and check an entry point. Raises Unusable."""
     try:
         descriptor = point.load()
         if not isinstance(descriptor, Descriptor):

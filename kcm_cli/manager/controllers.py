@@ -1,7 +1,7 @@
-"""Builds and runs the controllers that the configuration asks for.
+"""Builds and runs the configured controllers.
 
-Order: the service account token controller first (others wait for the tokens that it makes), then all listeners are
-registered, then the shared informers start, then the controllers, each after one to two times
+Order: the service account token controller starts first, since others wait for its tokens. Then all listeners are
+registered, the shared informers start, and the controllers start, each after one to two times
 --controller-start-interval. When ``stop`` is set they end in reverse order.
 
 upstream: cmd/kube-controller-manager/app/controllermanager.go#BuildControllers, RunControllers
@@ -37,7 +37,7 @@ INFORMERS_CLIENT = "shared-informers"
 
 
 class Clients(Protocol):
-    """Makes clients by name."""
+    """Creates clients by name."""
 
     def client(self, name: str) -> Client: ...
 
@@ -47,12 +47,11 @@ def _unobserved() -> RunningControllers:
 
 
 class RunContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What running controllers takes.
+    """The arguments of ``run_controllers``.
 
-    ``chosen``: the descriptors to run, already filtered by --controllers and gates. ``clients`` makes each
-    controller's client, ``root_clients`` those of the manager's own identity. ``in_process``: the server is in this
-    process, too. ``observer``: notes which of them run and what they watch. ``interceptor``: stands between all their
-    writes and the server.
+    chosen: the descriptors to run, filtered by --controllers and gates. clients: creates each controller's client.
+    root_clients: creates clients with the manager's own identity. in_process: the API server runs in this process.
+    observer: records which controllers run, and their caches. interceptor: intercepts all writes of controllers.
     """
 
     chosen: tuple[Descriptor, ...]
@@ -88,7 +87,7 @@ async def run_controllers(run: RunContext, stop: asyncio.Event) -> None:
 
 
 class _Start:
-    """One start of the controllers: the shared informers, the event writers, and the order of things."""
+    """The start of the controllers: shared informers, event writers, and their order."""
 
     def __init__(self, run: RunContext, tasks: Tasks) -> None:
         self._run = run
@@ -112,7 +111,7 @@ class _Start:
         run.observer.warn(errors.warnings)
 
     async def all(self) -> None:
-        """Make all controllers, then start them. The loop turns between one and the next."""
+        """Build all controllers, then start them. Yields to the loop in between."""
         first = [descriptor for descriptor in self._run.chosen if descriptor.starts_first]
         rest = [descriptor for descriptor in self._run.chosen if not descriptor.starts_first]
         self._waiting.update(descriptor.name for descriptor in self._run.chosen)
@@ -223,7 +222,7 @@ TYPED_GROUPS = frozenset(
 
 
 def cache_states(informers: Informers) -> Iterator[CacheState]:
-    """The caches that kube-controller-manager's metrics name; not those of other groups' metadata."""
+    """The caches in kube-controller-manager's metrics. Metadata caches of other groups are left out."""
     for informer in informers.all():
         gvr = informer.resource.gvr
         if not informer.scope.metadata_only or gvr.group in TYPED_GROUPS:

@@ -1,5 +1,5 @@
-"""Why a manager could not start, or had to end."""
+"""The error that ends a manager."""
 
 
 class RunError(Exception):
-    """The process cannot go on. The message is one clear line that names the cause; the exit code is 1."""
+    """The manager cannot start or go on. The message names the cause in one line; the exit code is 1."""

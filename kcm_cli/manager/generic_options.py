@@ -1,4 +1,4 @@
-"""The options that belong to no controller.
+"""The options that do not belong to a controller.
 
 upstream: cmd/kube-controller-manager/app/options, staging/src/k8s.io/controller-manager/options
 """
@@ -25,7 +25,7 @@ from kcm_cli.component.serving_config import ServingConfig
 
 @dataclass(frozen=True, slots=True)
 class GenericComponentConfig:
-    """What KubeControllerManagerConfiguration says of no single controller."""
+    """The fields of KubeControllerManagerConfiguration that do not belong to a controller."""
 
     generic: GenericConfig = group(GenericConfig, key="Generic")
     kube_cloud_shared: KubeCloudSharedConfig = group(KubeCloudSharedConfig, key="KubeCloudShared")
@@ -34,7 +34,7 @@ class GenericComponentConfig:
 
 @dataclass(frozen=True, slots=True)
 class FlagOptions:
-    """What only flags set."""
+    """The options that have flags only."""
 
     leader_migration: LeaderMigrationOptions = group(LeaderMigrationOptions)
     manager: ManagerConfig = group(ManagerConfig)
@@ -83,6 +83,6 @@ PROCESS_FLAGS = (
 
 
 def generic_flags() -> frozenset[str]:
-    """The names of all flags that belong to no controller."""
+    """The names of all flags that do not belong to a controller."""
     flags = (*flags_of(GenericComponentConfig), *flags_of(FlagOptions), *PROCESS_FLAGS)
     return frozenset(flag.name for flag in flags)

@@ -1,4 +1,4 @@
-"""Options without effect, for want of what they are about: the user who sets one should know."""
+"""Options that have no effect, because kcm lacks the feature. Users who set one are warned."""
 
 from collections.abc import Collection, Mapping
 
@@ -12,9 +12,9 @@ LACKING: Mapping[options.Path, str] = {
 
 
 def warnings(tree: Options, flags: Collection[str]) -> list[str]:
-    """One line for each such option that is not at its default.
+    """One line for each such option with a value other than its default.
 
-    ``flags``: those that were given; options that come from the file go by their place in it.
+    flags: the names of the given flags. Options from the configuration file are named by their path.
     """
     lines: list[str] = []
     for binding in bindings():

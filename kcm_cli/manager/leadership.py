@@ -1,6 +1,7 @@
-"""Elections across two threads: they run on the control thread, the controllers' requests check that they still hold.
+"""Elections across two threads: they run on the control thread, and the controllers' loop checks them before each
+write.
 
-Losing a lease ends the process at once (``lost``): the controllers' loop may be the very thing that hangs.
+Losing a lease ends the process at once (``lost``), since the controllers' loop may be the one that hangs.
 """
 
 import logging
@@ -25,12 +26,12 @@ log = logging.getLogger(__name__)
 
 
 def new_identity(rng: random.Random) -> str:
-    """``HOST_UUID``: unique to each process, also of two on one host."""
+    """``HOST_UUID``, unique to each process."""
     return f"{socket.gethostname()}_{uuid.UUID(int=rng.getrandbits(128), version=4)}"
 
 
 class Election:
-    """One lease to lead by."""
+    """The election for one lease."""
 
     def __init__(self, name: str, shared: "Elections") -> None:
         settings = shared.settings
@@ -50,19 +51,19 @@ class Election:
         self._given_up = False
 
     async def acquire(self) -> None:
-        """Wait until this process leads, and keep the lease from then on."""
+        """Wait until this process leads, and renew the lease from then on."""
         await self._shared.thread.call(self._acquire())
 
     def safe(self) -> bool:
-        """Whether no other candidate can lead yet. Any thread."""
+        """Whether no other candidate can lead yet. May be called on any thread."""
         return self._elector.safe()
 
     def check(self) -> str | None:
-        """The health check. Any thread."""
+        """The health check. May be called on any thread."""
         return self._elector.check(self._shared.clock.monotonic())
 
     async def release(self, within_s: float) -> bool:
-        """Give the lease up, now that all work has ended; whether that worked within the time."""
+        """Release the lease after all work has ended. Returns whether that worked within the time."""
         return await self._shared.thread.call(self._release(within_s))
 
     async def _acquire(self) -> None:
@@ -92,9 +93,10 @@ class Election:
 
 
 class Elections(msgspec.Struct, frozen=True, kw_only=True):
-    """What all elections of a process share. ``lost`` is called on the control thread, with the reason.
+    """The settings that all elections of a process share.
 
-    ``coordinated``: the API server chooses the holder (gate CoordinatedLeaderElection).
+    lost: called with the reason on the control thread. coordinated: the API server chooses the holder (gate
+    CoordinatedLeaderElection).
     """
 
     identity: str

@@ -1,8 +1,9 @@
-"""One life of a manager, from top to bottom in the order in which its parts start.
+"""The lifecycle of a manager, from top to bottom in the order in which its parts start.
 
     control thread > server > Events, elections > for each lock: connections > lease > health > discovery > controllers
-    the way back is the opposite order; each part's own stands beside its start, after its ``yield``
-    two loops: the control thread's (server, elections, their Events), and the one of ``Manager.run`` (controllers)
+
+They stop in the opposite order: the cleanup of each part follows the ``yield`` after its start. There are two loops:
+the control thread's (server, elections, their Events), and that of ``Manager.run`` (controllers).
 
 upstream: cmd/kube-controller-manager/app/controllermanager.go#Run
 """
@@ -61,13 +62,16 @@ RELEASE_GATE = "ControllerManagerReleaseLeaderElectionLockOnExit"
 
 
 class ShutdownTimeout(RunError):
-    """Controllers did not end in the time that they have."""
+    """Controllers did not end within --controller-shutdown-timeout."""
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a manager runs. ``dial``: how its controllers reach the API server. ``in_process``: that it is in the same
-    process. ``real_time``: that a loop which turns late stands still, and does not only have its time moved.
-    ``listener``: the secure port, where it listens already; it is closed with the server."""
+    """Where a manager runs.
+
+    dial: connects the controllers to the API server. in_process: the API server runs in this process. real_time:
+    whether the loop runs in real time, so that a late loop has stalled. listener: a socket that is already bound to the
+    secure port; it is closed with the server.
+    """
 
     dial: Dial = Session
     in_process: bool = False
@@ -77,10 +81,10 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Manager:
-    """Lives once.
+    """Runs once.
 
-    ``stop`` ends it in order. ``abandon`` is called, on the control thread, when others may lead: a process must exit
-    at once. If it returns, the manager ends itself as fast as its loop allows.
+    stop: set it for a graceful stop. abandon: called on the control thread when others may lead; the process must exit
+    at once. If it returns, the manager ends as fast as its loop allows.
     """
 
     def __init__(
@@ -92,7 +96,7 @@ class Manager:
         rng: random.Random,
         place: Place,
     ) -> None:
-        """On the controllers' loop. Raises RunError."""
+        """Call it on the controllers' loop. Raises RunError."""
         self._place = place
         self._config = config
         self._stop = stop
@@ -114,10 +118,9 @@ class Manager:
         return self._show
 
     async def run(self) -> None:
-        """Live until stopped. Raises what made it impossible to go on.
+        """Run until stopped. Raises the error that ended the manager.
 
-        What fails after the stop has been asked for is logged, and fails nothing more: upstream exits with 0 then, too,
-        unless its controllers do not end.
+        An error after ``stop`` is only logged. Upstream exits with 0 then, too, unless its controllers do not end.
         """
         check(self._config)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -134,7 +137,7 @@ class Manager:
 
     @asynccontextmanager
     async def _control_thread(self) -> AsyncIterator[None]:
-        """The thread with the loop of the server and the elections, and the clients that belong to that loop."""
+        """Start the control thread, with the loop of the server and the elections."""
         self._thread.start()
         try:
             yield
@@ -147,7 +150,7 @@ class Manager:
 
     @asynccontextmanager
     async def _serving(self) -> AsyncIterator[None]:
-        """Port 10257. It is bound, and its certificates are loaded, before an API server is contacted."""
+        """Serve port 10257. It is bound, and its certificates are loaded, before an API server is contacted."""
         with contextlib.closing(self._server()) as server:
             reviews = delegates(self._config, self._clock, self._show.rest)
             reviewers = await unless(self._stop, self._thread.call(reviews))
@@ -175,7 +178,7 @@ class Manager:
 
     @asynccontextmanager
     async def _monitored(self) -> AsyncIterator[None]:
-        """The monitors of both loops, and the service manager's (systemd's) view."""
+        """Monitor both loops, and report the state to systemd."""
         self._on_thread(self._control_monitor.run())
         tasks = Tasks(self._failed)
         if self._place.real_time:
@@ -188,7 +191,7 @@ class Manager:
             await tasks.stop(_TASKS_END_S)
 
     async def _lead(self) -> None:
-        """Under the lease, or without one where --leader-elect=false."""
+        """Run the controllers under the lease, or without one (--leader-elect=false)."""
         generic = self._config.component.generic
         if not generic.leader_election.enabled:
             await self._work(None, (Lock.MAIN, Lock.MIGRATION))
@@ -204,7 +207,7 @@ class Manager:
 
     @asynccontextmanager
     async def _elections(self) -> AsyncIterator[Elections]:
-        """What elections need: a client, Events, and with CoordinatedLeaderElection this process's LeaseCandidate."""
+        """Start what elections need: a client, Events and, with CoordinatedLeaderElection, the LeaseCandidate."""
         config, clock, rng = self._config, self._clock, self._rng
         client = await unless(self._stop, self._thread.call(election_client(config, clock, self._show.rest)))
         self._thread_clients.append(client)
@@ -233,11 +236,12 @@ class Manager:
             await asyncio.wait([asyncio.wrap_future(self._thread.submit(events.flush()))], timeout=_FLUSH_S)
 
     async def _work_apart(self, main: Election, migration: Election) -> None:
-        """The controllers under two locks (leader migration). Where one part fails the other one ends in order: the
-        lease is not given up under its controllers."""
+        """Run the controllers under two locks (leader migration). If one part fails the other ends gracefully, so that
+        no lease is released under running controllers."""
 
         async def later() -> None:
-            """Acquires the main lock first, to avoid a split between the two locks."""
+            """Run the controllers of the migration lock after the main lock was acquired, so that one process holds
+            both."""
             with contextlib.suppress(Stopped):
                 await unless(self._stop, self._show.running.first_started.wait())
                 await self._work(migration, (Lock.MIGRATION,))
@@ -251,7 +255,7 @@ class Manager:
             await tasks.stop(_TASKS_END_S)
 
     async def _work(self, election: Election | None, held: Collection[Lock]) -> None:
-        """The controllers that belong under these locks, while the lease is held."""
+        """Run the controllers of these locks while the lease is held."""
         with contextlib.suppress(Stopped):
             async with self._connected(election) as connections, self._leading(election):
                 await unless(self._stop, wait_until_healthy(connections.root.client(MANAGER), self._clock))
@@ -261,7 +265,7 @@ class Manager:
 
     @asynccontextmanager
     async def _connected(self, election: Election | None) -> AsyncIterator[Connections]:
-        """The controllers' connections, which write only while the election is safe."""
+        """Connect the controllers. They write only while the election is safe."""
         safe = election.safe if election is not None else None
         making = connect(self._config, self._clock, self._show.rest, safe, self._place.dial)
         connections = await unless(self._stop, making)
@@ -272,7 +276,7 @@ class Manager:
 
     @asynccontextmanager
     async def _leading(self, election: Election | None) -> AsyncIterator[None]:
-        """From the lease's acquisition to its release."""
+        """Acquire the lease, and release it at the end."""
         releases = election is not None and self._config.gates.enabled(RELEASE_GATE)
         try:
             if election is not None:
@@ -309,7 +313,7 @@ class Manager:
         )
 
     async def _run(self, context: RunContext) -> None:
-        """The controllers, until the stop or the end of one of them; then until all have ended."""
+        """Run the controllers until ``stop`` or until one of them ends, and wait until all have ended."""
         tasks = Tasks(self._failed)
         work = tasks.start("controllers", run_controllers(context, self._stop))
         try:
@@ -319,7 +323,7 @@ class Manager:
             await tasks.stop(_TASKS_END_S)
 
     async def _wind_up(self, work: asyncio.Task[None]) -> None:
-        """Wait for the controllers' end. Raises ShutdownTimeout if they take too long."""
+        """Wait until the controllers have ended. Raises ShutdownTimeout."""
         limit_s, running = self._config.shutdown_timeout_s, self._show.running.names
         while not work.done():
             left_s = self._left_to_stop_s()
@@ -334,9 +338,9 @@ class Manager:
         work.result()
 
     def _left_to_stop_s(self) -> float | None:
-        """What is left of --controller-shutdown-timeout since the stop was first noticed; None for no limit.
+        """The seconds that are left of --controller-shutdown-timeout, counted from the first call; None for no limit.
 
-        Controllers and the release of the lease share it, so that the whole stop has one bound.
+        Controllers and the release of the lease share it, so that it bounds the whole stop.
         """
         if not self._config.shutdown_timeout_s:
             return None
@@ -346,7 +350,7 @@ class Manager:
         return self._stop_until - now
 
     def _on_thread(self, work: Coroutine[object, object, None]) -> "Future[None]":
-        """Start a coroutine on the control thread. If it ends with an error the manager ends."""
+        """Start a coroutine on the control thread. An error of it ends the manager."""
 
         def ended(future: "Future[None]") -> None:
             if not future.cancelled() and (error := future.exception()) is not None:
@@ -362,7 +366,7 @@ class Manager:
         self._loop.call_soon_threadsafe(self._fail, RunError(f"leaderelection lost: {why}"))
 
     def _failed(self, task: str, error: BaseException) -> None:
-        """A part that has to run has ended."""
+        """A required part has ended with an error."""
         error = innermost(error)
         if not self._ignores(task, error):
             self._fail(error)
@@ -373,7 +377,7 @@ class Manager:
         self._stop.set()
 
     def _ignores(self, task: str, error: BaseException) -> bool:
-        """Whether an error matters no more, since this ends because it was asked to; it is logged."""
+        """Whether an error is only logged, because the manager is stopping."""
         if isinstance(error, ShutdownTimeout) or self._failure is not None or not self._stop.is_set():
             return False
         fields = {"task": task, "err": " ".join(str(error).split())}
@@ -382,7 +386,7 @@ class Manager:
 
 
 async def unless_done(stop: asyncio.Event, work: "asyncio.Task[None]") -> None:
-    """Wait for the event or the end of the work, whichever is first; the work goes on."""
+    """Wait until ``stop`` is set or the task has ended. The task is not cancelled."""
     waiter = asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait((work, waiter), return_when=asyncio.FIRST_COMPLETED)

@@ -1,6 +1,6 @@
-"""A thread with its own event loop, on which coroutines of another loop's tasks are run and waited for.
+"""A thread with its own event loop, which runs coroutines for tasks of another loop.
 
-The server and the leader election live there: whatever the controllers' loop does, they are served.
+The server and the leader election run there, so that the controllers' loop cannot delay them.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ _END_S = 3.0
 
 
 class LoopThread:
-    """Started once, stopped once."""
+    """The thread. Start it once and stop it once."""
 
     def __init__(self, name: str) -> None:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -27,20 +27,20 @@ class LoopThread:
         return self._loop
 
     def start(self) -> None:
-        """Run a new loop."""
+        """Start the thread with a new loop."""
         self._loop = asyncio.new_event_loop()
         self._thread.start()
 
     def submit(self, work: Coroutine[object, object, T]) -> "Future[T]":
-        """Start a coroutine there; cancelling the future cancels it."""
+        """Start a coroutine on the thread. Cancelling the future cancels it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def call(self, work: Coroutine[object, object, T]) -> T:
-        """Run a coroutine there and wait for it here; cancelling this cancels it."""
+        """Run a coroutine on the thread and wait for it. Cancelling the call cancels it."""
         return await asyncio.wrap_future(self.submit(work))
 
     async def stop(self) -> None:
-        """Cancel what runs there and end the thread."""
+        """Cancel the thread's tasks and end it."""
         await self.call(_cancel_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join)

@@ -1,4 +1,4 @@
-"""Which lock a controller runs under while controllers move to a cloud controller manager.
+"""The lock of each controller while controllers move to a cloud controller manager (leader migration).
 
 upstream: staging/src/k8s.io/controller-manager/pkg/leadermigration
 """
@@ -16,7 +16,7 @@ DEFAULT_LEADERS = (
 
 
 class Lock(Enum):
-    """Where a controller belongs."""
+    """The lock under which a controller runs."""
 
     MAIN = "main"
     MIGRATION = "migration"
@@ -24,7 +24,7 @@ class Lock(Enum):
 
 
 def locks(leaders: Sequence[tuple[str, str]], aliases: Mapping[str, str]) -> Mapping[str, Lock]:
-    """The lock of each controller that is named. ``leaders``: controller and the component that runs it."""
+    """The lock of each named controller. ``leaders``: pairs of a controller and the component that runs it."""
     found: dict[str, Lock] = {}
     for controller, component in leaders:
         ours = component in (COMPONENT, "*")

@@ -12,7 +12,7 @@ STOPPING = "STOPPING=1"
 
 
 def notify(state: str, environ: Mapping[str, str] = os.environ) -> bool:
-    """Send a state; whether it was delivered."""
+    """Send a state. Returns whether it was delivered."""
     address = environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return False

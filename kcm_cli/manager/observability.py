@@ -1,4 +1,4 @@
-"""Metrics, health checks, pages and profiles of a manager, registered in one place."""
+"""The metrics, health checks, pages and profiles of a manager."""
 
 import asyncio
 import platform
@@ -35,7 +35,7 @@ class Observability:
     """The registries of one manager, and the pages that show them."""
 
     def __init__(self, config: Config, clock: Clock) -> None:
-        """Raises RunError for a manifest of metric labels that cannot be read."""
+        """Raises RunError for an invalid manifest of metric labels."""
         self._config = config
         self._clock = clock
         self._started = clock.now()
@@ -96,7 +96,7 @@ class Observability:
 
 
 def metrics_options(config: MetricsConfig) -> MetricsOptions:
-    """The metrics flags as the registry takes them. Raises RunError."""
+    """The registry's options from the metrics flags. Raises RunError."""
     pairs = {**_manifest(config.allow_labels_manifest), **dict(config.allow_labels)}
     allowed: dict[str, dict[str, frozenset[str]]] = {}
     for key, values in pairs.items():
@@ -122,7 +122,7 @@ def _manifest(path: str) -> dict[str, str]:
 
 
 def show_version(registry: Registry, version: EffectiveVersion) -> None:
-    """kubernetes_build_info and version_info."""
+    """Set the metrics kubernetes_build_info and version_info."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     labels = {
         "build_date": "",
@@ -145,7 +145,7 @@ def show_version(registry: Registry, version: EffectiveVersion) -> None:
 
 
 def show_gates(registry: Registry, gates: FeatureGates) -> None:
-    """kubernetes_feature_enabled."""
+    """Set the metric kubernetes_feature_enabled."""
     family = registry.gauge(
         "kubernetes_feature_enabled",
         "Whether a feature is on; general availability is the empty stage.",

@@ -1,8 +1,7 @@
-"""Every option of the manager in one tree, and the flags that come of it.
+"""All options of the manager as a tree, and their flags.
 
-``ComponentConfig`` is what the configuration file and /configz hold (KubeControllerManagerConfiguration v1alpha1);
-``Options`` adds what only flags set. A controller's options are those that its descriptor names: nothing of them is
-written down here.
+``ComponentConfig`` is the configuration file and /configz (KubeControllerManagerConfiguration v1alpha1); ``Options``
+adds the options that have flags only. A controller's options come from its descriptor.
 
 upstream: cmd/kube-controller-manager/app/options, staging/src/k8s.io/kube-controller-manager/config/v1alpha1
 """
@@ -66,7 +65,7 @@ are not named here stand before ``Metrics``."""
 
 @cache
 def controller_options() -> type[Group]:
-    """A group with the options of each controller that has some, as a field named as its folder is."""
+    """A group with the options of each controller, in a field with the name of its folder."""
     return _grouped(all_controllers())
 
 
@@ -81,9 +80,9 @@ def _grouped(descriptors: Iterable[Descriptor]) -> type[Group]:
 
 @dataclass(frozen=True, slots=True)
 class ComponentConfig(GenericComponentConfig):
-    """KubeControllerManagerConfiguration. ``controllers``: a group for each controller, named as its folder is.
+    """KubeControllerManagerConfiguration. ``controllers``: a group for each controller, with the name of its folder.
 
-    ORDER: the fields of the file, in upstream's order; those of other controllers stand after them.
+    ORDER: the fields of the file in upstream's order; those of other controllers follow.
     """
 
     ORDER: ClassVar[tuple[str, ...]] = (
@@ -125,14 +124,14 @@ class ComponentConfig(GenericComponentConfig):
 
 @dataclass(frozen=True, slots=True)
 class Options(FlagOptions):
-    """Everything that can be set from outside."""
+    """All options."""
 
     component: ComponentConfig = group(ComponentConfig)
 
 
 @cache
 def bindings() -> tuple[Binding, ...]:
-    """All options at their places."""
+    """All options with their paths."""
     return bind(Options)
 
 

@@ -1,4 +1,4 @@
-"""Health checks and metrics of controllers and their caches.
+"""The health checks and metrics of controllers and their caches.
 
 upstream: staging/src/k8s.io/component-base/metrics/prometheus/controllers, cmd/kube-controller-manager/app
 """
@@ -18,9 +18,9 @@ _SHOWN = {"node-ipam-controller": "nodeipam"}
 
 
 class RunningControllers:
-    """Observes the controllers' start and end. A check fails once its controller has ended by itself.
+    """Observes the start and end of controllers.
 
-    One that crashes ends the process; until then the check fails.
+    The health check of a controller fails if it ended by itself. One that crashes ends the process.
     """
 
     def __init__(self, health: HealthChecks, registry: Registry) -> None:
@@ -40,30 +40,30 @@ class RunningControllers:
         )
 
     def built(self, controller: str) -> None:
-        """A controller has been built and is going to run."""
+        """A controller was built and is about to run."""
         self._ended.discard(controller)
         if controller not in self._health.names:
             self._health.add(controller, self._check(controller))
 
     def started(self, controller: str) -> None:
-        """A controller begins to run."""
+        """A controller started."""
         self.first_started.set()
         self.names.add(controller)
         self._show(controller, 1.0)
 
     def ended(self, controller: str, *, stopped: bool) -> None:
-        """A controller has ended, on request or by itself."""
+        """A controller ended. ``stopped``: because it was stopped."""
         self.names.discard(controller)
         self._show(controller, 0.0)
         if not stopped:
             self._ended.add(controller)
 
     def caches(self, states: States) -> None:
-        """The caches to measure."""
+        """Add caches to measure."""
         self._caches.add(states)
 
     def warn(self, warnings: Warnings) -> None:
-        """Warnings to show with the health checks."""
+        """Add warnings to show with the health checks."""
         self._health.warn(warnings)
 
     def _show(self, controller: str, value: float) -> None:

@@ -1,4 +1,4 @@
-"""Which controllers are built: by --controllers, gates, served APIs, and the lock that they belong under."""
+"""Chooses the controllers to build: by --controllers, feature gates, served APIs, and their lock."""
 
 import logging
 from collections.abc import Collection, Mapping
@@ -16,8 +16,10 @@ log = logging.getLogger(__name__)
 
 
 async def served_apis(config: Config, client: Client) -> frozenset[str]:
-    """What is served of the APIs that controllers require, as group/version/plural. Raises ApiError,
-    TransportError: as upstream, a controller that cannot know whether to run ends the start."""
+    """The APIs that controllers require and the API server serves, as group/version/plural.
+
+    Raises ApiError, TransportError: as upstream, the start fails if that cannot be determined.
+    """
     required = {
         api.rpartition("/")[0]
         for one in all_controllers()
@@ -53,7 +55,7 @@ def choose(
     gates: Gates,
     served: frozenset[str],
 ) -> tuple[Descriptor, ...]:
-    """The descriptors to run, and a log line for each of the others. ``selected``: names, by --controllers."""
+    """The descriptors to run. The others are logged. ``selected``: the names that --controllers enables."""
     chosen: list[Descriptor] = []
     for descriptor in descriptors:
         fields: dict[str, object] = {"controller": descriptor.name}

@@ -1,6 +1,6 @@
-"""What SIGQUIT does to a Go program: the stacks of everything that runs, on standard error, and exit code 2.
+"""Handles SIGQUIT as Go programs do: writes the stacks of all threads and tasks to standard error, and exits with 2.
 
-The threads' stacks are written without the interpreter's help, so that they appear where it hangs, too.
+faulthandler writes the threads' stacks, so that they appear even if the interpreter hangs.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from kcm_cli.manager.server.profiling import task_stack
 
 
 def on_quit() -> None:
-    """Install it. In the main thread of a process whose standard error is a file."""
+    """Install the handler. Call it in the main thread; standard error must be a file."""
     signal.signal(signal.SIGQUIT, _dump)
     faulthandler.register(signal.SIGQUIT, all_threads=True, chain=True)
 

@@ -1,4 +1,4 @@
-"""Rules about the configuration as a whole. Those about one field or one group stand beside them."""
+"""Validates the configuration as a whole. Rules about one option or group are declared with them."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from kcm_cli.manager.options import Options
 
 
 def problems_of(tree: Options, gates: FeatureGates, known: KnownControllers) -> list[str]:
-    """Everything that is wrong, one line each."""
+    """All errors, one line each."""
     return [
         *options.problems(tree),
         *unknown(tree.component.generic.controllers, known),
@@ -35,7 +35,8 @@ def _user_ids(tree: Options, gates: FeatureGates) -> Iterator[str]:
 
 
 def _node_ranges(tree: Options, known: KnownControllers) -> list[str]:
-    """What the node-ipam controller would refuse, if it is to run: better now than once this manager leads."""
+    """The errors of the node-ipam controller's options, if it runs, so that they are reported before the manager
+    leads."""
     component = tree.component
     if "node-ipam-controller" not in selected(canonical(component.generic.controllers, known), known):
         return []

@@ -1,4 +1,4 @@
-"""Finds what cannot work before it runs: unknown names and fields, operands that do not go together.
+"""The type checker: finds unknown names and fields, and operators and functions without a matching overload.
 
 upstream: cel-go checker/checker.go
 """
@@ -57,12 +57,12 @@ _MAX_ERRORS = 100
 
 
 def no_objects(name: str) -> Fields | None:
-    """Knows no object types."""
+    """An ``objects`` function without object types."""
     return None
 
 
 class Environment(msgspec.Struct, frozen=True):
-    """What an expression may refer to. objects: the fields of an object type by its name, or None."""
+    """The names that an expression may use. objects: returns the fields of an object type by its name, or None."""
 
     variables: Mapping[str, Type] = msgspec.field(default_factory=dict)
     objects: Callable[[str], Fields | None] = no_objects
@@ -72,14 +72,14 @@ class Environment(msgspec.Struct, frozen=True):
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """The type of the whole, and of each node (by ``id``, as long as the nodes live)."""
+    """The result type, and the type of each node by its ``id`` (valid while the nodes exist)."""
 
     result: Type
     types: Mapping[int, Type]
 
 
 def check(text: str, node: Node, environment: Environment) -> Checked:
-    """Raises CelTypeError with everything that is wrong."""
+    """Check an expression. Raises CelTypeError with all errors."""
     checker = Checker(environment)
     checker.check(node)
     types = {key: checker.bindings.resolved(kind, final=True) for key, kind in checker.types.items()}
@@ -94,7 +94,7 @@ def check(text: str, node: Node, environment: Environment) -> Checked:
 
 
 class Checker:
-    """Goes through a tree once. ``errors``: offsets and messages."""
+    """Checks a tree once. ``errors``: offsets and messages."""
 
     def __init__(self, environment: Environment) -> None:
         self.bindings = Bindings()
@@ -148,7 +148,7 @@ class Checker:
         return self.wrong(offset, f"undeclared reference to '{name}' (in container '')")
 
     def wrong(self, offset: int, message: str) -> Type:
-        """Note an error; its type does not lead to further ones."""
+        """Record an error. Its type causes no further errors."""
         self.errors.append((offset, message))
         return ERROR
 
@@ -206,7 +206,7 @@ class Checker:
     def resolve(
         self, offset: int, name: str, args: Sequence[Type], *, method: bool = False, args_at: Sequence[Node] = ()
     ) -> Type:
-        """The type of a call; several forms that fit and differ make it dynamic."""
+        """The result type of a call. It is dynamic if several overloads match and their results differ."""
         if name in ("_&&_", "_||_"):
             return self._logical(args, args_at)
         result: Type | None = None
@@ -237,7 +237,7 @@ class Checker:
         return self.wrong(offset, f"expected type '{wanted}' but found '{given}'")
 
     def _instance(self, form: Overload) -> tuple[tuple[Type, ...], Type]:
-        """With variables of its own."""
+        """The overload with fresh type variables."""
         if not form.variables:
             return form.args, form.result
         fresh = {name: self.bindings.fresh() for name in form.variables}
@@ -309,7 +309,7 @@ class Checker:
         return self.bindings.resolved(self._collected(node, first, args))
 
     def _steps(self, node: Macro, source: Type) -> tuple[Type, Type]:
-        """The types of the variables."""
+        """The types of a macro's variables."""
         if source.name == "list":
             item = source.params[0]
             return (INT, item) if len(node.names) == 2 else (item, item)
@@ -356,7 +356,7 @@ class Checker:
 
 
 def qualified_name(node: Node) -> str:
-    """``a.b.c`` of names and plain fields; empty for anything else."""
+    """``a.b.c`` for a name with plain selections; empty for anything else."""
     if isinstance(node, Ident):
         return node.name
     if isinstance(node, Select) and not node.optional and not node.test:

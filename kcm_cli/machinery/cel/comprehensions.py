@@ -1,4 +1,4 @@
-"""Macros that go through lists and maps.
+"""Macros that iterate over lists and maps.
 
 upstream: cel-go parser/macro.go, ext/comprehensions.go, cel/library.go (optionals)
 """
@@ -17,7 +17,7 @@ Run = Callable[[Scope], Value]
 
 
 def run_of(node: Macro, source: Run, args: tuple[Run, ...], meter: Meter) -> Run:
-    """The closure of a macro, from those of its range and its arguments."""
+    """The closure of a macro, made of the closures of its range and its arguments."""
     if node.kind in ("optMap", "optFlatMap"):
         return _optional_map(node, source, args[0], meter)
     step, hit = steps(node)
@@ -41,7 +41,7 @@ def run_of(node: Macro, source: Run, args: tuple[Run, ...], meter: Meter) -> Run
 
 
 def _counted(test: Run, meter: Meter, cost: int) -> Run:
-    """A test that costs more where it holds."""
+    """A test that adds to the cost if it is true."""
 
     def run(scope: Scope) -> Value:
         value = test(scope)
@@ -53,7 +53,7 @@ def _counted(test: Run, meter: Meter, cost: int) -> Run:
 
 
 class _Each:
-    """The scopes of a comprehension's steps: one scope, whose variables change. Each step is charged."""
+    """The scopes of a macro's steps: a single scope, whose variables change. The cost of each step is added."""
 
     def __init__(self, names: tuple[str, ...], meter: Meter, cost: int) -> None:
         self._names = names
@@ -92,7 +92,7 @@ def _true(value: Value) -> bool:
 
 
 def _decided(scopes: Iterator[Scope], test: Run, decisive: bool) -> bool:
-    """One step that decides is enough, even if others fail."""
+    """Evaluate the steps until one of them decides. Errors of others are ignored then."""
     failure: CelError | None = None
     for scope in scopes:
         try:

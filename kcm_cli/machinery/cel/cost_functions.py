@@ -1,4 +1,4 @@
-"""What calls of functions can cost at most, and how large what they give can be.
+"""Estimates the maximum cost of function calls, and the maximum size of their results.
 
 upstream: apiserver pkg/cel/library/cost.go, cel-go checker/cost.go, ext/sets.go
 """
@@ -22,7 +22,7 @@ _IP: Size = (4, 16)
 
 
 class Operand(msgspec.Struct, frozen=True):
-    """A target or argument. ``value``: of a literal."""
+    """A target or argument. ``value``: the value of a literal."""
 
     path: Path
     type: Type
@@ -43,14 +43,14 @@ def times(one: int, other: int) -> int:
 
 
 def scaled(number: int, factor: float = _TRAVERSAL) -> int:
-    """Rounded up, as upstream's floating point has it."""
+    """The scaled number, rounded up in floating point as upstream does."""
     return min(math.ceil(float(number) * factor), MOST)
 
 
 def estimate(
     name: str, target: Operand | None, args: Sequence[Operand], size_of: Callable[[Path], int | None]
 ) -> Estimate | None:
-    """The cost and the size of the result, beside what the operands cost; None for functions that cost 1."""
+    """(cost of a call without its operands, size of its result); None for functions that cost 1."""
     if name in _COUNTED and target is not None:
         return _over_items(target, size_of), None
     if name in _WHOLE and args:
@@ -62,7 +62,7 @@ def estimate(
 
 
 def equality(left: Type, right: Type) -> int | None:
-    """The cost of comparing values of the libraries' own types; None for others."""
+    """The cost of comparing values of the libraries' types; None for other types."""
     if left != right:
         return None
     return 1 if left.name in _OPAQUE else None

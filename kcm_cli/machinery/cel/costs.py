@@ -1,6 +1,6 @@
-"""The most that an expression can cost, before it runs: which rules a definition may have depends on it.
+"""Estimates the maximum cost of an expression, which limits the rules in a CustomResourceDefinition.
 
-Sizes are (least, most); an unknown size has no bound. Costs count the most alone. Numbers stop at 2^64-1.
+Sizes are (minimum, maximum); an unknown size is unlimited. Costs are maximums. Numbers saturate at 2^64-1.
 
 upstream: cel-go checker/cost.go (how trees add up), apiserver pkg/cel/library/cost.go (functions: ``cost_functions``)
 """
@@ -30,12 +30,12 @@ _TRAVERSED = ("string", "bytes")
 
 
 def most_cost(node: Node, checked: Checked, size_of: SizeOf) -> int:
-    """The most that a checked expression can cost."""
+    """The maximum cost of a checked expression."""
     return _Estimate(checked.types, size_of).cost(node)
 
 
 class _Entries(msgspec.Struct, frozen=True):
-    """What a list or map that an expression makes has in it. ``key`` is 1 for lists."""
+    """The sizes of the entries in a list or map that an expression creates. ``key`` is 1 for lists."""
 
     of_list: bool
     key: Size
@@ -68,7 +68,7 @@ class _Estimate(msgspec.Struct):
     entries: dict[int, _Entries] = msgspec.field(default_factory=dict)
 
     def cost(self, node: Node) -> int:
-        """What a node costs; notes what else is found out about it."""
+        """The cost of a node. Its path, size and entries are recorded."""
         match node:
             case Constant():
                 return 0
@@ -92,7 +92,7 @@ class _Estimate(msgspec.Struct):
     # Sizes
 
     def operand(self, node: Node) -> Operand:
-        """What functions may look at."""
+        """The node as the operand of a function."""
         value = node.value if isinstance(node, Constant) else None
         return Operand(self._path(node), self._type(node), self._size(node), value)
 
@@ -192,14 +192,14 @@ class _Estimate(msgspec.Struct):
         return plus(costs[0], max(costs[1:]))
 
     def _keep_entries(self, node: Call, one: Node, other: Node) -> None:
-        """The result holds what either operand holds, as far as that is known."""
+        """Record that the result may have the entries of either operand."""
         first, second = self._entries(one), self._entries(other)
         known = first.union(second) if first is not None else second
         if known is not None:
             self.entries[id(node)] = known
 
     def _operator(self, node: Call, name: str) -> int | None:
-        """The cost of an operator beside that of its operands; None for functions."""
+        """The cost of an operator without its operands; None for functions."""
         if name in _COMPARED:
             return self._comparison(node, name)
         if name == "_+_":
@@ -268,7 +268,7 @@ class _Estimate(msgspec.Struct):
         return plus(source, around, times(count[1], step))
 
     def _step(self, node: Macro, costs: Sequence[int]) -> tuple[int, int]:
-        """What each item costs, and what the whole does beside that."""
+        """(cost of each step, cost of the macro itself)."""
         test = costs[0] if len(costs) == 2 else 0
         match node.kind:
             case "all":
@@ -285,7 +285,7 @@ class _Estimate(msgspec.Struct):
 
     @contextmanager
     def _steps(self, node: Macro) -> Iterator[None]:
-        """The variables of a macro, while its parts are looked at."""
+        """Declares the variables of a macro while its arguments are estimated."""
         before = dict(self.locals)
         path, first = self._path(node.range), self._item(node)
         if len(node.names) == 1:

@@ -1,7 +1,7 @@
-"""The types of schemas: what expressions may do with objects that a schema describes.
+"""Declares the types of schemas: the fields of objects that expressions may use.
 
-Objects are named by their places (``Pod0.spec.containers.@idx``) and worked out when they are first looked into.
-What has no type that expressions know (quantities, anything at all) is a field that does not exist.
+Object types are named by their paths (``Pod0.spec.containers.@idx``), and computed on first use. A field whose type CEL
+does not have (quantities, any value) does not exist in expressions.
 
 upstream: staging/src/k8s.io/apiserver/pkg/cel/common/schemas.go, cel/openapi/resolver/refs.go, cel/escaping.go
 """
@@ -37,7 +37,7 @@ _SPECIAL = re.compile(r"__|[-./]")
 
 
 def escaped(name: str) -> str:
-    """A field's name as expressions write it; empty where they cannot."""
+    """A field's name as expressions write it; empty if they cannot."""
     if name in RESERVED:
         return f"__{name}__"
     if not _NAME.fullmatch(name):
@@ -46,12 +46,13 @@ def escaped(name: str) -> str:
 
 
 def no_references(reference: str) -> Schema | None:
-    """For schemas without references."""
+    """A ``resolve`` function for schemas without references."""
     return None
 
 
 class Declarations:
-    """``resolve``: the schema that a reference names. formats: whether the format int-or-string does for the mark."""
+    """Declares schemas. resolve: returns the schema that a reference names. formats: whether the format int-or-string
+    counts like the extension."""
 
     def __init__(self, resolve: Callable[[str], Schema | None] = no_references, *, formats: bool = False) -> None:
         self._resolve = resolve
@@ -60,7 +61,8 @@ class Declarations:
         self._fields: dict[str, Mapping[str, Type]] = {}
 
     def declare(self, schema: Schema, name: str, *, root: bool, inside: frozenset[str] = frozenset()) -> Type | None:
-        """The type of a schema; None for what expressions cannot see. root: of a resource; inside: references."""
+        """The type of a schema; None if expressions cannot use it. root: the schema of a resource. inside: the
+        enclosing references."""
         schema, inside = self._followed(schema, inside)
         if self._is_int_or_string(schema):
             return DYN
@@ -78,7 +80,7 @@ class Declarations:
                 return _PLAIN.get(other)
 
     def fields(self, name: str) -> Mapping[str, Type] | None:
-        """Those of an object, by its name."""
+        """The fields of an object type by its name."""
         if name in self._pending:
             schema, inside = self._pending.pop(name)
             self._fields[name] = self._worked_out(schema, name, inside)
@@ -109,7 +111,7 @@ class Declarations:
         return self.declare(schema, name, root=embedded, inside=inside)
 
     def _followed(self, schema: Schema, inside: frozenset[str]) -> tuple[Schema, frozenset[str]]:
-        """What a reference leads to; one that leads into itself is an object of unknown fields."""
+        """Resolve a reference. A recursive one becomes an object without known fields."""
         while (reference := _reference(schema)) is not None:
             if reference in inside:
                 return _CIRCULAR, inside
@@ -127,14 +129,14 @@ def _type(schema: Schema) -> str:
 
 
 def _reference(schema: Schema) -> str | None:
-    """Its own, or one that is wrapped so that a description can stand beside it."""
+    """The schema's reference, or one in allOf (as it is written beside a description)."""
     if "$ref" in schema:
         return str(schema["$ref"])
     return next((found for part in schema.get("allOf") or () if (found := _reference(part)) is not None), None)
 
 
 def _with_meta(schema: Schema) -> Schema:
-    """With what each resource has, if the schema does not say it."""
+    """The schema with apiVersion, kind and metadata, if it lacks them."""
     fields = schema.get("properties") or {}
     if all(name in fields for name in ("kind", "apiVersion", "metadata")):
         meta = fields["metadata"]

@@ -1,21 +1,21 @@
-"""Errors of an expression as clients see them: the message, the line, and the place in it.
+"""Errors of an expression as clients see them: the message, the line, and the position in it.
 
 CelProblem
-├── CelSyntaxError   the text is no expression
-└── CelTypeError     an expression that cannot work: an unknown name, operands that do not go together
+├── CelSyntaxError   the text cannot be parsed
+└── CelTypeError     unknown names, or no matching overload
 """
 
 
 class CelProblem(Exception):
-    """An expression that cannot be run."""
+    """An invalid expression."""
 
 
 class CelSyntaxError(CelProblem):
-    """The text is no expression."""
+    """The text cannot be parsed."""
 
 
 class CelTypeError(CelProblem):
-    """Names or types do not fit."""
+    """A name or type does not match."""
 
 
 _LONGEST_LINE = 16384
@@ -23,7 +23,7 @@ _LONGEST_LINE = 16384
 
 
 def located(text: str, offset: int, message: str) -> str:
-    """``ERROR: <input>:1:5: message``, the line unless it is very long, and a mark below it."""
+    """``ERROR: <input>:1:5: message``, the line (unless it is very long), and a mark below the position."""
     if not text:
         return f"ERROR: <input>:1:0: {message}"
     line_start = text.rfind("\n", 0, offset) + 1
@@ -39,7 +39,7 @@ def located(text: str, offset: int, message: str) -> str:
 
 
 def unlocated(message: str) -> str:
-    """The same about the whole text."""
+    """An error without a position."""
     return f"ERROR: <input>:-1:0: {message}"
 
 

@@ -1,4 +1,4 @@
-"""``'%s is %d'.format([a, b])``: carried out, and checked as far as the template and the types are known.
+"""``'%s is %d'.format([a, b])``: formatting, and checks as far as the template and the types are known.
 
 Numbers are written as in the locale en_US: ``%f`` groups digits, ``%e`` has superscripts and always six decimals.
 
@@ -47,7 +47,7 @@ _TAKES: Mapping[str, tuple[tuple[str, ...], str]] = {
 def template_problem(
     template: str, elements: tuple[Node, ...], types: Mapping[int, Type]
 ) -> tuple[int | None, str] | None:
-    """What is wrong with a template for these arguments: the offset of the one that is wrong, and a message."""
+    """(offset of the wrong argument, message) if a template does not match its arguments; None otherwise."""
     place: int | None = None
 
     def checked(verb: str, precision: int | None, index: int) -> str:
@@ -68,7 +68,7 @@ def template_problem(
 
 
 def _misfit(verb: str, node: Node, types: Mapping[int, Type]) -> Node | None:
-    """The argument, or what is written in it, if its type is known and the clause does not take it."""
+    """The argument, or a literal in it, whose known type does not match the clause; None if there is none."""
     kind = types[id(node)]
     if not kind.dynamic and kind.name not in _TAKES[verb.lower()][0]:
         return node
@@ -83,14 +83,14 @@ def _misfit(verb: str, node: Node, types: Mapping[int, Type]) -> Node | None:
 
 
 def format_text(template: str, args: list[Value]) -> str:
-    """Raises CelError."""
+    """Format the arguments. Raises CelError."""
     return _filled(template, len(args), lambda verb, precision, at: _VERBS[verb](args[at], verb, precision))[0]
 
 
 def _filled(template: str, count: int, fill: Callable[[str, int | None, int], str]) -> tuple[str, int]:
-    """The template with its clauses filled, and how many there are. Raises CelError.
+    """(the template with its clauses filled, the number of clauses). Raises CelError.
 
-    fill: called with the letter, the precision and the index of the argument.
+    fill: called with the verb, the precision and the index of the argument.
     """
     parts, at, used, length = [], 0, 0, len(template)
     while (found := template.find("%", at)) >= 0:
@@ -113,7 +113,7 @@ def _filled(template: str, count: int, fill: Callable[[str, int | None, int], st
 
 
 def _clause(template: str, at: int) -> tuple[str, int | None, int]:
-    """Letter, precision, and where the clause ends."""
+    """(verb, precision, end of the clause)."""
     precision = None
     if (match := _PRECISION.match(template, at)) is not None:
         at = match.end()
@@ -165,7 +165,7 @@ def _string(value: Value, verb: str, precision: int | None) -> str:
 
 
 def _literal(value: Value) -> str:
-    """A member of a list or map, as it would be written in an expression."""
+    """An element of a list or map, written as a literal."""
     match value:
         case str():
             return quote(value)

@@ -1,4 +1,4 @@
-"""The functions that expressions may call: those of the language, and of Kubernetes' libraries.
+"""The functions of CEL and of Kubernetes' libraries.
 
 upstream: cel-go common/stdlib, staging/src/k8s.io/apiserver/pkg/cel/environment/base.go (v1.36)
 """
@@ -251,7 +251,7 @@ METHODS: Mapping[str, Function] = {
 
 
 def _either(name: str, value: Value, *args: Value) -> Value:
-    """Methods that texts and lists both have."""
+    """A method that strings and lists both have."""
     table = string_functions.METHODS if isinstance(value, str) else list_functions.METHODS
     return table[name](value, *args)
 

@@ -1,6 +1,6 @@
-"""Nodes to closures: an expression is compiled once and then run without looking at its text again.
+"""Compiles nodes to closures.
 
-Errors are values of a kind in CEL: ``||`` and ``&&`` swallow one if the other side decides.
+An error in one operand of ``||`` or ``&&`` is ignored if the other operand decides.
 
 upstream: cel-go interpreter
 """
@@ -46,9 +46,8 @@ _ESCAPED = {"__underscores__": "__", "__dot__": ".", "__dash__": "-", "__slash__
 
 
 def compile_node(node: Node, meter: Meter) -> Run:
-    """The closure of a node. Running it raises CelError, or OverLimit. What it costs is added to the meter, beside
-    what ``meter.fixed`` reports.
-    """
+    """The closure of a node. It raises CelError, or OverLimit. Its cost is added to the meter, without the part that
+    ``meter.fixed`` returns."""
     match node:
         case Constant(value=value):
             return lambda scope: value
@@ -85,7 +84,7 @@ def _ident(name: str) -> Run:
 
 
 class Lazy:
-    """A variable that is worked out when it is first asked for."""
+    """A variable that is computed on first use."""
 
     __slots__ = ("_make", "_made", "_value")
 
@@ -102,7 +101,7 @@ class Lazy:
 
 
 def unescaped(field: str) -> str:
-    """A property's own name, where it was written in the form that CEL can read."""
+    """The name of a property that is escaped in CEL."""
     if "__" not in field:
         return field
     for escape, text in _ESCAPED.items():
@@ -210,7 +209,7 @@ def _call(node: Call, meter: Meter) -> Run:
 
 
 def _charged(node: Node, run: Run, meter: Meter, *, bare: bool = False) -> Run:
-    """A branch, which costs something if it is taken."""
+    """A branch whose cost is added when it is taken."""
     cost = fixed(node, bare=bare)
     if not cost:
         return run
@@ -236,7 +235,7 @@ def _binary(binary: operators.Binary, args: tuple[Run, ...], price: Price | None
 
 
 def _applied(name: str, function: Function | None, count: int) -> Function:
-    """A function for so many values; one that is not declared is looked for among the methods of its target."""
+    """A function for this number of values. One that is not declared is looked up among the methods of its target."""
     fits = function is None or takes(function, count)
 
     def run(*values: Value) -> Value:
@@ -266,7 +265,7 @@ def _priced(function: Function, args: tuple[Run, ...], price: Price | None, mete
 
 
 def _logical(one: Run, other: Run, decisive: bool) -> Run:
-    """``||`` is decided by true, ``&&`` by false, from either side."""
+    """``||`` and ``&&``: the decisive value in either operand decides."""
 
     def run(scope: Scope) -> Value:
         first: CelError | None = None
@@ -384,7 +383,7 @@ def _struct(node: StructNode, meter: Meter) -> Run:
 
 
 class MadeObject(dict[str, Value]):
-    """An object that an expression made, with the name of its type."""
+    """An object that an expression created, with the name of its type."""
 
     __slots__ = ("cel_type",)
 

@@ -1,4 +1,4 @@
-"""Kubernetes' own types in expressions: quantities, versions, named formats.
+"""Kubernetes' types in expressions: quantities, semantic versions, named formats.
 
 upstream: staging/src/k8s.io/apiserver/pkg/cel/library/{quantity,semverlib,format}.go
 """
@@ -46,7 +46,7 @@ class QuantityValue(msgspec.Struct, frozen=True):
         return (self.quantity - other.quantity).sign
 
     def integer(self) -> int:
-        """Raises CelError for a fraction, or too large a number."""
+        """The integer value. Raises CelError for a fraction and beyond 64 bits."""
         value = self.quantity.value()
         if value not in _INT64 or self.quantity != quantity.make(value):
             raise CelError("cannot convert value to integer")
@@ -86,7 +86,7 @@ def _quantity(text: str) -> QuantityValue:
 
 
 class SemverValue(msgspec.Struct, frozen=True):
-    """A version; build metadata plays no part in the order."""
+    """A semantic version. Build metadata does not affect the order."""
 
     core: tuple[int, int, int]
     prerelease: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ def _uint64(text: str) -> int:
 
 
 def _normalized(text: str) -> str:
-    """Without a leading v, without leading zeros, with all three numbers."""
+    """The version without a leading v and leading zeros, with all three numbers."""
     text = text.removeprefix("v")
     end = next((i for i, char in enumerate(text) if char in "-+"), len(text))
     numbers = [number.lstrip("0") or "0" for number in text[:end].split(".")] if text[:end] else []
@@ -157,7 +157,7 @@ def _is(make: Callable[..., Value]) -> Callable[..., bool]:
 
 
 class FormatValue(msgspec.Struct, frozen=True):
-    """A named form of text."""
+    """A named format of strings."""
 
     name: str
     problems: Callable[[str], list[str]]
@@ -175,7 +175,7 @@ FormatValue.cel_methods = {
 
 
 def _masked(text: str) -> str:
-    """A prefix of a name, without the dash that the rest would follow."""
+    """A prefix of a name, in which a trailing dash is replaced, so that it can be validated as a name."""
     return f"{text[:-1]}a" if len(text) > 1 and text.endswith("-") else text
 
 

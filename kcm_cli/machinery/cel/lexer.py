@@ -1,4 +1,4 @@
-"""Cuts the text of a CEL expression into tokens.
+"""Splits the text of an expression into tokens.
 
 upstream: cel-go parser/gen/CEL.g4, parser/unescape.go
 """
@@ -60,9 +60,8 @@ class Token(msgspec.Struct, frozen=True):
 
 
 def tokens(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
-    """All tokens and an ``end``; the offsets of what is none, with the error. Reads no further than it has to be said
-    that there are too many of these. Raises CelSyntaxError.
-    """
+    """(all tokens and an ``end``, errors with their offsets). Stops after the maximum number of errors. Raises
+    CelSyntaxError."""
     found: list[Token] = []
     problems: list[tuple[int, str]] = []
     position = 0
@@ -81,9 +80,8 @@ def tokens(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
 
 
 def _unknown(text: str, position: int) -> str:
-    """What the recognizer gives up on: an open string up to its end, half an operator with what follows it, else one
-    sign.
-    """
+    """The text of a token recognition error: an unterminated string up to its end, half an operator with the next
+    character, else one character."""
     sign = text[position]
     if sign in "\"'`":
         end = text.find("\n", position)
@@ -144,7 +142,7 @@ def _letter(code: int) -> str:
 
 
 def _unescape(escape: str, is_bytes: bool) -> str:
-    """Raises KeyError for an unknown escape. A byte is kept apart from the letters by a surrogate."""
+    """The character of an escape. In bytes, it is marked by a surrogate. Raises KeyError for an unknown escape."""
     kind = escape[0]
     if kind in "uU" and len(escape) > 1:
         return _letter(int(escape[1:], 16))

@@ -1,4 +1,4 @@
-"""Functions of lists.
+"""List functions.
 
 upstream: apiserver pkg/cel/library/lists.go, cel-go ext/lists.go (version 3), ext/sets.go
 """
@@ -93,7 +93,7 @@ def _sort(items: _Items) -> _Items:
 
 
 def sorted_by(items: _Items, keys: _Items) -> _Items:
-    """The items in the order of their keys. Raises CelError."""
+    """The items sorted by their keys. Raises CelError."""
     if len({type_name(key) for key in keys}) > 1:
         raise CelError("list elements must have the same type")
     compare = cmp_to_key(_compare)

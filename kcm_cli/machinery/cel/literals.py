@@ -1,4 +1,4 @@
-"""Literals that can be seen to fail: patterns, times, templates, lists of several types.
+"""Checks literals: patterns, timestamps, format templates, and lists with elements of several types.
 
 upstream: cel-go cel/validator.go, ext/formatting.go
 """
@@ -19,7 +19,7 @@ _TIMES = ("duration", "timestamp")
 
 
 def bad_literals(node: Node, types: Mapping[int, Type]) -> Iterator[Problem]:
-    """The problems of a tree whose types are known."""
+    """The errors in a checked tree."""
     for each in nodes_of(node):
         if isinstance(each, Call) and each.args:
             yield from _bad_argument(each)
@@ -41,7 +41,7 @@ def _bad_argument(call: Call) -> Iterator[Problem]:
 
 
 def _bad_format(call: Call, types: Mapping[int, Type]) -> Iterator[Problem]:
-    """A template that does not go with the list of its arguments, or with their types."""
+    """The error of a template that does not match its arguments."""
     template, args = call.target, call.args[0]
     if call.function != "format" or not isinstance(template, Constant) or not isinstance(args, ListNode):
         return
@@ -51,7 +51,7 @@ def _bad_format(call: Call, types: Mapping[int, Type]) -> Iterator[Problem]:
 
 
 def _mixed(node: Node, types: Mapping[int, Type]) -> Iterator[Problem]:
-    """Lists and maps whose members have several types, except in what is formatted."""
+    """Errors of lists and maps with elements of several types, except arguments of ``format``."""
     if isinstance(node, Call) and node.function == "format":
         return
     if isinstance(node, ListNode):

@@ -1,7 +1,7 @@
-"""What running an expression costs: it ends where that is too much.
+"""The cost of running an expression, and its limit.
 
-A stretch without branches is charged as a whole when it begins (``fixed``); what depends on values, with the call
-(``prices``). Not counted: the one look more of ``all`` and ``exists`` that ends them early.
+A sequence without branches is charged as a whole at its start (``fixed``), work that depends on values with each call
+(``prices``). Not counted: the last check of ``all`` and ``exists`` that ends them early.
 
 upstream: cel-go interpreter/runtimecost.go, apiserver pkg/cel/environment/base.go
 """
@@ -26,15 +26,15 @@ _CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "int", "string"
 
 
 class CelCancelled(CelError):
-    """An expression cost too much."""
+    """The expression exceeded its cost limit."""
 
 
 class OverLimit(Exception):
-    """The meter is over its limit: no operator may go on with that, as with errors."""
+    """The limit is exceeded. Not a CelError, so that no operator ignores it."""
 
 
 class Meter:
-    """What the running expression has cost so far."""
+    """The cost of the running expression so far."""
 
     __slots__ = ("cost",)
 
@@ -42,15 +42,15 @@ class Meter:
         self.cost = 0
 
     def check(self) -> None:
-        """Raises OverLimit."""
+        """Raises OverLimit if the limit is exceeded."""
         if self.cost > CALL_LIMIT:
             raise OverLimit
 
 
 def fixed(node: Node, *, bare: bool = False) -> int:
-    """What a node costs before its branches are chosen and its steps are made.
+    """The cost of a node without its branches and steps.
 
-    bare: as a branch of a conditional, or as an index, where a plain name is free.
+    bare: the node is a branch of a conditional or an index, where a plain name is free.
     """
     match node:
         case Constant():
@@ -74,7 +74,7 @@ def fixed(node: Node, *, bare: bool = False) -> int:
 
 
 def _attribute(node: Node, *, bare: bool) -> int:
-    """What something is selected from, or indexed."""
+    """The cost of the operand of a selection or index."""
     if isinstance(node, (Ident, Select)) or (isinstance(node, Call) and node.function in (*_INDEXES, "_?_:_")):
         return fixed(node, bare=bare)
     return fixed(node) + (0 if bare else 1)
@@ -94,14 +94,14 @@ def _call(node: Call, *, bare: bool) -> int:
 
 
 def called(node: Call) -> tuple[str, Node | None]:
-    """The function that is called, and on what: ``sets.contains`` is one of its own and called on nothing."""
+    """(function, target) of a call. ``sets.contains`` is one function without a target."""
     prefix = qualified_name(node.target) if node.target is not None else ""
     qualified = f"{prefix}.{node.function}"
     return (qualified, None) if prefix and qualified in FUNCTIONS else (node.function, node.target)
 
 
 def price_of(node: Call, name: str) -> Price | None:
-    """How a call of a function is charged by its values; None where it costs the same for all."""
+    """The price of a call by its values; None if its cost is constant."""
     if _is_folded(node) or (name in _COMPARED and any(map(_is_short, node.args))):
         return None
     return PRICES.get(name)
@@ -114,7 +114,7 @@ def _is_short(node: Node) -> bool:
 
 
 def _is_folded(node: Call) -> bool:
-    """What is known before anything runs."""
+    """Whether the result is a constant that is computed at compile time."""
     if node.function == "@in":
         return isinstance(node.args[1], ListNode) and is_constant(node.args[1])
     folded = node.target is None and node.function in _CONVERSIONS and len(node.args) == 1
@@ -122,7 +122,7 @@ def _is_folded(node: Call) -> bool:
 
 
 def is_constant(node: Node) -> bool:
-    """Whether it is made of literals alone."""
+    """Whether a node consists of literals only."""
     match node:
         case Constant():
             return True
@@ -134,14 +134,14 @@ def is_constant(node: Node) -> bool:
 
 
 def _around(kind: str) -> int:
-    """What a macro does beside its steps."""
+    """The cost of a macro without its steps."""
     if kind == "exists_one":
         return 2
     return 3 if kind == "sortBy" else 1
 
 
 def steps(node: Macro) -> tuple[int, int]:
-    """What each step of a macro costs, and what is added where its test holds."""
+    """(cost of each step of a macro, additional cost if its test is true)."""
     body, tested = fixed(node.args[-1]), len(node.args) == 2
     own = _own(node.kind)
     if node.kind == "exists_one":
@@ -152,5 +152,5 @@ def steps(node: Macro) -> tuple[int, int]:
 
 
 def _own(kind: str) -> int:
-    """What the collecting of one step costs."""
+    """The cost of collecting the result of one step."""
     return {"all": 3, "exists": 4, "transformMap": 3, "transformMapEntry": 2}.get(kind, _ADD_ITEM)

@@ -1,4 +1,4 @@
-"""URLs, IP addresses and networks in expressions.
+"""URLs, IP addresses and CIDRs in expressions.
 
 upstream: staging/src/k8s.io/apiserver/pkg/cel/library/{urls,ip,cidr}.go
 """
@@ -113,7 +113,7 @@ def _is_ip(text: str) -> bool:
 
 
 class CidrValue(msgspec.Struct, frozen=True):
-    """An address with the length of its network's prefix."""
+    """An address with a prefix length."""
 
     address: Address
     prefix: int

@@ -1,4 +1,4 @@
-"""What operators do, for all the types that they know.
+"""The operators, for all types.
 
 upstream: cel-go common/types, common/stdlib
 """
@@ -27,7 +27,7 @@ _COMPARABLE = (str, bytes, bool, datetime, timedelta)
 
 
 def no_overload(function: str, *args: Value) -> CelError:
-    """A function or an operator that does not know such operands."""
+    """The error of a function or operator without an overload for these operands."""
     return CelError(f"no such overload: {function}({', '.join(map(type_name, args))})")
 
 
@@ -42,7 +42,7 @@ _KNOWN: Mapping[str, tuple[type, ...]] = {
 
 
 def _refused(function: str, one: Value, other: Value) -> CelError:
-    """A value that knows an operator says less about an operand that it does not know."""
+    """The error of an operator. It has no details if the first operand's type has the operator."""
     known = _KNOWN.get(function)
     if known is None:
         knows = is_number(one) or isinstance(one, _COMPARABLE)
@@ -52,7 +52,7 @@ def _refused(function: str, one: Value, other: Value) -> CelError:
 
 
 def _arithmetic(one: Value, other: Value) -> type | None:
-    """The type that two numbers are computed in; None if they do not go together."""
+    """The common type of two numbers; None if they cannot be combined."""
     for kind in (Uint, float, int):
         if isinstance(one, kind) and not isinstance(one, bool):
             fits = isinstance(other, kind) and not isinstance(other, bool)
@@ -116,7 +116,7 @@ def multiply(one: Value, other: Value) -> Value:
 
 
 def divide(one: Value, other: Value) -> Value:
-    """``_/_``; of integers, cut towards zero."""
+    """``_/_``. Integer quotients are truncated towards zero."""
     kind = _arithmetic(one, other)
     if kind is None:
         raise _refused("_/_", one, other)
@@ -136,7 +136,7 @@ def _float_quotient(one: float, other: float) -> float:
 
 
 def modulus(one: Value, other: Value) -> Value:
-    """``_%_``, with the sign of the first."""
+    """``_%_``, with the sign of the first operand."""
     kind = _arithmetic(one, other)
     if kind is None or kind is float:
         raise _refused("_%_", one, other)
@@ -178,7 +178,8 @@ def _ordered(function: str, test: Callable[[int], bool]) -> Binary:
 
 
 def _order(one: Value, other: Value) -> int | None:
-    """Below, at or above zero; None for values that have no order. Not-a-number is above all."""
+    """Less than, equal to or greater than zero; None if the values cannot be compared. NaN is greater than all
+    numbers."""
     if is_number(one) and is_number(other):
         return 0 if one == other else -1 if one < other else 1  # type: ignore[operator]  # numbers
     for kind in _COMPARABLE:
@@ -206,7 +207,7 @@ def contained(item: Value, where: Value) -> Value:
 
 
 def find(where: Mapping[Value, Value], key: Value) -> tuple[bool, Value]:
-    """Whether a map has a key (numbers are found by value, a bool is no number), and what is there."""
+    """(whether a map has a key, its value). Numbers are found by value; a bool is not a number."""
     if isinstance(key, (list, dict, tuple)):
         return False, None
     if key in where and (isinstance(key, str) or _same_key(where, key)):
@@ -215,12 +216,12 @@ def find(where: Mapping[Value, Value], key: Value) -> tuple[bool, Value]:
 
 
 def _same_key(where: Mapping[Value, Value], key: Value) -> bool:
-    """Python holds True and 1 for the same key; CEL does not."""
+    """Whether the map has the key in CEL's sense. Python treats True and 1 as the same key."""
     return any(equal(each, key) for each in where)
 
 
 def index(where: Value, key: Value) -> Value:
-    """``_[_]``. Raises CelError for what is not there."""
+    """``_[_]``. Raises CelError if there is no such element."""
     if isinstance(where, Optional):
         return optional_index(where, key)
     if isinstance(where, Mapping):

@@ -1,4 +1,4 @@
-"""Functions that choose by the types of their arguments."""
+"""Functions with overloads by the types of their arguments."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ LIST, MAP, TIMESTAMP, DURATION = list, Mapping, datetime, timedelta
 
 
 def is_a(value: Value, kind: type) -> bool:
-    """Whether a value has a type of CEL: a bool is no int, a uint neither."""
+    """Whether a value has a CEL type: a bool is no int, and neither is a uint."""
     if kind is ANY:
         return True
     if kind is int:
@@ -25,7 +25,7 @@ def is_a(value: Value, kind: type) -> bool:
 
 
 def overloaded(name: str, *choices: tuple[Kinds, Function]) -> Function:
-    """The function that calls the first choice whose types fit. Raises CelError if none does."""
+    """A function that calls the first overload whose types match. Raises CelError if none does."""
 
     def run(*args: Value) -> Value:
         for kinds, function in choices:
@@ -37,7 +37,7 @@ def overloaded(name: str, *choices: tuple[Kinds, Function]) -> Function:
 
 
 def takes(function: Function, count: int) -> bool:
-    """Whether a function can be called with so many values."""
+    """Whether a function can be called with this number of values."""
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:
@@ -46,7 +46,7 @@ def takes(function: Function, count: int) -> bool:
 
 
 def failing(function: Callable[..., Value], error: type[Exception]) -> Function:
-    """The function, with its own errors raised as CEL's."""
+    """The function, with this error raised as CelError."""
 
     def run(*args: Value) -> Value:
         try:

@@ -1,4 +1,4 @@
-"""Text to nodes. Macros are expanded here.
+"""Parses text to nodes, and expands macros.
 
 upstream: cel-go parser/parser.go, parser/macro.go, ext/comprehensions.go
 """
@@ -62,7 +62,7 @@ _MACROS: dict[str, tuple[tuple[int, int], ...]] = {
 
 
 def parse(text: str) -> Node:
-    """Raises CelSyntaxError."""
+    """Parse an expression. Raises CelSyntaxError."""
     if len(text) > _MAX_CHARACTERS:
         problem = f"expression code point size exceeds limit: size: {len(text)}, limit {_MAX_CHARACTERS}"
         raise CelSyntaxError(unlocated(problem))
@@ -75,7 +75,7 @@ def parse(text: str) -> Node:
 
 
 def _check_depth(node: Node) -> None:
-    """Long chains are as deep as they are long. Raises CelSyntaxError."""
+    """Check the depth of the tree; a long chain of operators is a deep tree. Raises CelSyntaxError."""
     level, depth = [node], 0
     while level:
         depth += 1
@@ -271,9 +271,8 @@ class _Parser:
         return ListNode(offset, tuple(elements), frozenset(optional))
 
     def _elements(self, end: str, wanted: str) -> Iterator[bool]:
-        """Go to each element up to the end; whether it is marked as optional. ``wanted``: what can come first. Raises
-        CelSyntaxError.
-        """
+        """Iterate over elements up to ``end``; yields whether each is marked as optional. ``wanted``: what may come
+        first. Raises CelSyntaxError."""
         if self._in.takes(end):
             return
         if self._in.takes(","):
@@ -343,12 +342,12 @@ class _Parser:
 
 
 def _missing(token: Token) -> Node:
-    """What stands for an expression that is not there; the error about it has been noted."""
+    """The placeholder for a missing expression, whose error was recorded."""
     return Ident(token.offset, "")
 
 
 def _negated(token: Token) -> int | float | None:
-    """The negative of a literal number."""
+    """The negative of a number literal; None for other tokens."""
     value = token.value
     if token.kind != "literal" or isinstance(value, bool | Uint) or not isinstance(value, int | float):
         return None
@@ -356,7 +355,7 @@ def _negated(token: Token) -> int | float | None:
 
 
 def _dotted(node: Node) -> str:
-    """The name that a chain of selections spells; empty if it is another expression."""
+    """The name that a chain of selections forms; empty for other expressions."""
     if isinstance(node, Ident):
         return node.name
     if isinstance(node, Select) and not node.optional and not node.test:

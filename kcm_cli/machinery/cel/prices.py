@@ -1,4 +1,4 @@
-"""What calls cost whose work grows with their values.
+"""The cost of calls that depends on their values.
 
 upstream: cel-go interpreter/runtimecost.go#costCall, ext/{lists,sets}.go, apiserver pkg/cel/library/cost.go#CallCost
 """
@@ -30,7 +30,7 @@ _FORMAT_PATTERN = 30
 
 
 def size(value: Value) -> int:
-    """What counts as the size of a value; 1 for what has none."""
+    """The size of a value; 1 for values without a size."""
     if isinstance(value, (str, bytes, list, tuple, Mapping)):
         return len(value)
     if isinstance(value, CidrValue):
@@ -93,7 +93,7 @@ def _walk(value: Value) -> int:
 
 
 def _converted(values: Sequence[Value], result: Value) -> int:
-    """To text from bytes, and back; 1 for other conversions."""
+    """The cost of a conversion between strings and bytes; 1 for other conversions."""
     return _part(size(values[0])) if isinstance(values[0], (str, bytes)) and type(values[0]) is not type(result) else 1
 
 
@@ -129,7 +129,7 @@ def _flattened(values: Sequence[Value], result: Value) -> int:
 
 
 def sorting(items: Sequence[Value]) -> int:
-    """What it costs to put values into order, or to find those that are repeated."""
+    """The cost of sorting values or finding duplicates."""
     texts = bool(items) and isinstance(items[0], (str, bytes))
     return _NEW_LIST + int(len(items) ** 2 * (2.1 if texts else 2.0))
 

@@ -1,4 +1,4 @@
-"""An expression that is ready to run."""
+"""A compiled expression."""
 
 from kcm_cli.machinery.cel.comprehensions import Scope
 from kcm_cli.machinery.cel.errors import CelSyntaxError
@@ -13,7 +13,7 @@ _TOO_COSTLY = "operation cancelled: actual cost limit exceeded"
 
 
 class Program:
-    """Compiled once, run often."""
+    """An expression, compiled once and run often."""
 
     def __init__(self, text: str, node: Node | None = None) -> None:
         """Raises CelSyntaxError."""
@@ -28,13 +28,12 @@ class Program:
 
     @property
     def cost(self) -> int:
-        """What the last run has cost."""
+        """The cost of the last run."""
         return self._meter.cost
 
     def evaluate(self, scope: Scope) -> Value:
-        """The value with these variables (JSON values are taken as they are). Raises CelError; CelCancelled where it
-        costs too much.
-        """
+        """The value with these variables, which are JSON values. Raises CelError, and CelCancelled if it exceeds the
+        cost limit."""
         meter = self._meter
         meter.cost = self._fixed
         try:

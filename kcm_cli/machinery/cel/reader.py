@@ -1,4 +1,4 @@
-"""The tokens of an expression as its parser takes them, and the errors about those that do not fit.
+"""Reads tokens for the parser, and records the errors of unexpected ones.
 
 upstream: antlr4 DefaultErrorStrategy
 """
@@ -19,9 +19,8 @@ _GOES_ON = frozenset(("<", "<=", ">", ">=", "==", "!=", "in", "+", "-", "*", "/"
 
 
 class Reader:
-    """A place in the text. Like cel-go's, it goes on after a missing or superfluous token, and keeps
-    the errors.
-    """
+    """A position in the tokens. Like cel-go's parser, it goes on after a missing or superfluous token, and collects the
+    errors."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -34,7 +33,7 @@ class Reader:
         """What may follow the expression that is read, innermost last."""
 
     def end(self) -> None:
-        """Nothing may be left. Raises CelSyntaxError with all that was found."""
+        """Check that no token is left. Raises CelSyntaxError with all errors."""
         token = self.next
         if token.kind != "end":
             if self._following.kind != "end":
@@ -44,12 +43,12 @@ class Reader:
             raise self._failure()
 
     def note(self, offset: int, message: str) -> None:
-        """Keep an error in what can be parsed, and go on."""
+        """Record an error in text that can be parsed, and go on."""
         self._notes.append((offset, message))
 
     @property
     def next(self) -> Token:
-        """The token that is not taken yet."""
+        """The next token, which is not consumed."""
         return self._tokens[self._position]
 
     @property
@@ -58,26 +57,26 @@ class Reader:
 
     @contextmanager
     def within(self, *ends: str) -> Iterator[None]:
-        """Around an expression that one of these ends."""
+        """While an expression is parsed that one of these tokens ends."""
         self._after.append(frozenset(ends))
         yield
         self._after.pop()
 
     def take(self) -> Token:
-        """The next token."""
+        """Consume the next token."""
         token = self._tokens[self._position]
         self._position += 1
         return token
 
     def takes(self, kind: str) -> bool:
-        """Take the next token, if it is of this kind."""
+        """Consume the next token if it is of this kind. Returns whether it was."""
         if self.next.kind != kind:
             return False
         self._position += 1
         return True
 
     def expect(self, kind: str) -> Token:
-        """The next token, which has to be of this kind. Raises CelSyntaxError."""
+        """Consume a token of this kind. Raises CelSyntaxError."""
         token = self.next
         if token.kind == kind:
             return self.take()
@@ -91,7 +90,7 @@ class Reader:
         raise self.mismatch(token, f"'{kind}'")
 
     def separated(self, end: str) -> None:
-        """What is between two elements, or ends them, comes next. Raises CelSyntaxError."""
+        """Check that a comma or ``end`` comes next. Raises CelSyntaxError."""
         token = self.next
         if token.kind in (end, ","):
             return
@@ -107,17 +106,17 @@ class Reader:
         self._reported = self._position
 
     def mismatch(self, token: Token, wanted: str) -> CelSyntaxError:
-        """For a token that nothing can be done about."""
+        """The error for a token from which parsing cannot go on."""
         self._report(token, f"mismatched input '{token.text}' expecting {wanted}")
         return self._failure()
 
     def error(self, offset: int, message: str) -> CelSyntaxError:
-        """All that was found, and this."""
+        """The error with all recorded ones and this one."""
         self._notes.append((offset, message))
         return self._failure()
 
     def name(self) -> Token:
-        """What follows a dot; an empty name where the text can go on without. Raises CelSyntaxError."""
+        """Consume the name after a dot. It is empty if parsing can go on without it. Raises CelSyntaxError."""
         token = self.next
         if token.kind == "escaped":
             self.note(token.offset, "unsupported syntax: '`'")
@@ -130,9 +129,8 @@ class Reader:
         return self.take()
 
     def check_start(self, wanted: str, end: str = "") -> bool:
-        """Whether an expression (or the end) comes next, perhaps after a sign too much; False where it is left out
-        before an operator. Raises CelSyntaxError.
-        """
+        """Whether an expression (or ``end``) comes next, possibly after one superfluous token. False if it is missing
+        before an operator. Raises CelSyntaxError."""
         token = self.next
         if token.kind in STARTS:
             return True
@@ -146,7 +144,7 @@ class Reader:
         return False
 
     def check_negated(self, wanted: str) -> bool:
-        """Whether what can be negated comes after an exclamation mark."""
+        """Whether an operand follows an exclamation mark."""
         token = self.next
         if token.kind in STARTS:
             return True
@@ -154,7 +152,7 @@ class Reader:
         return False
 
     def check_minus(self, followers: frozenset[str]) -> bool:
-        """Whether one of these follows the minus that comes next; else it is taken for an operator between two."""
+        """Whether one of these follows the next minus; otherwise it is parsed as a binary operator."""
         following = self._following
         if following.kind in followers:
             return True
@@ -162,7 +160,7 @@ class Reader:
         return False
 
     def _failure(self) -> CelSyntaxError:
-        """All that was found, in its order, or as much as is shown."""
+        """The error with all recorded ones in order, up to the maximum."""
         syntax = sorted(self._problems, key=itemgetter(0))
         if len(syntax) > MOST_PROBLEMS:
             found, rest = syntax, located(self._text, syntax[MOST_PROBLEMS][0], _TOO_MANY)

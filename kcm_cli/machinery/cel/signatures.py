@@ -1,4 +1,4 @@
-"""Which functions there are, for which types: read from ``signatures.txt`` when a check first needs it."""
+"""The overloads of all functions, read from ``signatures.txt`` on first use."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,8 @@ _token = re.compile(r"[^(),]+|[(),]")
 
 
 class Overload(msgspec.Struct, frozen=True):
-    """One form of a function. method: the first argument stands before a dot. variables: names in its types."""
+    """An overload of a function. method: the first argument is the target. variables: the names of its type
+    variables."""
 
     args: tuple[Type, ...]
     result: Type
@@ -29,7 +30,7 @@ class Overload(msgspec.Struct, frozen=True):
 
 @cache
 def overloads() -> Mapping[str, tuple[Overload, ...]]:
-    """By the function's name."""
+    """The overloads by the function's name."""
     found: dict[str, list[Overload]] = {}
     text = Path(__file__).with_name("signatures.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
@@ -57,7 +58,7 @@ def _variables(kind: Type) -> Iterator[str]:
 
 
 def _types(text: str) -> Iterator[Type]:
-    """The types of a list that is separated by commas."""
+    """The types in a comma-separated list."""
     tokens = _token.findall(text)
     position = 0
     while position < len(tokens):
@@ -67,7 +68,7 @@ def _types(text: str) -> Iterator[Type]:
 
 
 def _type(tokens: list[str], position: int) -> tuple[Type, int]:
-    """A type, and where it ends."""
+    """(a type, the position after it)."""
     name = tokens[position]
     if len(name) == 1:
         return Type(name, variable=True), position + 1

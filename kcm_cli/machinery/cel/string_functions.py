@@ -1,4 +1,4 @@
-"""Functions of texts.
+"""String functions.
 
 upstream: cel-go ext/strings.go (version 2), apiserver pkg/cel/library/regex.go
 """
@@ -20,7 +20,7 @@ _WHITE = " \t\n\v\f\r\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2
 
 
 def pattern(text: str) -> Regexp:
-    """A pattern. Raises CelError."""
+    """The compiled pattern. Raises CelError."""
     try:
         return compile_go(text)
     except FormatError as error:

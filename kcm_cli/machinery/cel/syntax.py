@@ -1,4 +1,4 @@
-"""The nodes of a CEL expression. ``offset``: where a node stands in the text, for errors."""
+"""The nodes of an expression. ``offset``: the position in the text, for errors."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ class Select(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A function or an operator (by the name that errors give it), on a target or not."""
+    """A call of a function or operator, with or without a target. Operators have the names that errors show."""
 
     offset: int
     function: str
@@ -41,7 +41,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class ListNode(msgspec.Struct, frozen=True):
-    """``[a, ?b]``; ``optional`` holds the indexes of the optional ones."""
+    """``[a, ?b]``; ``optional``: the indexes of optional elements."""
 
     offset: int
     elements: "tuple[Node, ...]"
@@ -56,7 +56,7 @@ class MapNode(msgspec.Struct, frozen=True):
 
 
 class StructNode(msgspec.Struct, frozen=True):
-    """``Type{field: value, ?field: value}``; ``colons``: where those of the fields are."""
+    """``Type{field: value, ?field: value}``; ``colons``: the offsets of the colons."""
 
     offset: int
     type_name: str
@@ -85,7 +85,7 @@ def nodes_of(node: Node) -> Iterator[Node]:
 
 
 def children_of(node: Node) -> Iterator[Node]:
-    """What is directly below a node."""
+    """The direct children of a node."""
     match node:
         case Select(operand=operand):
             yield operand

@@ -1,4 +1,4 @@
-"""Numbers, times and other simple values as text, and the longest text that there may be.
+"""Numbers, times and other simple values as strings, and the maximum length of strings.
 
 upstream: cel-go common/types (ConvertToType)
 """
@@ -17,13 +17,13 @@ of what it makes, which a few calls in a row would let grow beyond any memory.""
 
 
 def checked_length(length: int) -> None:
-    """Raises CelError for a text that is too long."""
+    """Raises CelError if a string of this length is too long."""
     if length > LONGEST:
         raise CelError(f"text of more than {LONGEST} characters")
 
 
 def fitting(parts: Iterable[str]) -> Iterator[str]:
-    """The texts, which are asked for as long as they are not too long together. Raises CelError."""
+    """The parts of a string, as long as they are not too long together. Raises CelError."""
     length = 0
     for part in parts:
         length += len(part)
@@ -32,7 +32,7 @@ def fitting(parts: Iterable[str]) -> Iterator[str]:
 
 
 def simple_text(value: Value) -> str | None:
-    """The text of a value that the language itself can turn into one; None for others. Raises CelError."""
+    """The string form of a value of CEL's own types; None for others. Raises CelError."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -55,7 +55,7 @@ def simple_text(value: Value) -> str | None:
 
 
 def _shortest(value: float) -> str:
-    """A float in the fewest digits that say it, as Go's ``%g``."""
+    """A float with the fewest digits that identify it, as Go's ``%g``."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):

@@ -1,4 +1,4 @@
-"""The types that a check works with, and how they fit each other.
+"""The types for checking, and their assignability.
 
 upstream: cel-go checker/{types,mapping,format}.go, common/types/types.go
 """
@@ -17,30 +17,30 @@ _PRIMITIVES = frozenset({"bool", "bytes", "double", "int", "string", "uint"})
 
 
 class Type(msgspec.Struct, frozen=True):
-    """A type; ``params`` are those of containers. variable: it stands for another one."""
+    """A type. ``params``: the type parameters. ``variable``: whether it is a type variable."""
 
     name: str
     params: tuple["Type", ...] = ()
     variable: bool = False
 
     def __str__(self) -> str:
-        """As errors print it."""
+        """The type as errors print it."""
         name = _SHOWN.get(self.name, self.name)
         return f"{name}({', '.join(map(str, self.params))})" if self.params else name
 
     @property
     def full_name(self) -> str:
-        """With the names that it has in protocol buffers."""
+        """The type with the names of protocol buffers."""
         return f"{self.name}({', '.join(each.full_name for each in self.params)})" if self.params else self.name
 
     @property
     def dynamic(self) -> bool:
-        """Whether anything can be expected of it: any type, or one that an error has hidden."""
+        """Whether the type is unknown: dyn, or the type of an expression with an error."""
         return self.name in ("dyn", "!error!")
 
     @property
     def nullable(self) -> bool:
-        """Whether a null goes with it."""
+        """Whether null is assignable to the type."""
         return not (self.name in _PRIMITIVES or self.name in ("list", "map", "type"))
 
 
@@ -68,24 +68,24 @@ def type_of(value: Type) -> Type:
 
 
 def unwrapped(kind: Type) -> tuple[Type, bool]:
-    """What an optional holds, and whether it is one."""
+    """(the value type of an optional, True), or (the type itself, False)."""
     return (kind.params[0], True) if kind.name == "optional_type" else (kind, False)
 
 
 class Bindings:
-    """What the variables stand for, as far as is known. A trial that fails leaves no trace."""
+    """The types of type variables, as far as known. A failed attempt changes nothing."""
 
     def __init__(self) -> None:
         self._known: dict[str, Type] = {}
         self._count = 0
 
     def fresh(self) -> Type:
-        """A new variable."""
+        """A new type variable."""
         self._count += 1
         return Type(f"_var{self._count - 1}", variable=True)
 
     def resolved(self, kind: Type, *, final: bool = False) -> Type:
-        """With variables replaced by what they stand for; final: by anything, if that is not known."""
+        """The type with variables replaced. final: unknown variables become dyn."""
         if kind.variable:
             known = self._known.get(kind.name)
             if known is not None:
@@ -96,11 +96,11 @@ class Bindings:
         return Type(kind.name, tuple(self.resolved(each, final=final) for each in kind.params))
 
     def accepts(self, wanted: Type, given: Type) -> bool:
-        """Whether a value of the one type will do for the other."""
+        """Whether a value of the given type is assignable to the wanted one."""
         return self.accept_all((wanted,), (given,))
 
     def accept_all(self, wanted: Sequence[Type], given: Sequence[Type]) -> bool:
-        """The same for several at once."""
+        """Whether all given types are assignable to the wanted ones."""
         if len(wanted) != len(given):
             return False
         before = dict(self._known)
@@ -127,7 +127,7 @@ class Bindings:
         return len(one.params) == len(other.params) and all(map(self._fits, one.params, other.params))
 
     def _binds(self, variable: Type, kind: Type) -> tuple[bool, bool]:
-        """Whether the variable can stand for the type; whether it stood for one already."""
+        """(whether the variable can have the type, whether it had a type already)."""
         if variable == kind:
             return True, True
         known = self._known.get(variable.name)
@@ -155,7 +155,7 @@ class Bindings:
 
 
 def most_general(one: Type, other: Type) -> Type:
-    """That of two fitting types which says less."""
+    """The more general of two compatible types."""
     return one if _says_no_more(one, other) else other
 
 

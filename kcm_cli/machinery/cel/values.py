@@ -1,6 +1,6 @@
-"""What CEL expressions compute with: JSON values as they are, and a few types that JSON does not have.
+"""The values of expressions: JSON values as they are, and types that JSON does not have.
 
-int and float are 64 bits wide in CEL: operations check for overflow. A bool is no number.
+int and float have 64 bits in CEL, so operations check for overflow. A bool is not a number.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ INT_MIN, INT_MAX, UINT_MAX = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
 
 
 class CelError(Exception):
-    """An expression failed while it ran; the text is the one that clients see."""
+    """An expression failed at run time. Clients see the text."""
 
 
 class Uint(int):
@@ -50,7 +50,7 @@ class TypeValue(msgspec.Struct, frozen=True):
 
 
 class Optional(msgspec.Struct, frozen=True):
-    """A value that may be missing (``present`` false)."""
+    """A value that may be absent (``present`` is False)."""
 
     value: Value = None
     present: bool = False
@@ -60,8 +60,8 @@ NONE = Optional()
 
 
 class AssociativeList(list[Value]):
-    """A list whose items are known by their keys, or as a whole (a set); their order does not matter when it is
-    compared, and adding to it replaces what has the same keys.
+    """A list whose items are identified by their keys, or a set. The order does not matter for equality, and adding a
+    list replaces items with the same keys.
 
     upstream: staging/src/k8s.io/apiserver/pkg/cel/common/values.go
     """
@@ -139,7 +139,7 @@ def is_number(value: Value) -> bool:
 
 
 def equal(one: Value, other: Value) -> bool:
-    """Equality across types: numbers by their value, nothing else equals a value of another type."""
+    """Equality across types: numbers are compared by value, and other values of different types are not equal."""
     kind, other_kind = type(one), type(other)
     if kind is other_kind and kind in (str, int, bool, float):
         return one == other
@@ -163,14 +163,14 @@ def equal(one: Value, other: Value) -> bool:
 
 
 def checked(value: int) -> int:
-    """Raises CelError for what does not fit 64 bits."""
+    """The value. Raises CelError if it does not fit into 64 bits."""
     if not INT_MIN <= value <= INT_MAX:
         raise CelError("integer overflow")
     return value
 
 
 def checked_uint(value: int) -> Uint:
-    """Raises CelError for what does not fit 64 bits without a sign."""
+    """The value. Raises CelError if it does not fit into 64 unsigned bits."""
     if not 0 <= value <= UINT_MAX:
         raise CelError("unsigned integer overflow")
     return Uint(value)

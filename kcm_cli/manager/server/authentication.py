@@ -1,7 +1,7 @@
-"""Who asks: a proxy's headers, else a client certificate, else a bearer token, else system:anonymous.
+"""Authenticates requests: a proxy's headers, else a client certificate, else a bearer token, else system:anonymous.
 
-Credentials that are shown and are not good make the request fail, unless others on it are good. A token is not looked
-at where there is nobody to ask about it.
+Invalid credentials make a request fail, unless it has other, valid ones. Tokens are ignored if no API server can review
+them.
 
 upstream: staging/src/k8s.io/apiserver/pkg/authentication/authenticatorfactory/delegating.go, request/headerrequest
 """
@@ -33,10 +33,11 @@ _VERDICT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The certificate that a connection was opened with. ``chain``: those that the client sent with it.
+    """The client certificate of a connection. ``chain``: the certificates that the client sent with it.
 
-    verdicts: why a bundle (by its PEM) does not trust it, and until when (seconds on a clock) that is believed.
-    Building a chain costs up to a millisecond of the loop that renews the lease, so it is not done per request.
+    verdicts: for each bundle (by its PEM), why it does not trust the certificate, and until when (monotonic seconds)
+    that holds. Verifying a chain takes up to a millisecond of the loop that renews the lease, so it is not done for
+    each request.
     """
 
     der: bytes
@@ -46,7 +47,7 @@ class Peer:
 
 
 def parse_peer(der: bytes, chain: tuple[bytes, ...] = ()) -> Peer:
-    """Raises ValueError for what is no certificate, and for one whose names or extensions cannot be read."""
+    """Parse a client's certificate. Raises ValueError if it, its names or its extensions are invalid."""
     return Peer(der, _parsed(der), tuple(_parsed(one) for one in chain[:MAX_CHAIN]))
 
 
@@ -75,7 +76,7 @@ class Authenticator:
         self._certificate_uids = certificate_uids
 
     async def user(self, headers: Headers, peer: Peer | None) -> User:
-        """The user, ANONYMOUS without credentials. Raises AuthenticationError."""
+        """The user of a request; ANONYMOUS without credentials. Raises AuthenticationError."""
         problems: list[str] = []
         user = None
         if peer is not None:
@@ -117,7 +118,7 @@ class Authenticator:
             return None
 
     def _verify_error(self, bundle: CaBundle, peer: Peer) -> str:
-        """Why the certificate does not count, empty if it does."""
+        """Why the certificate is not trusted; empty if it is."""
         now_s = self._clock.monotonic()
         why, until = peer.verdicts.get(bundle.pem, ("", float("-inf")))
         if now_s >= until:
@@ -137,7 +138,7 @@ class Authenticator:
 
 
 def user_in_headers(headers: Headers, names: ProxyHeaders) -> User | None:
-    """The user whom a trusted proxy names; None if it names none."""
+    """The user in the headers of a trusted proxy; None if there is none."""
     name = _first(headers, names.names)
     if not name:
         return None

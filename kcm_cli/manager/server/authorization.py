@@ -1,4 +1,5 @@
-"""What a user may do: everything as system:masters, open paths, and beyond that what the API server says.
+"""Authorizes requests: system:masters may do everything, everyone may use the open paths, and the API server decides
+the rest.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/options/authorization.go, pkg/authorization/path
 """
@@ -19,7 +20,7 @@ _NO_OPINION = Decision()
 
 
 class OpenPaths:
-    """Paths that everybody may use. A trailing * stands for everything that begins so."""
+    """Paths that everyone may use. A trailing * matches every path with that prefix."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         trimmed = [path.removeprefix("/") for path in paths]
@@ -32,7 +33,7 @@ class OpenPaths:
 
 
 class Authorizer:
-    """Decides about a verb on a path. Without a reviewer, what is not open is forbidden."""
+    """Decides about a verb on a path. Without a reviewer, only open paths are allowed."""
 
     def __init__(self, config: AuthorizationConfig, reviewer: Reviewer | None, clock: Clock) -> None:
         self._config = config

@@ -1,7 +1,7 @@
-"""Client certificates: which CAs are trusted for what, and whom a certificate names.
+"""Client certificates: verification against trusted CAs, and the user that a certificate names.
 
-The TLS layer takes any certificate. A request is its holder's if a chain leads from it to a trusted CA, by OpenSSL's
-rules; every certificate of a bundle is an anchor, as in Go.
+The TLS layer accepts any certificate. It authenticates requests if it has a chain to a trusted CA, by OpenSSL's rules.
+Every certificate in a bundle is a trust anchor, as in Go.
 
 upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
 """
@@ -26,13 +26,14 @@ _UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 
 
 class CaBundle(msgspec.Struct, frozen=True):
-    """Certificates that vouch for others. ``pem`` has them and nothing else."""
+    """Trusted CA certificates. ``pem`` contains just these."""
 
     pem: bytes
     certificates: tuple[x509.Certificate, ...]
 
     def verify_error(self, certificate: x509.Certificate, between: tuple[x509.Certificate, ...], now: datetime) -> str:
-        """Why no chain leads from the certificate, over those ``between``, to the bundle; empty where one does."""
+        """Why the certificate has no chain to the bundle; empty if it has one. ``between``: intermediate
+        certificates."""
         store = _store(self.pem)
         store.set_time(now.astimezone(UTC).replace(tzinfo=None))
         sent = [crypto.X509.from_cryptography(one) for one in between]
@@ -60,7 +61,7 @@ def _store(pem: bytes) -> crypto.X509Store:
 
 
 def parse_bundle(pem: bytes) -> CaBundle:
-    """The certificates in a PEM text. Raises ValueError if there is none, or one that is broken."""
+    """The certificates in a PEM text. Raises ValueError if there is none, or an invalid one."""
     certificates = tuple(dict.fromkeys(x509.load_pem_x509_certificates(pem)))
     for certificate in certificates:
         readable(certificate)
@@ -68,7 +69,7 @@ def parse_bundle(pem: bytes) -> CaBundle:
 
 
 def readable(certificate: x509.Certificate) -> None:
-    """Its names and extensions are parsed when they are first asked for. Raises ValueError where they cannot be."""
+    """Parse a certificate's names and extensions, which is otherwise done on first use. Raises ValueError."""
     try:
         _ = certificate.subject, certificate.extensions
     except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
@@ -76,7 +77,7 @@ def readable(certificate: x509.Certificate) -> None:
 
 
 def for_clients(certificate: x509.Certificate) -> bool:
-    """Whether the certificate may identify a client: its extended key usages, if any, include that."""
+    """Whether the certificate may identify a client, by its extended key usages if it has any."""
     try:
         usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
@@ -85,19 +86,19 @@ def for_clients(certificate: x509.Certificate) -> bool:
 
 
 def remaining_s(certificate: x509.Certificate, now: datetime) -> float:
-    """Seconds for which the certificate is still good; negative after its end."""
+    """Seconds until the certificate expires; negative afterwards."""
     return (certificate.not_valid_after_utc - now).total_seconds()
 
 
 def common_name(certificate: x509.Certificate) -> str:
-    """The subject's common name, empty if it has none; of several the last, as in Go's ``pkix.Name``."""
+    """The subject's common name; empty if it has none. Of several the last one, as in Go's ``pkix.Name``."""
     return next(reversed(_names(certificate, NameOID.COMMON_NAME)), "")
 
 
 def user_of(certificate: x509.Certificate, der: bytes, *, with_uid: bool = True) -> User | None:
-    """Whom the subject names: the common name is the user, the organizations are its groups, a uid its uid.
+    """The user in the subject: the common name is the name, the organizations are the groups, the uid is the uid.
 
-    Raises AuthenticationError for a uid that is empty, and for several of them; without ``with_uid`` none is read.
+    Raises AuthenticationError for an empty uid or several uids. Without ``with_uid`` the uid is not read.
     """
     name = common_name(certificate)
     if not name:

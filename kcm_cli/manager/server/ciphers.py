@@ -1,4 +1,4 @@
-"""What Go calls TLS versions, cipher suites and groups, in OpenSSL's words."""
+"""Maps Go's names of TLS versions, cipher suites and groups to OpenSSL's."""
 
 from collections.abc import Iterable, Mapping
 
@@ -27,12 +27,12 @@ _CIPHERS = {
 
 
 def tls_version(name: str) -> int:
-    """The lowest version to accept; TLS 1.2 where none is named, as in Go."""
+    """The lowest accepted version; TLS 1.2 by default, as in Go."""
     return _VERSIONS.get(name, SSL.TLS1_2_VERSION)
 
 
 def openssl_ciphers(names: Iterable[str]) -> list[str]:
-    """The suites for TLS 1.2 and below. Those of TLS 1.3 are left out: they cannot be chosen, in Go neither."""
+    """The suites for TLS 1.2 and below. Those of TLS 1.3 cannot be chosen, as in Go."""
     found: list[str] = []
     for name in names:
         exchange, with_, cipher = name.removeprefix("TLS_").partition("_WITH_")
@@ -42,6 +42,6 @@ def openssl_ciphers(names: Iterable[str]) -> list[str]:
 
 
 def curve(numbers: Iterable[int]) -> ec.EllipticCurve | None:
-    """The only group, where a single one is given that pyOpenSSL can choose."""
+    """The only group, if a single one is given that pyOpenSSL can set; else None."""
     chosen = list(numbers)
     return _CURVES.get(chosen[0]) if len(chosen) == 1 else None

@@ -1,6 +1,7 @@
-"""Client CAs and proxy headers from where the API server publishes its own: a ConfigMap that is watched.
+"""Reads client CAs and proxy headers from the ConfigMap in which the API server publishes its own, and watches it.
 
-The first read has to work within FIRST_S, unless failures are tolerated; after that what was read last stays.
+The first read has to succeed within FIRST_S, unless failures are tolerated. After later failures the last state is
+kept.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/options/authentication.go, server/dynamiccertificates
 """
@@ -37,7 +38,7 @@ class _ConfigMap(View, frozen=True, gc=False):
 
 
 class ClusterTrust:
-    """Keeps the trust as the cluster says."""
+    """Updates the trust from the ConfigMap."""
 
     def __init__(
         self, config: AuthenticationConfig, client: Client, trust: Trust, clock: Clock, rng: random.Random, loads: Loads
@@ -50,7 +51,7 @@ class ClusterTrust:
         self._loads = loads
 
     async def follow(self) -> None:
-        """Read, then watch, for ever. Raises RunError if the first read does not work and has to."""
+        """Read the ConfigMap and watch it until cancelled. Raises RunError if the first read is required and fails."""
         version = await self._first()
         while True:
             try:
@@ -84,7 +85,7 @@ class ClusterTrust:
         return ""
 
     async def _read(self) -> str:
-        """Take over what the ConfigMap says now; its version."""
+        """Read the ConfigMap; returns its version."""
         since = self._loads.now()
         async with asyncio.timeout(FIRST_S):
             config_map = await self._client.ask(Request("GET", CONFIG_MAPS.gvr.path(NAMESPACE, NAME)), _ConfigMap)
@@ -97,9 +98,9 @@ class ClusterTrust:
         return config_map.metadata.resource_version
 
     async def _wait_for_change(self, version: str) -> None:
-        """Return when the ConfigMap is another than that of ``version``, or the server ended the watch.
+        """Wait until the ConfigMap has another version than ``version``, or until the watch ends.
 
-        The watch begins with what is there: an object's own version may be years old, which no server begins at.
+        The watch starts without a version, since that of the object may be too old for the API server.
         """
         decoder = EventDecoder(CONFIG_MAPS)
         query = (("timeoutSeconds", str(_WATCH_S)),)

@@ -1,4 +1,4 @@
-"""Lets requests through that may pass: authentication, then authorization, as ASGI around the handlers.
+"""ASGI middleware: authentication and authorization of requests before the handlers.
 
 upstream: staging/src/k8s.io/controller-manager/app/serve.go#BuildHandlerChain, apiserver/pkg/endpoints/filters
 """
@@ -24,7 +24,7 @@ PEER = "peer"
 
 
 class Guard:
-    """Passes a request on, or answers 401, 403 or 500."""
+    """Passes a request on, or answers with 401, 403 or 500."""
 
     def __init__(
         self, app: ASGIApp, authenticator: Authenticator, authorizer: Authorizer, clock: Clock, metrics: AuthMetrics
@@ -81,7 +81,7 @@ class Guard:
 
 
 class NoCache:
-    """Sets Cache-Control: no caching."""
+    """Sets Cache-Control, so that answers are not cached."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""The handlers of what the manager shows: health, configuration, metrics, verbosity, its controllers.
+"""The manager's handlers: health, configuration, metrics, verbosity, and the controllers' debug pages.
 
 upstream: staging/src/k8s.io/controller-manager/app/serve.go, component-base/configz,
 apiserver/pkg/server/routes/flags.go
@@ -47,7 +47,7 @@ def health(checks: HealthChecks) -> Handler:
 
 
 def configz(document: Doc) -> Handler:
-    """The handler of /configz: the same bytes always."""
+    """The handler of /configz, with a constant body."""
     body = codec.encode(document)
 
     async def handle(request: Request) -> Response:
@@ -86,7 +86,7 @@ def metrics(registry: Registry, start_time_s: float) -> Handler:
 
 
 def accepts_gzip(accepted: str) -> bool:
-    """Whether a client takes gzip, by its Accept-Encoding."""
+    """Whether a client accepts gzip, by its Accept-Encoding."""
     for clause in accepted.split(","):
         coding, *parameters = (part.strip().lower().replace(" ", "") for part in clause.split(";"))
         if coding == "gzip":
@@ -95,7 +95,7 @@ def accepts_gzip(accepted: str) -> bool:
 
 
 def slis(registry: Registry, families: SliMetrics, start_time_s: float) -> Handler:
-    """The handler of /metrics/slis; DELETE forgets what was counted."""
+    """The handler of /metrics/slis. DELETE resets the metrics."""
     show = metrics(registry, start_time_s)
 
     async def handle(request: Request) -> Response:
@@ -108,14 +108,14 @@ def slis(registry: Registry, families: SliMetrics, start_time_s: float) -> Handl
 
 
 async def flag_index(request: Request) -> Response:
-    """/debug/flags: which flags can be changed."""
+    """The handler of /debug/flags, which lists the flags that can be changed."""
     page = "<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\nflags:<br>\n"
     page += "<table>\n<tr>v<br>\n</table>\n<br>\nfull flags configurable<br>\n</body>\n</html>\n"
     return Response(page, 200, {"content-type": "text/html; charset=utf-8"})
 
 
 def verbosity(set_verbosity: Callable[[int], None]) -> Handler:
-    """The handler of /debug/flags/v: PUT a number to change how much is logged."""
+    """The handler of /debug/flags/v. PUT with a number sets the verbosity of the log."""
 
     def answer(body: str, status: int) -> Response:
         response = responses.text(f"{body}\n", status, sniff=False)

@@ -1,8 +1,8 @@
-"""uvicorn, embedded: it speaks HTTP/1.1 on connections that are accepted, decrypted and limited here.
+"""uvicorn, embedded: it handles HTTP/1.1 on connections that are accepted, decrypted and limited here.
 
-That allows what uvicorn cannot: client certificates whoever signed them, a readable 400 to plain HTTP on a TLS port,
-bounds for what callers may take (``component.connection_limits``), and answers worded as Go's. uvicorn's signal
-handlers and ``sys.exit`` are out of play (the server runs on a thread and opens no sockets).
+This adds what uvicorn lacks: client certificates of any issuer, a readable 400 for plain HTTP on a TLS port, limits for
+clients (``component.connection_limits``), and answers worded as Go's. uvicorn's signal handlers and ``sys.exit`` are
+not used, since the server runs on a thread and opens no sockets.
 
 upstream: net/http/server.go, staging/src/k8s.io/apiserver/pkg/server/secure_serving.go
 """
@@ -41,7 +41,8 @@ _BAD = "400 Bad Request"
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """A bound socket, what it serves, and what gives the TLS context of a new connection (None: plain HTTP)."""
+    """A bound socket, its application, and a function that returns the TLS context of a new connection (None: plain
+    HTTP)."""
 
     sock: socket.socket
     app: ASGIApp
@@ -49,7 +50,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn's, within limits; the connection's certificate is in the state of each of its requests."""
+    """uvicorn's protocol with limits. The state of each request has the connection's certificate."""
 
     def __init__(self, server: "_Server", limits: ConnectionLimits, slot: Slot) -> None:
         super().__init__(config=server.config, server_state=server.server_state, app_state={})
@@ -94,9 +95,9 @@ class _Protocol(HttpToolsProtocol):
             self._refuse_now(self._why)
 
     def _feed(self, data: bytes) -> None:
-        """To the parser: the first part of a head at once, the rest of it when it is complete.
+        """Pass data to the parser: the first part of a request's head at once, the rest when the head is complete.
 
-        The parser would copy all that it has of a header with each part that comes.
+        The parser would otherwise copy an incomplete header with each part that arrives.
         """
         if not self._in_head or not self._head_begun:
             self._head_begun, self._tail = self._in_head, data[-3:]
@@ -168,7 +169,7 @@ class _Protocol(HttpToolsProtocol):
         self._slot.refuse()
 
     def _refuse(self, status: str) -> None:
-        """Answer, and take nothing more; the limits close the connection once the client could read it."""
+        """Send an error and read no more. The limits close the connection after the client could read it."""
         self._refused = True
         self.headers, self.url, self._rest = [], b"", bytearray()
         self.parser = httptools.HttpRequestParser(self)
@@ -185,7 +186,7 @@ class _Protocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without sockets and signals of its own."""
+    """A uvicorn server without its own sockets and signal handlers."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -206,7 +207,7 @@ class HttpServer:
         self._listeners: list[Listener] = []
 
     async def serve(self) -> None:
-        """Serve until ``stop`` or cancelled; after ``stop`` open requests have a second to end."""
+        """Serve until ``stop`` or cancelled. After ``stop``, open requests have a second to finish."""
         try:
             for endpoint, server in zip(self._endpoints, self._servers, strict=True):
                 server.config.load()
@@ -218,7 +219,7 @@ class HttpServer:
             self._limits.close()
 
     def stop(self) -> None:
-        """Take no more connections, and let ``serve`` end. Call it on the server's loop."""
+        """Stop accepting connections, and let ``serve`` end. Call it on the server's loop."""
         for server in self._servers:
             server.should_exit = True
         for listener in self._listeners:

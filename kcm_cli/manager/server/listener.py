@@ -1,4 +1,4 @@
-"""Sockets that are bound before anything else starts, so that an occupied port is known at once.
+"""Binds sockets before anything else starts, so that an occupied port is reported at once.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/options/serving.go#CreateListener
 """
@@ -13,7 +13,7 @@ _BACKLOG = 1024
 
 
 def listen(address: str, port: int, *, share_port: bool = False) -> socket.socket:
-    """A listening socket that does not block. ``::`` takes IPv4 too. Raises RunError."""
+    """A non-blocking listening socket. ``::`` accepts IPv4, too. Raises RunError."""
     family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
     where = f"[{address}]:{port}" if family == socket.AF_INET6 else f"{address}:{port}"
     sock = socket.socket(family, socket.SOCK_STREAM)

@@ -26,19 +26,19 @@ _EXPIRATION = (
 
 
 class ReviewMetrics(msgspec.Struct, frozen=True):
-    """Requests to the API server that decide about a request here. Label: the code of the answer."""
+    """The requests to the API server that authenticate or authorize a request. Label: the answer's code."""
 
     total: Family[Counter]
     duration: Family[Histogram]
 
     def observe(self, code: str, seconds: float) -> None:
-        """One request ended with this code, or ``<error>``."""
+        """Count a request that ended with this code, or ``<error>``."""
         self.total.labels(code).inc()
         self.duration.labels(code).observe(seconds)
 
     @classmethod
     def register(cls, registry: Registry, kind: str, what: str) -> "ReviewMetrics":
-        """``kind``: authn or authz."""
+        """Register the metrics. ``kind``: authn or authz."""
         prefix = f"apiserver_delegated_{kind}_request"
         return cls(
             registry.counter(f"{prefix}_total", f"Requests for {what}, by answer.", labels=("code",)),
@@ -58,7 +58,7 @@ class TokenCacheMetrics(msgspec.Struct, frozen=True):
 
     @classmethod
     def register(cls, registry: Registry) -> "TokenCacheMetrics":
-        """Declare the families."""
+        """Register the metrics."""
         prefix = "authentication_token_cache"
         labels = ("status",)
         return cls(
@@ -73,7 +73,7 @@ class TokenCacheMetrics(msgspec.Struct, frozen=True):
 
 
 class AuthMetrics(msgspec.Struct, frozen=True):
-    """Everything about who may do what here."""
+    """The metrics of authentication and authorization."""
 
     users: Family[Counter]
     attempts: Family[Counter]
@@ -87,7 +87,7 @@ class AuthMetrics(msgspec.Struct, frozen=True):
 
     @classmethod
     def register(cls, registry: Registry) -> "AuthMetrics":
-        """Declare the families."""
+        """Register the metrics."""
         result = ("result",)
         return cls(
             registry.counter("authenticated_user_requests", "Requests by known users.", labels=("username",)),
@@ -114,7 +114,7 @@ _KNOWN_USERS = frozenset(("admin", "client", "kube_proxy", "kubelet", "system:se
 
 
 def compressed(username: str) -> str:
-    """A user name as the few values that the label ``username`` has."""
+    """The value of the label ``username``, one of few."""
     if username in _KNOWN_USERS:
         return username
     return "email_id" if "@" in username else "other"

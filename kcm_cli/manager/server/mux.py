@@ -1,4 +1,5 @@
-"""Paths to handlers: exact paths first, then the longest prefix; any method. Grows while the server runs.
+"""Maps paths to handlers: exact paths first, then the longest prefix; any method. Paths may be added while the server
+runs.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/mux/pathrecorder.go
 """
@@ -16,7 +17,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Mux:
-    """An ASGI application. Registration may happen on another thread: the tables are replaced, never changed."""
+    """An ASGI application. Handlers may be added on another thread: the tables are replaced, not modified."""
 
     def __init__(self) -> None:
         self._exact: Mapping[str, Handler] = MappingProxyType({})
@@ -25,11 +26,11 @@ class Mux:
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """The paths that are listed for users, sorted."""
+        """The paths that the index lists, sorted."""
         return tuple(sorted(self._listed))
 
     def handle(self, path: str, handler: Handler, *, listed: bool = True) -> None:
-        """Answer exactly this path. Raises ValueError if it is taken."""
+        """Serve this path. Raises ValueError if it is served already."""
         if path in self._exact:
             raise ValueError(f"path {path} is served already")
         self._exact = MappingProxyType({**self._exact, path: handler})
@@ -37,14 +38,14 @@ class Mux:
             self._listed = (*self._listed, path)
 
     def handle_prefix(self, prefix: str, handler: Handler) -> None:
-        """Answer every path below a prefix that ends in a slash. Never listed."""
+        """Serve every path below a prefix that ends in a slash. Prefixes are not listed."""
         if not prefix.endswith("/"):
             raise ValueError(f"prefix {prefix} must end in a slash")
         pairs = (*self._prefixes, (prefix, handler))
         self._prefixes = tuple(sorted(pairs, key=lambda pair: (-pair[0].count("/"), -len(pair[0]), pair[0])))
 
     def find(self, path: str) -> Handler | None:
-        """Who answers a path."""
+        """The handler of a path, or None."""
         exact = self._exact.get(path)
         if exact is not None:
             return exact

@@ -27,7 +27,7 @@ Stack = tuple[Frame, ...]
 
 
 class _Table(Generic[K]):
-    """Numbers things in the order in which they are first met."""
+    """Numbers items in the order in which they are first seen."""
 
     def __init__(self, first: int) -> None:
         self._first = first
@@ -40,7 +40,7 @@ class _Table(Generic[K]):
 def encode_profile(
     samples: Counter[Stack], unit: tuple[str, str], *, period_ns: int = 0, duration_ns: int = 0
 ) -> bytes:
-    """``unit``: what a sample counts and in what (``("samples", "count")``)."""
+    """The encoded profile. ``unit``: what a sample counts, and its unit, such as ``("samples", "count")``."""
     strings, frames = _Table[str](0), _Table[Frame](1)
     strings.index("")
     body = bytearray()
@@ -62,7 +62,7 @@ def encode_profile(
 
 
 def as_text(samples: Counter[Stack], title: str) -> str:
-    """The same for people: most frequent stacks first."""
+    """The profile as text, the most frequent stacks first."""
     lines = [f"{title}: total {sum(samples.values())}"]
     for stack, count in samples.most_common():
         lines.append(f"\n{count} @")

@@ -43,7 +43,7 @@ ABOUT = {
 
 
 class Profiling:
-    """The handlers. ``loops``: the event loops whose tasks are shown; ``resident``: resident memory in bytes."""
+    """The handlers. ``loops``: the event loops whose tasks are shown. ``resident``: the resident memory in bytes."""
 
     def __init__(
         self, loops: Callable[[], tuple[asyncio.AbstractEventLoop, ...]], resident: Callable[[], float]
@@ -130,7 +130,7 @@ def _frames(frame: FrameType | None) -> Iterator[Frame]:
 
 
 def task_stack(task: asyncio.Task[object]) -> Stack:
-    """What a task waits for, innermost frame first, with the task's name at the end."""
+    """The stack of a waiting task, innermost frame first, with the task's name at the end."""
     frames: list[Frame] = []
     awaited: object = task.get_coro()
     while awaited is not None and len(frames) < _DEEPEST:

@@ -1,6 +1,6 @@
-"""The work queues of upstream's dynamic certificates, whose only key is their file or ConfigMap.
+"""The metrics of the work queues in upstream's dynamic certificates, whose only key is a file or ConfigMap.
 
-kcm reads these one after the other, so nothing waits; what is loaded is counted where it is, under upstream's names.
+kcm has no such queues. Loads are counted where they occur, under the names of upstream's queues.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/dynamiccertificates, authentication/request/headerrequest
 """
@@ -20,7 +20,7 @@ _KEY = "key"
 
 
 class Loads:
-    """Counts what is loaded. ``queues``: the metrics of a queue by its name."""
+    """Counts loads. ``queues``: returns the metrics of a queue by its name."""
 
     def __init__(self, clock: Clock, queues: Callable[[str], QueueMetrics | None] = lambda name: None) -> None:
         self._clock = clock
@@ -28,11 +28,11 @@ class Loads:
         self._known: dict[str, QueueMetrics] = {}
 
     def now(self) -> float:
-        """To be given to ``loaded`` where the loading ends."""
+        """The present time, to pass to ``loaded`` when the load has ended."""
         return self._clock.monotonic()
 
     def loaded(self, queue: str, since: float) -> None:
-        """It was noticed that something changed, and that is loaded now."""
+        """Count a load that began at ``since``."""
         metrics = self._known.get(queue)
         if metrics is None:
             metrics = self._known[queue] = self._queues(queue) or NoMetrics()

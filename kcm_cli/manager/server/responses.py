@@ -1,4 +1,5 @@
-"""Answers as Go's net/http and the API machinery write them: plain errors, Status documents, negotiated objects."""
+"""Responses in the format of Go's net/http and the API machinery: plain errors, Status objects, negotiated
+documents."""
 
 import json
 
@@ -13,7 +14,7 @@ _FALSE = ("0", "f", "F", "false", "FALSE", "False")
 
 
 def text(body: str | bytes, status: int = 200, *, sniff: bool = True) -> Response:
-    """Plain text. ``sniff`` False adds the header that forbids guessing the type."""
+    """A plain text response. ``sniff``: False adds ``X-Content-Type-Options: nosniff``."""
     headers = {"content-type": "text/plain; charset=utf-8"}
     if not sniff:
         headers["x-content-type-options"] = "nosniff"
@@ -21,17 +22,17 @@ def text(body: str | bytes, status: int = 200, *, sniff: bool = True) -> Respons
 
 
 def error(body: str, status: int) -> Response:
-    """What Go's ``http.Error`` writes."""
+    """The response of Go's ``http.Error``."""
     return text(f"{body}\n", status, sniff=False)
 
 
 def not_found() -> Response:
-    """What Go's ``http.NotFound`` writes."""
+    """The response of Go's ``http.NotFound``."""
     return error("404 page not found", 404)
 
 
 def status_doc(code: int, reason: str, message: str) -> Doc:
-    """A metav1.Status of a failure."""
+    """A metav1.Status with a failure."""
     return {
         "kind": "Status",
         "apiVersion": "v1",
@@ -44,7 +45,7 @@ def status_doc(code: int, reason: str, message: str) -> Doc:
 
 
 def document(request: Request, doc: Doc, status: int = 200, *, media_type: str = "application/json") -> Response:
-    """A document in JSON (indented for people) or YAML."""
+    """A document in JSON (indented for browsers and curl) or YAML."""
     if media_type == "application/yaml":
         body = yaml.safe_dump(doc, default_flow_style=False)
         return Response(body, status, {"content-type": media_type})
@@ -56,12 +57,12 @@ def document(request: Request, doc: Doc, status: int = 200, *, media_type: str =
 
 
 def unauthorized(request: Request) -> Response:
-    """401 as the API machinery words it."""
+    """The API machinery's 401."""
     return document(request, status_doc(401, "Unauthorized", "Unauthorized"), 401)
 
 
 def forbidden(request: Request, user: str, verb: str, path: str, reason: str) -> Response:
-    """403 as the API machinery words it. ``verb`` is the method in lower case."""
+    """The API machinery's 403. ``verb``: the method in lower case."""
     message = f'forbidden: User "{user}" cannot {verb} path "{path}"'
     for char, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         message = message.replace(char, safe)
@@ -73,13 +74,13 @@ def forbidden(request: Request, user: str, verb: str, path: str, reason: str) ->
 
 
 def internal_error(request: Request, why: str) -> Response:
-    """500 for a request that could not be decided."""
+    """A 500 for a request that could not be authenticated or authorized."""
     target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return error(f'Internal Server Error: "{target}": {why}', 500)
 
 
 def is_pretty(request: Request) -> bool:
-    """Whether a person seems to read the answer."""
+    """Whether the response is to be indented: as requested, else by the user agent."""
     asked = request.query_params.get("pretty", "")
     if asked:
         return asked not in _FALSE

@@ -1,4 +1,4 @@
-"""Asks the API server to decide: one POST of a review, tried again with growing waits while that may help.
+"""Sends reviews to the API server, with retries and exponential backoff after transient errors.
 
 upstream: staging/src/k8s.io/apiserver/pkg/util/webhook/webhook.go, plugin/pkg/authenticator/token/webhook,
 plugin/pkg/authorizer/webhook
@@ -35,11 +35,11 @@ _JITTER = 0.2
 
 
 class ReviewError(Exception):
-    """The API server gave no answer; the text is the last reason."""
+    """The API server did not answer. The text is the last error."""
 
 
 class Reviewer:
-    """Posts reviews of one kind with a separate client. Times out after TIMEOUT_S, retries included."""
+    """Sends reviews of one kind. A review times out after TIMEOUT_S, including retries."""
 
     def __init__(
         self, client: Client, reviews: GVR, kind: str, metrics: ReviewMetrics, clock: Clock, rng: random.Random
@@ -52,7 +52,7 @@ class Reviewer:
         self._rng = rng
 
     async def ask(self, spec: Doc, type_: type[T]) -> T:
-        """The answered review. Raises ReviewError."""
+        """The review with its status. Raises ReviewError."""
         body = codec.encode({**self._head, "metadata": {}, "spec": spec, "status": {}})
         request = Request("POST", self._path, (), {"content-type": "application/json"}, body)
         try:
@@ -128,7 +128,7 @@ async def review_token(reviewer: Reviewer, token: str) -> User | None:
 
 
 def access_spec(user: User, verb: str, path: str) -> Doc:
-    """What to ask about a path that is no resource."""
+    """The spec of a SubjectAccessReview for a non-resource path."""
     spec: Doc = {"nonResourceAttributes": {"path": path, "verb": verb}, "user": user.name}
     if user.groups:
         spec["groups"] = list(user.groups)
@@ -145,7 +145,7 @@ async def review_access(reviewer: Reviewer, spec: Doc) -> Decision:
 
 
 def _passing(error: RequestError) -> bool:
-    """Whether the trouble may be over soon."""
+    """Whether the error is transient."""
     if isinstance(error, ApiError):
         return error.status in (429, 500, 504) or error.retry_after_s is not None
     return isinstance(error, ConnectionLost)

@@ -1,4 +1,4 @@
-"""A certificate for a server that was given none: signed by a CA of its own, good for a year.
+"""A serving certificate that is signed by a new CA and valid for a year, for a server without one.
 
 upstream: staging/src/k8s.io/client-go/util/cert/cert.go#GenerateSelfSignedCertKey,
 apiserver/pkg/server/options/serving.go
@@ -23,14 +23,14 @@ _EARLY = timedelta(hours=1)
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """A certificate with its chain, and its key, both PEM."""
+    """A certificate with its chain and its key, both in PEM."""
 
     cert: bytes
     key: bytes
 
 
 def make_pair(bind_address: str, now: datetime) -> Pair:
-    """A certificate for localhost and the address that is served on."""
+    """Create a certificate for localhost and the bind address."""
     stamp = int(now.timestamp())
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     issuer = _name(f"{HOST}-ca@{stamp}")
@@ -56,7 +56,7 @@ def make_pair(bind_address: str, now: datetime) -> Pair:
 
 
 def kept_pair(directory: str, name: str, bind_address: str, now: datetime) -> tuple[Path, Path]:
-    """The certificate and key files in a directory, made if they are not there. Raises RunError."""
+    """The certificate and key files in a directory, created if they do not exist. Raises RunError."""
     folder = Path(directory)
     cert_file, key_file = folder / f"{name}.crt", folder / f"{name}.key"
     if cert_file.exists() != key_file.exists():

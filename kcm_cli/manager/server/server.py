@@ -1,7 +1,7 @@
-"""Puts the server together: what it serves, who may ask, on which sockets.
+"""The secure server: its handlers, its authentication and authorization, and its sockets.
 
-``prepare`` does everything that can go wrong (binding, certificates, CA files) before anything else is started;
-``serve`` then runs on the control thread's loop.
+The constructor does everything that may fail (binding, certificates, CA files) before anything else starts. ``serve``
+runs on the control thread's loop.
 """
 
 import asyncio
@@ -44,9 +44,9 @@ _RELOAD_S = 1.0
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of the configuration that serving uses.
+    """The configuration of the server.
 
-    ``certificate_uids``: whether the uid in a client's certificate is its user's.
+    certificate_uids: whether a uid in a client certificate is the user's uid.
     """
 
     serving: ServingConfig
@@ -74,9 +74,9 @@ class Server:
         loads: Loads | None = None,
         listener: socket.socket | None = None,
     ) -> None:
-        """Raises RunError for a port that cannot be had, and for certificates that cannot be used.
+        """Raises RunError if the port cannot be bound, or a certificate is invalid.
 
-        listener: the secure port's, where it is bound already.
+        listener: a socket that is already bound to the secure port.
         """
         self._config = config
         self._mux = mux
@@ -98,16 +98,16 @@ class Server:
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """Where it listens; nowhere with --secure-port=0."""
+        """The addresses that it listens on; empty with --secure-port=0."""
         return [sock.getsockname()[:2] for sock in self._sockets]
 
     def close(self) -> None:
-        """Give the sockets up without having served."""
+        """Close the sockets of a server that has not served."""
         for sock in self._sockets:
             sock.close()
 
     async def serve(self, delegates: Delegates, rng: random.Random) -> None:
-        """Serve until ``stop``. Raises RunError if the cluster's authentication settings cannot be had."""
+        """Serve until ``stop``. Raises RunError if the cluster's authentication settings cannot be read."""
         http = self._http = HttpServer(self._endpoints(delegates, rng), self._clock)
         async with asyncio.TaskGroup() as group:
             background = [group.create_task(self._reload(), name="certificates")]
@@ -180,7 +180,7 @@ class Server:
         return ClusterTrust(config, delegates.authentication, self._trust, self._clock, rng, self._loads)
 
     async def stop(self) -> None:
-        """Let ``serve`` end. On the loop that it runs on."""
+        """Let ``serve`` end. Call it on the server's loop."""
         if self._http is not None:
             self._http.stop()
 
@@ -194,7 +194,7 @@ class Server:
             said = why
 
     def _reload_once(self) -> str:
-        """Take over changed files; why that was not possible."""
+        """Load changed files. Returns the error as text; empty without one."""
         since, known = self._loads.now(), self._trust.state
         try:
             if self._tls is not None and self._tls.refresh():
@@ -213,7 +213,7 @@ class Server:
             self._loads.loaded(SERVING, since)
 
     def _trusted(self, known: TrustState, since: float) -> None:
-        """Count the files of CAs that changed from what was known."""
+        """Count CA files that have changed."""
         config, state = self._config.authentication, self._trust.state
         if config.client_ca_file and state.clients != known.clients:
             self._loads.loaded(CLIENT_CA_FILE, since)

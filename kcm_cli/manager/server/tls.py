@@ -1,8 +1,8 @@
-"""The server's side of TLS: certificates by server name, read again when they change, and clients' certificates.
+"""TLS on the server's side: certificates by server name, reloaded when they change, and client certificates.
 
-A connection starts on the context of the default certificate and is moved, when the client has said which name it
-wants, to the one of the certificate that fits. So certificates change without touching open connections or the
-listener. A client's certificate is asked for where some CA is trusted; it may be any, and is judged with the request.
+A connection starts with the context of the default certificate. When the client has sent the server name, it gets the
+context of the certificate for that name. So certificates change without affecting open connections or the listener. A
+client certificate is requested if a CA is trusted. Any certificate is accepted, and verified with each request.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/dynamiccertificates
 """
@@ -27,7 +27,7 @@ _DEFAULT_CIPHERS = "ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!aDSS:!AESC
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where a certificate comes from: two files, or a pair made in memory. ``names``: the server names it is for."""
+    """The source of a certificate: two files, or a generated pair. ``names``: its server names."""
 
     cert_file: Path | None = None
     key_file: Path | None = None
@@ -35,7 +35,7 @@ class Source(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
 
     def read(self) -> Pair:
-        """The certificate now. Raises RunError."""
+        """Read the certificate. Raises RunError."""
         if self.pair is not None:
             return self.pair
         assert self.cert_file is not None and self.key_file is not None
@@ -46,7 +46,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class ServingTls:
-    """The contexts of a listener. ``refresh`` looks whether files have changed."""
+    """The TLS contexts of a listener. ``refresh`` reloads changed files."""
 
     def __init__(self, config: ServingConfig, sources: tuple[Source, ...], trust: Trust) -> None:
         """``sources``: the default certificate first. Raises RunError."""
@@ -59,11 +59,12 @@ class ServingTls:
         trust.on_change(lambda state: self._rebuild())
 
     def context(self) -> SSL.Context:
-        """For a new connection."""
+        """The context of a new connection."""
         return self._default
 
     def refresh(self) -> bool:
-        """Read the files again; whether a change was taken over. Raises RunError for a bad one: the old ones stay."""
+        """Read the files. Returns whether they changed. Raises RunError for an invalid one; the previous ones are
+        kept."""
         pairs = tuple(source.read() for source in self._sources)
         if pairs == self._pairs:
             return False
@@ -77,7 +78,7 @@ class ServingTls:
         self._default = self._build()
 
     def _build(self) -> SSL.Context:
-        """Make the table of names; the default context."""
+        """Build the contexts by name; returns the default context."""
         ask = self._trust.state.asks
         contexts = [make_context(self._config, pair, ask_clients=ask) for pair in self._pairs]
         table: dict[str, SSL.Context] = {}
@@ -102,7 +103,7 @@ class ServingTls:
 
 
 def names_in(pair: Pair) -> tuple[str, ...]:
-    """The server names that a certificate is for."""
+    """The server names in a certificate."""
     certificate = x509.load_pem_x509_certificates(pair.cert)[0]
     try:
         alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -114,7 +115,7 @@ def names_in(pair: Pair) -> tuple[str, ...]:
 
 
 def make_context(config: ServingConfig, pair: Pair, *, ask_clients: bool = False) -> SSL.Context:
-    """A context that shows a certificate, and may ask clients for theirs. Raises RunError."""
+    """A context with this certificate, which may request client certificates. Raises RunError."""
     context = server_context(ask_clients=ask_clients)
     _restrict(context, config)
     _show(context, pair)

@@ -1,6 +1,7 @@
-"""Bearer tokens: reviewed by the API server, remembered for a while, reviewed once however many ask.
+"""Authenticates bearer tokens: the API server reviews them, and the results are cached.
 
-Tokens are kept as keyed hashes only. Good and bad answers are remembered, failures to get one are not.
+The cache has keyed hashes of tokens only. It holds positive and negative results, but no errors. Concurrent requests
+with the same token share one review.
 
 upstream: staging/src/k8s.io/apiserver/pkg/authentication/token/cache/cached_token_authenticator.go
 """
@@ -19,7 +20,7 @@ _LIMIT = 4096
 
 
 class TokenCache:
-    """Answers whose token it is. ``secret`` keys the hashes; it should be random."""
+    """The cache. ``secret``: a random key for the hashes."""
 
     def __init__(self, review: Review, ttl_s: float, secret: bytes, clock: Clock, metrics: TokenCacheMetrics) -> None:
         self._review = review
@@ -31,7 +32,7 @@ class TokenCache:
         self._fetching: dict[bytes, asyncio.Future[User | None]] = {}
 
     async def user(self, token: str) -> User | None:
-        """The user of a token, None for an unknown token. Raises AuthenticationError, ReviewError."""
+        """The user of a token; None for an unknown token. Raises AuthenticationError, ReviewError."""
         start = self._clock.monotonic()
         key = hmac.digest(self._secret, token.encode(), sha256)
         entry = self._known.get(key)
@@ -88,7 +89,7 @@ class TokenCache:
 
 
 def bearer(header: str) -> str:
-    """The token in an Authorization header, empty if there is none."""
+    """The token in an Authorization header; empty if there is none."""
     parts = header.strip().split(" ", 2)
     return parts[1] if len(parts) >= 2 and parts[0].lower() == "bearer" else ""
 

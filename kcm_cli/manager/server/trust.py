@@ -1,7 +1,7 @@
-"""Whom the server trusts: the CA of clients, the CA of proxies, and the headers in which proxies name users.
+"""The trust of the server: the CA of clients, the CA of proxies, and the headers in which proxies name users.
 
-Each part comes from a file, or from the ConfigMap in which the API server publishes its own. ``Trust`` always holds a
-whole state; replacing it notifies the listeners.
+Each part comes from a file, or from the ConfigMap in which the API server publishes its own. ``Trust`` holds a complete
+state; replacing it notifies the listeners.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from kcm_cli.manager.server.certificates import CaBundle, parse_bundle
 
 
 class ProxyHeaders(msgspec.Struct, frozen=True):
-    """Which headers name the user, and which proxies (by common name; none named: all) may send them."""
+    """The headers with the user, and the common names of proxies that may send them (empty: all)."""
 
     names: tuple[str, ...] = ()
     uids: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class ProxyHeaders(msgspec.Struct, frozen=True):
 
 
 class TrustState(msgspec.Struct, frozen=True):
-    """One consistent view. None: certificates are not looked at for that purpose."""
+    """A consistent state. None: certificates are not used for that purpose."""
 
     clients: CaBundle | None = None
     proxies: CaBundle | None = None
@@ -34,12 +34,12 @@ class TrustState(msgspec.Struct, frozen=True):
 
     @property
     def asks(self) -> bool:
-        """Whether clients are asked for a certificate."""
+        """Whether client certificates are requested."""
         return self.clients is not None or self.proxies is not None
 
 
 class Trust:
-    """The state now."""
+    """Holds the present state."""
 
     def __init__(self, state: TrustState) -> None:
         self._state = state
@@ -63,7 +63,7 @@ class Trust:
 
 
 def from_files(config: AuthenticationConfig, known: TrustState | None = None) -> TrustState:
-    """The parts that files give, over those known. Raises RunError for a file that cannot be used."""
+    """The state with the parts from files replaced. Raises RunError for an invalid file."""
     state = known or TrustState()
     if config.client_ca_file:
         state = replace(state, clients=_read(config.client_ca_file, "client-ca-file"))
@@ -76,7 +76,7 @@ def from_files(config: AuthenticationConfig, known: TrustState | None = None) ->
 def from_config_map(
     config: AuthenticationConfig, data: Mapping[str, str], known: TrustState
 ) -> tuple[TrustState, list[str]]:
-    """The parts that the cluster gives, over those known, and what is wrong with them. A bad part stays as it was."""
+    """The state with the parts from the ConfigMap replaced, and errors. Invalid parts are not replaced."""
     problems: list[str] = []
     state = known
     if not config.client_ca_file:

@@ -1,4 +1,4 @@
-"""Who asks."""
+"""The user of a request."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ class User(msgspec.Struct, frozen=True):
     extra: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
     def authenticated(self) -> "User":
-        """The same user, in the group of everybody who is known."""
+        """The user with the group system:authenticated."""
         if AUTHENTICATED in self.groups or UNAUTHENTICATED in self.groups:
             return self
         return replace(self, groups=(*self.groups, AUTHENTICATED))
