@@ -1,8 +1,8 @@
-"""The Typer command ``kcm``: the manager, and the commands beside it.
+"""The Typer command ``kcm``: the manager and the subcommands.
 
-Typer owns commands, completion and exit; the manager's flags are read by ``component.flagset``, because Click knows
-neither ``--flag=false`` nor ``-v2`` nor several mistakes at once. The same declarations become Typer parameters, which
-completion reads; they are made only when something asks for them.
+Typer handles commands, completion and exits. ``component.flagset`` parses the manager's flags, because Click supports
+neither ``--flag=false`` nor ``-v2`` nor several errors at once. For completion, the same declarations become Typer
+parameters on demand.
 """
 
 import importlib
@@ -23,7 +23,7 @@ _COMPLETION_FLAGS = frozenset({"--install-completion", "--show-completion"})
 
 
 class ManagerGroup(TyperGroup):
-    """Reads the manager's flags as pflag does; a first argument that names a command goes to it."""
+    """Parses the manager's flags as pflag does. A first argument that names a subcommand selects it."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         names_command = bool(args) and any(command.name == args[0] for command in SUBCOMMANDS)
@@ -52,8 +52,8 @@ class ManagerGroup(TyperGroup):
 
 
 class PlainCommand(TyperCommand):
-    """A command whose module reads its arguments itself: ``main(arguments) -> exit code``; ``completion(arguments)``
-    are the flags and the words that may come next."""
+    """A subcommand whose module parses its own arguments: ``main(arguments)`` returns the exit code,
+    ``completion(arguments)`` the flags and words that may come next."""
 
     module: str
 
@@ -77,14 +77,14 @@ class PlainCommand(TyperCommand):
 
 
 def _missing(command: str, error: ModuleNotFoundError) -> Exception:
-    """A package that is not installed is a mistake of the set-up, any other module that is missing one of ours."""
+    """The error about a missing module: a package that is not installed, or a defect if the module is kcm's own."""
     if (error.name or "").partition(".")[0] in ("", "kcm_cli"):
         return error
     return typer.TyperException(f"kcm {command} needs the package {error.name}, which is not installed: {INSTALL}")
 
 
 def _look_for_commands(parsed: Parsed) -> None:
-    """Words that are meant as commands get a mistake that says how to give them."""
+    """Report arguments that look like misplaced or misspelt subcommands."""
     names = [command.name for command in SUBCOMMANDS]
     for word in list(parsed.rest):
         if near := get_close_matches(word, names, n=1):

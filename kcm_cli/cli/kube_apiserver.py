@@ -1,7 +1,7 @@
-"""``kube-apiserver`` of the folder that ``kcm sandbox assets`` makes: a sandbox, configured by kube-apiserver's flags.
+"""``kube-apiserver`` in the folder that ``kcm sandbox assets`` creates: a sandbox with kube-apiserver's flags.
 
-envtest starts it, asks /healthz every 100 ms, and ends it with SIGTERM. Nodes and controllers follow once requests are
-answered. The sandbox's own flags are in the variable KCM_SANDBOX_FLAGS.
+envtest starts it, requests /healthz every 100 ms, and stops it with SIGTERM. Nodes and controllers start after the
+server. The variable KCM_SANDBOX_FLAGS has the sandbox's own flags.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _ALONE = ("--leader-elect=false", "--secure-port=0")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code. What is wrong is one line each on standard error."""
+    """Serve until SIGTERM or SIGINT; returns the exit code. Errors are printed to standard error, one line each."""
     if any(word in _HELP for word in arguments):
         return _help()
     if any(word in ("--version", "--version=true") for word in arguments):
@@ -94,7 +94,7 @@ async def _run(command: "Command", cluster: "Cluster") -> int:
 
 
 def _prepare(sandbox: "Sandbox", command: "Command") -> str:
-    """What is wrong, if anything."""
+    """Bind and create certificates. Returns the error as text; empty without one."""
     try:
         sandbox.prepare()
     except OSError as error:
@@ -110,7 +110,7 @@ def _prepare(sandbox: "Sandbox", command: "Command") -> str:
 
 
 async def _accompany(sandbox: "Sandbox", cluster: "Cluster", command: "Command", stop: asyncio.Event) -> int:
-    """Nodes and controllers, while requests are answered: their modules are loaded on a thread."""
+    """Run nodes and controllers beside the server. Their modules are loaded on a thread."""
     from kcm_cli.runtime.tasks import Tasks, innermost
 
     problems: list[str] = []
@@ -138,7 +138,7 @@ async def _accompany(sandbox: "Sandbox", cluster: "Cluster", command: "Command",
 
 
 def _manager(sandbox: "Sandbox", cluster: "Cluster", command: "Command") -> "tuple[SandboxManager | None, list[str]]":
-    """The manager, and what is wrong with its flags."""
+    """(the manager, errors in its flags)."""
     from kcm_cli.cli.sandbox_manager import SandboxManager
     from kcm_cli.manager.config import ConfigError
     from kcm_cli.sandbox.assets.folder import FLAGS

@@ -1,6 +1,6 @@
-"""The flags of the sandbox's kube-apiserver: which are done, which have no effect here, and which are refused.
+"""The flags of the sandbox's kube-apiserver: supported ones, those without effect, and rejected ones.
 
-``options`` reads them. This module is quick to import: envtest asks for --help before each start.
+``options`` parses them. This module is fast to import, since envtest requests --help before each start.
 
 upstream: cmd/kube-apiserver/app/options, pkg/kubeapiserver/options, pkg/controlplane/apiserver/options (v1.36)
 """
@@ -99,7 +99,7 @@ _REPEATED = ("service-account-issuer", "service-account-key-file")
 
 
 def flags() -> FlagSet:
-    """All flags of kube-apiserver that are known, those that are done first."""
+    """All known flags of kube-apiserver, supported ones first."""
     found = [*(_repeatable(flag) for flag in DONE), *_named(_TUNING, "Without a difference")]
     found += [*_named(WITHOUT_EFFECT, "Without effect"), *_named(" ".join(VERSIONS), "Without effect")]
     return FlagSet([*found, *_named(" ".join(["insecure-port", *REFUSED, REFUSED_TOO]), "")])
@@ -123,7 +123,7 @@ def names_of(words: str) -> list[str]:
 
 
 def _named(words: str, section: str) -> Iterator[Flag]:
-    """Flags of which only the name counts. ``:b`` marks truth values."""
+    """Flags of which only the name matters. ``:b`` marks booleans."""
     for word in words.split():
         name, _, kind = word.partition(":")
         letter = "v" if name == "v" else ""

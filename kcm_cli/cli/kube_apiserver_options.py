@@ -1,4 +1,4 @@
-"""The command line of the sandbox's kube-apiserver: what it asks for, and what is wrong with it.
+"""Parses and validates the command line of the sandbox's kube-apiserver.
 
 upstream: pkg/kubeapiserver/options, pkg/controlplane/apiserver/options (v1.36)
 """
@@ -40,21 +40,21 @@ _LAST_PORT = 65535
 
 
 class Command(msgspec.Struct, frozen=True):
-    """What the command line says. notes: what has no effect; problems: what is wrong; each a line."""
+    """The parsed command line. notes: flags without effect. problems: errors. One line each."""
 
     address: str = "127.0.0.1"
     port: int = 6443
     settings: Settings = Settings()
     keys: Keys = Keys()
     certificates: Path | None = None
-    """Where to put the pair to serve with, if there is none yet."""
+    """The folder for the serving certificate and key, if they have to be created."""
     gates: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 def read(arguments: Iterable[str]) -> Command:
-    """Never raises."""
+    """Parse the command line. Errors are in the result."""
     reader = _Reader(flags().parse(list(arguments)))
     try:
         command = reader.command()
@@ -64,7 +64,7 @@ def read(arguments: Iterable[str]) -> Command:
 
 
 class _Wrong(Exception):
-    """A file that cannot be read, or says nothing of use."""
+    """A file that cannot be read, or is invalid."""
 
 
 class _Reader:
@@ -75,7 +75,7 @@ class _Reader:
         self.notes = [f"--{name} has no effect" for name in self._given if name in names_of(WITHOUT_EFFECT)]
 
     def command(self) -> Command:
-        """Raises _Wrong."""
+        """The command. Raises _Wrong."""
         self._refuse()
         port = self._given.get("secure-port", 6443)
         assert isinstance(port, int)

@@ -15,7 +15,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run kcm; the exit code. Mistakes are one line each on standard error and exit code 1."""
+    """Run kcm; returns the exit code. Errors are printed to standard error, one line each, with exit code 1."""
     if arguments is None:
         _end_on_interrupt()
         _open_closed_streams()
@@ -58,14 +58,14 @@ def _shell_to_show(args: Sequence[str]) -> str:
 
 
 def _forget_output() -> None:
-    """What is left in the buffer of standard output goes nowhere: it would fail once more when the process ends."""
+    """Discard the rest of standard output, whose write would fail again at exit."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
 
 
 def _end_on_interrupt() -> None:
-    """Ctrl-C ends a process that still loads its modules, or that is done, without a traceback."""
+    """Let Ctrl-C end the process without a traceback while modules are loaded, and at the end."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 

@@ -1,4 +1,4 @@
-"""The manager's command: from parsed flags to an exit code."""
+"""The manager's command."""
 
 import logging
 import sys
@@ -25,7 +25,7 @@ _ABOUT = (
 
 
 def run_manager(parsed: Parsed) -> int:
-    """Do what the flags say; the exit code."""
+    """Run the manager, or print help or version; returns the exit code."""
     if parsed.values.get("help") and not parsed.problems:
         sys.stdout.write(help_text(usage.width(), bold=sys.stdout.isatty()))
         return 0
@@ -45,7 +45,7 @@ def run_manager(parsed: Parsed) -> int:
 
 
 def _refuse(error: ConfigError) -> int:
-    """In the log where that is JSON, for those who read it by machine."""
+    """Report the errors: in the log if that is JSON, otherwise on standard error."""
     if error.logs is None or error.logs.format != "json":
         return fail(error.problems)
     logs.setup(error.logs)
@@ -55,14 +55,14 @@ def _refuse(error: ConfigError) -> int:
 
 
 def fail(problems: tuple[str, ...] | list[str]) -> int:
-    """One line on standard error for each thing that is wrong; exit code 1."""
+    """Print errors to standard error, one line each; returns the exit code 1."""
     for problem in problems:
         sys.stderr.write(f"Error: {' '.join(problem.split())}\n")
     return 1
 
 
 def help_text(columns: int, *, bold: bool = False) -> str:
-    """What --help prints."""
+    """The output of --help."""
     about = _ABOUT if columns < usage.LEAST_WIDTH else textwrap.fill(_ABOUT, columns)
     lines = [about, "", "Usage:", "  kcm [flags]"]
     lines += [f"  kcm {command.name} [flags]".ljust(24) + command.help for command in SUBCOMMANDS]
@@ -86,7 +86,7 @@ def _write(config: Config, target: str) -> int:
 
 
 def announce(config: Config) -> None:
-    """Set logging up, and log what the user should know: warnings, and at -v=1 every flag's value."""
+    """Set up logging, and log warnings and, at -v=1, the values of all flags."""
     logs.setup(config.logs)
     for warning in config.warnings:
         log.warning(warning)

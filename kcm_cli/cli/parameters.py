@@ -1,4 +1,4 @@
-"""Flags as Typer parameters, made from their declarations: what shell completion reads."""
+"""Creates Typer parameters from declarations of flags, for shell completion."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ def parameters() -> tuple[Any, ...]:
 
 
 def made(flags: Iterable[Flag], words: tuple[str, ...] = ()) -> tuple[Any, ...]:
-    """One parameter for each visible flag. ``words``: what may come beside them."""
+    """One parameter for each visible flag. ``words``: arguments that may be given beside them."""
 
     def command() -> None:
         """Stands for the command while Typer reads its signature."""
@@ -67,7 +67,7 @@ def _values(flag: Flag) -> tuple[str, ...]:
 
 
 def _completer(values: tuple[str, ...]) -> Callable[[str], Iterable[str]] | None:
-    """Completes the last item of a list with commas between."""
+    """Completes the last item of a comma-separated list."""
     if not values:
         return None
 

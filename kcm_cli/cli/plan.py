@@ -1,4 +1,4 @@
-"""``kcm plan``: what the controllers would do, on a twin of the cluster."""
+"""``kcm plan``: predicts what the controllers would do, on a twin of the cluster."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ _PIPED_WIDTH = 4096
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the plan and print it; the exit code."""
+    """Make the plan and print it; returns the exit code."""
     parsed = plan_flags.FLAGS.parse(list(arguments))
     if parsed.values.get("help") and not parsed.problems:
         sys.stdout.write(plan_flags.help_text())
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def completion(arguments: Sequence[str]) -> tuple[FlagSet, Sequence[str]]:
-    """What may come next."""
+    """The flags and words that may come next."""
     return plan_flags.FLAGS, ()
 
 
@@ -107,7 +107,7 @@ def _print(answer: Answer, output: str) -> None:
 
 
 def _kubeconfig(given: str) -> str:
-    """The file to go by; empty for a pod's own service account, where there is none."""
+    """The kubeconfig to use; empty for the pod's service account."""
     if given or os.environ.get("KUBECONFIG", "").strip(os.pathsep):
         return given or kubeconfig.usual()
     usual = kubeconfig.usual()
@@ -115,7 +115,7 @@ def _kubeconfig(given: str) -> str:
 
 
 class _Progress:
-    """One line on standard error that is written anew, on terminals only."""
+    """A line on standard error that is updated in place, on terminals only."""
 
     def __init__(self) -> None:
         self._shows = sys.stderr.isatty()
@@ -128,7 +128,7 @@ class _Progress:
             self._shown = True
 
     def end(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""The command line of ``kcm plan``: what it may say, and what is wrong with it."""
+"""Parses and validates the command line of ``kcm plan``."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -101,7 +101,7 @@ Exit codes: 0 done, 1 error, 2 something changes (--detailed-exitcode), 3 a cond
 
 
 class Command(msgspec.Struct, frozen=True):
-    """What the command line says. nodes: changes whose nodes are given by a label."""
+    """The parsed command line."""
 
     changes: tuple[Change, ...]
     options: Options
@@ -115,12 +115,12 @@ class Command(msgspec.Struct, frozen=True):
 
 
 def help_text() -> str:
-    """What --help prints."""
+    """The output of --help."""
     return "\n".join([_ABOUT, *usage.sections(FLAGS, usage.width())]) + "\n"
 
 
 def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | None, list[str]]:
-    """The command, or all that is wrong with it. ``manager_flags``: from --flags-from."""
+    """(the command, errors). ``manager_flags``: those from --flags-from."""
     problems = [*parsed_flags.problems, *(f'unexpected argument "{word}"' for word in parsed_flags.rest)]
     values = {flag.name: parsed_flags.values.get(flag.name, flag.default) for flag in FLAGS}
     problems += _problems(values)
@@ -185,7 +185,7 @@ def _problems(values: Mapping[str, object]) -> Iterator[str]:
 
 
 def _contradictions(changes: Sequence[Change]) -> Iterator[str]:
-    """Changes that cannot both be meant."""
+    """Errors about changes that contradict each other."""
     deleted = {change.target for change in changes if isinstance(change, Delete)}
     scaled_to: dict[Target, int] = {}
     for change in changes:

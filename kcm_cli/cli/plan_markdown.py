@@ -1,4 +1,4 @@
-"""The answer of ``kcm plan`` as Markdown, made for the comment of a pull request."""
+"""The answer of ``kcm plan`` in Markdown, for a comment on a pull request."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ _SIGNS = {"created": "+", "kept": "+", "changed": "~", "deleted": "-", "missing"
 
 
 def markdown(answer: Answer) -> str:
-    """The whole comment."""
+    """The complete comment."""
     return "\n".join(_lines(answer)) + "\n"
 
 
@@ -69,7 +69,7 @@ def _difference(one: Difference) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which nothing is markup, whatever the cluster's objects are called."""
+    """The text with all markup escaped."""
     flat = " ".join(text.split())
     for sign in "\\`*_<>|[]#@":
         flat = flat.replace(sign, f"\\{sign}" if sign not in "<>@" else {"<": "&lt;", ">": "&gt;", "@": "&#64;"}[sign])

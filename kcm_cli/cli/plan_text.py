@@ -1,4 +1,4 @@
-"""The answer of ``kcm plan`` for people: lines and tables, coloured on terminals."""
+"""The answer of ``kcm plan`` as text: lines and tables, coloured on terminals."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -41,12 +41,12 @@ _QUIET_KINDS = frozenset(("Endpoints", "EndpointSlice", "ControllerRevision", "I
 
 
 def render(answer: Answer) -> RenderableType:
-    """The whole answer."""
+    """The complete answer."""
     return Group(*_sections(answer))
 
 
 def show(answer: Answer, console: Console) -> None:
-    """Print it."""
+    """Print the answer."""
     console.print(render(answer))
 
 
@@ -73,7 +73,7 @@ def _sections(answer: Answer) -> Iterator[RenderableType]:
 
 
 def headline(answer: Answer) -> str:
-    """What was looked at."""
+    """The first line: kind of the plan, horizon and snapshot."""
     source = answer.source
     cluster = f"{source.nodes} nodes, {source.pods} pods, {source.server_version or 'unknown version'}"
     runs = f", {answer.seeds} runs" if answer.seeds > 1 else ""
@@ -82,7 +82,7 @@ def headline(answer: Answer) -> str:
 
 
 def verdict(answer: Answer) -> str:
-    """The answer in a line."""
+    """The answer in one line."""
     fresh = _fresh(answer)
     if fresh:
         counts = ", ".join(_counted(kind, len(list(group))) for kind, group in groupby(fresh, key=lambda one: one.kind))
@@ -122,7 +122,7 @@ def _section(title: str, lines: list[Text]) -> Iterator[RenderableType]:
 
 
 def _risks(answer: Answer) -> Iterator[Text]:
-    """What is assumed, then what goes wrong if it does not hold."""
+    """The assumptions, and the problems if they do not hold."""
     for line in answer.assumed:
         yield Text(f"assumed: {line}", style="yellow")
     for risk in answer.risks:
@@ -144,7 +144,7 @@ def _problem(problem: Problem, answer: Answer) -> Text:
 
 
 def condensed(timeline: Sequence[Happening]) -> list[Happening]:
-    """What happens again and again, such as the runs of a CronJob, as one happening; the rest as it is."""
+    """The timeline with frequent happenings, such as the runs of a CronJob, merged into one."""
     groups: dict[tuple[str, Object, str], list[Happening]] = {}
     for one in timeline:
         groups.setdefault((one.what, one.about, one.detail), []).append(one)
@@ -188,13 +188,13 @@ _OTHERS = {
 
 
 def when(one: Happening) -> str:
-    """``+00:42``, or from when to when."""
+    """``+00:42``, or the first and the last time."""
     first, last = clock(one.at_s), clock(one.until_s)
     return first if first == last else f"{first} to {last}"
 
 
 def describe(one: Happening) -> str:
-    """A happening in words."""
+    """A happening as text."""
     about, count = one.about, one.count
     plural = "s" if count > 1 else ""
     if one.what == "begun":
@@ -275,7 +275,7 @@ def _audit(answer: Answer) -> Iterator[RenderableType]:
 
 
 def own_writes(answer: Answer) -> Iterator[tuple[str, ...]]:
-    """A row for each write of the audit; deletions of whole collections count together for their namespace."""
+    """A row for each write of the audit. Deletions of collections in a namespace are merged."""
     for (controller, verb, namespace, _), group in groupby(answer.audit, key=_written_to):
         some = list(group)
         if verb == "deletecollection" and len(some) > 1:
@@ -314,7 +314,8 @@ def _moved(before: int, after: int) -> str:
 
 
 def written(answer: Answer) -> Iterator[tuple[tuple[str, str, str], tuple[int, int, int]]]:
-    """Controller, verb and resource; then how often without the change, with it, and refused, of all owners."""
+    """(controller, verb, resource), and the numbers of writes without the change, with it, and rejected, over all
+    owners."""
     for key, group in groupby(answer.writes, key=lambda one: (one.controller, one.verb, one.resource)):
         some = list(group)
         yield key, (sum(o.before for o in some), sum(o.count for o in some), sum(o.refused for o in some))

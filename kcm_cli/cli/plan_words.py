@@ -1,4 +1,4 @@
-"""The small languages of ``kcm plan``'s flags."""
+"""Parses the values of ``kcm plan``'s flags."""
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quantity import parse
@@ -21,11 +21,11 @@ _KINDS = {
 
 
 class BadWord(ValueError):
-    """A flag's value cannot be used; the text says why, with the flag's name."""
+    """A flag has an invalid value. The text has the flag's name and the reason."""
 
 
 def target(word: str, flag: str) -> Target:
-    """``deploy/web``, or ``shop/deploy/web`` with its namespace."""
+    """Parse ``deploy/web``, or ``shop/deploy/web`` with its namespace."""
     parts = word.split("/")
     if len(parts) not in (2, 3) or not all(parts):
         raise BadWord(f'{flag}: "{word}" is not KIND/NAME')
@@ -33,7 +33,7 @@ def target(word: str, flag: str) -> Target:
 
 
 def set_image(word: str) -> SetImage:
-    """``deploy/web=web:2``, or ``deploy/web=app=web:2`` for one container of several."""
+    """Parse ``deploy/web=web:2``, or ``deploy/web=app=web:2`` for one of several containers."""
     name, equals, rest = word.partition("=")
     container, second, image = rest.rpartition("=")
     if not equals or not image or (second and not container):
@@ -42,7 +42,7 @@ def set_image(word: str) -> SetImage:
 
 
 def scaled(word: str) -> Scale:
-    """``deploy/web=50``."""
+    """Parse ``deploy/web=50``."""
     name, _, count = word.partition("=")
     if not (count.isascii() and count.isdigit()) or int(count) > 2**31 - 1:
         raise BadWord(f'--scale: "{word}" is not KIND/NAME=REPLICAS')
@@ -50,7 +50,7 @@ def scaled(word: str) -> Scale:
 
 
 def node_count(word: str) -> tuple[str, int]:
-    """``node-1``, or ``node-1=3``."""
+    """Parse ``node-1`` or ``node-1=3``."""
     name, equals, count = word.partition("=")
     if equals and not (count.isascii() and count.isdigit() and 1 <= int(count) <= 1000):
         raise BadWord(f'--add-node: "{word}" is not NAME or NAME=COUNT, up to 1000')
@@ -58,7 +58,7 @@ def node_count(word: str) -> tuple[str, int]:
 
 
 def metric(word: str, namespace: str) -> Metric:
-    """``deploy/web=cpu:120%``: of what the pods request; ``deploy/web=requests-per-second:50``: per pod."""
+    """Parse ``deploy/web=cpu:120%`` (of the pods' requests) or ``deploy/web=requests-per-second:50`` (per pod)."""
     name, _, rest = word.partition("=")
     metric_name, colon, value = rest.rpartition(":")
     if not colon or not metric_name or not value:

@@ -1,6 +1,7 @@
-"""Fixtures for tests against a whole control plane in this process (docs/testing-operators.md).
+"""Fixtures for tests against a complete control plane in this process (docs/testing-operators.md).
 
-pytest loads this module in every project that has kcm installed, so it imports nothing of it before a fixture is used.
+pytest loads this module in every project that has kcm installed, so it imports other modules only when a fixture is
+used.
 """
 
 import importlib
@@ -36,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(args: list[str]) -> None:
-    """``pytest --kcm-perturb tests/``: what names a file is no list of kinds."""
+    """Handle ``pytest --kcm-perturb tests/``: a path is not a list of kinds."""
     for index, (option, value) in enumerate(itertools.pairwise(args)):
         if option == "--kcm-perturb" and os.path.exists(value.partition("::")[0]):
             args[index] = "--kcm-perturb="
@@ -53,14 +54,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def kcm_options() -> "HostOptions":
-    """What the sandbox is made of; override it in a conftest.py."""
+    """The options of the sandbox; override it in a conftest.py."""
     options: HostOptions = _testing().HostOptions()
     return options
 
 
 @pytest.fixture(scope="session")
 def kcm_sandbox(kcm_options: "HostOptions", pytestconfig: pytest.Config) -> "Iterator[Sandbox]":
-    """A fresh cluster for this session. KUBECONFIG names it, so that clients find it by themselves."""
+    """A new cluster for this session. KUBECONFIG points to it, so that clients find it."""
     _show_fields(pytestconfig)
     testing = _testing()
     with testing.Sandbox(kcm_options) as sandbox, testing.pointing_to(sandbox.kubeconfig):
@@ -69,7 +70,7 @@ def kcm_sandbox(kcm_options: "HostOptions", pytestconfig: pytest.Config) -> "Ite
 
 @pytest.fixture
 def kcm_namespace(kcm_sandbox: "Sandbox") -> Iterator[str]:
-    """The name of a fresh namespace; it is deleted after the test."""
+    """The name of a new namespace, which is deleted after the test."""
     name = f"test-{os.getpid()}-{secrets.token_hex(4)}"
     try:
         kcm_sandbox.make_namespace(name)
@@ -86,7 +87,7 @@ def kcm_kubeconfig(kcm_sandbox: "Sandbox") -> str:
 
 @pytest.fixture
 def kcm_reset(kcm_sandbox: "Sandbox") -> Iterator[None]:
-    """After the test all objects of the cluster are again what they were before it."""
+    """Restores all objects of the cluster after the test."""
     before = kcm_sandbox.snapshot()
     yield
     kcm_sandbox.reset(before)
@@ -94,7 +95,7 @@ def kcm_reset(kcm_sandbox: "Sandbox") -> Iterator[None]:
 
 @pytest.fixture
 def kcm_operator(request: pytest.FixtureRequest, kcm_sandbox: "Sandbox") -> "Iterator[Trial]":
-    """Starts the operator under test, as ``kcm_operator(main)``; ``--kcm-perturb`` lets things go wrong for it."""
+    """Starts the operator under test: ``kcm_operator(main)``. With ``--kcm-perturb`` it is perturbed."""
     from kcm_cli.testing.perturb.plugin import trial_of  # imported here: pytest loads this module everywhere
 
     named = "kcm_namespace" in request.fixturenames
@@ -107,7 +108,7 @@ def kcm_operator(request: pytest.FixtureRequest, kcm_sandbox: "Sandbox") -> "Ite
 
 @pytest.fixture(scope="session")
 def kcm_twin() -> "type[TwinOf]":
-    """Makes twins of clusters: ``kcm_twin("cluster.kcm").plan(Drain("node-1"))`` (docs/plan.md)."""
+    """Creates twins of clusters: ``kcm_twin("cluster.kcm").plan(Drain("node-1"))`` (docs/plan.md)."""
     from kcm_cli.plan.testing import TwinOf  # imported here: pytest loads this module everywhere
 
     return TwinOf
@@ -120,7 +121,7 @@ class Starter:
         self.clusters: list[Sandbox] = []
 
     def __call__(self, options: "HostOptions | None" = None) -> "Sandbox":
-        """Start one. Raises SandboxError, ManifestError."""
+        """Start a cluster. Raises SandboxError, ManifestError."""
         sandbox: Sandbox = _testing().Sandbox(options)
         sandbox.start()
         self.clusters.append(sandbox)
@@ -129,7 +130,7 @@ class Starter:
 
 @pytest.fixture
 def kcm_start(pytestconfig: pytest.Config) -> Iterator[Starter]:
-    """Starts clusters of the test's own, as ``kcm_start(HostOptions(nodes=1))``; they end with it."""
+    """Starts clusters for one test: ``kcm_start(HostOptions(nodes=1))``. They are stopped after it."""
     _show_fields(pytestconfig)
     starter = Starter()
     try:
@@ -143,7 +144,7 @@ def kcm_start(pytestconfig: pytest.Config) -> Iterator[Starter]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """The report of a failed test lists what is in its cluster."""
+    """Add the contents of the cluster to the report of a failed test."""
     report = yield
     if report.failed and call.when != "teardown":
         fixtures: dict[str, Any] = getattr(item, "funcargs", {})
@@ -157,7 +158,7 @@ def pytest_runtest_makereport(
 
 
 def _show_fields(config: pytest.Config) -> None:
-    """What the controllers log is shown with its fields."""
+    """Show the fields of log records."""
     from kcm_cli.component.logs import WithFields  # imported here: pytest loads this module in every project
 
     plugin = config.pluginmanager.get_plugin("logging-plugin")
@@ -168,7 +169,7 @@ def _show_fields(config: pytest.Config) -> None:
 
 
 def _testing() -> ModuleType:
-    """kcm_cli.testing, imported when it is needed."""
+    """The module kcm_cli.testing, imported on demand."""
     try:
         return importlib.import_module("kcm_cli.testing")
     except ModuleNotFoundError as error:

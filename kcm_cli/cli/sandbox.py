@@ -1,7 +1,7 @@
-"""``kcm sandbox``: a local control plane in one process, with the manager on it.
+"""``kcm sandbox``: a local control plane in one process, with the manager.
 
-The API server, the simulated nodes, the scheduler and the controllers share one event loop: a second loop on a thread
-of its own would not run any faster, for the interpreter runs one at a time, and each request would wait for it twice.
+The API server, the simulated nodes, the scheduler and the controllers share one event loop. A second loop on another
+thread would not be faster, since the interpreter runs one at a time, and each request would have to wait for it twice.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a sandbox until a signal ends it; the exit code."""
+    """Run a sandbox until a signal stops it; returns the exit code."""
     if list(arguments[:1]) == ["nodes"]:
         from kcm_cli.cli import sandbox_nodes  # imported here: a sandbox needs no session to start
 
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:
-    """The flags and words that may come behind these."""
+    """The flags and words that may come next."""
     if list(arguments[:1]) == ["nodes"]:
         from kcm_cli.cli import sandbox_nodes  # imported here: a sandbox needs no session to start
 
@@ -81,7 +81,7 @@ async def _run(command: Command) -> int:
 
 
 def _prepare(sandbox: Sandbox) -> str:
-    """What is wrong, if anything."""
+    """Bind and load data. Returns the error as text; empty without one."""
     options = sandbox.options
     try:
         sandbox.prepare()
@@ -173,7 +173,7 @@ def _view(sandbox: Sandbox, manager: "SandboxManager | None", stop: asyncio.Even
 
 
 def _ended(stop: asyncio.Event, task: str, error: BaseException) -> None:
-    """Without nodes and scheduler nothing would be as it should: end, and say why."""
+    """Stop the sandbox, because a required task has ended."""
     log.error("Task ended", extra={"fields": {"task": task, "err": str(innermost(error))}}, exc_info=error)
     stop.set()
 

@@ -1,4 +1,4 @@
-"""``kcm sandbox assets``: the folder that envtest's KUBEBUILDER_ASSETS names."""
+"""``kcm sandbox assets``: creates the folder for envtest's KUBEBUILDER_ASSETS."""
 
 import sys
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ Usage:
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """What is around the API server. routes: as in ``SandboxOptions``."""
+    """The parts beside the API server. routes: see ``SandboxOptions``."""
 
     nodes: int = 3
     manager: bool = True
@@ -42,7 +42,7 @@ class Cluster(msgspec.Struct, frozen=True):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the folder; the exit code."""
+    """Create the folder; returns the exit code."""
     # imported here: a kube-apiserver that starts needs neither
     from kcm_cli.cli import usage
     from kcm_cli.cli.manager import fail
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def read_flags(arguments: Sequence[str]) -> tuple[Cluster, list[str]]:
-    """What these flags say, and all that is wrong with them."""
+    """(the parsed flags, errors)."""
     words, manager_flags = _split(arguments)
     parsed = FLAGS.parse(words)
     problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
@@ -90,7 +90,7 @@ def read_flags(arguments: Sequence[str]) -> tuple[Cluster, list[str]]:
 
 
 def _without_dir(arguments: Sequence[str]) -> list[str]:
-    """The flags that a kube-apiserver is to know, written in one way."""
+    """The flags for kube-apiserver, in a canonical form."""
     words, manager_flags = _split(arguments)
     values = FLAGS.parse(words).values
     known: list[str] = []

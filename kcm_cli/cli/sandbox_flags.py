@@ -1,4 +1,4 @@
-"""The command line of ``kcm sandbox``: what it may say, and what is wrong with it."""
+"""Parses and validates the command line of ``kcm sandbox``."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -70,7 +70,7 @@ T = TypeVar("T")
 
 
 class Flags(FlagSet):
-    """Knows a flag of the manager that was given before --."""
+    """A flag set that recognizes flags of the manager before ``--``."""
 
     def hint(self, name: str) -> str:
         flags = flag_set()
@@ -83,7 +83,7 @@ FLAGS = Flags(_FLAGS)
 
 
 class Command(msgspec.Struct, frozen=True):
-    """What the command line says."""
+    """The parsed command line."""
 
     options: SandboxOptions
     view: bool = True
@@ -92,12 +92,12 @@ class Command(msgspec.Struct, frozen=True):
 
 
 def help_text() -> str:
-    """What --help prints."""
+    """The output of --help."""
     return "\n".join([_ABOUT, *usage.sections(FLAGS, usage.width())]) + "\n"
 
 
 def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
-    """The command, and all that is wrong with it."""
+    """(the command, errors)."""
     words, manager_flags = _split(arguments)
     parsed = FLAGS.parse(words)
     problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
@@ -129,7 +129,7 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _file(flag: str, path: object, read_as: Callable[[object], tuple[T, ...]]) -> tuple[tuple[T, ...], list[str]]:
-    """What a flag's file has, and what is wrong with it."""
+    """(the content of a flag's file, errors)."""
     if not isinstance(path, str):
         return (), []
     try:

@@ -1,7 +1,7 @@
-"""The manager of a sandbox: it finds its cluster by flags, and runs on the sandbox's loop.
+"""The manager of a sandbox, which runs on the sandbox's loop.
 
-Its controllers ask the API server in process, unless flags give them a kubeconfig of their own: TLS and HTTP in between
-would be a quarter of what a pod costs. Port 10257 and the lease have a thread of their own, which asks over TLS.
+Its controllers call the API server in process, unless flags name a kubeconfig: TLS and HTTP would be a quarter of the
+cost of a pod. Port 10257 and the leader election run on their own thread, and use TLS.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _LEASE_FLAGS = {"leader-elect-lease-duration", "leader-elect-renew-deadline"}
 
 
 class SandboxManager:
-    """One manager. Raises ConfigError for flags that are wrong."""
+    """The manager. Raises ConfigError for invalid flags."""
 
     def __init__(self, sandbox: Sandbox, flags: Sequence[str]) -> None:
         self._sandbox = sandbox
@@ -61,17 +61,18 @@ class SandboxManager:
 
     @property
     def gives_ranges(self) -> bool:
-        """Whether it gives pod addresses to nodes."""
+        """Whether it allocates pod CIDRs to nodes."""
         asked = self._config.component.kube_cloud_shared.allocate_node_cidrs
         return asked and "node-ipam-controller" in self._config.controllers
 
     async def run(self, stop: asyncio.Event) -> int:
-        """Until ``stop``, or until the manager ends by itself; the exit code."""
+        """Run until ``stop``, or until the manager ends by itself; returns the exit code."""
         announce(self._config)
         return await self._run(stop, lambda: None, real_time=True)
 
     async def accompany(self, stop: asyncio.Event, ready: Callable[[], object]) -> int:
-        """The same where the caller sets up logging and may move time. ``ready``: called when all controllers run."""
+        """Like ``run``, for callers that set up logging and may move time. ``ready``: called when all controllers
+        run."""
         return await self._run(stop, ready, real_time=False)
 
     async def _run(self, stop: asyncio.Event, ready: Callable[[], object], *, real_time: bool) -> int:
@@ -96,7 +97,7 @@ class SandboxManager:
         return InProcessTransport(self._sandbox.api, self._user if named else None, turns=self._sandbox.turns)
 
     def controllers(self) -> Controllers:
-        """How its controllers do."""
+        """The state of its controllers."""
         if self._show is None:
             return Controllers()
         queues = tuple(
@@ -113,7 +114,7 @@ class SandboxManager:
 
 
 def _with_defaults(given: Parsed, defaults: Sequence[str]) -> Parsed:
-    """What makes a manager belong to this sandbox, where the user's flags do not say otherwise."""
+    """The flags with the sandbox's values for those that the user has not given."""
     values = flag_set().parse(defaults).values
     return Parsed({**values, **given.values}, given.rest, given.problems, given.warnings)
 
@@ -136,7 +137,7 @@ def _defaults(files: ManagerFiles, port: int) -> list[str]:
 
 
 def _usual_port(address: str) -> socket.socket | None:
-    """The manager's usual port, taken; None where another process has it: two sandboxes live side by side."""
+    """A socket on the manager's default port; None if another process has it, such as another sandbox."""
     try:
         return listen(address, _PORT)
     except (RunError, ValueError):  # a ValueError for what is no address: that is a problem of the flag

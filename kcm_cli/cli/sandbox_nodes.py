@@ -1,4 +1,4 @@
-"""``kcm sandbox nodes``: add, remove, fail and recover the simulated nodes of a running sandbox."""
+"""``kcm sandbox nodes``: adds, removes, fails and recovers the simulated nodes of a running sandbox."""
 
 import asyncio
 import sys
@@ -48,7 +48,7 @@ VERBS = ("add", *_CHANGES)
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What the command line asks for."""
+    """The parsed command line."""
 
     verb: str
     names: tuple[str, ...]
@@ -58,7 +58,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Carry the order out; the exit code."""
+    """Execute the command; returns the exit code."""
     parsed = FLAGS.parse(list(arguments))
     if parsed.values.get("help") or not (parsed.rest or parsed.problems):
         sys.stdout.write("\n".join([_ABOUT, *usage.sections(FLAGS, usage.width())]) + "\n")

@@ -16,7 +16,8 @@ REFRESH_S = 0.5
 
 @contextlib.asynccontextmanager
 async def view(take: Callable[[], Snapshot], stop: asyncio.Event) -> AsyncIterator[None]:
-    """Show what ``take`` gives until ``stop`` or the end of the block; nothing where standard output is no terminal."""
+    """Show the snapshots of ``take`` until ``stop`` or the end of the block. Does nothing if standard output is not a
+    terminal."""
     if not is_capable(sys.stdout):
         yield
         return
@@ -50,6 +51,6 @@ async def _refresh(region: Region, take: Callable[[], Snapshot], stop: asyncio.E
 
 
 def _suspend(region: Region) -> None:
-    """Ctrl-Z: leave a clean terminal to the shell. The next refresh in the foreground opens the view again."""
+    """Ctrl-Z: restore the terminal. The next refresh in the foreground opens the view again."""
     region.close()
     os.kill(os.getpid(), signal.SIGSTOP)

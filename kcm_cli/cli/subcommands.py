@@ -1,14 +1,14 @@
-"""The commands beside the manager itself: where each is, so that it is imported only when it is asked for.
+"""The subcommands and their modules, which are imported on demand.
 
-Each module has ``app``, a ``typer.Typer`` with one command (or a group of them); a ``plain`` one has
-``main(arguments) -> exit code`` and ``completion(arguments)`` instead.
+Each module has ``app``, a ``typer.Typer`` with a command or a group. A ``plain`` module has ``main(arguments)``, which
+returns the exit code, and ``completion(arguments)`` instead.
 """
 
 import msgspec
 
 
 class Subcommand(msgspec.Struct, frozen=True):
-    """A command of our own."""
+    """A subcommand."""
 
     name: str
     module: str

@@ -1,8 +1,7 @@
-"""A region at the foot of the terminal that is drawn again and again, with everything else above it.
+"""A region at the bottom of the terminal that is redrawn in place, below all other output.
 
-While it is open, ``sys.stdout`` and ``sys.stderr`` are streams that put their lines above the region, a few times a
-second at most, so that a flood of log lines costs no flood of drawing. Closing erases the region and leaves the
-terminal as it was found.
+While it is open, ``sys.stdout`` and ``sys.stderr`` are streams that write above the region, at most a few times a
+second, so that many log lines do not cause many redraws. Closing erases the region and restores the terminal.
 """
 
 import asyncio
@@ -24,12 +23,12 @@ LINES_S = 0.05
 
 
 def is_capable(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that can be drawn on, and ours to draw on."""
+    """Whether a stream is a terminal that supports a region, with this process in the foreground."""
     return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown") and _in_foreground(stream)
 
 
 class Region:
-    """See the module. Belongs to one event loop; lines may come from any thread."""
+    """A region. It belongs to one event loop; lines may come from any thread."""
 
     def __init__(self, terminal: TextIO) -> None:
         self.console = Console(file=terminal, highlight=False)
@@ -47,11 +46,11 @@ class Region:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the terminal listens to this process: a shell may have it in the background."""
+        """Whether this process is in the foreground of the terminal."""
         return _in_foreground(self._terminal)
 
     def open(self) -> None:
-        """Take the foot of the terminal."""
+        """Open the region."""
         with self._lock:
             self._undo.enter_context(_quiet_keyboard())
             self._live = Live(
@@ -66,14 +65,14 @@ class Region:
             self._redirect()
 
     def draw(self, content: RenderableType) -> None:
-        """Show this in the region."""
+        """Draw this content in the region."""
         lines = self.console.render_lines(content, pad=False)  # once: each line from above draws the region again
         with self._lock, self._until_lost():
             if self._live is not None:
                 self._live.update(SegmentLines(lines, new_lines=True), refresh=True)
 
     def close(self) -> None:
-        """Give the terminal back. May be called twice."""
+        """Erase the region and restore the terminal. May be called twice."""
         with self._lock:
             if self._live is None:
                 return
@@ -83,7 +82,7 @@ class Region:
                 live.stop()
 
     def put(self, text: str, original: TextIO) -> None:
-        """Write above the region, or to the stream itself where there is none."""
+        """Write above the region, or to the original stream if the region is closed."""
         with self._lock:
             if self._live is None:
                 original.write(text)
@@ -116,7 +115,7 @@ class Region:
 
     @contextlib.contextmanager
     def _until_lost(self) -> Iterator[None]:
-        """Where the terminal has gone (its window was closed) there is no region any more, and no error."""
+        """Closes the region without an error if the terminal is gone."""
         try:
             yield
         except OSError:
@@ -125,7 +124,7 @@ class Region:
 
 
 class _Above(io.TextIOBase):
-    """A standard stream while the region is open; afterwards, for who still has it, the stream that it was."""
+    """A standard stream while the region is open. Afterwards it writes to the original stream."""
 
     def __init__(self, region: Region, original: TextIO) -> None:
         self._region = region
@@ -154,7 +153,7 @@ def _in_foreground(stream: TextIO) -> bool:
 
 @contextlib.contextmanager
 def _quiet_keyboard() -> Iterator[None]:
-    """What is typed is not shown, and goes to nobody."""
+    """Discards keyboard input, without echo."""
     if sys.stdin is None or not sys.stdin.isatty():
         yield
         return

@@ -1,7 +1,7 @@
-"""Help as text: sections of flags, wrapped to the terminal, plain when piped.
+"""Formats help: sections of flags, wrapped to the terminal's width; not wrapped in pipes.
 
-The form is pflag's: six columns for letter and name, the type word behind it, the text with the default in a column
-of its own, or below where lines are narrow.
+The layout is pflag's: six columns for the shorthand, the name, the type, and the text with the default in a second
+column, or below the flag on narrow terminals.
 """
 
 import os
@@ -19,7 +19,7 @@ _INDENT = 16
 
 
 def width() -> int:
-    """Columns of the terminal that standard output is, 0 (do not wrap) when it is none."""
+    """The width of the terminal on standard output; 0 (do not wrap) if it is not a terminal."""
     if sys.stdout.isatty():
         return shutil.get_terminal_size().columns
     asked = os.environ.get("COLUMNS", "")
@@ -27,7 +27,7 @@ def width() -> int:
 
 
 def sections(flags: FlagSet | Iterable[Flag], columns: int, *, bold: bool = False) -> Iterator[str]:
-    """The lines of all sections that have visible flags."""
+    """The lines of all sections with visible flags."""
     visible = [flag for flag in flags if not flag.hidden]
     for title, members in groupby(visible, key=lambda flag: flag.section):
         heading = f"{title} flags:"

@@ -1,9 +1,9 @@
-"""Regular expressions in the syntax of Go, run by RE2: the time that a match takes grows with the text alone.
+"""Regular expressions in Go's syntax, run by RE2, whose matching time is linear in the text.
 
-Guaranteed: what Go refuses is refused with its words. Not guaranteed: Go's longer names of Unicode categories
+Guaranteed: what Go rejects is rejected, with Go's texts. Not guaranteed: Go's long names of Unicode categories
 (``\\p{Letter}``), which RE2 does not know.
 
-Compared with Python's ``re``: no expression can hold the process, and nothing has to be translated; 5 ms to import.
+Compared with Python's ``re``: no expression can block the process, and none has to be translated. Importing takes 5 ms.
 
 Source: regexp/syntax of Go.
 """
@@ -33,7 +33,7 @@ _ESCAPES = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?|[\]()]", re.DOTALL)
 
 
 class _Compiled(Protocol):
-    """What is used of an expression of the library."""
+    """The methods of RE2's compiled expressions that are used."""
 
     groupindex: dict[str, int]
 
@@ -61,7 +61,7 @@ class Regexp:
         return "" if found is None else str(found[0])
 
     def find_all(self, text: str, limit: int = -1) -> list[str]:
-        """All matches, or the first ``limit`` of them; no empty one right behind another."""
+        """All matches, or the first ``limit`` of them, without empty ones right after another."""
         if self._literal:
             count = text.count(self._literal)
             return [self._literal] * (count if limit < 0 else min(count, limit))
@@ -84,7 +84,7 @@ def _within_character(content: bytes, position: int) -> bool:
 
 @remembered(1024, longest=16384)
 def compile_go(text: str) -> Regexp:
-    """The expression. Raises FormatError with Go's words."""
+    """Compile an expression. Raises FormatError with Go's texts."""
     import re2  # when an expression is needed: most processes never do
 
     _check_stricter(text)
@@ -101,7 +101,7 @@ def compile_go(text: str) -> Regexp:
 
 
 def _compile_large(text: str) -> Regexp:
-    """An expression that needs more room than most."""
+    """Compile an expression with a higher memory limit."""
     import re2
 
     try:
@@ -126,7 +126,7 @@ def _refusal(why: str, where: str) -> FormatError:
 
 
 def _format_error(problem: str, text: str) -> FormatError:
-    """RE2's problem (``why: where``) in Go's words."""
+    """RE2's error (``why: where``) in Go's format."""
     why, _, where = problem.partition(": ")
     if why.startswith("trailing"):
         return _refusal("trailing backslash at end of expression", "")

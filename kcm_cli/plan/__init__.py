@@ -1,12 +1,12 @@
-"""What the controllers, the scheduler and the kubelets of a cluster would do: on a twin of it, in this process.
+"""Predicts what the controllers, the scheduler and the kubelets of a cluster would do, on a twin of it in this process.
 
     snapshot = await take("~/.kube/config")     # reads only, never Secrets; or load("cluster.kcm")
     answer = plan(snapshot, [Drain("node-1"), Scale(Target("deploy", "web"), 50)], Options(horizon_s=600))
     for problem in answer.problems: ...
 
-``plan`` without changes is the takeover audit: what kcm would write if it led now. It runs its own event loop, so it is
-called from synchronous code or from a thread. ``Twin`` is the cluster itself, to look at while it lives.
-docs/plan.md tells what is modelled and what is not.
+``plan`` without changes is the takeover audit: the writes of kcm if it took over the lease now. It runs its own event
+loop, so call it from synchronous code or from a thread. ``Twin`` is the cluster itself, to inspect while it runs.
+docs/plan.md describes what is modelled and what is not.
 """
 
 from kcm_cli.plan.answer import (

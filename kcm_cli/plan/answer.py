@@ -1,6 +1,6 @@
-"""The answer of a plan, as values; encoded as they stand they are the JSON output (docs/plan.md has the schema).
+"""The answer of a plan. Encoded, it is the JSON output, whose schema is in docs/plan.md.
 
-Fields are only ever added within one ``api_version``.
+Within one ``api_version``, fields are only added.
 """
 
 import msgspec
@@ -9,11 +9,11 @@ API_VERSION = "plan.kcm.dev/v1"
 
 
 class Part(msgspec.Struct, frozen=True, rename="camel"):
-    """Base of the answer's parts."""
+    """The base of the answer's parts."""
 
 
 class Object(Part, frozen=True, order=True):
-    """Which object; the namespace is empty for one of the cluster."""
+    """A reference to an object. The namespace is empty for a cluster-scoped one."""
 
     kind: str
     namespace: str
@@ -24,7 +24,7 @@ class Object(Part, frozen=True, order=True):
 
 
 class Source(Part, frozen=True):
-    """The snapshot. taken_at: RFC 3339. torn: kinds that were read at another version than the rest."""
+    """The snapshot. taken_at: RFC 3339. torn: the kinds that were read at another version than the rest."""
 
     taken_at: str
     server_version: str
@@ -37,11 +37,11 @@ class Source(Part, frozen=True):
 
 
 class Happening(Part, frozen=True):
-    """Something that happens with the change and not, or not so, without it.
+    """Something that happens with the change and does not happen, or not in the same way, without it.
 
-    at_s, until_s: seconds after the change, of the first and the last of them. about: the workload or other object.
-    what: of pods, ``count`` of them, ``created``, ``pending``, ``ready``, ``unready``, ``terminating``, ``gone``,
-    ``failed``, ``succeeded``, ``evicted``; ``blocked`` (an eviction), ``complete``, ``job-failed``, ``stuck``,
+    at_s, until_s: seconds from the change to the first and the last occurrence. about: the workload or other object.
+    what: for ``count`` pods, ``created``, ``pending``, ``ready``, ``unready``, ``terminating``, ``gone``, ``failed``,
+    ``succeeded``, ``evicted``; otherwise ``blocked`` (an eviction), ``complete``, ``job-failed``, ``stuck``,
     ``refused``, ``begun`` (runs of a CronJob), ``scaled``, ``node``, ``drained``, ``namespace``.
     """
 
@@ -54,7 +54,7 @@ class Happening(Part, frozen=True):
 
 
 class Field(Part, frozen=True):
-    """A field that ends differently; values as JSON, null for none."""
+    """A field with another final value. Values are JSON; null if absent."""
 
     path: str
     before: object
@@ -62,11 +62,11 @@ class Field(Part, frozen=True):
 
 
 class Difference(Part, frozen=True):
-    """An object that ends differently with the change.
+    """An object with another final state.
 
-    action: ``created``, ``changed``, ``deleted``; ``missing`` for one that is created without the change only, ``kept``
-    for one that is deleted without it only; ``replaced`` for a pod that is another one of the same
-    name. count: how many of that owner, where names are generated.
+    action: ``created``, ``changed``, ``deleted``; ``missing`` for an object that is created only without the change;
+    ``kept`` for one that is deleted only without it; ``replaced`` for another pod with the same name. count: the number
+    of the owner's objects, if their names are generated.
     """
 
     action: str
@@ -77,10 +77,10 @@ class Difference(Part, frozen=True):
 
 
 class Problem(Part, frozen=True):
-    """Something that is wrong at the end, or was refused on the way.
+    """Something that is wrong at the end, or was rejected before.
 
-    kind: ``pending``, ``stuck``, ``pdb``, ``quota``, ``refused``, ``image``, ``failed``, ``drain``. already: it is so
-    without the change, too. seeds: in how many runs.
+    kind: ``pending``, ``stuck``, ``pdb``, ``quota``, ``refused``, ``image``, ``failed``, ``drain``. already: it occurs
+    without the change, too. seeds: the number of runs in which it occurs.
     """
 
     kind: str
@@ -91,7 +91,7 @@ class Problem(Part, frozen=True):
 
 
 class Fill(Part, frozen=True):
-    """What of a node is requested at the end, in percent of what it has to give; before: without the change."""
+    """The requests on a node at the end, in percent of its allocatable resources, with the change and before."""
 
     node: str
     cpu_before: int
@@ -103,8 +103,8 @@ class Fill(Part, frozen=True):
 
 
 class Written(Part, frozen=True):
-    """Writes of one client. owner: ``Kind/name`` of what the objects belong to. count: with the change, before:
-    without it. refused: those of them that were."""
+    """The writes of one client. owner: ``Kind/name`` of the objects' owner. count, before: their number with and
+    without the change. refused: the number of rejected ones."""
 
     controller: str
     verb: str
@@ -116,7 +116,7 @@ class Written(Part, frozen=True):
 
 
 class OwnWrite(Part, frozen=True):
-    """One write of the takeover audit, with how often it is sent."""
+    """A write of the takeover audit. ``count``: how often it is sent."""
 
     controller: str
     verb: str
@@ -129,21 +129,21 @@ class OwnWrite(Part, frozen=True):
 
 
 class Risk(Part, frozen=True):
-    """What goes wrong if something that is assumed does not hold: found in a run of its own, of the first seed."""
+    """The problems if an assumption does not hold, found in a separate run with the first seed."""
 
     text: str
     problems: tuple[Problem, ...]
 
 
 class Varies(Part, frozen=True):
-    """What is so in some of the runs only."""
+    """A result of some of the runs only."""
 
     text: str
     seeds: int
 
 
 class Totals(Part, frozen=True):
-    """Pods: made, deleted, evicted, and containers that restart, with the change only."""
+    """Created, deleted and evicted pods, and restarts of containers, with the change."""
 
     pods_created: int
     pods_deleted: int
@@ -154,9 +154,9 @@ class Totals(Part, frozen=True):
 class Answer(Part, frozen=True):
     """The whole answer.
 
-    changes: what was asked, as text. assumed: what the answer hangs on, and may be wrong; risks: what follows then. For
-    an audit ``changes`` is empty, and ``audit`` has every write but Leases, Events and the status of autoscalers,
-    whose number is ``routine``.
+    changes: the requested changes, as text. assumed: assumptions that may be wrong. risks: the problems in that case.
+    For an audit ``changes`` is empty, and ``audit`` has all writes except Leases, Events and the status of autoscalers,
+    which ``routine`` counts.
     """
 
     api_version: str
@@ -180,13 +180,13 @@ class Answer(Part, frozen=True):
 
     @property
     def changed(self) -> bool:
-        """Whether anything ends differently, or for an audit anything is written."""
+        """Whether the final state differs or, for an audit, anything is written."""
         return bool(self.differences or self.audit or any(not one.already for one in self.problems))
 
     def has(self, kinds: frozenset[str]) -> tuple[Problem, ...]:
-        """The problems of these kinds that the change brings."""
+        """The problems of these kinds that the change causes."""
         return tuple(one for one in self.problems if one.kind in kinds and (not one.already or not self.changes))
 
     def json(self) -> bytes:
-        """The JSON document, indented, with a newline at the end."""
+        """The JSON document, indented, with a final newline."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"

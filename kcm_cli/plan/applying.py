@@ -1,4 +1,4 @@
-"""Carries changes out in a twin as their usual tools do: kubectl apply, drain, scale, delete; a cloud's node loss.
+"""Makes changes in a twin as the usual tools do: kubectl apply, drain, scale and delete, and the loss of nodes.
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/{drain,filters}.go, pkg/cmd/apply/apply.go
 """
@@ -52,7 +52,7 @@ Note = Callable[[str, Object, str], None]
 
 
 class Refusal(msgspec.Struct):
-    """Something that the server, or kubectl, refused. kind: as of a Problem."""
+    """A request that the API server, or kubectl, rejected. kind: that of a Problem."""
 
     kind: str
     about: Object
@@ -60,7 +60,7 @@ class Refusal(msgspec.Struct):
 
 
 class Applying(msgspec.Struct):
-    """See the module. refusals: what did not work; blocked: evictions that still wait, with the reason."""
+    """Makes the changes. refusals: what failed. blocked: evictions that are waiting, with the reason."""
 
     twin: Twin
     options: Options
@@ -71,7 +71,7 @@ class Applying(msgspec.Struct):
     _known: Discovery = msgspec.field(default_factory=Discovery)
 
     async def begin(self, changes: tuple[Change, ...]) -> list[str]:
-        """Do all that is done at once; the nodes that are to be drained. Raises PlanError."""
+        """Make all immediate changes. Returns the nodes to drain. Raises PlanError."""
         self._known = await discover(self.twin.client)
         drains: list[str] = []
         for change in changes:
@@ -104,7 +104,7 @@ class Applying(msgspec.Struct):
     # -- nodes
 
     def _nodes(self, word: str) -> list[str]:
-        """The nodes of a name, or of a label selector."""
+        """The node with this name, or the nodes that a label selector matches."""
         if "=" not in word:
             if self.twin.store.get(NODES, "", word) is None:
                 raise PlanError(f'Error from server (NotFound): nodes "{word}" not found')
@@ -120,7 +120,7 @@ class Applying(msgspec.Struct):
         return found
 
     async def _lose(self, name: str, *, removed: bool) -> None:
-        """A node's kubelet stops, or its object is deleted."""
+        """Stop a node's kubelet, or delete its Node object."""
         if removed:
             await self.twin.client.delete(_NODES, "", name)
             return
@@ -135,7 +135,7 @@ class Applying(msgspec.Struct):
             await self.twin.client.create(_NODES, "", doc)
 
     async def drain(self, node: str) -> None:
-        """Cordon and evict until no pod is left that goes."""
+        """Cordon the node, and evict pods until none is left to evict."""
         client, about = self.twin.client, Object("Node", "", node)
         await client.patch(_NODES, "", node, {"spec": {"unschedulable": True}}, content_type=STRATEGIC_MERGE)
         waiting = {pod.key: pod for pod in self._pods_to_evict(node)}
@@ -186,7 +186,7 @@ class Applying(msgspec.Struct):
         return stored is not None and seen(stored.data).metadata.uid == pod.uid
 
     async def _evict(self, pod: SimulatedPod) -> bool:
-        """Whether the pod goes."""
+        """Evict the pod. Returns whether it was accepted."""
         about = _named(pod.key)
         body: Doc = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod.name}}
         path = PODS.path(pod.namespace, pod.name, "eviction")
@@ -289,7 +289,7 @@ class Applying(msgspec.Struct):
         await self.twin.client.delete(served.partial(), namespace, target.name, propagation=change.propagation)
 
     async def _found(self, target: Target) -> tuple[ServedResource, str, Doc]:
-        """The resource that a target means, and the object. Raises PlanError."""
+        """(resource, namespace, document) of a target. Raises PlanError."""
         served = resource_named(self._known, target.kind)
         if served is None:
             raise PlanError(f'error: the server doesn\'t have a resource type "{target.kind}"')
@@ -311,7 +311,7 @@ _NODES: Resource[ObjectView] = Resource(NODES, "Node", PartialObject, False)
 
 
 def resource_named(known: Discovery, word: str) -> ServedResource | None:
-    """The resource that a user means: by plural, singular, short name or kind, with or without its group."""
+    """The resource with this plural, singular, short name or kind, with or without its group; None if there is none."""
     bare, _, group = word.lower().partition(".")
     for served in known.preferred():
         words = (served.gvr.plural, served.singular, *served.short_names, served.kind.lower())
@@ -321,7 +321,7 @@ def resource_named(known: Discovery, word: str) -> ServedResource | None:
 
 
 def node_like(node: Doc, name: str, now: str) -> Doc:
-    """A new Node as another one is."""
+    """The body of a new Node with the properties of another one."""
     status = nested_map(node, "status")
     labels = {**nested_map(node, "metadata", "labels"), "kubernetes.io/hostname": name}
     keeps = ("capacity", "allocatable", "nodeInfo", "daemonEndpoints", "declaredFeatures", "features")
@@ -359,12 +359,12 @@ def _budget(error: ApiError) -> str:
 
 
 def _is_own(message: str) -> bool:
-    """Whether a conflict is with fields that kubectl itself has set."""
+    """Whether a conflict is about fields that kubectl itself has set."""
     return any(f'conflict with "{name}"' in message for name in _OWN_MANAGERS)
 
 
 def _kubectl(error: ApiError, where: str) -> str:
-    """A refusal as kubectl prints it."""
+    """An error in kubectl's format."""
     if isinstance(error, Conflict):
         return f"error: {error}"
     return f'Error from server ({error.reason}): error when creating "{where}": {error}'

@@ -1,4 +1,4 @@
-"""What is to happen to a cluster, as values."""
+"""The changes to plan, and the options of a plan."""
 
 from dataclasses import dataclass, field
 
@@ -9,14 +9,14 @@ from kcm_cli.machinery.codec import Doc
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Apply an object, server-side. where: the file and document that it comes from."""
+    """Apply an object server-side. where: its file and document."""
 
     doc: Doc = field(hash=False)
     where: str = "manifest"
 
 
 class Target(msgspec.Struct, frozen=True):
-    """An object by its kind, as users write it: ``deploy``, ``deployments.apps``, ``Deployment``."""
+    """An object by its kind in any form: ``deploy``, ``deployments.apps``, ``Deployment``."""
 
     kind: str
     name: str
@@ -33,26 +33,26 @@ class Drain(msgspec.Struct, frozen=True):
 
 
 class FailNode(msgspec.Struct, frozen=True):
-    """A node's kubelet stops: no heartbeats, and nothing happens on it any more."""
+    """Stop a node's kubelet: no heartbeats, and nothing happens on the node."""
 
     node: str
 
 
 class RemoveNode(msgspec.Struct, frozen=True):
-    """A Node object is deleted, as an autoscaler or a cloud does after the machine."""
+    """Delete a Node object, as an autoscaler or a cloud does after the machine."""
 
     node: str
 
 
 class AddNode(msgspec.Struct, frozen=True):
-    """Nodes are added: as ``like``, with nothing on them."""
+    """Add empty nodes with the properties of ``like``."""
 
     like: str
     count: int = 1
 
 
 class SetImage(msgspec.Struct, frozen=True):
-    """A workload's container gets another image. container: may be empty where there is one only."""
+    """Set the image of a workload's container. container: may be empty if there is one only."""
 
     target: Target
     image: str
@@ -60,22 +60,25 @@ class SetImage(msgspec.Struct, frozen=True):
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """A workload gets so many replicas."""
+    """Set the number of a workload's replicas."""
 
     target: Target
     replicas: int
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """An object is deleted. propagation: ``Background``, ``Foreground`` or ``Orphan``, of its dependents."""
+    """Delete an object. propagation: ``Background``, ``Foreground`` or ``Orphan``."""
 
     target: Target
     propagation: str = "Background"
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """What an autoscaler sees from now on. kind: of its target, as ``Deployment``. percent: of what the pods request;
-    else value: per pod, or in all for metrics that are not of pods, in thousandths."""
+    """Set the value of an autoscaler's metric. kind, name: of its target.
+
+    percent: in percent of the pods' requests. value: otherwise, in thousandths; per pod, or the total for metrics that
+    do not belong to pods.
+    """
 
     namespace: str
     kind: str
@@ -89,12 +92,12 @@ Change = Apply | Drain | FailNode | RemoveNode | AddNode | SetImage | Scale | De
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How to look ahead.
+    """The options of a plan.
 
-    horizon_s: how long. seeds: the number of runs; what differs between them is reported. namespace: of targets and
-    manifests that name none, and, if set, the only one that the answer is about. selector: labels of the objects that
-    the answer is about. flags: of the manager, in both runs.
-    force_conflicts: take fields over from other managers when applying.
+    horizon_s: how many seconds to look ahead. seeds: one run for each; differences between them are reported.
+    namespace: the default for targets and manifests and, if set, the only one that the answer covers. selector: the
+    labels of the objects that the answer covers. flags: the manager's, in both runs. force_conflicts: take over fields
+    of other managers when applying.
     """
 
     horizon_s: float = 3600.0

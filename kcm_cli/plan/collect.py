@@ -1,7 +1,8 @@
-"""Reads a snapshot from an API server: lists only, page by page, at one resource version where the server can.
+"""Reads a snapshot from an API server with lists, page by page, at one resource version if possible.
 
-The first list says which version; the others ask for exactly that (``resourceVersionMatch=Exact``). A server that no
-longer has it answers 410, or 400 where it never could: that kind is read as it is now, and the cut is torn.
+The first list determines the version, and the others request it (``resourceVersionMatch=Exact``). A server that does
+not have it any more answers with 410, and one that cannot do this with 400. Then the kind is read at its latest
+version, and the snapshot is torn.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ class _Meta(View, frozen=True, gc=False):
 
 
 class _Head(View, frozen=True, gc=False):
-    """What is read of an object here."""
+    """The fields of an object that are read here."""
 
     api_version: str | None = None
     kind: str | None = None
@@ -56,15 +57,15 @@ class _VersionInfo(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _NotServed(Exception):
-    """The server does not know the resource."""
+    """The server does not have the resource."""
 
 
 class _Unreadable(Exception):
-    """An answer that is no list."""
+    """The answer is not a list."""
 
 
 class _Found(msgspec.Struct):
-    """What has been read so far."""
+    """The results so far."""
 
     collections: dict[GVR, Collection] = msgspec.field(default_factory=dict)
     torn: list[str] = msgspec.field(default_factory=list)
@@ -80,10 +81,10 @@ async def collect(
     namespace: str = "",
     progress: Progress = lambda kind, count: None,
 ) -> Snapshot:
-    """Read the cluster. ``include``: configmaps, events, custom. ``namespace``: where to list what may not be listed
-    in all of them.
+    """Read the cluster. ``include``: configmaps, events, custom. ``namespace``: where to list kinds that may not be
+    listed in all namespaces.
 
-    Raises PlanError where the server cannot be asked at all, TransportError where it is not reached.
+    Raises PlanError if requests are not authorized, TransportError if the server cannot be reached.
     """
     reader = _Reader(client, namespace, progress)
     version, taken_at = await reader.version(clock)
@@ -110,7 +111,7 @@ async def collect(
 
 
 def _within(collection: Collection, namespace: str) -> Collection:
-    """Only what is in one namespace: objects elsewhere would seem to have lost those that could not be read."""
+    """The objects in one namespace only. Others would seem to have lost objects that could not be read."""
     if collection.gvr.plural == "namespaces":
         return replace(collection, items=tuple(item for item in collection.items if item.name == namespace))
     if not collection.namespaced or collection.gvr.plural == "leases":
@@ -119,7 +120,7 @@ def _within(collection: Collection, namespace: str) -> Collection:
 
 
 def check_include(include: Iterable[str]) -> list[str]:
-    """What is wrong with such a selection."""
+    """The errors in a value of --include."""
     known = (CONFIG_MAPS.key, EVENTS.key, CUSTOM)
     problems = []
     for word in include:
@@ -143,7 +144,7 @@ def _left_out(include: Sequence[str]) -> Iterator[Gap]:
 
 
 def _custom(definitions: Collection | None, gaps: list[Gap]) -> list[Kind]:
-    """The kinds that definitions bring, in their storage version."""
+    """The kinds of CustomResourceDefinitions, in their storage version."""
     kinds: list[Kind] = []
     for item in definitions.items if definitions is not None else ():
         kind = _defined(nested_map(item.doc, "spec"))
@@ -177,7 +178,7 @@ class _Reader:
         self.found = _Found()
 
     async def version(self, clock: Clock) -> tuple[str, datetime]:
-        """The server's version and time."""
+        """(the server's version, its time)."""
         response = await self._client.answer(Request("GET", "/version"))
         now = _date(response) or clock.now()
         if response.status == 401:
@@ -265,7 +266,7 @@ class _Reader:
 
 
 def _item(raw: bytes, gvr: GVR, kind: Kind) -> Item | None:
-    """An object with its apiVersion and kind, which lists leave out; None for one without a name."""
+    """An object with its apiVersion and kind, which lists omit; None if it has no name."""
     try:
         head = codec.decode(raw, _Head)
     except codec.DecodeError:
@@ -285,7 +286,7 @@ def _item(raw: bytes, gvr: GVR, kind: Kind) -> Item | None:
 
 
 def item_of(data: bytes, gvr: GVR, kind: str) -> Item | None:
-    """The same for an object from elsewhere."""
+    """An object from another source than a list; None if it has no name."""
     return _item(data, gvr, Kind(gvr, kind))
 
 

@@ -1,4 +1,4 @@
-"""What ends differently with the change than without it."""
+"""Compares the results of a run with the change and one without it."""
 
 import re
 from collections import Counter
@@ -70,7 +70,7 @@ def differences(base: Outcome, changed: Outcome, shown: Shown) -> list[Differenc
 
 
 def timeline(base: Outcome, changed: Outcome) -> list[Happening]:
-    """What happens with the change and not without it."""
+    """The happenings that occur only with the change."""
     without = Counter({_what(one): 0 for one in base.happenings})
     for one in base.happenings:
         without[_what(one)] += one.count
@@ -89,7 +89,7 @@ def _what(one: Happening) -> tuple[str, Object, str]:
 
 
 def _end(outcome: Outcome, key: Key) -> dict[str, Any] | None:
-    """An object at the end of a run, also where that run did not touch it."""
+    """The final state of an object, even if the run did not write it."""
     data = outcome.finals.get(key, outcome.initial.get(key))
     if data is None and key not in outcome.finals:
         return None
@@ -97,7 +97,7 @@ def _end(outcome: Outcome, key: Key) -> dict[str, Any] | None:
 
 
 def complete(base: Outcome, changed: Outcome) -> None:
-    """Give each run what the other touched and it did not, as it was in the snapshot."""
+    """Add to each run the objects that only the other one wrote, as they are in the snapshot."""
     for one, other in ((base, changed), (changed, base)):
         for key, data in other.initial.items():
             one.initial.setdefault(key, data)
@@ -112,7 +112,7 @@ def _uid(doc: Mapping[str, Any]) -> object:
 
 
 def _is_wish(path: str) -> bool:
-    """Whether a field of a pod tells more of it than that it is another one of the same name."""
+    """Whether a field of a pod is worth reporting when another pod of the same name replaces it."""
     return path == "spec.nodeName" or (path.startswith(_OF_CONTAINERS) and path.endswith((".image", ".resources")))
 
 
@@ -123,7 +123,7 @@ def _owner(doc: Mapping[str, Any]) -> str:
 
 
 def _is_generated(doc: Mapping[str, Any]) -> bool:
-    """Whether the name is another one in every run. A StatefulSet's pods keep theirs."""
+    """Whether the name differs in every run. Pods of StatefulSets keep theirs."""
     metadata = doc.get("metadata") or {}
     if metadata.get("generateName"):
         return True
@@ -134,13 +134,13 @@ def _is_generated(doc: Mapping[str, Any]) -> bool:
 
 
 class _Changes:
-    """What differs between the objects of two runs, apart from what is another one in every run: uids and moments."""
+    """The differences between the objects of two runs, without what differs in every run: uids and times."""
 
     def __init__(self, base: Outcome, changed: Outcome) -> None:
         self._base, self._changed = _objects_by_uid(base), _objects_by_uid(changed)
 
     def fields(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Field]:
-        """Each field that differs, its values shortened."""
+        """The fields that differ, with shortened values."""
         for path, old, new in self._between("", before, after):
             yield Field(path, _short(old), _short(new))
 
@@ -177,7 +177,7 @@ class _Changes:
 
 
 def _objects_by_uid(outcome: Outcome) -> dict[str, str]:
-    """The names of the objects that a run wrote to, as resource/namespace/name."""
+    """The objects that a run wrote, as resource/namespace/name by uid."""
     found: dict[str, str] = {}
     for (gvr, namespace, name), data in outcome.finals.items():
         if data is None:
@@ -196,7 +196,7 @@ def _text(value: Any) -> str:
 
 
 def _keyed(items: list[Any]) -> dict[str, Any] | None:
-    """Items of a list by what tells them apart; None where nothing does."""
+    """The items of a list by the key that identifies them; None if there is none."""
     if not all(isinstance(item, dict) for item in items):
         return None
     for key in _KEYED_BY:

@@ -1,8 +1,8 @@
 """Snapshots as files: gzip over JSON lines (docs/plan.md describes the format).
 
-A first line with the format's version, then for each resource a line that names it and one line for each object, and a
-last line with their number, so that a file that was cut short is known. Values of env are replaced by 16 bits of a
-salted digest, which tell equal values from others and give nothing else away; last-applied annotations are left out.
+The first line has the version of the format. Each resource has a line with its name and one line for each object. The
+last line has their number, by which truncated files are detected. Values of environment variables are replaced by 16
+bits of a salted digest, which shows whether values are equal, and nothing else. Last-applied annotations are left out.
 """
 
 import gzip
@@ -58,7 +58,8 @@ class _End(msgspec.Struct):
 
 
 def save(snapshot: Snapshot, path: str | os.PathLike[str]) -> None:
-    """Write a snapshot. A file is replaced once all is written; a pipe or device is written to. Raises OSError."""
+    """Write a snapshot. A file is replaced when all is written; a pipe or device is written directly. Raises
+    OSError."""
     given = Path(path)
     if given.exists() and not given.is_file():
         _write(snapshot, given)
@@ -80,7 +81,7 @@ def _write(snapshot: Snapshot, path: Path) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Snapshot:
-    """Read a snapshot. Raises PlanError for a file that cannot be used."""
+    """Read a snapshot. Raises PlanError for an invalid file."""
     try:
         with gzip.open(path, "rb") as file:
             return _parsed(_read(file))
@@ -99,12 +100,12 @@ def load(path: str | os.PathLike[str]) -> Snapshot:
 
 
 def _created(path: Path) -> BinaryIO:
-    """A new file that others may not read."""
+    """Create a file that other users cannot read."""
     return os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb")
 
 
 def _read(file: gzip.GzipFile) -> Iterator[bytes]:
-    """The lines of a file, none of them without bounds."""
+    """The lines of a file, which have a maximum length."""
     while line := file.readline(LONGEST + 1):
         if len(line) > LONGEST:
             raise _Wrong(f"a line is longer than {LONGEST >> 20} MiB: this is no snapshot of kcm plan --save")
@@ -112,7 +113,7 @@ def _read(file: gzip.GzipFile) -> Iterator[bytes]:
 
 
 class _Wrong(Exception):
-    """What is wrong with a file."""
+    """The file is invalid; the text says why."""
 
 
 def _lines(snapshot: Snapshot, *, redacted: bool) -> Iterator[bytes]:
@@ -191,7 +192,7 @@ def _decoded(line: bytes, type_: Any) -> Any:
 
 
 def _clean(item: Item, salt: str) -> bytes:
-    """An object without last-applied and without values of env."""
+    """An object without its last-applied annotation and values of environment variables."""
     if LAST_APPLIED.encode() not in item.data and b'"env"' not in item.data:
         return item.data
     doc = item.doc
@@ -201,12 +202,12 @@ def _clean(item: Item, salt: str) -> bytes:
 
 
 def without_last_applied(doc: Doc) -> None:
-    """Take the annotation out of an object."""
+    """Remove the last-applied annotation from an object."""
     nested_map(doc, "metadata", "annotations").pop(LAST_APPLIED, None)
 
 
 def without_env(doc: object, salt: str) -> None:
-    """Replace the values of env in all pod templates that an object has, and in a pod's own spec."""
+    """Replace the values of environment variables in all pod specs of an object."""
     if isinstance(doc, list):
         for one in doc:
             without_env(one, salt)
@@ -228,5 +229,5 @@ def _container(container: object, salt: str) -> None:
 
 
 def digest(value: str, salt: str) -> str:
-    """What stands for a value: too short to find the value from, long enough to see that it changes."""
+    """The replacement of a value: too short to recover the value, long enough to see whether it changes."""
     return f"x-{hmac.digest(bytes.fromhex(salt), value.encode(), 'sha256').hex()[:4]}"

@@ -1,7 +1,7 @@
-"""The manager's flags from where it is configured: a systemd unit, a static pod, or a component config.
+"""Reads the manager's flags from its configuration: a systemd unit, a static pod, or a component configuration.
 
-Of the flags, those say what controllers do; how to reach the API server, how to serve and how to be elected, and files
-of keys, mean nothing in a twin.
+Only flags that affect controllers are kept. Those about the API server, serving, leader election and key files do not
+matter in a twin.
 """
 
 import shlex

@@ -1,6 +1,5 @@
-"""One life of a twin becomes two: a copy of this process goes on without the change, so that what both have in common
-is lived once, and two processors share the rest.
-"""
+"""Forks the run of a twin: a copy of this process goes on without the change. So the common part runs once, and two
+processors share the rest."""
 
 import asyncio
 import gc
@@ -19,21 +18,21 @@ LOOK_S = 1.0
 
 
 def may_fork() -> bool:
-    """Whether a copy of this process would be sound: other threads would be missing in it, with what they hold."""
+    """Whether this process can be forked: other threads would be missing in the copy."""
     return hasattr(os, "fork") and threading.active_count() == 1
 
 
 class Copy(Generic[T]):
-    """A copy of this process that brings one coroutine to its end: ``start``, ``result`` once, and ``end``."""
+    """A copy of this process that runs one coroutine to its end. Call ``start``, ``result`` once, and ``end``."""
 
     def __init__(self, work: Coroutine[object, object, T]) -> None:
-        """Made within a running loop on virtual time, whose tasks then live on in both processes."""
+        """Create it within a running loop on virtual time. The loop's tasks go on in both processes."""
         self._work = work
         self._pid = 0
         self._pipe = -1
 
     async def start(self) -> None:
-        """Returns in this process; the copy never does."""
+        """Fork. Returns in this process only."""
         gc.freeze()  # so that collecting does not write to pages that both share
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe()
@@ -67,7 +66,7 @@ class Copy(Generic[T]):
         os._exit(0)
 
     def result(self) -> T:
-        """Wait for the copy's end. Raises PlanError where it failed."""
+        """Wait for the copy and return its result. Raises PlanError if it failed."""
         with os.fdopen(self._pipe, "rb") as pipe:
             data = pipe.read()
         self._pipe = -1
@@ -81,7 +80,7 @@ class Copy(Generic[T]):
         return found
 
     def end(self) -> None:
-        """Have garbage collected as before, and end the copy where its result is not wanted any more. Called last."""
+        """Restore garbage collection, and kill the copy if its result was not read. Call it last."""
         gc.unfreeze()
         if self._pipe >= 0:
             os.close(self._pipe)

@@ -1,4 +1,4 @@
-"""Changes in words."""
+"""Formats changes and times as text."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
-"""What a snapshot holds: the kinds that are listed, and the controllers that cannot run without them.
+"""The kinds in a snapshot, and those that each controller needs.
 
-Secrets are in no list. ConfigMaps, Events and custom resources are listed only where they are asked for.
+Secrets are never listed. ConfigMaps, Events and custom resources are listed on request.
 """
 
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from kcm_cli.api.resource import GVR
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind to list. ``older``: versions that earlier servers have in its place, newest first. ``namespace``: only the
-    objects in this one. ``inert``: kept in the snapshot and not put into the twin."""
+    """A kind to list. ``older``: versions that earlier servers have instead, the newest first. ``namespace``: only the
+    objects in this one. ``inert``: kept in the snapshot, but not loaded into the twin."""
 
     gvr: GVR
     kind: str
@@ -23,7 +23,7 @@ class Kind(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """``deployments.apps``, or ``pods``: what gaps and --include call it."""
+        """``deployments.apps`` or ``pods``: the name in gaps and --include."""
         return f"{self.gvr.plural}.{self.gvr.group}" if self.gvr.group else self.gvr.plural
 
 

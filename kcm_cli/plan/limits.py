@@ -1,4 +1,4 @@
-"""What a twin does not know, said with every answer."""
+"""The limits of a twin, which every answer lists."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ _USUAL = {"secrets": "Secrets", "configmaps": "ConfigMaps", "custom": "custom re
 
 
 def not_modelled(snapshot: Snapshot, config: Config, outcome: Outcome) -> tuple[str, ...]:
-    """One line each, the particular before the general."""
+    """One line for each limit, the specific ones first."""
     return (*outcome.notes, *_cut(snapshot), *_controllers(snapshot, config), *_webhooks(snapshot), *_ALWAYS, DEFAULTS)
 
 

@@ -1,4 +1,4 @@
-"""Reads a snapshot of a live cluster, by a kubeconfig or as a pod of it."""
+"""Reads a snapshot of a live cluster, by a kubeconfig or from a pod in the cluster."""
 
 from collections.abc import Sequence
 
@@ -27,10 +27,7 @@ async def take(
     namespace: str = "",
     progress: Progress = lambda kind, count: None,
 ) -> Snapshot:
-    """Read the cluster of a kubeconfig (a path; without one, that of this pod). Arguments as for ``collect``.
-
-    Raises PlanError.
-    """
+    """Read the cluster of a kubeconfig (a path; if empty, this pod's cluster). See ``collect`` for the arguments."""
     clock = LoopClock()
     try:
         found = await access.load(path=kubeconfig, master="", clock=clock)

@@ -1,4 +1,4 @@
-"""What happens in a twin, as those who wait for it would tell: seen as the API server stores it."""
+"""Observes the twin's store and records happenings."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ TOGETHER_S = 10.0
 
 
 class Empty(View, frozen=True, gc=False):
-    """Something that is there, whatever it says."""
+    """Any object; only its presence matters."""
 
 
 class Condition(View, frozen=True, gc=False):
@@ -60,7 +60,7 @@ class Spec(View, frozen=True, gc=False):
 
 
 class Status(View, frozen=True, gc=False):
-    """Of any kind that is looked at here."""
+    """The status of all observed kinds."""
 
     phase: str = ""
     reason: str = ""
@@ -83,7 +83,7 @@ class Status(View, frozen=True, gc=False):
 
 
 class Seen(View, frozen=True, gc=False):
-    """An object as it is looked at here. What cannot be read so is not."""
+    """The fields of an object that are observed."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: Spec = Spec()
@@ -98,7 +98,7 @@ class Seen(View, frozen=True, gc=False):
 
     @property
     def waits(self) -> str:
-        """Of a pod: what a container waits for, or does not get to; empty where nothing is wrong."""
+        """What a pod's container waits for, or fails to become; empty if nothing is wrong."""
         status = self.status
         for one in (*status.init_container_statuses, *status.container_statuses):
             waiting = one.state.waiting if one.state is not None else None
@@ -120,7 +120,7 @@ _EMPTY = Seen()
 
 
 def seen(data: bytes) -> Seen:
-    """Read an object; an empty one for what cannot be read."""
+    """Decode an object; an empty one if it cannot be decoded."""
     try:
         return codec.decode(data, Seen)
     except codec.DecodeError:
@@ -134,7 +134,7 @@ class _Group(msgspec.Struct):
 
 
 class Observer:
-    """Notes what happens. ``since_s``: the twin's time that happenings are counted from."""
+    """Records happenings. ``since_s``: the twin's time from which they are counted."""
 
     def __init__(self, store: Store, now: Callable[[], float]) -> None:
         self._store = store
@@ -159,7 +159,7 @@ class Observer:
             store.subscribe(gvr, look)
 
     def note(self, what: str, about: Object, detail: str = "") -> None:
-        """Something has happened now."""
+        """Record a happening at the present time."""
         at_s = round(self._now() - self.since_s, 1)
         key = what, about, detail
         group = self._groups.get(key)
@@ -170,11 +170,11 @@ class Observer:
         self._found.append(group)
 
     def happenings(self) -> list[Happening]:
-        """All that has happened, in order."""
+        """All happenings, in order."""
         return [msgspec.structs.replace(g.first, count=g.count, until_s=g.until_s) for g in self._found]
 
     def root(self, obj: ObjectMeta, kind: str) -> Object:
-        """The workload that an object belongs to: itself, where nobody controls it."""
+        """The workload that an object belongs to; the object itself if nothing controls it."""
         found = Object(kind, obj.namespace, obj.name)
         ref = next((ref for ref in obj.owner_references if ref.controller), None)
         while ref is not None:
@@ -193,7 +193,7 @@ class Observer:
         return found
 
     def _owner_deleted(self, kind: str, event: Event) -> None:
-        """Pods may outlive what they belong to: remember what that belonged to."""
+        """Remember the workload of a deleted owner, which its pods may outlive."""
         if event.type == "DELETED":
             meta = seen(event.stored.data).metadata
             self._roots.setdefault(meta.uid, self.root(meta, kind))
@@ -266,7 +266,7 @@ class Observer:
             self._completed(daemon_set_done, old, new, about)
 
     def _completed(self, done: Callable[[Seen], bool], old: Seen, new: Seen, about: Object) -> None:
-        """A rollout ends. A workload that is being deleted only has its generation observed."""
+        """Record the end of a rollout, unless the workload is being deleted."""
         if done(new) and not done(old) and not new.metadata.deletion_timestamp:
             self.note("complete", about)
 
@@ -298,7 +298,7 @@ class Observer:
 
 
 def deployment_done(obj: Seen) -> bool:
-    """All replicas are of the newest template and available, and no others are left."""
+    """Whether all replicas have the latest template and are available, and no others are left."""
     status = obj.status
     return status.observed_generation >= obj.metadata.generation and (
         status.updated_replicas == status.replicas == status.available_replicas == wanted(obj)
@@ -306,7 +306,7 @@ def deployment_done(obj: Seen) -> bool:
 
 
 def stateful_set_done(obj: Seen) -> bool:
-    """All replicas are ready and, those below the partition apart, of the newest template."""
+    """Whether all replicas are ready and, except those below the partition, have the latest template."""
     status = obj.status
     return status.observed_generation >= obj.metadata.generation and (
         status.ready_replicas == status.replicas == wanted(obj)
@@ -314,7 +314,7 @@ def stateful_set_done(obj: Seen) -> bool:
 
 
 def daemon_set_done(obj: Seen) -> bool:
-    """Every node that should has an available pod of the newest template."""
+    """Whether every eligible node has an available pod with the latest template."""
     status = obj.status
     return status.observed_generation >= obj.metadata.generation and (
         status.updated_number_scheduled == status.number_available == status.desired_number_scheduled
@@ -322,5 +322,5 @@ def daemon_set_done(obj: Seen) -> bool:
 
 
 def wanted(obj: Seen) -> int:
-    """How many replicas there should be."""
+    """The desired number of replicas."""
     return 1 if obj.spec.replicas is None else obj.spec.replicas

@@ -1,4 +1,4 @@
-"""One run of a twin, and what is left of it: values that can be compared with those of another run."""
+"""Runs a twin, and returns the outcome, which can be compared with that of another run."""
 
 import gc
 from collections import Counter
@@ -48,9 +48,8 @@ Key = tuple[GVR, str, str]
 
 
 class Outcome(msgspec.Struct):
-    """How a run ended. finals: the objects that were written to, as they are in the end, None for those that are gone.
-    initial: those of them that were in the snapshot, as they were. writes: all, those before the change included, which
-    is at ``since_s``."""
+    """The outcome of a run. finals: the final state of written objects; None for deleted ones. initial: their state in
+    the snapshot. writes: all writes, including those before the change, which is made at ``since_s``."""
 
     since_s: float
     writes: list[Write]
@@ -63,16 +62,14 @@ class Outcome(msgspec.Struct):
     restarts: Mapping[Object, int]
     notes: list[str] = msgspec.field(default_factory=list)
     images: list[str] = msgspec.field(default_factory=list)
-    """Those of new pods that no node has, taken to be pulled all the same."""
+    """The images of new pods that no node has. They are assumed to be pulled."""
 
 
 def simulate(
     snapshot: Snapshot, config: Config, seed: int, changes: Sequence[Change], options: Options
 ) -> tuple[Outcome, Outcome]:
-    """Live through the horizon without the changes and with them; twice the same where there are none.
-
-    Raises PlanError.
-    """
+    """Run the twin for the horizon without the changes and with them; returns both outcomes. Without changes it runs
+    once."""
     life = partial(_Life, snapshot, config, seed, options)
     with _rare_collections():
         if not changes:
@@ -91,14 +88,14 @@ def simulate_without_images(
     options: Options,
     images: Sequence[str],
 ) -> Outcome:
-    """Live through the horizon with the changes, where these images cannot be pulled. Raises PlanError."""
+    """Run the twin with the changes, while these images cannot be pulled. Raises PlanError."""
     with _rare_collections():
         return run(_one(partial(_Life, snapshot, config, seed, options, images), tuple(changes)))
 
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Have the cyclic garbage collector look seldom: a twin has many objects, and few of them in cycles."""
+    """Runs Python's garbage collector less often: a twin has many objects, but few cycles."""
     before = gc.get_threshold()
     gc.set_threshold(*_THRESHOLDS)
     try:
@@ -128,7 +125,7 @@ async def _both(make: "Callable[[], _Life]", changes: tuple[Change, ...]) -> tup
 
 
 class _Life:
-    """One life of a twin: ``begin``, then ``lead`` once."""
+    """One run of a twin. Call ``begin``, then ``lead`` once."""
 
     def __init__(
         self, snapshot: Snapshot, config: Config, seed: int, options: Options, unpullable: Sequence[str] = ()
@@ -139,11 +136,11 @@ class _Life:
         self._applying = Applying(self.twin, options, self._observer.note)
 
     async def begin(self) -> None:
-        """Let caches fill."""
+        """Wait until the caches have synced."""
         await self.twin.settle()
 
     async def lead(self, changes: tuple[Change, ...]) -> Outcome:
-        """Make the changes and let the horizon pass. Raises PlanError."""
+        """Make the changes, and wait for the horizon. Raises PlanError."""
         twin, failed = self.twin, list[tuple[str, BaseException]]()
         drains = Tasks(lambda name, error: failed.append((name, error)))
         self._observer.since_s = twin.clock.monotonic()
@@ -208,7 +205,7 @@ def _problems(twin: Twin, observer: Observer, applying: Applying) -> Iterator[Re
 
 
 def _waiting(store: Store, observer: Observer) -> Iterator[tuple[Object, str]]:
-    """What the pods of each workload that are not ready wait for, besides their place on a node."""
+    """The reasons for which the pods of each workload are not ready, except scheduling."""
     found: dict[Object, Counter[str]] = {}
     silent = {one.name for one in store.list(NODES) if seen(one.data).condition("Ready").status == "Unknown"}
     for stored in store.list(PODS):
@@ -240,7 +237,7 @@ def _pods(store: Store, observer: Observer) -> Iterator[Refusal]:
 
 
 def _workloads(store: Store, waiting: Mapping[Object, str]) -> Iterator[Refusal]:
-    """waiting: see ``_waiting``."""
+    """Problems of workloads. ``waiting``: the result of ``_waiting``."""
     for stored in store.list(DEPLOYMENTS):
         obj, about = seen(stored.data), Object("Deployment", stored.namespace, stored.name)
         spec, status = obj.spec, obj.status
@@ -281,7 +278,7 @@ def _held(namespace: Seen) -> Iterator[str]:
 
 
 def _fills(store: Store) -> Iterator[tuple[str, tuple[int, int, int]]]:
-    """What is requested of each node, in percent: CPU, memory, pods."""
+    """The requests on each node in percent: CPU, memory, pods."""
     used: dict[str, dict[str, int]] = {}
     for stored in store.list(PODS):
         try:

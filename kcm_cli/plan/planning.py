@@ -1,4 +1,4 @@
-"""From a snapshot and changes to an answer: a run without the change and one with it, for each seed."""
+"""Makes an answer from a snapshot and changes: for each seed a run without the changes and one with them."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -47,10 +47,7 @@ def plan(
     options: Options | None = None,
     progress: Progress = lambda text: None,
 ) -> Answer:
-    """What the controllers, the scheduler and the kubelets would do. Without changes: the takeover audit.
-
-    Raises PlanError.
-    """
+    """Predict what the controllers, the scheduler and the kubelets would do. Without changes: the takeover audit."""
     options = options or Options()
     try:
         selector = labels.parse(options.selector)
@@ -98,7 +95,7 @@ def _risks(
     progress: Progress,
     without_images: Callable[[Sequence[str]], Outcome],
 ) -> tuple[Risk, ...]:
-    """What goes wrong if the images that no node has cannot be pulled. run: None where nothing is changed."""
+    """The problems if images that no node has cannot be pulled. run: None if there are no changes."""
     images = run[1].images if run is not None else ()
     if run is None or not images:
         return ()
@@ -121,7 +118,7 @@ def _images(images: Sequence[str]) -> str:
 
 
 def configured(flags: Sequence[str]) -> Config:
-    """The manager's configuration in a twin. Raises PlanError."""
+    """The manager's configuration for a twin. Raises PlanError."""
     try:
         return configuration(flags)
     except ConfigError as error:
@@ -161,7 +158,8 @@ def _totals(base: Outcome, changed: Outcome, shown: Shown) -> Totals:
 
 
 def _problems(runs: Sequence[tuple[Outcome, Outcome]], shown: Shown) -> tuple[Problem, ...]:
-    """Of the first run, then what only others have. The text may differ between runs: the object and kind count."""
+    """The problems of the first run, then those of other runs only. They are matched by object and kind, since texts
+    may differ."""
     counts: Counter[tuple[str, Object]] = Counter()
     for _, changed in runs:
         counts.update({(one.kind, one.about) for one in changed.problems})
@@ -206,7 +204,7 @@ def _writes(base: Outcome, changed: Outcome, shown: Shown, *, is_audit: bool) ->
 
 
 def _is_routine(write: Write) -> bool:
-    """Whether any new leader writes it on any cluster."""
+    """Whether any new leader sends this write on any cluster."""
     if write.client in SIMULATED:
         return False
     of_autoscaler = write.resource == "horizontalpodautoscalers" and write.subresource == "status"
@@ -236,7 +234,7 @@ def _audit(base: Outcome, shown: Shown) -> tuple[OwnWrite, ...]:
 
 
 def _varies(found: Sequence[Sequence[Difference]]) -> tuple[Varies, ...]:
-    """What some seeds end with and others not."""
+    """The differences that occur with some seeds only."""
     counts: Counter[str] = Counter()
     for one in found:
         counts.update({_text(difference) for difference in one})

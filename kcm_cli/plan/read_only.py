@@ -1,4 +1,4 @@
-"""A transport that can only look: whatever is above it, no write and no exec leaves this process."""
+"""A transport for reads: no write and no exec can be sent."""
 
 from contextlib import AbstractAsyncContextManager
 
@@ -9,11 +9,11 @@ _VERSIONED = {"api": 2, "apis": 3}
 
 
 class NotReadOnly(TransportError):
-    """A request that is more than a get, list or watch. It was not sent."""
+    """A request other than get, list or watch. It was not sent."""
 
 
 class ReadOnly:
-    """Implements ``rest.transport.Transport``: passes get, list and watch of whole resources and discovery on."""
+    """Implements ``rest.transport.Transport`` for get, list and watch of resources, and discovery."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -38,7 +38,7 @@ def _check(request: Request) -> None:
 
 
 def _looks(path: str) -> bool:
-    """Whether GET of a path is discovery, get, list or watch, and no subresource: exec and proxy are GETs, too."""
+    """Whether GET of a path is discovery, get, list or watch. Subresources are not: exec and proxy are GETs, too."""
     parts = [part for part in path.split("/") if part]
     if parts == ["version"]:
         return True

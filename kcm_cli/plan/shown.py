@@ -1,7 +1,7 @@
-"""Which part of an answer is shown: what is in a namespace, and of objects with certain labels.
+"""Selects the part of an answer to show: objects in a namespace, or with certain labels.
 
-An object counts as one with the labels if it has them itself, if its pod template has them, or if an owner of it
-counts, so that a Deployment's label brings its ReplicaSets, its pods and what happens to them.
+An object matches a selector if its labels match, if the labels of its pod template match, or if its owner matches. So a
+Deployment's label selects its ReplicaSets and pods, too.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ class _Head(View, frozen=True, gc=False):
 
 
 class Shown:
-    """``namespace``: empty for all; cluster-wide objects are shown whatever it is, other Namespaces are not."""
+    """``namespace``: empty for all. Cluster-scoped objects are always shown, except other Namespaces."""
 
     def __init__(self, namespace: str, selector: Selector, snapshot: Snapshot, outcomes: Iterable[Outcome]) -> None:
         self._namespace = namespace
@@ -51,7 +51,7 @@ class Shown:
                         self._note(data)
 
     def has(self, about: Object, owner: str = "") -> bool:
-        """Whether to show what is about this object. owner: ``Kind/name``, where the object itself may be unknown."""
+        """Whether to show an object. owner: ``Kind/name``, in case the object itself is unknown."""
         if self._namespace:
             if about.namespace not in (self._namespace, ""):
                 return False

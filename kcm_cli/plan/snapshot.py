@@ -1,6 +1,6 @@
-"""A cluster as it was read: the objects as the server sent them, and what could not be read.
+"""A snapshot: a cluster's objects as the API server sent them, and the kinds that could not be read.
 
-Nothing in a snapshot is trusted to be well-formed beyond this: each object is a JSON object with a name.
+Each object is a JSON object with a name; nothing else is guaranteed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,11 +15,11 @@ from kcm_cli.machinery.codec import Doc
 
 
 class PlanError(Exception):
-    """A plan cannot be made; the text is one line for each thing that is wrong."""
+    """The plan cannot be made. The text has one line for each error."""
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One object: its encoded JSON with apiVersion and kind in it."""
+    """One object, as encoded JSON with its apiVersion and kind."""
 
     namespace: str
     name: str
@@ -28,12 +28,12 @@ class Item(msgspec.Struct, frozen=True):
 
     @property
     def doc(self) -> Doc:
-        """A new document."""
+        """The object as a new document."""
         return codec.decode_doc(self.data)
 
 
 class Collection(msgspec.Struct, frozen=True):
-    """All objects of a resource, in the order of their keys."""
+    """All objects of a resource, sorted by key."""
 
     gvr: GVR
     kind: str
@@ -43,7 +43,7 @@ class Collection(msgspec.Struct, frozen=True):
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """A kind that is not in the snapshot, or in part. ``resource``: as ``deployments.apps``."""
+    """A kind that is missing in the snapshot, or in part. ``resource``: such as ``deployments.apps``."""
 
     resource: str
     reason: str
@@ -51,11 +51,11 @@ class Gap(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A cluster at one moment.
+    """A cluster at one point in time.
 
-    taken_at: by the server's clock where it told. server_version: ``v1.36.2``. resource_version: of the cut.
-    torn: the kinds that were read at another version than the others. salt: with which values of env were replaced
-    (see ``files``), empty where they are there. skipped: objects that had no name.
+    taken_at: by the server's clock if known. server_version: such as ``v1.36.2``. resource_version: of the first list.
+    torn: the kinds that were read at another version. salt: of the digests that replace values of environment variables
+    (see ``files``); empty if the values are present. skipped: objects without a name.
     """
 
     taken_at: datetime
@@ -69,21 +69,21 @@ class Snapshot(msgspec.Struct, frozen=True):
     context: str = ""
 
     def items(self, gvr: GVR) -> tuple[Item, ...]:
-        """The objects of a resource, none where it is not in the snapshot."""
+        """The objects of a resource; empty if it is not in the snapshot."""
         found = self.collections.get(gvr)
         return found.items if found is not None else ()
 
     def docs(self, gvr: GVR) -> Iterator[dict[str, Any]]:
-        """The same as documents."""
+        """The objects of a resource, as documents."""
         for item in self.items(gvr):
             yield item.doc
 
     @property
     def missing(self) -> frozenset[str]:
-        """The kinds that are not there at all, as ``deployments.apps``."""
+        """The kinds that are missing altogether, such as ``deployments.apps``."""
         return frozenset(gap.resource for gap in self.gaps if not gap.partial)
 
     @property
     def size(self) -> int:
-        """How many objects there are."""
+        """The number of objects."""
         return sum(len(one.items) for one in self.collections.values())

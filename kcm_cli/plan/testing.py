@@ -1,4 +1,4 @@
-"""Plans in tests: what the pytest fixture ``kcm_twin`` gives."""
+"""Plans in tests: the objects of the pytest fixture ``kcm_twin``."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -18,29 +18,26 @@ T = TypeVar("T")
 
 
 class TwinOf:
-    """A snapshot, to plan on and to live in. ``options``: of all its plans, where they do not say otherwise."""
+    """A snapshot for plans and twins. ``options``: the default of its plans."""
 
     def __init__(self, snapshot: Snapshot | str | os.PathLike[str], options: Options | None = None) -> None:
-        """Raises PlanError for a file that cannot be read."""
+        """Raises PlanError for an invalid file."""
         self.snapshot = snapshot if isinstance(snapshot, Snapshot) else load(snapshot)
         self.options = options or Options()
 
     def plan(self, *changes: Change, horizon_s: float | None = None, options: Options | None = None) -> Answer:
-        """What follows from these changes. Raises PlanError."""
+        """The answer for these changes. Raises PlanError."""
         chosen = options or self.options
         if horizon_s is not None:
             chosen = replace(chosen, horizon_s=horizon_s)
         return plan(self.snapshot, changes, chosen)
 
     def audit(self, horizon_s: float = 600.0) -> Answer:
-        """What kcm would write if it led now. Raises PlanError."""
+        """The writes of kcm if it took over now. Raises PlanError."""
         return self.plan(horizon_s=horizon_s)
 
     def live(self, story: Callable[[Twin], Awaitable[T]]) -> T:
-        """Run a story on a fresh twin whose caches are full; what it returns.
-
-        ``twin.client`` writes as an administrator, ``twin.clock.sleep`` lets time pass, ``twin.store`` has the objects.
-        """
+        """Run ``story`` on a new twin whose caches have synced. Returns its result."""
 
         async def whole() -> T:
             async with Twin(self.snapshot, configured(self.options.flags), self.options.seeds[0]) as twin:

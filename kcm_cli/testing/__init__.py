@@ -6,8 +6,8 @@
         sandbox.apply("deploy/")
         sandbox.advance(600)
 
-With pytest the fixtures ``kcm_sandbox``, ``kcm_namespace`` and others give the same; ``AsyncSandbox`` is for
-asynchronous programs.
+pytest has the fixtures ``kcm_sandbox``, ``kcm_namespace`` and others for it. ``AsyncSandbox`` is for asynchronous
+programs.
 """
 
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening

@@ -24,26 +24,25 @@ _ALONE = ("--leader-elect=false", "--secure-port=0")
 def run_controllers(
     sandbox: Running, stop: asyncio.Event, flags: tuple[str, ...], ready: Callable[[], object]
 ) -> Awaitable[int]:
-    """What a HostedSandbox takes as its companion: the controllers."""
+    """The companion of a HostedSandbox: runs the controllers."""
     return SandboxManager(sandbox, (*_ALONE, *flags)).accompany(stop, ready)
 
 
 @checks_arguments
 class Sandbox(HostedSandbox):
-    """A cluster for tests and programs, with all that belongs to one. It serves over TLS on a thread of its own.
+    """A complete cluster for tests and programs. It serves over TLS on its own thread.
 
-    Used in a ``with`` statement, or with ``start`` and ``stop``; its methods can be called from any thread.
+    Use it in a ``with`` statement, or with ``start`` and ``stop``. Its methods may be called from any thread.
     """
 
     def __init__(self, options: HostOptions | None = None) -> None:
-        """Raises ValueError for flags of controllers that do not run."""
+        """Raises ValueError for invalid flags of the controllers."""
         super().__init__(options or HostOptions(), run_controllers)
 
 
 class AsyncSandbox:
-    """A ``Sandbox`` whose methods are awaited, so that the caller's loop goes on meanwhile (a webhook or an operator
-    on it can answer). Used in an ``async with`` statement. ``sandbox``: the same cluster without await.
-    """
+    """A ``Sandbox`` with awaitable methods, so that the caller's loop can serve a webhook or an operator meanwhile. Use
+    it in an ``async with`` statement. ``sandbox``: the synchronous interface to the same cluster."""
 
     def __init__(self, options: HostOptions | None = None) -> None:
         self.sandbox: HostedSandbox = Sandbox(options)
@@ -51,7 +50,7 @@ class AsyncSandbox:
     @classmethod
     @checked
     def of(cls, sandbox: HostedSandbox) -> "AsyncSandbox":
-        """For one that runs already, as that of the fixture ``kcm_sandbox``."""
+        """Wrap a running sandbox, such as that of the fixture ``kcm_sandbox``."""
         made = cls.__new__(cls)
         made.sandbox = sandbox
         return made
@@ -78,7 +77,7 @@ class AsyncSandbox:
         return self.sandbox.token
 
     async def start(self) -> None:
-        """See ``Sandbox.start``; so it is with all methods."""
+        """See ``Sandbox.start``. The same applies to all methods."""
         await asyncio.to_thread(self.sandbox.start)
 
     async def stop(self) -> None:

@@ -1,1 +1,1 @@
-"""A cluster that goes on from a snapshot, in this process and on virtual time."""
+"""A copy of a cluster, made from a snapshot, that runs in this process on virtual time."""

@@ -1,7 +1,8 @@
-"""A snapshot as the contents of an API server's store: every object as it is, nothing admitted, defaulted or checked.
+"""Loads a snapshot into an API server's store. Objects are stored as they are, without admission, defaults or
+validation.
 
-What the snapshot lacks and others refer to gets a stand-in, so that nothing is deleted or rewritten because it is not
-there: owners of kinds that were not read, nodes that pods run on, namespaces, and what quotas have counted.
+Missing objects that others refer to get stand-ins, so that controllers do not delete or write anything because of their
+absence: owners of kinds that were not read, nodes with pods, namespaces, and objects that quotas have counted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -50,10 +51,10 @@ class _Pod(_Partial, frozen=True, gc=False):
 
 
 class Loaded:
-    """Implements ``store.Journal`` for a snapshot: gives its objects, and forgets what is written.
+    """Implements ``store.Journal`` for a snapshot: returns its objects, and discards writes.
 
-    ``unknown``: kinds that the twin does not serve, with how many objects each has; ``stand_ins``: what was made up;
-    ``touched``: the objects that were written, in the order of their first write.
+    unknown: kinds that the twin does not serve, with the number of their objects. stand_ins: the stand-ins. touched:
+    the written objects, in the order of their first write.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -66,14 +67,14 @@ class Loaded:
         return max((row[3] for row in self.rows), default=1), self.rows
 
     def write(self, gvr: GVR, stored: Stored, deleted: bool) -> None:
-        """Nothing is kept but what was written to."""
+        """Record that the object was written; its data is not kept."""
         self.touched[gvr, stored.namespace, stored.name] = None
 
     def drop(self, gvr: GVR) -> None:
-        """The same."""
+        """Does nothing."""
 
     def close(self) -> None:
-        """The same."""
+        """Does nothing."""
 
 
 class _Rows:
@@ -105,7 +106,7 @@ class _Rows:
         yield from self._stand_ins()
 
     def _stored_as(self, gvr: GVR) -> GVR | None:
-        """Where the twin keeps objects of a resource, whatever version they were read in."""
+        """The storage version of a resource, whatever version was read."""
         found = self._catalog.by_gvr(gvr)
         if found is None:
             found = next(
@@ -119,11 +120,11 @@ class _Rows:
         return any(item.name == f"{gvr.plural}.{gvr.group}" for item in self._snapshot.items(_DEFINITIONS))
 
     def _has_read(self, name: str) -> bool:
-        """Whether the objects of a definition are in the snapshot."""
+        """Whether the snapshot has the objects of a CustomResourceDefinition."""
         return any(f"{gvr.plural}.{gvr.group}" == name for gvr in self._snapshot.collections)
 
     def _note(self, gvr: GVR, namespace: str, data: bytes) -> int:
-        """The version of an object; what it refers to is remembered."""
+        """The version of an object. The objects that it refers to are recorded."""
         if namespace:
             self._namespaces.add(namespace)
         try:
@@ -169,7 +170,7 @@ class _Rows:
         return any((one.group, one.plural) == (gvr.group, gvr.plural) for one in self._snapshot.collections)
 
     def _counted(self) -> Iterator[Row]:
-        """Objects of kinds that were not read, as many as a quota says that there are."""
+        """Stand-ins for kinds that were not read, as many as quotas count."""
         wanted: dict[tuple[GVR, str], int] = {}
         for quota in self._snapshot.docs(_QUOTAS):
             used: Any = (quota.get("status") or {}).get("used") or {}
@@ -205,7 +206,7 @@ class _Rows:
 
 
 def _as(stored: GVR, read: GVR, data: bytes) -> bytes:
-    """An object that was read in an older version, under the one that the twin keeps."""
+    """The object, converted from an older version to the storage version."""
     if not stored.version or stored.version == read.version:  # custom objects keep the version that they have
         return data
     doc: Doc = {**codec.decode_doc(data), "apiVersion": stored.group_version}
@@ -215,7 +216,7 @@ def _as(stored: GVR, read: GVR, data: bytes) -> bytes:
 
 
 def _devices(spec: Any) -> Any:
-    """The spec of a claim, a template of one, or a slice, with requests and devices as later versions have them.
+    """The spec of a ResourceClaim, template or ResourceSlice, converted from v1beta1.
 
     upstream: staging/src/k8s.io/api/resource/v1beta1/types.go
     """

@@ -1,8 +1,8 @@
-"""The metrics APIs of the twin: load is what autoscalers last saw, or what a change says.
+"""The metrics APIs of the twin. The load is what autoscalers last saw, or what a change sets.
 
-An autoscaler's status tells what it saw per pod. The sum over its pods is kept, and shared by however many there are
-later: twice the pods have half of the load each. What is no load of single pods (external metrics, metrics of
-objects) stays as it is.
+The status of an autoscaler has values per pod. Their sum over its pods is kept, and divided by the present number of
+pods: twice the pods have half the load each. Metrics that do not belong to pods (external metrics, metrics of objects)
+stay constant.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,8 @@ _JSON = {"content-type": "application/json"}
 
 
 class _Load(msgspec.Struct, frozen=True):
-    """What one metric of one autoscaler says. total: over all its pods, in thousandths; None where it is no sum."""
+    """The value of one metric of one autoscaler. total: the sum over its pods, in thousandths; None if it is not a
+    sum."""
 
     type: str
     name: str
@@ -44,7 +45,7 @@ class _Load(msgspec.Struct, frozen=True):
 
 
 class Discoverable:
-    """A metrics group, for discovery. Requests are answered before they reach the server."""
+    """A metrics API for discovery. Its requests are answered before they reach the server."""
 
     resources: tuple[Served, ...] = ()
 
@@ -52,7 +53,7 @@ class Discoverable:
         self.group = Group(name, (version,), version)
 
     def answer(self, info: RequestInfo, query: Mapping[str, str], accept: str) -> Response:
-        """What no controller asks for is not there."""
+        """Raises NotFound, since controllers do not request it."""
         raise not_found(info.group, info.plural, info.name)
 
 
@@ -60,7 +61,7 @@ GROUPS = ((RESOURCE, "v1beta1"), (CUSTOM, "v1beta2"), (EXTERNAL, "v1beta1"))
 
 
 class FrozenMetrics:
-    """Answers requests about the metrics APIs from the store of a twin."""
+    """Answers requests to the metrics APIs from a twin's store."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -73,7 +74,7 @@ class FrozenMetrics:
 
     @property
     def groups(self) -> Iterator[tuple[str, str]]:
-        """The APIs that there is something to say in."""
+        """The metrics APIs that have values."""
         yield GROUPS[0]
         types = {load.type for loads in self._loads.values() for load in loads}
         if types & {"Pods", "Object"}:
@@ -82,7 +83,7 @@ class FrozenMetrics:
             yield GROUPS[2]
 
     def give(self, metric: Metric) -> str:
-        """Change what an autoscaler sees; what is wrong with that, if anything."""
+        """Set an autoscaler's metric. Returns the error as text, or an empty string."""
         key = metric.namespace, metric.kind, metric.name
         if key not in self._loads:
             return f"--metric: no HorizontalPodAutoscaler scales {metric.kind} {metric.namespace}/{metric.name}"
@@ -108,7 +109,7 @@ class FrozenMetrics:
         return ""
 
     def answer(self, request: Request) -> Response | None:
-        """The answer to a request about metrics; None where it is about something else."""
+        """The answer to a request about metrics; None for other requests."""
         if not request.path.startswith(_PREFIXES):
             return None
         parts = request.path.split("/")[2:]
@@ -162,7 +163,7 @@ class FrozenMetrics:
                     return
 
     def _loaded(self, namespace: str, selector: labels.Selector) -> Iterator[tuple[SimulatedPod, list[_Load], int]]:
-        """The pods that carry load, with it and with how many they are."""
+        """The pods with load, their loads, and the number of pods that share them."""
         for key, loads in self._loads.items():
             if key[0] == namespace and loads:
                 pods = list(self._pods(*key))
@@ -217,7 +218,7 @@ def _loads(autoscaler: dict[str, Any]) -> Iterator[_Load]:
 
 
 def _type(spec: dict[str, Any], metric: str) -> tuple[str, str]:
-    """The type of an autoscaler's metric, and the container that it is of."""
+    """(the type of an autoscaler's metric, its container)."""
     for one in spec.get("metrics") or ():
         type_ = str(one.get("type", ""))
         found = one.get(f"{type_[:1].lower()}{type_[1:]}") or {}
@@ -227,7 +228,7 @@ def _type(spec: dict[str, Any], metric: str) -> tuple[str, str]:
 
 
 def _thousandths(resource: str) -> int:
-    """How many thousandths an amount of the scheduler's is."""
+    """The factor from the scheduler's amounts to thousandths."""
     return 1 if resource == "cpu" else 1000
 
 

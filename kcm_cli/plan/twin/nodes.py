@@ -1,7 +1,7 @@
-"""The kubelets of the twin's nodes, as nodes: Leases, and which of them run.
+"""The kubelets of the twin's nodes: whether they run, and their Leases.
 
-The Node objects stay as the cluster has them: allocatable, taints, labels, conditions. A node that was not ready has no
-kubelet here; one that was made in the twin has one at once.
+Node objects stay as they are in the cluster: allocatable, taints, labels, conditions. A node that was not ready has no
+kubelet. A node that is created in the twin has one at once.
 """
 
 from kcm_cli.api.resource import GVR
@@ -27,7 +27,7 @@ _AT_ONCE = 100
 class TwinAgents:
     """Implements ``nodes.kubelet.Alive``. ``kubelets`` and ``mounts`` are set before the informers start.
 
-    heartbeat_s: how often Leases are renewed. Written to the store itself: a heartbeat is no client's decision.
+    heartbeat_s: the interval between renewals of Leases. They are written to the store directly.
     """
 
     def __init__(self, nodes: Informer[SimulatedNode], store: Store, clock: Clock, heartbeat_s: float) -> None:
@@ -44,7 +44,7 @@ class TwinAgents:
         return agent if agent is not None and not agent.failed else None
 
     def fail(self, name: str) -> None:
-        """Stop a node's kubelet. Its last heartbeat is no older than a kubelet's would be."""
+        """Stop a node's kubelet, with a recent last heartbeat."""
         agent = self._agents.get(name)
         if agent is not None and not agent.failed:
             if self._heartbeat_s > HEARTBEAT_S:
@@ -82,7 +82,7 @@ class TwinAgents:
         self.kubelets.node_changed(node.name)
 
     def _renew(self, agent: Agent) -> None:
-        """Write the Lease. atomic: no await."""
+        """Write the Lease, without await."""
         now = self._clock.now()
         stored = self._store.get(LEASES, shape.LEASE_NAMESPACE, agent.name)
         if stored is None:

@@ -1,12 +1,11 @@
-"""How pods behave in the twin: those of the snapshot as their status says, new ones as the cluster's own did.
+"""The behaviour of pods in the twin: existing ones go on as their status says, new ones behave like earlier pods did.
 
-Learnt from pods that ran: how long the pods of one owner, else of one workload, took from being scheduled to their
-first container, from there to Ready, and from start to end where they end. What the cluster
-does not show has a default.
+Three durations are taken from pods of the same owner, or else of the same workload: from scheduling to the first
+container, from there to Ready, and from start to end if they end. Without such pods there are defaults.
 
-- A pod that runs stays as it is, ready or not, until it is deleted or its Job's pods usually end.
-- A pod that is on its way is given the time that others took; one that is overdue stays where it is.
-- New pods from a template whose pods never got ready, or whose image cannot be pulled, do not get ready either.
+- A running pod stays as it is, ready or not, until it is deleted or, for a Job, until such pods usually end.
+- A starting pod takes as long as others did. One that is overdue stays as it is.
+- New pods do not become ready if no pod of their template did, or if their image cannot be pulled.
 """
 
 import math
@@ -51,7 +50,8 @@ DEFAULTS = (
 
 
 class _Times(msgspec.Struct):
-    """Samples in seconds. ``alive``, ``never``: how many pods got ready, and are stuck on the way there."""
+    """Samples in seconds. ``alive``: the number of pods that became ready. ``never``: the number of pods that are stuck
+    before that."""
 
     start: list[float] = msgspec.field(default_factory=list)
     ready: list[float] = msgspec.field(default_factory=list)
@@ -67,7 +67,7 @@ _NOTHING = _Times()
 class Learned:
     """Implements ``nodes.kubelet.Behaviour`` and ``Obstructions``.
 
-    unpullable: images that are taken not to be there. ``no_pull``: those that cannot be pulled, with why.
+    unpullable: images that are assumed not to exist. no_pull: images that cannot be pulled, with the reasons.
     """
 
     def __init__(self, snapshot: Snapshot, unpullable: Iterable[str] = ()) -> None:
@@ -93,7 +93,7 @@ class Learned:
     # -- Behaviour
 
     def script(self, pod: SimulatedPod, files: frozenset[str] = frozenset()) -> PodScript:
-        """What the containers of a pod will do."""
+        """What the containers of a pod do."""
         read = script.read(pod, commands=False)
         own, workload = self._of(pod)
         delay_s = self._start_s(pod, _first(own.start, workload.start))
@@ -110,7 +110,7 @@ class Learned:
         return replace(read, containers=containers, start_delay_s=delay_s)
 
     def rests_s(self, pod: SimulatedPod, now: float) -> float:
-        """Seconds for which a pod of the snapshot stays as it is."""
+        """The seconds for which a pod of the snapshot stays as it is."""
         generation = self._generations.get(pod.uid)
         if generation is None or generation != pod.metadata.generation:
             return 0.0
@@ -136,20 +136,20 @@ class Learned:
     # -- Obstructions
 
     async def synced(self) -> None:
-        """There is nothing to wait for."""
+        """Returns at once, since there is nothing to wait for."""
 
     def of_volumes(self, pod: SimulatedPod) -> Hold | None:
-        """ConfigMaps and Secrets are taken to be there."""
+        """None: ConfigMaps and Secrets are assumed to exist."""
         return None
 
     def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> list[Hold | None]:
-        """Images that cannot be pulled, of new pods."""
+        """The obstacles of new pods whose images cannot be pulled."""
         if pod.uid in self._generations:
             return [None] * len(script.containers)
         return [self._hold(container.image) for container in containers_of(pod)]
 
     def missing_pull_secrets(self, pod: SimulatedPod) -> tuple[str, ...]:
-        """They are taken to be there, too."""
+        """Empty: image pull Secrets are assumed to exist."""
         return ()
 
     def _hold(self, image: str) -> Hold | None:
@@ -161,7 +161,7 @@ class Learned:
         return Hold(PULL, f'Failed to pull image "{image}": {why}')
 
     def _no_pull(self, image: str) -> str:
-        """Why an image cannot be pulled; empty where it may be."""
+        """Why an image cannot be pulled; empty if it can."""
         if not is_image(image):
             return "that is no image's name (InvalidImageName)"
         if _host(image).endswith(".invalid"):
@@ -171,7 +171,7 @@ class Learned:
     # -- what the snapshot tells
 
     def _of(self, pod: SimulatedPod) -> tuple[_Times, _Times]:
-        """The samples of a pod's owner, and of the workload that the owner belongs to."""
+        """The samples of a pod's owner, and those of the workload."""
         ref = controller_of(pod)
         if ref is None:
             return _NOTHING, _NOTHING
@@ -233,7 +233,7 @@ class Learned:
             times.run += [max(0.0, end - start) for start, end in spans if start is not None and end is not None]
 
     def _start_s(self, pod: SimulatedPod, known: list[float]) -> float:
-        """Seconds from the kubelet's first sight of a pod to its containers' start, if all images can be pulled."""
+        """Seconds until the pod's containers start, if all images can be pulled."""
         there = self._images.setdefault(pod.spec.node_name, set())
         pulled = False
         for container in containers_of(pod):
@@ -255,7 +255,7 @@ NODES_GVR = replace(PODS.gvr, plural="nodes")
 
 
 def _owners(snapshot: Snapshot) -> dict[str, OwnerReference]:
-    """The controllers of those objects that control pods, by the uid of these."""
+    """The controllers of ReplicaSets and Jobs, by uid of these."""
     found: dict[str, OwnerReference] = {}
     for collection in snapshot.collections.values():
         if collection.gvr.plural in ("replicasets", "jobs"):
@@ -286,7 +286,7 @@ def _starts(pod: SimulatedPod) -> Iterator[float]:
 
 
 def _host(image: str) -> str:
-    """The registry's name; empty for an image without one."""
+    """The name of the registry; empty for an image without one."""
     first, slash, _ = full_image(image).partition("/")
     return first.partition(":")[0] if slash and "." in first else ""
 

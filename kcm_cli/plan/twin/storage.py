@@ -1,6 +1,4 @@
-"""Storage drivers of the twin, as far as controllers wait for them: what a provisioner is asked for is there at once,
-and whatever is attached or detached works.
-"""
+"""The storage drivers of the twin: provisioned volumes are available at once, and every attach and detach succeeds."""
 
 from typing import Any
 
@@ -48,7 +46,7 @@ class TwinStorage:
             self._follow(prefix, informer)
 
     async def run(self) -> None:
-        """Serve until cancelled."""
+        """Process keys until cancelled."""
         await work_on(self._queue, 4, self._sync)
 
     def _follow(self, prefix: str, informer: Any) -> None:
@@ -109,14 +107,14 @@ class TwinStorage:
 
 
 def _is_over(volume: PersistentVolume) -> bool:
-    """Whether a volume goes with the claim that it was provisioned for."""
+    """Whether a volume is deleted with the claim that it was provisioned for."""
     released = volume.status.phase in ("Released", "Failed")
     kept = volume.spec.persistent_volume_reclaim_policy != "Delete"
     return bool(volume.annotations.get(PROVISIONED_BY)) and released and not kept
 
 
 def _volume(doc: Doc, provisioner: str, claim: PersistentVolumeClaim) -> Doc:
-    """The sandbox driver's volume as that provisioner would make it."""
+    """The sandbox driver's volume, as the provisioner would create it."""
     metadata, spec = doc["metadata"], doc["spec"]
     assert isinstance(metadata, dict) and isinstance(spec, dict)
     driver = {"driver": provisioner, "volumeHandle": provisioned_name(claim), "fsType": "ext4"}

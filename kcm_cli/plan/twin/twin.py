@@ -1,6 +1,6 @@
-"""A twin: an API server that holds a snapshot, and around it what acts on a cluster: kubelets, scheduler, controllers.
+"""A twin: an API server with the objects of a snapshot, with kubelets, scheduler and controllers.
 
-It lives on virtual time that begins when the snapshot was taken. The same snapshot and seed give the same life.
+It runs on virtual time that begins when the snapshot was taken. The same snapshot and seed have the same result.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ _GROUPS = ("system:masters", "system:authenticated")
 
 
 class Twin:
-    """See the module. ``async with`` it; time passes while its user sleeps on ``clock``."""
+    """A twin. Use it with ``async with``; time passes while its user sleeps on ``clock``."""
 
     def __init__(self, snapshot: Snapshot, config: Config, seed: int, unpullable: Sequence[str] = ()) -> None:
         """unpullable: images whose pull fails."""
@@ -105,14 +105,15 @@ class Twin:
         self.failed: list[tuple[str, BaseException]] = []
 
     async def settle(self) -> None:
-        """Let caches fill, and autoscalers look once: what they remember is what they saw before any change."""
+        """Wait until the caches have synced and autoscalers have synced once, so that their history precedes any
+        change."""
         looks_s = self._config.component.controllers.horizontal_pod_autoscaler.sync_period_s
         has_any = bool(self.store.list(AUTOSCALERS))
         await self.clock.sleep(max(START_S, looks_s + MARGIN_S) if has_any else START_S)
 
     @property
     def left_out(self) -> dict[str, tuple[str, ...]]:
-        """The chosen controllers that do not run, each with the kinds that are not in the snapshot."""
+        """The enabled controllers that do not run, with the kinds that the snapshot lacks."""
         wanted = self._config.controllers
         return {name: lacking for name in wanted if (lacking := lacks(self.snapshot, name))}
 
@@ -165,7 +166,7 @@ class Twin:
         )
 
     def controller_limit(self) -> Limiter:
-        """A limit of one controller's requests, as --kube-api-qps has it."""
+        """The rate limit of one controller, by --kube-api-qps."""
         connection = self._config.component.generic.client_connection
         return Unlimited() if connection.qps < 0 else limiter(connection.qps, connection.burst)
 
@@ -182,7 +183,7 @@ class Twin:
 
 
 class _Clients:
-    """A client for each controller, so that it is known who writes."""
+    """A client for each controller, so that writes can be attributed."""
 
     def __init__(self, twin: Twin) -> None:
         self._twin = twin
@@ -196,12 +197,12 @@ class _Clients:
 
 
 def configuration(flags: Sequence[str]) -> Config:
-    """The manager's configuration in a twin. Raises ConfigError."""
+    """The manager's configuration for a twin. Raises ConfigError."""
     return load([*flags, "--leader-elect=false"], known_of(all_controllers()))
 
 
 def lacks(snapshot: Snapshot, controller: str) -> tuple[str, ...]:
-    """The kinds that a controller needs and that are not in the snapshot."""
+    """The kinds that a controller needs and the snapshot lacks."""
     there = {f"{gvr.plural}.{gvr.group}".rstrip(".") for gvr in snapshot.collections}
     if DEFINITIONS.key in there:
         there.add(CUSTOM)
@@ -211,7 +212,7 @@ def lacks(snapshot: Snapshot, controller: str) -> tuple[str, ...]:
 
 
 def _root_ca(snapshot: Snapshot) -> bytes:
-    """The CA that the cluster's publisher hands out."""
+    """The root CA that the cluster publishes."""
     for item in snapshot.items(CONFIG_MAPS.gvr):
         if item.name == _CA_CONFIG_MAP:
             data = item.doc.get("data")
@@ -222,5 +223,5 @@ def _root_ca(snapshot: Snapshot) -> bytes:
 
 @cache
 def _certificates(now: datetime) -> Certificates:
-    """Nobody shows one in a twin; the server wants them all the same."""
+    """The server's certificates, which are required, but not used in a twin."""
     return Certificates.load(None, now)

@@ -1,4 +1,4 @@
-"""What each client writes in the twin, seen on its way to the server.
+"""Records the writes of each client in the twin.
 
 Events are counted and answered here: nothing in a twin reads them, and they would be a third of all requests.
 """
@@ -19,8 +19,8 @@ _JSON = {"content-type": "application/json"}
 
 
 class Write(msgspec.Struct, frozen=True):
-    """A request that writes. at_s: seconds since the twin began. owner: ``Kind/name`` of the object's controller, else
-    of its first owner. status: the code of the answer; message: of a refusal."""
+    """A request that writes. at_s: seconds since the start of the twin. owner: ``Kind/name`` of the object's
+    controller, or else of its first owner. status: the HTTP status. message: that of a rejection."""
 
     at_s: float
     client: str
@@ -41,7 +41,7 @@ class Write(msgspec.Struct, frozen=True):
 
 
 class Emitted(msgspec.Struct):
-    """An Event, with how often it was emitted."""
+    """An Event, and how often it was emitted."""
 
     at_s: float
     client: str
@@ -82,7 +82,7 @@ class _Answer(View, frozen=True, gc=False):
 
 
 class _Event(View, frozen=True, gc=False):
-    """Of either API group."""
+    """An Event of either API group."""
 
     metadata: _Meta = _Meta()
     type: str = ""
@@ -94,15 +94,15 @@ class _Event(View, frozen=True, gc=False):
 
 
 class Answering(Protocol):
-    """Answers some requests itself."""
+    """Answers some requests instead of the server."""
 
     def answer(self, request: Request) -> Response | None: ...
 
 
 class Watched:
-    """Implements ``rest.transport.Transport`` for one client and notes its writes.
+    """Implements ``rest.transport.Transport`` for one client, and records its writes.
 
-    metrics: answers what is asked of the metrics APIs.
+    metrics: answers requests to the metrics APIs.
     """
 
     def __init__(self, transport: Transport, client: str, written: Written, metrics: Answering | None = None) -> None:

@@ -1,5 +1,6 @@
-"""An operator under perturbation: crashed, cut off, refused, shown old states, at each point of its work.
+"""Perturbs an operator: crashes, lost answers, rejected requests and stale reads, at each point of its work.
 
-Reference runs record what the operator writes and sees. Each point of that record is then a run of its own, with one
-thing gone wrong at it; afterwards the cluster has to be what it was without. After Sieve (Sun et al., OSDI 2022).
+Reference runs record what the operator writes and sees. Each point of that record is then a separate run in which one
+thing goes wrong there. In the end the cluster must be in the same state as without it. After Sieve (Sun et al., OSDI
+2022).
 """

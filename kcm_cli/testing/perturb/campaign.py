@@ -1,4 +1,4 @@
-"""All runs of a scenario: two references, then one for each point."""
+"""Runs a scenario twice for reference, and once for each point."""
 
 import logging
 import random
@@ -20,9 +20,9 @@ _log = logging.getLogger(__name__)
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of a point. story: what happened, where the operator did not stand it, else empty.
+    """The result of a point. story: what happened if the operator failed, else empty.
 
-    came_up: whether anything was perturbed; without that the operator has stood nothing.
+    came_up: whether the point was reached. If not, nothing was tested.
     """
 
     point: Point
@@ -40,10 +40,10 @@ def perturb(
     only: Sequence[Point] = (),
     enough: int = 0,
 ) -> list[Outcome]:
-    """Run a scenario at all of its points (``only``: at these); those that were not stood, ``enough`` of them at most.
+    """Run a scenario at all of its points. Returns the failed ones.
 
-    Between the runs the cluster is reset to what it was at first. Points that did not come up are logged as warnings.
-    Raises ValueError for kinds that there are not, and what the references raise.
+    only: run at these points. enough: stop after this number of failures. Between runs the cluster is reset. Points
+    that were not reached are logged as warnings. Raises ValueError for unknown kinds, and errors of the reference runs.
     """
     found: list[Outcome] = []
     for outcome in each(sandbox, scenario, kinds=kinds, most=most, only=only):
@@ -66,7 +66,7 @@ def each(
     only: Sequence[Point] = (),
     seed: int | None = None,
 ) -> Iterator[Outcome]:
-    """The same, run by run, with those that were stood. ``seed``: of the order of the points."""
+    """Like ``perturb``, but yields the outcome of each run. ``seed``: shuffles the points."""
     if wrong := [kind for kind in kinds if kind not in ALL_KINDS]:
         raise ValueError(f"{', '.join(wrong)}: choose from {', '.join(ALL_KINDS)}")
     base = sandbox.snapshot()

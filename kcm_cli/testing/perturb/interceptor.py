@@ -1,4 +1,5 @@
-"""Stands between the operators under test and the API server: notes what they do, and makes a point happen."""
+"""Intercepts requests between the operators under test and the API server: records them, and causes the
+perturbation."""
 
 import asyncio
 import re
@@ -30,11 +31,11 @@ _OUTDATED = "the object has been modified; please apply your changes to the late
 class Interceptor:
     """The interceptor of one trial. Its methods run on the sandbox's thread.
 
-    users: the users whose requests are recorded. record: the run so far, for comparison; story: the same for people,
-    line by line. fired: whether the perturbation has been made. requests: the number of requests; asked: the same by
-    verb and resource, since it was cleared. activity: the number of changes and of writes by operators. active_at: the
-    cluster's time of the last; latest: its text. quiet: whether the quiet time at the end has begun. settled: the
-    revision of the last checkpoint. blind_until: when an operator sees changes again, in the cluster's time.
+    users: the users whose requests are recorded. record: the record of the run. story: the run as text for people, line
+    by line. fired: whether the perturbation has happened. requests: the number of requests. asked: that number by verb
+    and resource, since it was cleared. activity: the number of changes and of writes by operators. active_at: the
+    cluster's time of the last of them. latest: its text. quiet: whether the quiet time at the end has begun. settled:
+    the revision of the last checkpoint. blind_until: when an operator sees new changes again, in the cluster's time.
     """
 
     def __init__(
@@ -66,13 +67,13 @@ class Interceptor:
         self._timers: list[asyncio.TimerHandle] = []
 
     def attach(self) -> None:
-        """Begin to note requests and changes."""
+        """Start to record requests and changes."""
         self.settled = self._store.revision
         self._sandbox.running.api.interceptors.append(self._intercept)
         self._store.observers.append(self._observe)
 
     def detach(self) -> None:
-        """End it. May be called twice."""
+        """Stop recording. May be called twice."""
         for timer in self._timers:
             timer.cancel()
         api = self._sandbox.running.api
@@ -128,7 +129,7 @@ class Interceptor:
         return answer
 
     def _show_older(self, kind: str, user: str, before: int) -> None:
-        """What one that starts anew is shown for a while. before: the revision before its last write."""
+        """Serve an old state to a restarted operator for a while. before: the revision before its last write."""
         seen = {"stale": before, "older": self.settled}.get(kind)
         if kind == "terminating" and self._gone is not None:
             seen, name = self._gone
@@ -185,7 +186,7 @@ class Interceptor:
             self.record.afterwards.append(spot)
 
     def _effective(self, answer: Answer) -> bool:
-        """Whether it has changed something; what cannot be read counts as a change."""
+        """Whether the write changed something. True if the answer cannot be parsed."""
         if not isinstance(answer, Response):
             return True
         try:
@@ -199,7 +200,7 @@ class Interceptor:
         return True
 
     def _note_taken(self, name: str, event: Event) -> None:
-        """Note what a write of the operator has taken away from an object, or put back."""
+        """Record entries of an object that the operator's write removed or restored."""
         if event.type != "MODIFIED" or event.previous is None or "*" in name:
             return
         before, after = (plain(one.doc, self._namespace) for one in (event.previous, event.stored))
@@ -232,7 +233,7 @@ class Interceptor:
                 self._blind(user, gvr, event.revision - 1)
 
     def _ends(self, event: Event, name: str) -> None:
-        """Note from when on an object was terminating that has gone."""
+        """Record since when a deleted object had been terminating."""
         metadata: Any = event.stored.doc["metadata"]
         uid = metadata["uid"]
         if event.type == "DELETED":

@@ -1,4 +1,4 @@
-"""``pytest --kcm-perturb``: each test with the fixture ``kcm_operator`` is run at each of its points, too."""
+"""``pytest --kcm-perturb``: runs each test with the fixture ``kcm_operator`` at each of its points, too."""
 
 from collections.abc import Generator, Iterator
 
@@ -18,7 +18,7 @@ _TRIAL = pytest.StashKey[Trial]()
 
 
 def trial_of(node: pytest.Item, sandbox: HostedSandbox, namespace: str) -> Trial:
-    """The trial of a test's run; without ``--kcm-perturb`` one in which nothing goes wrong."""
+    """The trial of a test's run. Without ``--kcm-perturb`` nothing is perturbed."""
     stash = node.stash
     base = stash.get(_BASE, None) or sandbox.snapshot()
     trial = Trial(sandbox, base, namespace, stash.get(_POINT, None), stash.get(_REFERENCE, None))
@@ -27,7 +27,7 @@ def trial_of(node: pytest.Item, sandbox: HostedSandbox, namespace: str) -> Trial
 
 
 class Perturbing:
-    """Registered where the option is given."""
+    """The plugin, which is registered if the option is given."""
 
     def __init__(self, config: pytest.Config) -> None:
         """Raises UsageError."""
@@ -47,7 +47,7 @@ class Perturbing:
 
     @pytest.fixture(autouse=True)
     def _kcm_base(self, request: pytest.FixtureRequest) -> Iterator[None]:
-        """What was there before the test is there again after it."""
+        """Restores the cluster after the test."""
         if FIXTURE not in request.fixturenames:
             yield
             return
@@ -76,7 +76,7 @@ class Perturbing:
         return True
 
     def _run(self, item: pytest.Function, name: str, point: Point | None, reference: Record | None) -> Record | None:
-        """One run, as a test of its own; what it was like, where it has passed."""
+        """Run one trial as a separate test. Returns its record if it passed."""
         one, sibling = _clone(item, name), _clone(item, item.name)
         one.stash[_POINT], one.stash[_REFERENCE] = point, reference
         item.session.testscollected += name != item.name  # or progress is shown beyond 100 %
@@ -133,7 +133,7 @@ class Perturbing:
 
 
 def _nodeid(item: pytest.Item) -> str:
-    """With the point in it: pytest 9.2 leaves out of a function's own what is no parameter."""
+    """The node id with the point, which pytest 9.2 omits for names that are not parameters."""
     return f"{item.parent.nodeid}::{item.name}" if item.parent is not None else item.nodeid
 
 

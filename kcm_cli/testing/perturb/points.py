@@ -1,4 +1,4 @@
-"""Points: where something goes wrong, named so that another run finds them again."""
+"""Points: named places at which something goes wrong, which other runs can find again."""
 
 from collections.abc import Iterable, Sequence
 
@@ -32,7 +32,7 @@ _ADVICE = {
 
 
 class Spot(msgspec.Struct, frozen=True):
-    """The n-th time that something is done to an object. ``verb``: of a write, or ADDED, MODIFIED, DELETED."""
+    """The n-th operation on an object. ``verb``: that of a write, or ADDED, MODIFIED, DELETED."""
 
     verb: str
     resource: str
@@ -43,13 +43,13 @@ class Spot(msgspec.Struct, frozen=True):
         return f"{self.verb}:{self.resource}:{self.name}#{self.nth}"
 
     def describe(self) -> str:
-        """For people: ``update 2 of widgets/status web``."""
+        """The spot as text: ``update 2 of widgets/status web``."""
         count = f" {self.nth}" if self.nth > 1 else ""
         return f"{self.verb}{count} of {self.resource} {self.name}"
 
 
 class Point(msgspec.Struct, frozen=True):
-    """What goes wrong at a spot; its text is what ``--kcm-replay`` takes."""
+    """A perturbation at a spot. ``--kcm-replay`` takes its text."""
 
     kind: str
     spot: Spot
@@ -58,17 +58,17 @@ class Point(msgspec.Struct, frozen=True):
         return f"{self.kind}@{self.spot}"
 
     def describe(self) -> str:
-        """For people: ``crashed after update of widgets/status web``."""
+        """The point as text: ``crashed after update of widgets/status web``."""
         text = _OLD if self.kind == "stale" and self.spot.verb.islower() else _DESCRIPTIONS[self.kind]
         return text.format(self.spot.describe())
 
     def advice(self) -> str:
-        """What an operator does that stands this."""
+        """How an operator can handle this."""
         return _ADVICE["stale" if self.kind == "older" else self.kind]
 
 
 def point_of(text: str) -> Point:
-    """Read a point's text. Raises ValueError."""
+    """Parse a point's text. Raises ValueError."""
     kind, at, spot = text.partition("@")
     parts, hashed, nth = spot.rpartition("#")
     words = parts.split(":")
@@ -78,7 +78,7 @@ def point_of(text: str) -> Point:
 
 
 def kinds_of(text: str) -> tuple[str, ...]:
-    """Read a list of kinds. Raises ValueError."""
+    """Parse a list of kinds. Raises ValueError."""
     chosen = tuple(word for word in text.split(",") if word)
     if wrong := [word for word in chosen if word not in ALL_KINDS]:
         raise ValueError(f"{', '.join(wrong)}: choose from {', '.join(ALL_KINDS)}")
@@ -93,10 +93,10 @@ def points_of(
     kinds: Sequence[str],
     most: int,
 ) -> list[Point]:
-    """All points of these kinds; of more than ``most``, so many of the first times that something is done.
+    """All points of these kinds, at most ``most``; first occurrences take precedence.
 
-    writes: of the operator; conflicting: those of them that a conflict can meet; afterwards: those that came after
-    something was terminating and went; seen: changes that its watches show.
+    writes: the operator's writes. conflicting: those that can cause a conflict. afterwards: those after an object was
+    terminating and then deleted. seen: the changes that its watches show.
     """
     sources = {"crash": list(writes), "conflict": list(conflicting), "stale": list(seen)}
     sources["terminating"] = list(afterwards)
@@ -108,7 +108,7 @@ def points_of(
 
 
 def _chosen(points: Sequence[Point], most: int) -> list[Point]:
-    """So many of them: the first times that something is done before the second ones, and of the last evenly many."""
+    """A selection of this size: first occurrences before second ones, and an even selection of the last."""
     last = sorted(point.spot.nth for point in points)[most]
     sure = [point for point in points if point.spot.nth < last]
     others, room = [point for point in points if point.spot.nth == last], most - len(sure)

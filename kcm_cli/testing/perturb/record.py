@@ -1,4 +1,4 @@
-"""What a run of a scenario was like, and what the runs without perturbation have in common."""
+"""The record of a run, and what the runs without perturbation have in common."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,15 +12,14 @@ from kcm_cli.testing.perturb.ties import Ties, Words, ties_of
 
 
 class Record(msgspec.Struct):
-    """What a run was like.
+    """The record of a run.
 
-    writes: of the operator, those that passed, without those in the quiet time at the end; conflicting: those of them
-    that name a resourceVersion; afterwards: those that came after an object that it reads was terminating and went.
-    seen: changes that its watches show. checkpoints: the state after each ``settle``, and at the end. words: what was
-    said there; ties: what has to agree there, in a reference.
-    made: how often each object was created. written: how often each was changed by the operator; late: the same in the
-    quiet time at the end. taken: entries of objects that the operator took away and put back, each with the checkpoints
-    before. restless: what was done last where nothing settled, in a reference.
+    writes: the operator's successful writes, without those in the quiet time at the end. conflicting: those with a
+    resourceVersion. afterwards: those after an object that it reads was terminating and then deleted. seen: the changes
+    that its watches show. checkpoints: the state after each ``settle`` and at the end. words: the words in it. ties:
+    the words that must be equal, in a reference. made: how often each object was created. written: how often the
+    operator changed each object. late: the same in the quiet time. taken: entries of objects that the operator removed
+    and restored, with the checkpoint before. restless: the last activity if nothing settled, in a reference.
     """
 
     writes: list[Spot] = msgspec.field(default_factory=list)
@@ -37,12 +36,12 @@ class Record(msgspec.Struct):
     restless: set[str] = msgspec.field(default_factory=set)
 
     def points(self, kinds: Sequence[str], most: int) -> list[Point]:
-        """Where something can go wrong, as ``points.points_of`` has it."""
+        """The points of the run. See ``points.points_of``."""
         return points_of(self.writes, self.conflicting, self.afterwards, self.seen, kinds, most)
 
 
 def reference_of(first: Record, second: Record) -> Record:
-    """What two runs without perturbation have in common. Points are those of the first that the second has, too."""
+    """The common part of two runs without perturbation. Points are those that both have, in the order of the first."""
     merged = Record(
         made=first.made | second.made, late=first.late | second.late, written=first.written | second.written
     )
@@ -57,7 +56,8 @@ def reference_of(first: Record, second: Record) -> Record:
 
 
 def references(run: Callable[[], Record]) -> Record:
-    """Run without perturbation until two runs have done the same, four times at most; what the last two share."""
+    """Run without perturbation until two runs in a row have the same writes, at most four times. Returns the common
+    part of the last two."""
     first, second = run(), run()
     for _ in range(2):
         if set(first.writes) == set(second.writes):

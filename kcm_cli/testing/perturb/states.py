@@ -1,4 +1,4 @@
-"""What a cluster is like, without what differs from run to run: times, uids, addresses, random names."""
+"""The state of a cluster without what differs in every run: times, uids, addresses, random names."""
 
 import re
 from collections import defaultdict
@@ -50,9 +50,9 @@ _FREE = frozenset({"data", "stringData"})
 
 
 def state_of(store: Store, base: Snapshot, namespace: str, *, uncompared: Collection[str] = UNCOMPARED) -> State:
-    """What has changed since a snapshot. namespace: of the test, whose name differs from run to run.
+    """The changes since a snapshot. namespace: of the test; its name differs in every run.
 
-    uncompared: resources that are left out.
+    uncompared: resources to leave out.
     """
     found: State = defaultdict(list)
     for name, doc in changed(store, base, namespace, uncompared):
@@ -68,7 +68,7 @@ def state_of(store: Store, base: Snapshot, namespace: str, *, uncompared: Collec
 
 
 def changed(store: Store, base: Snapshot, namespace: str, uncompared: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Each object that is new or has changed since a snapshot, with what it is called in all runs."""
+    """Each object that was created or changed since a snapshot, with its stable name."""
     for gvr in store.sizes():
         if gvr.plural in uncompared:
             continue
@@ -81,7 +81,7 @@ def changed(store: Store, base: Snapshot, namespace: str, uncompared: Collection
 
 
 def name_of(doc: Any, space: str, namespace: str) -> str:
-    """How an object is called in all runs. namespace: that of the test, which goes without saying."""
+    """The stable name of an object. namespace: of the test, which is omitted."""
     metadata = doc.get("metadata") or {}
     generated = metadata.get("generateName")
     name = f"{generated}*" if generated else _RANDOM.sub("*", str(metadata.get("name", "")))
@@ -90,7 +90,8 @@ def name_of(doc: Any, space: str, namespace: str) -> str:
 
 
 def plain(value: Any, namespace: str, generation: Any = None, *, free: bool = False) -> Any:
-    """A value without what differs from run to run. generation: of the object. free: its keys are the user's."""
+    """A value without what differs in every run. generation: of the object. free: whether its keys are the user's, as
+    in data."""
     if isinstance(value, dict):
         if "generateName" in value and "name" in value:
             value = {**value, "name": "*"}
@@ -116,14 +117,14 @@ def _current(value: dict[str, Any], generation: Any) -> Iterator[tuple[str, Any]
 
 
 def _in_order(key: str, value: Any) -> Any:
-    """Conditions by their types: their order tells only which came first."""
+    """Conditions sorted by type, since their order depends on timing."""
     if key != "conditions" or not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         return value
     return sorted(value, key=lambda one: str(one.get("type")))
 
 
 def masked(first: State, second: State) -> State:
-    """What both have in common; what only one of them has may be there or not, and what differs may be anything."""
+    """The common part of two states. Objects that only one has are optional, and values that differ may be anything."""
     return {key: _common(first.get(key, ANY), second.get(key, ANY)) for key in {*first, *second}}
 
 
@@ -138,7 +139,7 @@ def _common(one: Any, other: Any) -> Any:
 
 
 def differences(reference: State, state: State) -> Iterator[str]:
-    """What is not as it was without perturbation, for people; the first few of each object."""
+    """The differences from the reference as text; the first few for each object."""
     for key in sorted({*reference, *state}):
         wanted, found = reference.get(key, []), state.get(key, [])
         if wanted is ANY or (wanted is _SOME and found):
@@ -192,12 +193,12 @@ def _short(value: Any) -> str:
 
 
 def cut(text: str) -> str:
-    """A text that fits into a line."""
+    """The text, shortened to fit into a line."""
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 
 
 def shown(value: Any) -> Any:
-    """The same without what may be anything."""
+    """The value with placeholders for what may be anything."""
     if isinstance(value, dict):
         return {key: shown(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -209,7 +210,7 @@ _WIDTH = 120
 
 
 def counts_above(reference: Mapping[str, int], found: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
-    """Keys that are counted more often than in the reference, with both counts."""
+    """(key, count, count in the reference) for keys that are counted more often than in the reference."""
     for key in sorted(found):
         if found[key] > reference.get(key, 0):
             yield key, found[key], reference.get(key, 0)

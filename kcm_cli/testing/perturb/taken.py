@@ -1,6 +1,7 @@
-"""Entries that an operator takes away and puts back: whoever compares what has settled does not see it.
+"""Detects entries that an operator removes and restores, which a comparison of settled states does not show.
 
-It happens to those that write a whole from what they have seen so far, which after a restart is not all.
+This happens to operators that write a complete object from what they have seen so far, which is not everything after a
+restart.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -16,15 +17,15 @@ _STATUS = "status"
 
 
 class Taken:
-    """What the operator's writes take away in a run, and put back. Objects are plain, as in a ``State``."""
+    """The entries that the operator's writes remove and restore in a run. Objects are those of a ``State``."""
 
     def __init__(self) -> None:
         self._since: dict[tuple[str, Entry], int] = {}
 
     def put_back(self, name: str, before: Any, after: Any, checkpoints: int) -> set[tuple[int, str, Entry]]:
-        """What this write puts back, with the checkpoints before it was taken away.
+        """The entries that this write restores, with the checkpoint before they were removed.
 
-        What another client puts back is that one's, as a controller's annotation that a replacement leaves out.
+        Entries that another client restores do not count, such as a controller's annotation that a replacement omits.
         """
         lost, got = moved(before, after)
         again = {(self._since.pop((name, entry)), name, entry) for entry in got if (name, entry) in self._since}
@@ -33,7 +34,7 @@ class Taken:
 
 
 def moved(before: Any, after: Any) -> tuple[Collection[Entry], Collection[Entry]]:
-    """What an object has lost of a dict, list or text that has got nothing else instead; and all that it has got."""
+    """(entries that an object lost without a replacement, all entries that it gained)."""
     old, new = set(_entries(before, ())), set(_entries(after, ()))
     lost, got = old - new, new - old
     changed = {entry[:-1] for entry in got}
@@ -41,7 +42,7 @@ def moved(before: Any, after: Any) -> tuple[Collection[Entry], Collection[Entry]
 
 
 def entries(state: State, key: str) -> set[Entry]:
-    """What the object of that name has to have; of one name there may be several, of which that is not known."""
+    """The entries of the object with that name; empty if there are several."""
     several = state.get(key)
     return set(_entries(several[0], ())) if isinstance(several, list) and len(several) == 1 else set()
 

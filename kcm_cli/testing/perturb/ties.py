@@ -1,6 +1,6 @@
-"""Words that differ from run to run, but are the same in several places: uids, generated names, passwords.
+"""Words that differ in every run, but are equal in several places: uids, generated names, passwords.
 
-A run without perturbation has them anew each time, so their values tell nothing; that two places agree does.
+Their values mean nothing, but their equality does.
 """
 
 import re
@@ -29,7 +29,7 @@ _COUNTED = re.compile(r"[\dTZ_-]+")
 
 
 def words_of(store: Store, base: Snapshot, namespace: str, *, uncompared: Collection[str] = UNCOMPARED) -> Words:
-    """The words of all that has changed since a snapshot, as ``states.state_of`` has it."""
+    """The words of all objects that changed since a snapshot, by their names in ``states.state_of``."""
     found: dict[str, list[Any]] = defaultdict(list)
     for name, doc in changed(store, base, namespace, uncompared):
         found[name].append(doc)
@@ -47,9 +47,9 @@ def words_of(store: Store, base: Snapshot, namespace: str, *, uncompared: Collec
 
 
 def _texts(value: Any, path: str, kind: str) -> Iterator[tuple[str, str, str]]:
-    """Each text of an object with its path; values of Secrets as they were before they were encoded.
+    """(path, kind, text) of each string in an object. Values of Secrets are decoded.
 
-    kind: the path with ``*`` for each number in a list of several that have no names.
+    kind: the path with ``*`` for each index in a list whose items have no names.
     """
     if isinstance(value, dict):
         secret = path == "" and value.get("kind") == "Secret"
@@ -75,7 +75,7 @@ def _decoded(text: Any) -> Any:
 
 
 def ties_of(first: Words, second: Words) -> Ties:
-    """Which places agree in both runs, on words that only one of the runs has, and that are not one of several."""
+    """The places that agree in both runs, on words that are specific to a run and unambiguous."""
     groups: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
     here, there = ({word for words in one.values() for word in words} for one in (first, second))
     free = here - there - _alternatives(first, there), there - here - _alternatives(second, here)
@@ -88,7 +88,7 @@ def ties_of(first: Words, second: Words) -> Ties:
 
 
 def _alternatives(words: Words, known: Collection[str]) -> set[str]:
-    """Words that might stand in each other's place in another run. known: the words of another run."""
+    """Words that may be exchanged in another run. known: the words of another run."""
     found: set[str] = set()
     for place, several in words.items():
         if place.startswith(_SEVERAL) and len(chosen := {word for word in several if word not in known}) > 1:
@@ -97,7 +97,7 @@ def _alternatives(words: Words, known: Collection[str]) -> set[str]:
 
 
 def untied(ties: Ties, words: Words) -> Iterator[str]:
-    """Messages for values that should be equal and are not. Missing places are reported by ``states.differences``."""
+    """Messages about values that should be equal. ``states.differences`` reports missing places."""
     for group in ties:
         found = [(place, words[place][index]) for place, index in group if len(words.get(place, ())) > index]
         for place, word in found[1:]:

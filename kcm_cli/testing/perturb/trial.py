@@ -1,4 +1,4 @@
-"""One run of a scenario with an operator: a reference, or one in which something goes wrong at a point."""
+"""One run of a scenario with an operator: a reference, or a run with a perturbation at a point."""
 
 import threading
 import time
@@ -43,13 +43,14 @@ _WHOLE = "what is made of several objects has to wait until all of them are list
 
 
 class Perturbed(AssertionError):
-    """An operator did not stand a perturbation; the text is the story."""
+    """The operator failed after a perturbation. The text is the story."""
 
 
 class Trial:
-    """See the module. ``operator`` starts the operator, ``settle`` waits until it has done its work, ``finish`` judges.
+    """A trial. ``operator`` starts the operator, ``settle`` waits until it has done its work, ``finish`` judges the
+    run.
 
-    base: what was there before. namespace: of the scenario, whose name differs from run to run.
+    base: the snapshot before the run. namespace: that of the scenario, whose name differs in every run.
     """
 
     def __init__(
@@ -75,12 +76,12 @@ class Trial:
 
     @property
     def record(self) -> Record:
-        """What the run was like so far."""
+        """The record of the run so far."""
         return self._interceptor.record
 
     @property
     def fired(self) -> bool:
-        """Whether the perturbation has been made: its point may not be reached in a run."""
+        """Whether the perturbation has happened. A run may not reach the point."""
         return self._interceptor.fired
 
     # -- for the scenario
@@ -88,10 +89,10 @@ class Trial:
     def operator(
         self, program: Program, *, user: str = "operator", groups: Sequence[str] = ("system:masters",)
     ) -> Operator:
-        """Start the operator under test. Call it once for each operator; their users need different names.
+        """Start an operator under test. Call it once for each operator; each needs another user.
 
-        Raises OperatorError where it ends at once, OSError for a command that cannot be run, ValueError for a user that
-        another one has.
+        Raises OperatorError if it ends at once, OSError if the command cannot be run, ValueError if another operator
+        has the user.
         """
         if user in self._interceptor.users:
             raise ValueError(f"an operator is the user {user!r} already: give this one another name, as user='second'")
@@ -106,7 +107,7 @@ class Trial:
         return one
 
     def _await_watch(self, one: Operator) -> None:
-        """Let it get ready: it has a watch open, or has had some time for that. Raises OperatorError."""
+        """Wait until the operator has opened a watch, or for a maximum time. Raises OperatorError."""
         began = time.monotonic()
         deadline = began + (_START_S if one.virtual else _REAL_START_S)
         requests = self._interceptor.requests
@@ -124,20 +125,20 @@ class Trial:
     def __call__(
         self, program: Program, *, user: str = "operator", groups: Sequence[str] = ("system:masters",)
     ) -> Operator:
-        """The same as ``operator``."""
+        """See ``operator``."""
         return self.operator(program, user=user, groups=groups)
 
     @property
     def started(self) -> bool:
-        """Whether there is an operator."""
+        """Whether an operator was started."""
         return bool(self._operators)
 
     def settle(self) -> None:
         """Let time pass until the operator has done its work.
 
-        In a reference that is when nothing has changed for a while; under perturbation when the cluster is as it was
-        then. Raises Perturbed where it does not get there, OperatorError for an operator that ends in a reference,
-        ValueError where none was started.
+        In a reference, that is when nothing has changed for a while. With a perturbation, it is when the cluster has
+        the state of the reference. Raises Perturbed if it does not reach that state, OperatorError if an operator ends
+        in a reference, ValueError if none was started.
         """
         if not self.started:
             raise ValueError("no operator was started: call kcm_operator(main), or trial.operator(main), first")
@@ -181,14 +182,14 @@ class Trial:
             raise Perturbed(self.story(wrong))
 
     def stop(self) -> None:
-        """End the operators. May be called at any time, twice."""
+        """Stop the operators. May be called at any time, and twice."""
         self._joined()
         for one in self._operators:
             one.kill()
         self.sandbox.run(self._interceptor.detach)
 
     def story(self, wrong: Sequence[str]) -> str:
-        """What happened, for people."""
+        """The story of the run, as text."""
         point = self.point
         head = f"the operator {point.describe()}; then:" if point else "without perturbation:"
         lines = [head, *(f"  {line}" for line in wrong)]
@@ -212,7 +213,7 @@ class Trial:
         return _LIMIT_S if self._virtual else _REAL_LIMIT_S + self.sandbox.run(self._lease_s)
 
     def _lease_s(self) -> float:
-        """For how long one that was killed may still be taken for the leader."""
+        """The seconds for which a killed operator may still hold a lease."""
         leases: Any = [one.doc for one in self.sandbox.running.store.list(LEASES) if self._base.covers(LEASES, one)]
         longest = max((one["spec"].get("leaseDurationSeconds") or 0 for one in leases), default=0)
         return min(float(longest), _LONGEST_LEASE_S)
@@ -221,7 +222,7 @@ class Trial:
         return f"{passed:.0f} s of the cluster's time" if self._virtual else f"{passed:.0f} s"
 
     def _rest(self) -> bool:
-        """Wait until nothing changes any more; False where that does not come."""
+        """Wait until nothing changes any more. False if that does not happen."""
         if self._virtual:
             return self._await_idle(_IDLE_S)
         passed = still = unlooked = 0.0
@@ -235,12 +236,12 @@ class Trial:
         return passed < self._limit_s
 
     def _calm(self) -> None:
-        """All may be as it should be before the operator knows of it: it sees again, and does what it then has to."""
+        """Wait until the operator sees new changes again, and has handled them."""
         self._advance(max(0.0, self._interceptor.blind_until - self.sandbox.run(self.sandbox.clock.monotonic)))
         self._await_idle(_IDLE_S if self._virtual else _REAL_CALM_S)
 
     def _await_idle(self, idle: float) -> bool:
-        """Wait until nothing has changed for so long, in the operators' time; False where that does not come."""
+        """Wait until nothing has changed for ``idle`` seconds of the operators' time. False if that does not happen."""
         passed = still = 0.0
         while still < idle and passed < self._limit_s:
             before = self._interceptor.activity
@@ -253,7 +254,7 @@ class Trial:
         return self.sandbox.run(self.sandbox.clock.monotonic) - self._interceptor.active_at if self._virtual else 0.0
 
     def _step(self, seconds: float) -> float:
-        """Let some time pass, so much in the cluster's time; how much it was in the operators' time."""
+        """Let time pass, this much in the cluster's time. Returns the seconds in the operators' time."""
         self._joined()
         self._revive()
         if not self._virtual:
@@ -265,7 +266,7 @@ class Trial:
         return seconds
 
     def _advance(self, seconds: float) -> None:
-        """Let time pass in the cluster. Raises Perturbed for an operator that never waits."""
+        """Let time pass in the cluster. Raises Perturbed if an operator never waits."""
         self._interceptor.asked.clear()
         try:
             self.sandbox.advance(seconds)
@@ -281,7 +282,7 @@ class Trial:
             self._restart = None
 
     def _revive(self) -> None:
-        """Start what has ended by itself, as a kubelet would."""
+        """Restart operators that have ended, as a kubelet would."""
         for one in self._operators:
             try:
                 one.check()
@@ -301,7 +302,7 @@ class Trial:
         return self.sandbox.run(lambda: words_of(self.sandbox.running.store, self._base, self.namespace))
 
     def _wrong(self, reference: Record, index: int) -> list[str]:
-        """What is not as it was at a checkpoint of the reference, or at its last."""
+        """The differences from a checkpoint of the reference, or from its last one."""
         index = min(index, len(reference.checkpoints) - 1) % len(reference.checkpoints)
         now = index, self._interceptor.activity
         if self._judged is None or self._judged[0] != now:
@@ -327,7 +328,7 @@ class Trial:
         return wrong
 
     def _vanished(self, reference: Record) -> list[str]:
-        """What had settled and had to stay, and was not there for a while; the first few."""
+        """Entries that had settled and were missing for a while; the first few."""
         if self.point is None or self.point.kind not in _SEEING:
             return []
         known = {(key, entry) for _, key, entry in reference.taken}
@@ -368,7 +369,7 @@ class Trial:
 
 
 def _around(story: Sequence[str]) -> list[str]:
-    """At most ``_TOLD`` lines of the story: those around the perturbation, and how many were left out."""
+    """At most ``_TOLD`` lines of the story around the perturbation, with the numbers of omitted lines."""
     at = next((index for index, line in enumerate(story) if "PERTURBED" in line), 0)
     first = max(0, min(at - _TOLD // 2, len(story) - _TOLD))
     told = list(story[first : first + _TOLD])
