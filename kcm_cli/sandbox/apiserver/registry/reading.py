@@ -1,10 +1,10 @@
 """Get and list: resource versions, pages, selections.
 
 A list is as of one revision: the newest, an exact one, or the one that its continue token names. As long as the
-store keeps the history, that holds however many writes came in between; after that the answer is 410 with a token
-for going on inconsistently.
+store keeps the history, and for some minutes, that holds however many writes came in between; after that the answer
+is 410 with a token for going on inconsistently.
 
-upstream: apiserver pkg/storage/{interfaces,continue}.go, etcd3/{store,errors}.go, cacher (v1.36)
+upstream: apiserver pkg/storage/{interfaces,continue}.go, etcd3/{store,errors,compact}.go, cacher (v1.36)
 """
 
 import base64
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Response
@@ -24,11 +25,13 @@ from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options, unsigned
 from kcm_cli.sandbox.apiserver.registry.selection import Selection, selection
 from kcm_cli.sandbox.apiserver.schema import gojson
-from kcm_cli.sandbox.apiserver.store import Compacted, Stored
+from kcm_cli.sandbox.apiserver.store import Compacted, Store, Stored
 from kcm_cli.sandbox.apiserver.types import ApiError
 
 FRESH_WAIT_S = 3.0
 """How long a request waits for a revision that has not been reached."""
+COMPACT_S = 300.0
+"""How long a list can be continued at least, as of the revision at which it began; twice as long at most."""
 _POLL_S = 0.05
 _BASE64 = re.compile(r"[A-Za-z0-9_-]*")
 _INCONSISTENT = -1
@@ -77,11 +80,42 @@ def chosen_by(call: Call, options: ListOptions) -> Selection:
     return chosen
 
 
+class Pages:
+    """Forgets revisions as of which lists were begun once they are some minutes old.
+
+    It waits for those that were promised only. ``oldest``: lists can be as of that revision and later ones.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self.oldest = 0
+        self._next = 0
+        self._promised = 0
+        self._waits = False
+
+    def promise(self, revision: int) -> None:
+        """A list as of that revision has more pages."""
+        self._promised = max(self._promised, revision)
+        if not self._waits:
+            self._wait()
+
+    def _wait(self) -> None:
+        self._waits, self._next = True, self._store.revision + 1
+        self._clock.call_later(COMPACT_S, self._forget)
+
+    def _forget(self) -> None:
+        self._waits, self.oldest = False, self._next
+        if self._promised >= self.oldest:
+            self._wait()
+
+
 class Reader:
     """Answers get and list."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._pages = Pages(core.store, core.clock)
 
     async def get(self, call: Call) -> Response:
         """Raises ApiError."""
@@ -99,7 +133,9 @@ class Reader:
         options = list_options(call.query)
         if options.version:
             await self.reach(check_list_version(options))
-        items, page = select(self._core, call, options)
+        items, page = select(self._core, call, options, self._pages.oldest)
+        if page.more:
+            self._pages.promise(int(page.revision))
         await self._core.prepare_all(call.served, items)
         return call.media.list(items, page.revision, page.more, page.left)
 
@@ -129,13 +165,18 @@ def check_list_version(options: ListOptions) -> int:
         raise bad_request(f"invalid resource version: {error}") from error
 
 
-def select(core: Core, call: Call, options: ListOptions) -> tuple[Sequence[Stored], Page]:
-    """What a list shows, in the order of the keys, and how it goes on. Raises ApiError."""
+def select(core: Core, call: Call, options: ListOptions, oldest: int = 0) -> tuple[Sequence[Stored], Page]:
+    """What a list shows, in the order of the keys, and how it goes on. Raises ApiError.
+
+    oldest: of what was before that revision there are no lists, unless it is still as it was.
+    """
     store = core.store
     chosen = chosen_by(call, options)
     namespace = call.namespace or (chosen.namespace or "" if call.resource.namespaced else "")
     prefix = f"{namespace}/" if namespace else ""
     start, at = _position(options, prefix)
+    if at is not None and at < min(oldest, store.revision):
+        raise _expired(options, start, prefix)
     at = call.at if at is None else at
     if at is not None and at > store.revision:
         raise api_errors.too_large_version(at, store.revision)

@@ -1,11 +1,13 @@
 """Lists: pages, versions, selections."""
 
+import asyncio
 import gc
 import tracemalloc
 from typing import Any
 
 import pytest
 
+from kcm_cli.sandbox.apiserver.registry.reading import COMPACT_S
 from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
 
 
@@ -51,6 +53,30 @@ def test_a_token_from_compacted_history_offers_to_go_on_inconsistently(served: A
         assert expired["reason"] == "Expired"
         rest = await api.json("GET", CONFIG_MAPS, query={"continue": expired["metadata"]["continue"]})
         assert names(rest) == ["c3"]
+
+    served(test)
+
+
+def test_a_list_goes_on_for_minutes_as_of_the_version_at_which_it_began(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await fill(api, 4)
+        begun, rest = await api.json("GET", CONFIG_MAPS, query={"limit": 2}), {}
+        for waited_s in (COMPACT_S - 1, 2):
+            rest = {"limit": 2, "continue": begun["metadata"]["continue"]}
+            assert names(await api.json("GET", CONFIG_MAPS, query=rest)) == ["c2", "c3"]
+            await asyncio.sleep(waited_s)
+        assert names(await api.json("GET", CONFIG_MAPS, query=rest)) == ["c2", "c3"]  # nothing has changed
+        later = await api.json("GET", CONFIG_MAPS, query={"limit": 2})
+        await api.json("DELETE", f"{CONFIG_MAPS}/c2")
+        expired = await api.json("GET", CONFIG_MAPS, query=rest, status=410)
+        assert names(await api.json("GET", CONFIG_MAPS, query={"continue": expired["metadata"]["continue"]})) == ["c3"]
+        await api.config_map("c4")
+        fresh = await api.json("GET", CONFIG_MAPS, query={"limit": 2})
+        await api.config_map("c5")
+        for begun, status in ((later, 410), (fresh, 200)):
+            await api.json("GET", CONFIG_MAPS, query={"continue": begun["metadata"]["continue"]}, status=status)
+        await asyncio.sleep(2 * COMPACT_S)
+        await api.json("GET", CONFIG_MAPS, query={"continue": fresh["metadata"]["continue"]}, status=410)
 
     served(test)
 
