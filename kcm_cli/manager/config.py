@@ -163,9 +163,7 @@ def _reported(requested: str) -> str:
 
 
 def _flag_texts(tree: Options, chosen: Mapping[str, object]) -> dict[str, str]:
-    values = {
-        flag.name: chosen.get(flag.name, flag.default) for flag in flag_set() if flag.name in chosen or not flag.hidden
-    }
+    values = {flag.name: chosen.get(flag.name, flag.default) for flag in flag_set()}
     for binding in bindings():
         if binding.option.flag in values:
             values[binding.option.flag] = options.read(tree, binding.path)

@@ -25,7 +25,8 @@ def leader_migration(name: str) -> tuple[LeaderMigrationConfig, list[str]]:
     """The content of a leader migration file, and its errors. In v1, which has no resourceLock, the lock is a lease."""
     values, problems = _values(name, LEADER_MIGRATION, LeaderMigrationConfig)
     found = options.build(LeaderMigrationConfig, {("resource_lock",): LOCK, **values})
-    return found, problems or [f"{name}: {problem}" for problem in found.problems()]
+    problems = problems or [f"{name}: {problem}" for problem in found.problems()]
+    return (LeaderMigrationConfig() if problems else found), problems
 
 
 def _values(name: str, form: Form, root: type[Group]) -> tuple[Mapping[options.Path, object], list[str]]:

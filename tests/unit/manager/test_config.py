@@ -275,6 +275,7 @@ def test_alpha_log_options_with_their_gate() -> None:
 def test_flags_are_listed_with_their_values() -> None:
     flags = config("--v=2").flags
     assert (flags["v"], flags["leader-elect-lease-duration"], flags["controllers"]) == ("2", "15s", "[*]")
+    assert flags["node-sync-period"] == "0s"  # deprecated ones, too, which the help leaves out
 
 
 def test_leader_migration_has_a_default() -> None:
@@ -295,7 +296,12 @@ def test_leader_migration_is_read_from_its_file(tmp_path: Path) -> None:
     assert config("--enable-leader-migration", f"--leader-migration-config={file}").component.generic == generic
     file.write_text(file.read_text().replace("leaderName: move\n", ""))
     found = problems("--enable-leader-migration", f"--leader-migration-config={file}")
-    assert f"{file}: leaderName of the leader migration must be set" in found
+    assert found == (f"{file}: leaderName of the leader migration must be set",)
+
+
+def test_a_leader_migration_file_that_is_missing_is_the_only_mistake(tmp_path: Path) -> None:
+    found = problems("--enable-leader-migration", f"--leader-migration-config={tmp_path}/none")
+    assert found == (f"cannot read the configuration file {tmp_path}/none: No such file or directory",)
 
 
 def test_the_reported_version_can_be_set() -> None:
