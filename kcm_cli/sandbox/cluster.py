@@ -1,6 +1,6 @@
-"""What stands in for a cluster around an API server: simulated nodes and a scheduler.
+"""The simulated parts of a cluster around an API server: nodes and a scheduler.
 
-They are ordinary clients of the API server, over any transport and on any clock.
+They are ordinary clients of the API server, with any transport and any clock.
 """
 
 import asyncio
@@ -34,10 +34,10 @@ EVENT_OFFSET_NS = 500
 
 
 class ClusterOptions(msgspec.Struct, frozen=True):
-    """How many nodes there are at first, and how often they say that they are well.
+    """The initial number of nodes, and the interval of their heartbeats.
 
-    ranged: they bring their pod addresses along; otherwise the node-ipam controller has to give them some.
-    rules: of what pods do, beside those of objects. renewals: of the Leases of very many nodes.
+    ranged: nodes get pod CIDRs from the sandbox; otherwise the node-ipam controller has to allocate them. rules: rules
+    for pods, beside those of objects. renewals: renews the Leases of very many nodes.
     """
 
     nodes: int = 3
@@ -48,7 +48,8 @@ class ClusterOptions(msgspec.Struct, frozen=True):
 
 
 class Cluster:
-    """Nodes and scheduler on one API server. ``transport`` must be an administrator's; its watches last for a day."""
+    """Nodes and a scheduler for one API server. ``transport`` must have an administrator's rights. Its watches last for
+    a day."""
 
     def __init__(
         self, transport: Transport, clock: Clock, rng: random.Random, options: ClusterOptions | None = None

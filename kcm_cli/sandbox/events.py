@@ -1,7 +1,7 @@
-"""Events of simulated components, written in the background in the old form, with counts.
+"""Events of simulated components, written in the background in core/v1 form, with counts.
 
-Guarantees: telling returns at once; what cannot be kept up with is dropped, so that Events never cost more than
-the pods that they are about.
+Guarantees: emitting never waits. Events that cannot be written fast enough are dropped, so that they cost less than the
+pods that they are about.
 
 upstream: staging/src/k8s.io/client-go/tools/record
 """
@@ -28,13 +28,13 @@ ROUTINE_PER_S, ROUTINE_BURST = 20.0, 200
 
 
 def ref_of(api_version: str, kind: str, obj: Object, field_path: str = "") -> EventRef:
-    """The object that an Event is about."""
+    """A reference to the object that an Event is about."""
     meta = obj.metadata
     return EventRef(api_version, kind, meta.namespace, meta.name, meta.uid, meta.resource_version, field_path)
 
 
 class Events:
-    """All Events of the simulated components."""
+    """The Events of all simulated components."""
 
     def __init__(self, client: Client, names: EventNames, clock: Clock) -> None:
         self._counted = CountedEvents(client)
@@ -46,17 +46,17 @@ class Events:
         self._routine = TokenBucket(ROUTINE_PER_S, ROUTINE_BURST)
 
     def kubelet(self, host: str, notice: Notice) -> None:
-        """Tell as the kubelet of a node."""
+        """Emit an Event as a node's kubelet."""
         if notice.type == "Normal" and not self._routine.try_take(self._clock.monotonic()):
             return
         self._put(Source("kubelet", host), notice)
 
     def component(self, component: str, notice: Notice) -> None:
-        """Tell as some other component."""
+        """Emit an Event as another component."""
         self._put(Source(component), notice)
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write Events until cancelled."""
         while True:
             while self._queue:
                 event = self._queue.popleft()

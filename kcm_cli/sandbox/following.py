@@ -1,10 +1,10 @@
-"""An event loop on another thread that lives in the time of a WarpLoop: what runs on it goes along when time is moved.
+"""An event loop on another thread that shares the clock of a WarpLoop, so that its timers follow when time is moved.
 
-The leading loop jumps only when all loops are at rest: none has anything ready, no byte is on its way between them, no
-thread works for one of them (``run_in_executor``, ``asyncio.to_thread``). It never jumps past a timer of any of them:
-callbacks of all loops run in the order of their times.
+The leading loop jumps only when all loops are idle: none has ready callbacks, no bytes are in transit between them, and
+no thread works for one of them (``run_in_executor``, ``asyncio.to_thread``). It never jumps past a timer of any loop,
+so that callbacks of all loops run in the order of their times.
 
-Not covered: threads that are not awaited, other processes, and what a loop asks of other machines.
+Not covered: threads that are not awaited, other processes, and requests to other machines.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _REFUSED_S = 0.05
 
 
 def under_way(loop: asyncio.AbstractEventLoop) -> list[tuple[int, bytes, bool]]:
-    """A loop's sockets with bytes on their way to their reader: descriptor, how many, whether some are not sent."""
+    """A loop's sockets with bytes in transit to their reader: (descriptor, their number, whether some are not sent)."""
     if not sys.platform.startswith("linux"):
         return []
     from fcntl import ioctl  # imported here: there is none on Windows
@@ -56,7 +56,7 @@ def _is_unsent(ioctl: Callable[[int, int, bytes], bytes], descriptor: int) -> bo
 
 
 class Time:
-    """How far time has been moved forward, in seconds; and who follows."""
+    """The seconds by which time was moved forward, and the loops that follow."""
 
     def __init__(self) -> None:
         self.offset_s = 0.0
@@ -65,16 +65,16 @@ class Time:
         self._followers: list[FollowingLoop] = []
 
     def join(self, loop: "FollowingLoop") -> None:
-        """From now on time waits for this loop."""
+        """Make time wait for this loop."""
         self._followers.append(loop)
 
     def leave(self, loop: "FollowingLoop") -> None:
-        """Time does not wait for it any more."""
+        """Stop waiting for this loop."""
         if loop in self._followers:
             self._followers.remove(loop)
 
     def at_rest(self, lead: asyncio.AbstractEventLoop | None) -> bool:
-        """Whether no follower has anything to do, and nothing is on its way between them and who leads them."""
+        """Whether all followers are idle, and no bytes are in transit between the loops."""
         followers = list(self._followers)
         if not all(one.at_rest() for one in followers):
             self._under_way = []
@@ -87,11 +87,11 @@ class Time:
         return not found or _REAL.monotonic() - self._since > patience_s
 
     def left_s(self) -> float:
-        """Seconds to the next timer of a follower."""
+        """Seconds until the next timer of a follower."""
         return min((one.left_s() for one in list(self._followers)), default=float("inf"))
 
     def moved(self, seconds: float, *, last: bool) -> None:
-        """Move on, and wake the followers that have something to do; the last time all of them."""
+        """Move time forward, and wake the followers whose timers are due; all of them if this is the last move."""
         self.offset_s += seconds
         for one in list(self._followers):
             if last or one.left_s() <= 0:
@@ -99,7 +99,7 @@ class Time:
 
 
 class _Selector(selectors.DefaultSelector):
-    """Says when it waits, and until when."""
+    """A selector that shows whether it waits, and until when."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class _Selector(selectors.DefaultSelector):
                 self.waiting = False
 
     def idle(self) -> bool:
-        """Whether it waits and there is nothing that would wake it. Called from another thread."""
+        """Whether it waits and nothing would wake it. Called from another thread."""
         with self.lock:
             if not self.waiting:
                 return False
@@ -135,7 +135,7 @@ class _Selector(selectors.DefaultSelector):
 
 
 class FollowingLoop(asyncio.SelectorEventLoop):
-    """See the module."""
+    """An event loop that shares the clock of a WarpLoop."""
 
     def __init__(self, time: Time) -> None:
         self._shared = time
@@ -152,16 +152,16 @@ class FollowingLoop(asyncio.SelectorEventLoop):
         return super().time() + self._shared.offset_s
 
     def at_rest(self) -> bool:
-        """Whether it waits for time or for others."""
+        """Whether it waits for time or for other loops."""
         return not self.is_running() or (not self._holds and self._waiter.idle())
 
     def left_s(self) -> float:
-        """Seconds to its next timer."""
+        """Seconds until its next timer."""
         until = self._waiter.until
         return float("inf") if until is None or not self.is_running() else max(0.0, until - self.time())
 
     def wake(self) -> None:
-        """Look at the time. Called from another thread."""
+        """Make the loop check its timers. Called from another thread."""
         with self._waiter.lock:
             self._waiter.waiting = False
         try:
@@ -196,8 +196,8 @@ class FollowingLoop(asyncio.SelectorEventLoop):
             raise ConnectionRefusedError("this operator was killed")
 
     def forsake(self) -> None:
-        """Time is moved without this loop from now on: what ends on it has real time for that, and connects to nothing.
-        Called from another thread."""
+        """Stop moving time for this loop. Remaining tasks get real time, and cannot connect to anything. Called from
+        another thread."""
         self._forsaken = True
         self._shared.leave(self)
         alone = Time()

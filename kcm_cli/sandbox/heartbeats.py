@@ -1,4 +1,5 @@
-"""Leases of very many nodes, renewed in the store itself: as requests they would be all that an idle sandbox does."""
+"""Renews the Leases of very many nodes in the store directly. As requests, they would be most of an idle sandbox's
+work."""
 
 from typing import Any, cast
 
@@ -23,15 +24,15 @@ _ADMITTING = tuple(
 
 
 class Heartbeats:
-    """Does what a kubelet's patch of ``spec.renewTime`` does, where nothing else sees or changes that request."""
+    """Does the same as a kubelet's patch of ``spec.renewTime``, if nothing else can see or change the request."""
 
     def __init__(self, store: Store, api: ApiServer) -> None:
         self._store = store
         self._api = api
 
     def renew(self, node: str, renew_time: str, now: str) -> bool:
-        """Whether the node's Lease has the new time; otherwise it takes a request (which says why it cannot be stored).
-        ``now``: for its managedFields."""
+        """Renew a node's Lease. Returns False if a request is necessary instead. ``now``: the time for
+        managedFields."""
         stored = self._store.get(_LEASES, LEASE_NAMESPACE, node)
         if stored is None or self._seen():
             return False
@@ -52,7 +53,7 @@ class Heartbeats:
         return True
 
     def _seen(self) -> bool:
-        """Whether a recording, a fault, a webhook or a policy may see the request or change it."""
+        """Whether a recording, fault, webhook or policy may see or change the request."""
         return bool(self._api.interceptors or self._api.faults.all) or any(map(self._store.count, _ADMITTING))
 
 

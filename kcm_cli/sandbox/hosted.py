@@ -1,6 +1,6 @@
-"""A sandbox on a thread of its own: serves over TLS as any API server does, and its time can be moved forward.
+"""A sandbox on its own thread: it serves over TLS like any API server, and its clock can be moved forward.
 
-For tests in this process: any client, synchronous or not, on any loop, can talk to it.
+For tests in this process. Any client can use it, synchronous or asynchronous, on any loop.
 """
 
 import asyncio
@@ -59,10 +59,10 @@ _READS = ("GET", "HEAD", "OPTIONS")
 
 
 class HostOptions(msgspec.Struct, frozen=True):
-    """What a hosted sandbox is made of.
+    """The options of a hosted sandbox.
 
-    ``controllers``: whether they run. ``flags``: of theirs, as after ``--`` on the command line. ``heartbeat_s``: how
-    often nodes renew their Leases; most of what happens in a long time is that. ``manifests``: what is there from the
+    controllers: whether they run. flags: the controllers' flags, as after ``--`` on the command line. heartbeat_s: the
+    interval in which nodes renew their Leases, which are most events of a long time. manifests: what to apply at the
     start, as for ``apply``.
     """
 
@@ -82,18 +82,18 @@ class HostOptions(msgspec.Struct, frozen=True):
 
 
 class SandboxError(Exception):
-    """The sandbox could not be started, or ended too soon."""
+    """The sandbox could not be started, or has ended."""
 
 
 @checks_arguments
 class HostedSandbox:
-    """See the module. ``start``, use from any thread, ``stop``; a ``with`` statement does both.
+    """A sandbox on its own thread. Call ``start`` and ``stop``, or use it in a ``with`` statement. Thread-safe.
 
-    It has no controllers but those that ``companion`` brings: ``kcm_cli.testing.Sandbox`` is one with all of them.
+    Its only controllers are those of ``companion``; ``kcm_cli.testing.Sandbox`` has all of them.
     """
 
     def __init__(self, options: HostOptions, companion: Companion | None = None) -> None:
-        """Raises ValueError for flags of controllers that there are not."""
+        """Raises ValueError for flags without controllers."""
         if not options.controllers:
             companion = None
         if options.flags and companion is None:
@@ -117,13 +117,13 @@ class HostedSandbox:
 
     @property
     def running(self) -> Sandbox:
-        """What runs on the thread; to be used there only (``call``)."""
+        """The running sandbox, for use on its own thread only (``call``)."""
         self._check_begun()
         return self._sandbox
 
     @property
     def loop(self) -> WarpLoop:
-        """The loop of the thread."""
+        """The event loop of the thread."""
         self._check_begun()
         return self._loop
 
@@ -140,8 +140,10 @@ class HostedSandbox:
         return str(self._folder / "kubeconfig")
 
     def start(self) -> None:
-        """Returns when clients are served and the controllers run. Raises SandboxError, with nothing left of the
-        attempt, and for one that was started before."""
+        """Start the sandbox. Returns when it serves requests and the controllers run.
+
+        Raises SandboxError if that fails, after cleaning up, and if it was started before.
+        """
         if self._thread.ident is not None:
             raise SandboxError("a sandbox is started once: make another one")
         self._folder = Path(tempfile.mkdtemp(prefix="kcm-test-"))
@@ -156,7 +158,7 @@ class HostedSandbox:
             raise
 
     def stop(self) -> None:
-        """End it, within seconds. May be called at any time."""
+        """Stop the sandbox, within seconds. May be called at any time."""
         if self._thread.is_alive():
             with contextlib.suppress(RuntimeError):  # it has ended just now
                 self._loop.call_soon_threadsafe(self._end)
@@ -174,9 +176,9 @@ class HostedSandbox:
     # -- time
 
     def advance(self, seconds: float, *, patience: float = PATIENCE_S) -> None:
-        """Let seconds pass in the cluster, at once. ``patience``: real seconds that others get for each of them.
+        """Advance the cluster's clock. Returns when everything that was due has happened inside the cluster.
 
-        Returns when all that was due in that time has happened inside of the cluster.
+        patience: real seconds that programs outside get for each of the cluster's seconds.
         """
         self._check()
         if not 0 <= patience <= _DAY_S:  # selectors and locks wait for some weeks at most
@@ -185,7 +187,7 @@ class HostedSandbox:
         self._loop.advance(seconds, patience_s=patience)
 
     async def advance_async(self, seconds: float, *, patience: float = PATIENCE_S) -> None:
-        """The same for tests on a loop of their own, which goes on meanwhile."""
+        """``advance`` for asynchronous tests, whose loop goes on meanwhile."""
         await asyncio.to_thread(self.advance, seconds, patience=patience)
 
     def now(self) -> datetime:
@@ -193,9 +195,9 @@ class HostedSandbox:
         return self.run(lambda: self._clock.now())
 
     def advance_until(self, condition: Callable[[], object], limit: float, step: float = 1.0) -> float:
-        """Let ``step`` seconds pass again and again until the answer is true; how many seconds passed.
+        """Advance by ``step`` seconds until the condition is true. Returns the seconds that it took.
 
-        Raises TimeoutError where it is not true after ``limit`` seconds, ValueError for a step that is none.
+        Raises TimeoutError if it is not true after ``limit`` seconds, ValueError for an invalid step.
         """
         if not step > 0:
             raise ValueError(f"a step is a number of seconds above 0, not {step}")
@@ -208,9 +210,9 @@ class HostedSandbox:
         return passed
 
     def wait(self, condition: Callable[[], T], timeout: float = 10.0, ignoring: Errors = AssertionError) -> T:
-        """Ask again and again, in real time, until the answer is true; the answer.
+        """Poll in real time until the condition is true; returns its value.
 
-        ``ignoring``: errors that stand for not yet. Raises TimeoutError.
+        ignoring: errors that count as false. Raises TimeoutError.
         """
         __tracebackhide__ = True
         return wait(condition, timeout, ignoring)
@@ -218,22 +220,22 @@ class HostedSandbox:
     async def wait_async(
         self, condition: Callable[[], Awaitable[T]], timeout: float = 10.0, ignoring: Errors = AssertionError
     ) -> T:
-        """The same for tests on a loop of their own, with a condition that is awaited."""
+        """``wait`` for asynchronous tests, with an awaitable condition."""
         __tracebackhide__ = True
         return await wait_async(condition, timeout, ignoring)
 
     # -- what is in it
 
     def apply(self, *manifests: Manifest, namespace: str = "") -> None:
-        """Apply YAML files, folders of them, or objects, in their order. ``namespace``: of those that name none.
+        """Apply YAML files, folders of them, or objects, in order. ``namespace``: the default for objects without one.
 
-        Returns when definitions of custom resources among them are served. Raises ManifestError.
+        Returns when CustomResourceDefinitions among them are served. Raises ManifestError.
         """
         __tracebackhide__ = True
         self.call(apply(self._admin, self._clock, manifests, namespace))
 
     def report(self, namespace: str = "default") -> str:
-        """The nodes, what is in a namespace, and its last Events, as text."""
+        """The nodes, the objects in a namespace, and its last Events, as text."""
         try:
             return self.call(report(self._admin, namespace))
         except (RequestError, SandboxError) as error:
@@ -242,10 +244,10 @@ class HostedSandbox:
     # -- who asks
 
     def add_user(self, name: str, groups: Iterable[str] = (), *, namespace: str = "") -> str:
-        """The path of a new kubeconfig of a user in these groups; RBAC says what they may.
+        """Create a kubeconfig for a user in these groups, and return its path. RBAC decides what the user may do.
 
-        ``groups=["system:masters"]`` may do everything. namespace: the default one of its context. Raises ValueError
-        for an empty name.
+        ``groups=["system:masters"]`` may do everything. namespace: the default namespace of the context. Raises
+        ValueError for an empty name.
         """
         self._check()
         identity = self.new_identity(name, groups, namespace=namespace)
@@ -253,8 +255,8 @@ class HostedSandbox:
         return identity.kubeconfig
 
     def add_service_account(self, name: str, namespace: str = "default") -> str:
-        """The path of a new kubeconfig of a service account, which is made where it is missing. Raises NotFound for
-        a namespace that is not there."""
+        """Create a kubeconfig for a service account, and return its path. The account is created if it does not exist.
+        Raises NotFound if the namespace does not exist."""
         self._check()
         path = self._folder / f"user-{next(self._numbers)}.kubeconfig"
         token = self.call(self._account_token(name, namespace))
@@ -262,7 +264,7 @@ class HostedSandbox:
         return str(path)
 
     def new_identity(self, name: str, groups: Iterable[str], *, namespace: str = "") -> Identity:
-        """A user whose token can be taken away and renewed; see ``add_user``."""
+        """A user whose token can be revoked and renewed. See ``add_user``."""
         self._check()
         if not name:
             raise ValueError("a user needs a name")
@@ -281,15 +283,15 @@ class HostedSandbox:
     def operator(
         self, program: Program, *, user: str = "operator", groups: Iterable[str] = ("system:masters",)
     ) -> Operator:
-        """An operator to be started on this cluster, as in ``with sandbox.operator(main):``.
+        """An operator for this cluster: ``with sandbox.operator(main):``.
 
-        program: ``async def main(kubeconfig)``, which lives in the cluster's time; ``def main(kubeconfig, stop)``, or a
-        command, which live in real time (``sandbox.operators``). groups: of its user.
+        program: ``async def main(kubeconfig)``, which runs in the cluster's time; ``def main(kubeconfig, stop)`` or a
+        command, which run in real time (``sandbox.operators``). groups: of its user.
         """
         return Operator(self, program, user=user, groups=groups)
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
-        """A loop for another thread on which time is the cluster's: ``asyncio.Runner(loop_factory=…)``."""
+        """An event loop for another thread that shares the cluster's clock: ``asyncio.Runner(loop_factory=…)``."""
         loop = self.loop.follower()
         loop.wall_zero = self.run(lambda: wall_clock.zero_of(self._clock.now(), self._clock.monotonic()))
         wall_clock.adapt()
@@ -298,27 +300,26 @@ class HostedSandbox:
     # -- what is asked, and what goes wrong
 
     def record(self, user: str = "", user_agent: str = "") -> "Recording":
-        """Keep the requests of whoever fits these patterns (``*``, ``?``) from now on; in a ``with`` statement, until
-        it ends."""
+        """Record requests whose user and user agent match these patterns (``*``, ``?``), until ``stop`` or the end of a
+        ``with`` statement."""
         return Recording(self, user, user_agent)
 
     def inject(self, fault: Fault) -> "Injection":
-        """Begin with a fault; in a ``with`` statement, it goes at its end."""
+        """Start a fault. It lasts until ``remove`` or the end of a ``with`` statement."""
         return Injection(self, self.run(lambda: self._sandbox.api.faults.add(fault)))
 
     # -- back to what was
 
     def snapshot(self) -> Snapshot:
-        """All objects as they are now."""
+        """A snapshot of all objects."""
         return self.run(self._take)
 
     def reset(self, snapshot: Snapshot) -> None:
-        """Make all objects what they were, whatever finalizers say, and end all faults; time does not go back.
+        """Restore all objects to a snapshot, regardless of finalizers, and end all faults. Time does not go back.
 
-        Returns when the controllers have nothing to add: time moves on by some seconds where faults have cut their
-        watches off. Leases, and what nodes say of themselves, go on as they are.
-        Raises SandboxError where a client (an operator that still runs) keeps writing others, ValueError for a snapshot
-        of another cluster.
+        Returns when the controllers have nothing left to do; if faults have broken their watches, time advances by some
+        seconds. Leases and the status of nodes are not restored. Raises SandboxError if a client, such as a running
+        operator, keeps writing, and ValueError for a snapshot of another cluster.
         """
         if snapshot.cluster not in ("", str(self._folder)):
             raise ValueError("this snapshot is of another cluster")
@@ -334,18 +335,18 @@ class HostedSandbox:
     # -- webhooks
 
     def route(self, service: str, to: int | str) -> None:
-        """Lead all calls of a Service, ``name.namespace``, to a port of this machine, or to ``HOST:PORT``.
+        """Send all calls of a Service, ``name.namespace``, to a port of this machine, or to ``HOST:PORT``.
 
-        The Service need not be there. Webhooks of it that name no certificate are given the cluster's CA. A former
-        route of the Service ends. Raises ValueError.
+        The Service need not exist. The cluster's CA is injected into webhooks of it that have none. An earlier route of
+        the Service is replaced. Raises ValueError.
         """
         self.run(lambda: self._sandbox.api.routes.add(service, to))
 
     def webhook_certificates(self, *services: str) -> Path:
-        """A new folder with tls.crt, tls.key and the ca.crt that signed them, for a webhook server.
+        """Create a folder with tls.crt, tls.key and their ca.crt, for a webhook server.
 
-        They are for ``localhost`` and for what the server is called as: ``name.namespace.svc`` of each Service,
-        ``name.namespace``. The folder goes with the sandbox. Raises ValueError, OSError.
+        They are valid for ``localhost`` and, for each Service ``name.namespace``, for ``name.namespace.svc``. The
+        folder is deleted with the sandbox. Raises ValueError, OSError.
         """
         self._check()
         folder = Path(tempfile.mkdtemp(prefix="webhooks-", dir=self._folder))
@@ -355,7 +356,7 @@ class HostedSandbox:
     # -- nodes and namespaces
 
     def add_node(self, name: str = "", *, capacity: str = "") -> str:
-        """Add a node; its name. ``capacity``: such as cpu=8,memory=16Gi."""
+        """Add a node; returns its name. ``capacity``: such as cpu=8,memory=16Gi."""
         if name:
             self.call(commands.add(self._admin, name, capacity=capacity))
             return name
@@ -365,7 +366,7 @@ class HostedSandbox:
         self.call(commands.remove(self._admin, name))
 
     def fail_node(self, name: str) -> None:
-        """Stop a node's heartbeats and all that happens on it."""
+        """Stop a node's heartbeats and everything on it."""
         self.call(commands.fail(self._admin, name))
 
     def recover_node(self, name: str) -> None:
@@ -374,51 +375,50 @@ class HostedSandbox:
     def kill_container(
         self, namespace: str, pod: str, container: str = "", exit_code: int = 137, reason: str = ""
     ) -> None:
-        """Kill a container that runs; its restart policy decides what follows.
+        """Kill a running container. Its restart policy applies.
 
-        container: by default the first regular one. reason: such as OOMKilled; by default Error, or Completed for 0.
-        Raises LookupError where it does not run.
+        container: by default the first regular one. reason: such as OOMKilled; by default Error, or Completed for exit
+        code 0. Raises LookupError if it is not running.
         """
         key = f"{namespace}/{pod}"
         self.run(lambda: self._cluster.nodes.kill_container(key, container, exit_code, reason))
 
     def set_ready(self, namespace: str, pod: str, ready: bool) -> None:
-        """Make a running pod unready, or ready, from now on. Raises NotFound."""
+        """Make a running pod ready or unready. Raises NotFound."""
         annotations: Doc = {f"{PREFIX}{READY_DELAY}": "0s" if ready else "never"}
         patch: Doc = {"metadata": {"annotations": annotations}}
         self.call(self._admin.patch(POD_METADATA, namespace, pod, patch, content_type=MERGE))
 
     def fail_image(self, pattern: str, message: str = "") -> None:
-        """Images like this cannot be pulled from now on, unless they are on the node: ErrImagePull, ImagePullBackOff.
+        """Make pulls of matching images fail (ErrImagePull, ImagePullBackOff), unless they are on the node.
 
-        pattern: of an image's name as in the pod or in full (``docker.io/library/nginx:1``); ``*`` and ``?`` stand for
-        anything. message: of the failed pull; by default the image does not exist.
+        pattern: matches an image's name as in the pod or in full (``docker.io/library/nginx:1``), with ``*`` and ``?``.
+        message: the error of the pull; by default the image does not exist.
         """
         self.run(lambda: self._cluster.nodes.fail_image(pattern, message))
 
     def restore_image(self, pattern: str) -> None:
-        """Images like this, a pattern given to ``fail_image``, can be pulled again."""
+        """Undo ``fail_image`` for this pattern."""
         self.run(lambda: self._cluster.nodes.restore_image(pattern))
 
     def answer_exec(self, pod: str, function: Function, container: str = "") -> None:
-        """Answer ``kubectl exec`` and ``attach`` by a function from now on.
+        """Answer ``kubectl exec`` and ``attach`` with a function.
 
-        pod: ``namespace/name``, with ``*`` and ``?``. container: its name; without one, all. function: gets an
-        ``Asked`` and returns text, an ``Output`` or None; it runs on a thread, or as a coroutine on the sandbox's loop.
-        Raises ValueError for a pod that is no such pattern.
+        pod: ``namespace/name``, with ``*`` and ``?``. container: its name; empty for all. function: gets an ``Asked``
+        and returns text, an ``Output`` or None. It runs on a thread or, as a coroutine, on the sandbox's loop. Raises
+        ValueError for an invalid pattern.
         """
         _check_pod(pod)
         self._give(lambda given: given.say(given.commands, (pod, container), function))
 
     def set_logs(self, pod: str, text: str, container: str = "") -> None:
-        """What ``kubectl logs`` shows from now on. pod, container: as for ``answer_exec``."""
+        """Set the output of ``kubectl logs``. pod, container: as for ``answer_exec``."""
         _check_pod(pod)
         self._give(lambda given: given.say(given.logs, (pod, container), text))
 
     def forward(self, pod: str, port: int, to: int | str) -> None:
-        """Lead forwarded connections to a port of pods (as for ``answer_exec``) to ``PORT`` of this machine, or to
-        ``HOST:PORT``. Raises ValueError.
-        """
+        """Send connections that are forwarded to a port of pods (as for ``answer_exec``) to a port of this machine, or
+        to ``HOST:PORT``. Raises ValueError."""
         _check_pod(pod)
         if not 0 < port < 65536:
             raise ValueError(f"{port} is no port")
@@ -426,16 +426,16 @@ class HostedSandbox:
         self._give(lambda given: given.say(given.ports, (pod, port), where))
 
     def make_namespace(self, name: str) -> None:
-        """Make a namespace, and wait until pods can be made in it."""
+        """Create a namespace. Returns when pods can be created in it."""
         self.call(self._make_namespace(name))
 
     def drop_namespace(self, name: str) -> None:
-        """Delete a namespace; its contents go in the background."""
+        """Delete a namespace. Its contents are deleted in the background."""
         with contextlib.suppress(NotFound):
             self.call(self._admin.delete(NAMESPACES, "", name))
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something on the sandbox's loop, and wait for it. Raises what it raises."""
+        """Run a coroutine on the sandbox's loop, and return its result. Raises its errors."""
         __tracebackhide__ = True
         if self._error is not None or not self._thread.is_alive():
             work.close()
@@ -443,7 +443,7 @@ class HostedSandbox:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def run(self, function: Callable[[], T]) -> T:
-        """Call a function on the sandbox's loop, and wait for its result. Raises what it raises."""
+        """Call a function on the sandbox's loop, and return its result. Raises its errors."""
         __tracebackhide__ = True
 
         async def work() -> T:
@@ -517,7 +517,7 @@ class HostedSandbox:
         await self._make_account(name)
 
     async def _make_account(self, name: str) -> None:
-        """What pods of a namespace need."""
+        """Create the ServiceAccount that pods of a namespace need."""
         account: Doc = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
         with contextlib.suppress(AlreadyExists):  # the controllers may be faster
             await self._client.create(SERVICE_ACCOUNTS, name, account)
@@ -548,7 +548,7 @@ class HostedSandbox:
 
     @property
     def _admin(self) -> Client:
-        """The administrator's client. Raises SandboxError where nothing runs."""
+        """The administrator's client. Raises SandboxError if the sandbox is not running."""
         self._check()
         return self._client
 
@@ -569,7 +569,7 @@ def _check_pod(pattern: str) -> None:
 
 
 class Recording:
-    """Requests that are kept."""
+    """Recorded requests."""
 
     def __init__(self, sandbox: HostedSandbox, user: str, user_agent: str) -> None:
         self._sandbox = sandbox
@@ -579,16 +579,16 @@ class Recording:
 
     @property
     def requests(self) -> list[RecordedRequest]:
-        """Those that were answered so far, in order; watches count once they have begun."""
+        """The requests that were answered so far, in order. Watches are included once they have started."""
         return list(self._kept)
 
     @property
     def writes(self) -> list[RecordedRequest]:
-        """Those that are not get, list or watch, of resources."""
+        """The requests for resources other than get, list and watch."""
         return [one for one in self._kept if one.resource and one.method not in _READS]
 
     def stop(self) -> None:
-        """Keep no more. May be called twice."""
+        """Stop recording. May be called twice."""
         with contextlib.suppress(ValueError):
             self._sandbox.run(lambda: self._sandbox.running.api.interceptors.remove(self._recorder))
 
@@ -600,7 +600,7 @@ class Recording:
 
 
 class Injection:
-    """A fault of a sandbox."""
+    """An injected fault."""
 
     def __init__(self, sandbox: HostedSandbox, injected: Injected) -> None:
         self._sandbox = sandbox
@@ -612,7 +612,7 @@ class Injection:
         return list(self._injected.happened)
 
     def remove(self) -> None:
-        """End it. May be called twice."""
+        """End the fault. May be called twice."""
         self._sandbox.run(lambda: self._sandbox.running.api.faults.remove(self._injected.number))
 
     def __enter__(self) -> Self:

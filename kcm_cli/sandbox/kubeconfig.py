@@ -1,7 +1,7 @@
-"""Kubeconfig files that the sandbox writes.
+"""Writes kubeconfig files.
 
-A file that is there already keeps what it has of other clusters: our entries join it, and its current context becomes
-ours, as ``kubectl config`` would do it. One that cannot be read is left alone.
+An existing file keeps its other clusters: the sandbox's entries are merged into it, and its current context is set, as
+``kubectl config`` would do. An invalid file is not changed.
 """
 
 import base64
@@ -36,12 +36,12 @@ def document(name: str, url: str, ca: bytes, user: Doc) -> Doc:
 
 
 def identity(pair: KeyPair) -> Doc:
-    """The user that has this certificate."""
+    """A kubeconfig user with this certificate."""
     return {"client-certificate-data": _base64(pair.certificate), "client-key-data": _base64(pair.key)}
 
 
 def join(path: Path, ours: Doc) -> None:
-    """Put our entries into a file, which is made where it is missing. Raises OSError, ValueError."""
+    """Merge entries into a file, which is created if it does not exist. Raises OSError, ValueError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         text = path.read_text(encoding="utf-8")
@@ -51,7 +51,7 @@ def join(path: Path, ours: Doc) -> None:
 
 
 def chooses(path: Path) -> bool:
-    """Whether a file says which context is the current one. Raises OSError."""
+    """Whether a file sets the current context. Raises OSError."""
     try:
         return bool(_read(path, path.read_text(encoding="utf-8")).get("current-context"))
     except ValueError:
@@ -59,8 +59,8 @@ def chooses(path: Path) -> bool:
 
 
 def usual() -> str:
-    """The path of the kubeconfig to use: of several files in KUBECONFIG the one that sets the current context, as for
-    kubectl; without them ~/.kube/config."""
+    """The path of the kubeconfig to use: of several files in KUBECONFIG the one that sets the current context, as
+    kubectl does; by default ~/.kube/config."""
     named = [name for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
     there = [name for name in named if Path(name).is_file()]
     choosing = [name for name in there if chooses(Path(name))]
@@ -68,7 +68,7 @@ def usual() -> str:
 
 
 def joined(there: Doc, ours: Doc) -> Doc:
-    """What is there with our entries in the place of those of their names. Raises ValueError."""
+    """The existing document with these entries, which replace those of the same names. Raises ValueError."""
     result = {**ours, **there, "current-context": ours["current-context"]}
     for key in _LISTS:
         entries, new = _named(there.get(key), key), _named(ours[key], key)
@@ -78,7 +78,7 @@ def joined(there: Doc, ours: Doc) -> Doc:
 
 
 def write(path: Path, config: Doc) -> None:
-    """Write a file that its owner alone can read, atomically. Raises OSError."""
+    """Write a file with mode 0600, atomically. Raises OSError."""
     target = path.resolve()
     if target.exists() and not os.access(target, os.W_OK):  # replacing it would need the folder's leave only
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))

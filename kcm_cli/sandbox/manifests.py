@@ -1,7 +1,7 @@
-"""Manifests as users have them (YAML files, folders of them, documents), applied to a sandbox.
+"""Applies manifests (YAML files, folders of them, documents) to a sandbox.
 
-They are applied server-side, in their order; objects of a kind that a CustomResourceDefinition has just brought wait
-until it is served.
+They are applied server-side, in order. Objects of a kind whose CustomResourceDefinition was just created wait until it
+is served.
 """
 
 import os
@@ -30,11 +30,11 @@ _ENDINGS = (".yaml", ".yml", ".json")
 
 
 class ManifestError(ValueError):
-    """A manifest cannot be used; the text says which one and why."""
+    """A manifest cannot be applied; the text says which one and why."""
 
 
 async def apply(client: Client, clock: Clock, manifests: tuple[Manifest, ...], namespace: str = "") -> None:
-    """Apply them. ``namespace``: of those that name none. Raises ManifestError."""
+    """Apply manifests. ``namespace``: the default for objects without one. Raises ManifestError."""
     __tracebackhide__ = True  # in the report of a test that fails
     known, until = Discovery(), float("-inf")
     for where, doc in [found for manifest in manifests for found in documents(manifest)]:
@@ -71,7 +71,7 @@ async def _apply(client: Client, resource: ServedResource, doc: Doc, namespace: 
 
 
 def documents(manifest: Manifest) -> Iterator[tuple[str, Doc]]:
-    """Each object and where it is. Raises ManifestError."""
+    """Each object of a manifest and its location. Raises ManifestError."""
     __tracebackhide__ = True
     if isinstance(manifest, Mapping):
         yield from _objects(f"{manifest.get('kind', 'a document')}", manifest)
@@ -85,7 +85,7 @@ def documents(manifest: Manifest) -> Iterator[tuple[str, Doc]]:
 
 
 def parsed(data: bytes, where: str) -> Iterator[tuple[str, Doc]]:
-    """Each object of a YAML file's content, and where it is. Raises ManifestError."""
+    """Each object in a YAML text and its location. Raises ManifestError."""
     __tracebackhide__ = True
     try:
         found = list(yaml.safe_load_all(data.decode()))

@@ -1,4 +1,4 @@
-"""The addresses that a sandbox makes up for its pods, nodes and Services. No network leads there."""
+"""The addresses of a sandbox's pods, nodes and Services, which are not routed anywhere."""
 
 from ipaddress import IPv4Address, IPv4Network, summarize_address_range
 
@@ -15,17 +15,17 @@ ADVERTISED = IPv4Address("192.0.2.1")
 
 
 def pods_of(number: int) -> IPv4Network:
-    """The pod addresses of a node. Raises ValueError beyond the last one."""
+    """The pod CIDR of a node. Raises ValueError if there are no more."""
     return _block(_POD_BLOCKS, number, 8)
 
 
 def spare_of(number: int) -> IPv4Network:
-    """More addresses for the pods of a node. Raises ValueError beyond the last one."""
+    """Additional addresses for a node's pods. Raises ValueError if there are no more."""
     return _block(_SPARE_BLOCKS, number, 10)
 
 
 def node_of(network: IPv4Network) -> int | None:
-    """The number of the node whose pod addresses these are."""
+    """The number of the node with this pod CIDR; None if there is none."""
     number = 0
     for first, count in _POD_BLOCKS:
         at, rest = divmod(int(network.network_address) - int(first), 256)
@@ -45,7 +45,7 @@ def _block(blocks: tuple[tuple[IPv4Address, int], ...], number: int, bits: int) 
 
 
 def made_up() -> list[IPv4Network]:
-    """All of them, for as many nodes as there can be."""
+    """All of these networks, for the maximum number of nodes."""
     ranges = [(first, count << 8) for first, count in _POD_BLOCKS]
     ranges += [(first, count << 10) for first, count in _SPARE_BLOCKS]
     ranges.append((FIRST_HOST, MOST_NODES))

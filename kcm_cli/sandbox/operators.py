@@ -1,11 +1,13 @@
-"""Operators under test: started on a sandbox, killed and restarted.
+"""Starts, kills and restarts operators under test.
 
 An operator is one of
-    async def main(kubeconfig)          runs on a loop of its own that lives in the cluster's time
+
+    async def main(kubeconfig)          runs on its own loop, in the cluster's time
     def main(kubeconfig, stop)          runs on a thread, in real time; ``stop`` is a threading.Event
-    ["./operator", "--flag"]            runs as a process, in real time; KUBECONFIG names its kubeconfig
-Each start has a kubeconfig and credentials of its own. ``kill`` takes them first, so that nothing is written by what is
-dying, and what is dying does not find those of the next start.
+    ["./operator", "--flag"]            runs as a process, in real time, with KUBECONFIG
+
+Each start has a new kubeconfig and new credentials. ``kill`` revokes them first, so that a dying operator can neither
+write nor use those of the next start.
 """
 
 import asyncio
@@ -47,9 +49,9 @@ class _Run(Protocol):
 
 
 class Operator:
-    """An operator on a sandbox. Used in a ``with`` statement, or with ``start`` and ``stop``.
+    """An operator on a sandbox. Use it in a ``with`` statement, or with ``start`` and ``stop``.
 
-    ``virtual``: whether it lives in the cluster's time. ``kubeconfig``: of the present run. ``user``: who it is.
+    virtual: whether it runs in the cluster's time. kubeconfig: that of the present run. user: its user.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class Operator:
         groups: Iterable[str] = ("system:masters",),
         namespace: str = "",
     ) -> None:
-        """Raises TypeError for a program that is none of the three."""
+        """Raises TypeError for an invalid program."""
         _check(program)
         self._sandbox = sandbox
         self._program = program
@@ -76,7 +78,7 @@ class Operator:
         return self._identity.kubeconfig
 
     def start(self) -> None:
-        """Run it. Raises OSError for a command that cannot be run."""
+        """Start it. Raises OSError if the command cannot be run."""
         if self._run is not None:
             raise OperatorError("the operator runs already")
         self._identity.renew()
@@ -91,30 +93,30 @@ class Operator:
             self._run = _Thread(program, self.kubeconfig)
 
     def kill(self) -> None:
-        """End it as a crash does: from this moment on nothing that it does reaches the server. May be called twice."""
+        """Kill it as a crash does: none of its requests reaches the server any more. May be called twice."""
         self.disconnect()
         self._end(at_once=True)
 
     def disconnect(self) -> None:
-        """Cut it off from the server."""
+        """Revoke its credentials and break its connections."""
         self._identity.cut_off()
 
     def stop(self) -> None:
-        """Ask it to end, and wait. May be called twice. Raises OperatorError where it does not."""
+        """Stop it, and wait until it has ended. May be called twice. Raises OperatorError if it does not end."""
         self._end(at_once=False)
         self._identity.cut_off()
 
     def restart(self) -> None:
-        """Kill it, and start it anew."""
+        """Kill and start it."""
         self.kill()
         self.start()
 
     def sever(self) -> None:
-        """Cut this run of it off. On the sandbox's thread."""
+        """Break the connections of this run. Call it on the sandbox's thread."""
         self._identity.sever()
 
     def check(self) -> None:
-        """Raises OperatorError where it has ended by itself, with what it said last."""
+        """Raises OperatorError with its last error if it has ended by itself."""
         if self._run is not None and not self._run.alive():
             raise OperatorError(f"the operator has ended: {self._run.error()}")
 
@@ -150,9 +152,9 @@ def _check(program: object) -> None:
 
 
 class Identity:
-    """A user whose bearer token can be taken away and renewed.
+    """A user whose bearer token can be revoked and renewed.
 
-    write: makes a token and a kubeconfig with it; the path, and the token.
+    write: creates a token and a kubeconfig with it; returns the path and the token.
     """
 
     def __init__(self, sandbox: "HostedSandbox", write: Callable[[], tuple[str, str]]) -> None:
@@ -161,23 +163,24 @@ class Identity:
         self._token = self.kubeconfig = ""
 
     def renew(self) -> None:
-        """Have a new token in a kubeconfig of its own."""
+        """Create a new token, in a new kubeconfig."""
         self.kubeconfig, self._token = self._write()
 
     def cut_off(self) -> None:
-        """Break the connections of the token, and all that come, also after a reset: what was killed may go on."""
+        """Break all present and future connections with the token, also after a reset, since a killed program may go
+        on."""
         if self._token:
             self._sandbox.run(self.sever)
             self._token = ""
 
     def sever(self) -> None:
-        """The same, on the sandbox's thread."""
+        """``cut_off``, on the sandbox's thread."""
         self._sandbox.running.api.faults.sever(self._token)
 
 
 @contextlib.contextmanager
 def pointing_to(kubeconfig: str) -> Iterator[None]:
-    """In the block KUBECONFIG, and what clients have read of it, is this path."""
+    """Sets KUBECONFIG, and the values that client libraries have read from it, to this path."""
     before = os.environ.get("KUBECONFIG")
     modules = [sys.modules[name] for name in READ_AT_IMPORT if name in sys.modules]
     read = [(module, module.KUBE_CONFIG_DEFAULT_LOCATION) for module in modules]
@@ -196,7 +199,7 @@ def pointing_to(kubeconfig: str) -> Iterator[None]:
 
 
 class _Thread:
-    """A function that ends when its event is set."""
+    """A function on a thread, which ends when its event is set."""
 
     def __init__(self, program: Any, kubeconfig: str) -> None:
         self._stop = threading.Event()
@@ -218,7 +221,7 @@ class _Thread:
         return repr(self._error) if self._error is not None else "it has returned"
 
     def stop(self, *, at_once: bool) -> None:
-        """What was killed may go on for a while: it reaches nothing."""
+        """Set the event. A killed function may go on for a while, without access to the server."""
         self._stop.set()
         self._thread.join(0.0 if at_once else STOP_S)
         if not at_once and self._thread.is_alive():
@@ -226,7 +229,7 @@ class _Thread:
 
 
 class _Task:
-    """A coroutine on a loop and thread of its own."""
+    """A coroutine on its own loop and thread."""
 
     def __init__(self, program: Any, kubeconfig: str, new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
         self._error: BaseException | None = None
@@ -270,8 +273,7 @@ class _Task:
 
 
 class _Process:
-    """A command; what it prints goes where the test's output goes. It does not outlive this process, however that ends:
-    a guard kills it at the end of a pipe that only this process holds open."""
+    """A command. Its output goes to the test's output."""
 
     def __init__(self, command: Sequence[str], kubeconfig: str) -> None:
         environment = {**os.environ, "KUBECONFIG": kubeconfig}

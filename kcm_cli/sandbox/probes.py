@@ -1,4 +1,4 @@
-"""Asks components on this machine for their health."""
+"""Checks the health of components on this machine."""
 
 import asyncio
 import ssl
@@ -11,9 +11,9 @@ _TIMEOUT_S = 5.0
 
 
 async def healthz(port: int) -> str:
-    """What is wrong with the component that serves on a port; empty if it is well.
+    """The error of a component that serves on a port; empty if it is healthy.
 
-    Its certificate is not verified, as upstream's prober does not.
+    Its certificate is not verified, like in upstream's prober.
 
     upstream: pkg/probe/http/http.go
     """

@@ -1,4 +1,4 @@
-"""What is in a cluster, as text for a test that has failed: the tables that kubectl shows, and the Events."""
+"""Describes a cluster as text for a failed test: the tables that kubectl shows, and Events."""
 
 from collections.abc import Iterator, Sequence
 
@@ -41,7 +41,7 @@ class _Table(View, frozen=True, gc=False):
 
 
 async def report(client: Client, namespace: str) -> str:
-    """Nodes, whatever is in the namespace (of all its kinds, custom ones too), and its last Events."""
+    """The nodes, the objects in the namespace (of all kinds, including custom ones), and its last Events."""
     parts: list[str] = []
     for resource in (await discover(client)).preferred():
         listed = resource.gvr.plural not in _UNTOLD and resource.supports("list")

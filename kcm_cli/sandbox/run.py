@@ -1,10 +1,8 @@
 """Starts and stops a sandbox: store, API server, TLS, kubeconfig.
 
-``stop`` gives back whatever was taken, however far the start came.
-
-What the manager in it needs (its kubeconfig, root CA, service account key, signing CA) is put as files into the data
-directory, or into a private temporary one. The manager itself is started by ``cli``: the sandbox knows nothing of
-controllers.
+``stop`` releases everything, however far the start came. The files for a manager (its kubeconfig, root CA, service
+account key, signing CA) are written to the data directory, or to a private temporary one. ``cli`` starts the manager
+itself: the sandbox does not depend on controllers.
 """
 
 import contextlib
@@ -57,10 +55,10 @@ STOP_S = 1.0
 
 
 class SandboxOptions(msgspec.Struct, frozen=True):
-    """What ``kcm sandbox`` is told. ``kubeconfig``: without one it is in the data directory, or a private one.
+    """The options of ``kcm sandbox``. ``kubeconfig``: by default a file in the data directory, or in a private one.
 
-    ``routes``: Services as ``name.namespace``, each with ``PORT`` or ``HOST:PORT``; see ``webhooks.routes``.
-    settings: of the API server. keys: those that it does not make for itself.
+    routes: Services as ``name.namespace``, each with ``PORT`` or ``HOST:PORT`` (``webhooks.routes``). settings: those
+    of the API server. keys: keys that are given, not generated.
     """
 
     port: int = 6443
@@ -79,7 +77,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
 
 
 class ManagerFiles(msgspec.Struct, frozen=True):
-    """The files that a manager's flags name. ``user``: the identity in the kubeconfig."""
+    """The files for a manager's flags. ``user``: the identity in the kubeconfig."""
 
     user: User
     kubeconfig: Path
@@ -90,7 +88,7 @@ class ManagerFiles(msgspec.Struct, frozen=True):
 
 
 class Sandbox:
-    """A running API server: ``prepare``, ``serve``, then ``stop`` once."""
+    """An API server. Call ``prepare``, ``serve``, then ``stop`` once."""
 
     def __init__(self, options: SandboxOptions, clock: Clock | None = None) -> None:
         self.options = options
@@ -108,10 +106,7 @@ class Sandbox:
         self._taken = contextlib.ExitStack()
 
     def prepare(self) -> None:
-        """Take the data directory and the port, and make what certificates and files are missing.
-
-        Raises DirectoryInUse, OSError, sqlite3.Error, ValueError.
-        """
+        """Lock the data directory, bind the port, and create missing certificates and files."""
         options, taken = self.options, self._taken
         data = Path(options.data_dir) if options.data_dir else None
         journal = taken.enter_context(contextlib.closing(SqliteJournal(data))) if data else None
@@ -127,7 +122,7 @@ class Sandbox:
             self.certificates.write(self._pki)
 
     async def serve(self) -> None:
-        """Answer requests. When this returns, /readyz answers ok. Raises ValueError for a route that is none."""
+        """Serve requests. When this returns, /readyz is ok. Raises ValueError for an invalid route."""
         settings = self.options.settings
         if self.options.token:
             settings = replace(settings, tokens={**settings.tokens, self.options.token: ADMIN})
@@ -154,7 +149,7 @@ class Sandbox:
         await self._http.start([self._listener], tls_context(self.certificates))
 
     async def stop(self) -> None:
-        """End within a second or so."""
+        """Stop within about a second."""
         with self._taken:
             if self._http is not None:
                 await self._http.stop(STOP_S)
@@ -167,7 +162,7 @@ class Sandbox:
         return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
 
     def cluster(self, *, ranged: bool = True) -> "Cluster":
-        """Simulated nodes, their metrics and the scheduler, to be run. ranged: as in ClusterOptions."""
+        """The simulated nodes, their metrics and the scheduler, which the caller runs. ranged: see ClusterOptions."""
         # imported here: a server without nodes is ready sooner
         from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
         from kcm_cli.sandbox.heartbeats import Heartbeats
@@ -186,18 +181,18 @@ class Sandbox:
 
     @property
     def kubeconfig(self) -> Path:
-        """Where the administrator's kubeconfig is."""
+        """The path of the administrator's kubeconfig."""
         given = self.options.kubeconfig
         return (Path(given) if given else self.folder / "kubeconfig").absolute()
 
     def write_kubeconfig(self) -> None:
-        """Write the administrator's kubeconfig, into what is there. Raises OSError, ValueError."""
+        """Write the administrator's kubeconfig, merged into an existing file. Raises OSError, ValueError."""
         token = self.options.token
         user: Doc = {"token": token} if token else kubeconfig.identity(self.certificates.admin)
         kubeconfig.join(self.kubeconfig, self._document(kubeconfig.CLUSTER, user))
 
     def write_user_kubeconfig(self, path: Path, user: str, token: str, namespace: str = "") -> None:
-        """Write the kubeconfig of a user with a bearer token. ``namespace``: of the context. Raises OSError."""
+        """Write a kubeconfig for a user with a bearer token. ``namespace``: that of the context. Raises OSError."""
         doc: Any = self._document(user, {"token": token})
         if namespace:
             doc["contexts"][0]["context"]["namespace"] = namespace
@@ -205,18 +200,17 @@ class Sandbox:
 
     @property
     def webhook_certificates(self) -> Path:
-        """Where ``kcm sandbox`` puts the certificates of the servers behind its routes."""
+        """The folder in which ``kcm sandbox`` puts the certificates for its routes."""
         return (self.folder / "webhooks").absolute()
 
     def write_webhook_certificates(self, folder: Path, services: Iterable[str]) -> None:
-        """Put tls.crt, tls.key and ca.crt into a folder, for a webhook server that is called as these Services
-        (``name.namespace``) and as localhost. Raises OSError, ValueError.
-        """
+        """Write tls.crt, tls.key and ca.crt into a folder, for a webhook server behind these Services
+        (``name.namespace``) and localhost. Raises OSError, ValueError."""
         names = [f"{name}.{namespace}.svc" for namespace, name in map(service_of, services)]
         self.certificates.write_server(folder, *names, "localhost", "127.0.0.1", "::1")
 
     def manager_files(self) -> ManagerFiles:
-        """Files for a manager of this cluster."""
+        """The files for a manager of this cluster."""
         path = self._pki / "controller-manager.kubeconfig"
         pair = self.certificates.client(MANAGER.name, MANAGER_GROUPS)
         kubeconfig.write(path, self._document("kube-controller-manager", kubeconfig.identity(pair)))

@@ -1,8 +1,8 @@
-"""What was in a cluster at a moment, and the way back, through the store: no finalizer, webhook or policy is asked.
+"""Snapshots of a cluster's objects, and their restoration in the store, without finalizers, webhooks and policies.
 
-Everything that follows the cluster (controllers, nodes, operators) sees ordinary events. Leases of nodes and of the
-control plane, and what nodes say of themselves, go on as they are; time does not go back. What was being deleted at
-that moment, and all in a namespace that was, goes on its way: brought back, it would be deleted again.
+Watchers (controllers, nodes, operators) see ordinary events. Leases of nodes and of the control plane, and the status
+of nodes, are not restored, and time does not go back. Objects that were being deleted, and all objects in a namespace
+that was, are not restored, since they would be deleted again.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,10 +26,10 @@ _CONDITIONS = "node.kubernetes.io/"
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The objects of a cluster: by resource and by ``namespace/name``, each as it was encoded.
+    """The objects of a cluster by resource and by ``namespace/name``, each in its encoded form.
 
-    ending: the namespaces that were being deleted. written: what commands had left in emptyDirs, by the uids of pods.
-    cluster: which one it is of.
+    ending: the namespaces that were being deleted. written: files that commands had left in emptyDirs, by uid of the
+    pod. cluster: the identity of the cluster.
     """
 
     objects: Mapping[GVR, Mapping[str, Stored]]
@@ -38,7 +38,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     cluster: str = ""
 
     def covers(self, gvr: GVR, stored: Stored) -> bool:
-        """Whether an object, as it was or as it is now, is brought back or taken away."""
+        """Whether an object is restored or removed."""
         if gvr == LEASES and stored.namespace in _SYSTEM:
             return False
         return stored.namespace not in self.ending and not _is_ending(self._was(gvr, stored))
@@ -48,7 +48,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 def take(store: Store) -> Snapshot:
-    """What is there now."""
+    """A snapshot of the present objects."""
     found = {gvr: {stored.key: stored for stored in store.list(gvr)} for gvr in list(store.sizes())}
     return Snapshot(found, frozenset(one.name for one in found.get(NAMESPACES, {}).values() if _is_ending(one)))
 
@@ -61,7 +61,7 @@ def _is_ending(stored: Stored | None) -> bool:
 
 
 def restore(store: Store, snapshot: Snapshot) -> int:
-    """Make the objects those of the snapshot; how many writes that took."""
+    """Restore the objects of the snapshot. Returns the number of writes."""
     writes = 0
     for gvr in sorted(store.sizes(), key=_order, reverse=True):
         kept: Mapping[str, Stored] = snapshot.objects.get(gvr, {})
@@ -76,7 +76,7 @@ def restore(store: Store, snapshot: Snapshot) -> int:
 
 
 def differences(store: Store, snapshot: Snapshot) -> Iterator[str]:
-    """What ``restore`` would change, as ``resource namespace/name``."""
+    """The objects that ``restore`` would change, as ``resource namespace/name``."""
     for gvr in {*store.sizes(), *snapshot.objects}:
         now, then = {one.key: one for one in store.list(gvr)}, snapshot.objects.get(gvr, {})
         for key in {*now, *then}:
@@ -99,7 +99,7 @@ def _put_back(store: Store, gvr: GVR, then: Stored) -> bool:
 
 
 def _changed(gvr: GVR, now: Stored, then: Stored) -> dict[str, object] | None:
-    """What has to be written, if anything."""
+    """The document to write, or None."""
     if now.revision == then.revision:
         return None
     doc: Any = then.copy()
@@ -114,7 +114,7 @@ def _changed(gvr: GVR, now: Stored, then: Stored) -> dict[str, object] | None:
 
 
 def _taints(node: Any, *, own: bool) -> list[Any]:
-    """Those of a node, either the ones that say how it does, or all others."""
+    """A node's taints: those by conditions (``own``), or all others."""
     return [one for one in node["spec"].get("taints") or () if one["key"].startswith(_CONDITIONS) == own]
 
 

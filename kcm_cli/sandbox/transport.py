@@ -1,7 +1,8 @@
-"""Requests to an API server in the same process: no sockets, no encoding, so it runs on virtual time, too.
+"""Sends requests to an API server in the same process, without sockets and encoding, so that it also works on virtual
+time.
 
-Simulated nodes, the scheduler, the manager and tests use it, each as the user they are. Such a request waits for
-nothing: whoever makes thousands in a row would hold the loop for as long, but for ``Turns``.
+Simulated nodes, the scheduler, the manager and tests use it, each as their own user. Such a request waits for nothing,
+so a sequence of thousands would block the loop without ``Turns``.
 """
 
 import asyncio
@@ -18,9 +19,9 @@ TURN_S = 0.005
 
 
 class Turns:
-    """Lets others have the loop before a request where its turn has taken TURN_S already.
+    """Yields to other tasks before a request if the present turn of the loop has taken TURN_S.
 
-    It goes by real time: whoever has to be the same in each run on virtual time does without. ``now``: seconds.
+    This depends on real time, so it is not used where runs on virtual time have to be reproducible. ``now``: seconds.
     """
 
     def __init__(self, now: Callable[[], float] | None = None) -> None:
@@ -28,7 +29,7 @@ class Turns:
         self._began: float | None = None
 
     async def share(self) -> None:
-        """Return in this turn, or in the next if this one has taken long."""
+        """Return in this turn, or in the next one if this one has taken long."""
         if self._began is None:
             self._began = self._now()
             asyncio.get_running_loop().call_soon(self._over)
@@ -42,7 +43,7 @@ class Turns:
 class InProcessTransport:
     """Implements ``rest.transport.Transport`` as one user of one server, on that server's loop.
 
-    token: where given, the bearer token says who asks, as it would over a socket. turns: of all who share the loop.
+    token: a bearer token, which determines the user as over a socket. turns: shared by all on the loop.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
 
 
 def _plain(headers: Mapping[str, str]) -> Mapping[str, str]:
-    """Several values of a header in one line."""
+    """The headers with several values of one name joined."""
     for value in headers.values():
         if "\n" in value:
             return {name: value.replace("\n", ", ") for name, value in headers.items()}

@@ -1,6 +1,6 @@
-"""The objects that simulated kubelets and the scheduler read, with more of their fields than controllers need.
+"""Views for simulated kubelets and the scheduler, which read more fields than controllers do.
 
-Both share one informer per kind, so that a pod's change is decoded once.
+Both share one informer per kind, so that each change of a pod is decoded once.
 """
 
 import msgspec
@@ -53,7 +53,7 @@ class HTTPGet(View, frozen=True, gc=False):
 
 
 class Probe(View, frozen=True, gc=False):
-    """When a probe runs, and what it asks for."""
+    """The handler of a probe, and its times."""
 
     exec: ExecAction | None = None
     http_get: HTTPGet | None = None
@@ -88,7 +88,7 @@ class Sysctl(View, frozen=True, gc=False):
 
 
 class SecurityContext(View, frozen=True, gc=False):
-    """Of a pod, or of a container, which has the first four only."""
+    """The security context of a pod, or of a container, which has the first four fields only."""
 
     run_as_non_root: bool | None = None
     run_as_user: int | None = None
@@ -109,7 +109,7 @@ class FieldRef(View, frozen=True, gc=False):
 
 
 class KeyRef(View, frozen=True, gc=False):
-    """A key of a ConfigMap or Secret of the pod's namespace, or the whole object where there is no key."""
+    """A key of a ConfigMap or Secret in the pod's namespace; without a key the whole object."""
 
     name: str = ""
     key: str = ""
@@ -117,7 +117,7 @@ class KeyRef(View, frozen=True, gc=False):
 
 
 class ResourceFieldRef(View, frozen=True, gc=False):
-    """``limits.cpu`` and the like, of a container: of the one that asks where there is no name."""
+    """A reference such as ``limits.cpu`` to a container's resources; without a name the container itself."""
 
     container_name: str = ""
     resource: str = ""
@@ -125,7 +125,7 @@ class ResourceFieldRef(View, frozen=True, gc=False):
 
 
 class FileKeyRef(View, frozen=True, gc=False):
-    """A variable in a file of an emptyDir."""
+    """A variable from a file in an emptyDir."""
 
     volume_name: str = ""
     path: str = ""
@@ -237,7 +237,7 @@ class KeyToPath(View, frozen=True, gc=False):
 
 
 class ConfigMapSource(View, frozen=True, gc=False):
-    """Of a volume, or of a part of a projected one."""
+    """The ConfigMap of a volume, or of a source of a projected one."""
 
     name: str = ""
     items: tuple[KeyToPath, ...] = ()
@@ -245,7 +245,7 @@ class ConfigMapSource(View, frozen=True, gc=False):
 
 
 class SecretSource(ConfigMapSource, frozen=True, gc=False):
-    """``secret_name``: of a volume; parts of projected ones have ``name``."""
+    """``secret_name`` is that of a volume; sources of projected ones have ``name``."""
 
     secret_name: str = ""
 
@@ -348,7 +348,7 @@ class ContainerImage(View, frozen=True, gc=False):
 
 
 def containers_of(pod: SimulatedPod) -> tuple[SimulatedContainer, ...]:
-    """All containers, in the order in which a kubelet plays them."""
+    """All containers, in the order in which a kubelet handles them."""
     return (*pod.spec.init_containers, *pod.spec.containers, *pod.spec.ephemeral_containers)
 
 
@@ -363,7 +363,7 @@ class SimulatedNode(Node, frozen=True, gc=False, kw_only=True):
 
 
 class NodeLease(Object, frozen=True, gc=False, kw_only=True):
-    """A Lease in kube-node-lease; edited as a document."""
+    """A Lease in kube-node-lease, which is edited as a document."""
 
 
 PODS = Resource(GVR("", "v1", "pods"), "Pod", SimulatedPod)
@@ -375,7 +375,7 @@ NODE_LEASES = Resource(GVR("coordination.k8s.io", "v1", "leases"), "Lease", Node
 
 
 class Keyed(Object, frozen=True, gc=False, kw_only=True):
-    """A ConfigMap or Secret, of which kubelets look at the keys."""
+    """A ConfigMap or Secret, with its keys."""
 
     data: dict[str, object] | None = None
     binary_data: dict[str, object] | None = None

@@ -1,4 +1,4 @@
-"""Asking again and again, in real time, until an answer is true."""
+"""Polls conditions in real time."""
 
 import asyncio
 import inspect
@@ -13,7 +13,7 @@ POLL_S = 0.02
 
 
 def wait(condition: Callable[[], T], timeout: float, ignoring: Errors) -> T:
-    """The first answer that is true. ``ignoring``: errors that stand for not yet. Raises TimeoutError."""
+    """The first true value of the condition. ``ignoring``: errors that count as false. Raises TimeoutError."""
     __tracebackhide__ = True  # in the report of a test that fails
     patience, ignored = _Patience(timeout), _classes(ignoring)
     while True:
@@ -28,7 +28,7 @@ def wait(condition: Callable[[], T], timeout: float, ignoring: Errors) -> T:
 
 
 async def wait_async(condition: Callable[[], Awaitable[T]], timeout: float, ignoring: Errors) -> T:
-    """The same with a condition that is awaited."""
+    """``wait`` with an awaitable condition."""
     __tracebackhide__ = True  # in the report of a test that fails
     patience, ignored = _Patience(timeout), _classes(ignoring)
     while True:
@@ -43,12 +43,12 @@ async def wait_async(condition: Callable[[], Awaitable[T]], timeout: float, igno
 
 
 def _classes(errors: Errors) -> type[Exception] | tuple[type[Exception], ...]:
-    """In the form that ``except`` takes: a list is none."""
+    """The error classes as a class or tuple, as ``except`` requires."""
     return errors if isinstance(errors, type) else tuple(errors)
 
 
 def decided(answer: T) -> T:
-    """The same answer. Raises TypeError for one that has to be awaited: nobody would, and it counts as true."""
+    """The value of a condition. Raises TypeError for an awaitable one, which would count as true."""
     __tracebackhide__ = True
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
@@ -58,14 +58,14 @@ def decided(answer: T) -> T:
 
 
 class _Patience:
-    """Ends a wait that takes too long, and says what came last."""
+    """The timeout of a wait, with the last value for its error."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._deadline = time.monotonic() + timeout_s
 
     def after(self, last: object) -> None:
-        """Raises TimeoutError once the time is over."""
+        """Raises TimeoutError after the timeout."""
         __tracebackhide__ = True
         if time.monotonic() > self._deadline:
             message = f"not true after {self._timeout_s:g} s; the last answer was {reprlib.repr(last)}"

@@ -1,8 +1,8 @@
-"""The wall clock of operators that live in the cluster's time, where a framework has a place for it.
+"""Adapts the wall clock of operator frameworks to the cluster's time.
 
-kopf writes down when a handler is to be tried again, as a time of the wall clock, and computes "now" of a base and the
-loop's time; the base is had from ``progression._get_basetime`` ("for testability", as it says there). On a loop that
-follows a sandbox it is the cluster's.
+kopf stores the time of a handler's next attempt as wall clock time, and computes the present time from a base and the
+loop's time. The base is ``progression._get_basetime`` (which exists for tests). On a loop that follows a sandbox, the
+base is the cluster's.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ _KOPF = "kopf._core.actions.progression"
 
 
 def adapt() -> None:
-    """Adapt what has been imported so far. May be called again and again."""
+    """Adapt the frameworks that have been imported so far. May be called repeatedly."""
     module: Any = sys.modules.get(_KOPF)
     base = getattr(module, "_get_basetime", None)
     if base is None or getattr(base, "of_clusters", False):
@@ -33,5 +33,5 @@ def adapt() -> None:
 
 
 def zero_of(now: datetime, loop_time: float) -> datetime:
-    """The time of the wall clock at which a loop's time was 0."""
+    """The wall clock time at which a loop's time was 0."""
     return now - timedelta(seconds=loop_time)

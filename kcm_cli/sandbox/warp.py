@@ -1,10 +1,9 @@
 """An event loop in real time whose clock can be moved forward.
 
-``advance`` lets seconds pass at once: the loop works off whatever is ready, jumps to its next timer, works again,
-and so on until the seconds have passed and nothing is left to do. Timers go off in their order, so a program on this
-loop lives through an hour as it would have, only faster. What is outside of the loop (other processes and threads) does
-not; ``patience_s`` gives it some real time for each second of a journey. While the loop itself waits for what is
-outside (work that it gave to a thread, and whatever is done under ``hold``), it does not jump: that takes no time.
+``advance`` lets seconds pass at once: the loop runs ready callbacks, jumps to its next timer, and repeats this until
+the seconds have passed and nothing is left to do. Timers fire in order, so a program on this loop behaves as in real
+time, but faster. Other processes and threads do not follow; ``patience_s`` gives them some real time for each second.
+The loop does not jump while it waits for work that it gave to a thread, or for anything under ``hold``.
 """
 
 import asyncio
@@ -36,7 +35,7 @@ once."""
 
 
 class Stalled(Exception):
-    """The loop is never at rest."""
+    """The loop never becomes idle."""
 
 
 def _not_at_rest(left_s: float) -> str:
@@ -44,7 +43,7 @@ def _not_at_rest(left_s: float) -> str:
 
 
 class _Journey:
-    """One ``advance`` under way."""
+    """A running ``advance``."""
 
     def __init__(self, seconds: float, patience_s: float) -> None:
         self.left_s = seconds
@@ -54,7 +53,7 @@ class _Journey:
 
 
 class _WarpSelector(selectors.DefaultSelector):
-    """Waits as usual, and while a journey is under way jumps where it would have waited."""
+    """A selector that jumps instead of waiting during an ``advance``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +96,7 @@ class _WarpSelector(selectors.DefaultSelector):
 
 
 class WarpLoop(asyncio.SelectorEventLoop):
-    """See the module."""
+    """An event loop whose clock can be moved forward."""
 
     def __init__(self) -> None:
         self._warp = _WarpSelector()
@@ -109,12 +108,12 @@ class WarpLoop(asyncio.SelectorEventLoop):
         return super().time() + self._warp.shared.offset_s
 
     def follower(self) -> FollowingLoop:
-        """A new loop, for another thread, that lives in the time of this one."""
+        """A new loop for another thread that shares this clock."""
         return FollowingLoop(self._warp.shared)
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
-        """In the block, time passes as it does outside. Used on the loop."""
+        """Within the block, time passes in real time only. Use it on the loop."""
         self._warp.holds += 1
         try:
             yield
@@ -133,11 +132,11 @@ class WarpLoop(asyncio.SelectorEventLoop):
         return future
 
     def advance(self, seconds: float, *, patience_s: float = PATIENCE_S, stalled_s: float = STALLED_S) -> None:
-        """Let seconds pass on this loop. Called from another thread; one journey at a time.
+        """Let seconds pass on this loop. Call it from another thread; calls are serialized.
 
-        Raises ValueError for a negative or endless time, RuntimeError on the loop's own thread and where the loop has
-        ended, Stalled where it is never at rest, so that no time passes for ``stalled_s`` real seconds (four times as
-        many if the process got hardly any CPU).
+        Raises ValueError for a negative or infinite time, RuntimeError on the loop's own thread or after its end,
+        Stalled if the loop does not become idle, so that no time passes for ``stalled_s`` real seconds (four times that
+        if the process got hardly any CPU).
         """
         if not 0 <= seconds < float("inf"):
             raise ValueError(f"time can be advanced by a number of seconds, not by {seconds}")
@@ -172,7 +171,7 @@ class WarpLoop(asyncio.SelectorEventLoop):
             self._warp.journey = None
 
     def close(self) -> None:
-        """Break what connections are left, and end."""
+        """Abort remaining connections, and close the loop."""
         left = list(self._transports.values()) if not self.is_closed() else []  # type: ignore[attr-defined]
         for transport in left:
             transport.abort()

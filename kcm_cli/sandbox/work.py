@@ -1,4 +1,4 @@
-"""Workers on a queue: what fails is logged and tried again with backoff."""
+"""Workers of a queue: errors are logged, and keys retried with backoff."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 async def work_on(queue: WorkQueue, workers: int, sync: Callable[[str], Awaitable[None]]) -> None:
-    """Work until cancelled."""
+    """Process keys until cancelled."""
     async with asyncio.TaskGroup() as group:
         for number in range(workers):
             group.create_task(_worker(queue, sync), name=f"{queue.name} {number}")

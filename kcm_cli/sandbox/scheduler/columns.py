@@ -1,8 +1,7 @@
-"""All nodes in the order in which pods look at them, with columns of what is known of them.
+"""All nodes in scheduling order, with columns of their properties.
 
-A decision reads a few values of a thousand nodes: from lists it does so in a fraction of the time that the nodes
-themselves would take, which are in no cache of the CPU. What follows from a node alone is kept until it, or what is on
-it, changes.
+A decision reads few values of a thousand nodes. Reading them from lists takes a fraction of the time of reading them
+from the nodes, which are not in the CPU's caches. Values are kept until the node or its pods change.
 
 upstream: pkg/scheduler/backend/cache/{node_tree,snapshot}.go has the order; each node is filtered and scored anew.
 """
@@ -23,8 +22,8 @@ _ZONE_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 
 
 class Column(Generic[T]):
-    """A value for each node, by position. ``stale``: where it has to be read anew. ``by_pods``: it depends on the pods
-    of the node, too."""
+    """A value for each node, by position. ``stale``: the positions to read again. ``by_pods``: whether it depends on
+    the node's pods, too."""
 
     __slots__ = ("values", "stale", "by_pods")
 
@@ -34,7 +33,7 @@ class Column(Generic[T]):
         self.by_pods = by_pods
 
     def of(self, positions: Sequence[int], nodes: Sequence["NodeInfo"], read: Callable[["NodeInfo"], T]) -> Sequence[T]:
-        """The values of some nodes; fastest for a range of them."""
+        """The values of some nodes. Fastest for a range."""
         values, stale = self.values, self.stale
         if stale:
             for position in list(stale) if len(stale) <= _FEW else stale.intersection(positions):
@@ -46,7 +45,7 @@ class Column(Generic[T]):
 
 
 class Totals(Column[int]):
-    """Numbers of nodes, and what those of each domain have together (``by_domain``), which follows each change."""
+    """A number for each node, and its sum by domain (``by_domain``), which is updated with each change."""
 
     __slots__ = ("by_domain",)
 
@@ -72,7 +71,8 @@ class Totals(Column[int]):
 
 
 class Columns:
-    """See the module. ``nodes``: one of each zone in turn, so that any run of them is spread over the zones."""
+    """The nodes and their columns. ``nodes``: alternating by zone, so that any range of them is spread over the
+    zones."""
 
     def __init__(self, nodes: Iterable["NodeInfo"]) -> None:
         zones: dict[tuple[str, ...], list[NodeInfo]] = {}
@@ -84,11 +84,11 @@ class Columns:
         self._kept: dict[tuple[str, object], Column[Any]] = {}
 
     def column(self, what: str, key: object, *, by_pods: bool) -> Column[Any]:
-        """One that is kept, until others have been asked for more recently."""
+        """A column, which is kept while it is among the most recently used ones."""
         return self._keep((what, key), lambda: Column(len(self.nodes), by_pods=by_pods))
 
     def totals(self, what: str, key: object) -> Totals:
-        """The same for sums by domain."""
+        """``column`` for sums by domain."""
         found = self._keep((what, key), lambda: Totals(len(self.nodes)))
         assert isinstance(found, Totals)
         return found
@@ -103,7 +103,7 @@ class Columns:
         return found
 
     def changed(self, name: str, *, only_pods: bool) -> None:
-        """A node is another than before, or has other pods."""
+        """A node, or its pods, changed."""
         position = self.positions[name]
         for column in self._kept.values():
             if column.by_pods or not only_pods:

@@ -1,4 +1,4 @@
-"""The nodes among which one is chosen, and what scores read of them, in their order."""
+"""The feasible nodes, and the values that scores read, in their order."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -8,7 +8,7 @@ from kcm_cli.sandbox.scheduler.verdict import Scores, each_its_own
 
 
 class Compared:
-    """``positions``: the nodes' in the columns of the state; a range where they are in a row."""
+    """``positions``: the positions of the nodes in the columns of the state; a range if they are consecutive."""
 
     def __init__(self, state: ClusterState, positions: Sequence[int]) -> None:
         self.state = state
@@ -20,28 +20,28 @@ class Compared:
         return [self._all[position] for position in self.positions]
 
     def labels(self, key: str) -> Sequence[str | None]:
-        """The values of a label."""
+        """The value of a label on each node."""
         return self._column("label", key, by_pods=False).of(
             self.positions, self._all, lambda node: node.labels.get(key)
         )
 
     def image_sizes(self, name: str) -> Sequence[int]:
-        """The bytes of an image that some node has, 0 where it is not."""
+        """The size of an image in bytes on each node; 0 if it is absent."""
         column, size = self._column("image", name, by_pods=False), self.state.image_sizes[name]
         return column.of(self.positions, self._all, lambda node: size if name in node.images else 0)
 
     def scores(self, size: object, score: Callable[[NodeInfo], int]) -> Scores:
-        """What a node alone scores for pods of one size."""
+        """The score of each node, for pods of one size."""
         return each_its_own(self._column("score", size, by_pods=True).of(self.positions, self._all, score))
 
     def counts(self, kind: Kind) -> Sequence[int]:
-        """How many pods of a kind each node has."""
+        """The number of pods of a kind on each node."""
         known = self.state.counts(kind)
         column = self._column("pods", kind, by_pods=True)
         return column.of(self.positions, self._all, lambda node: known.get(node.name, 0))
 
     def counts_by(self, label: str, kind: Kind) -> Mapping[str | None, int]:
-        """How many pods of a kind all nodes with the same value of a label have together."""
+        """The number of pods of a kind on all nodes with the same value of a label."""
         known = self.state.counts(kind)
         totals = self.state.columns.totals("pods by label", (label, kind))
         return totals.sums(self._all, lambda node: node.labels.get(label), lambda node: known.get(node.name, 0))

@@ -1,4 +1,4 @@
-"""One pod, one decision: the node it goes to, or why there is none. Reads the state and changes nothing.
+"""Decides about one pod: its node, or why there is none. Reads the state without changing it.
 
 upstream: pkg/scheduler/schedule_one.go#schedulePod
 """
@@ -28,24 +28,24 @@ _PERCENT = 5
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """The node to bind to, and what has to happen first."""
+    """The node to bind to, and the steps before that."""
 
     node: str
     needs: Needs
     reservations: tuple[Reservation, ...] = ()
     seen: int = 0
-    """How many nodes were looked at."""
+    """The number of nodes that were checked."""
 
     @property
     def prepares(self) -> bool:
-        """Whether something has to be written before."""
+        """Whether something has to be written before the binding."""
         return bool(self.needs.bindings or self.needs.provisions or self.reservations)
 
 
 class Filters(msgspec.Struct, frozen=True):
-    """All filters that a pod needs, with what they know of one state.
+    """All filters for a pod, bound to one state.
 
-    ``alone`` looks at nothing but the node, and comes first; it says the same to all pods of one ``kind``.
+    alone: depends on the node only, and comes first. Its result is the same for all pods of one ``kind``.
     """
 
     alone: Filter
@@ -55,11 +55,11 @@ class Filters(msgspec.Struct, frozen=True):
     devices: DeviceFilter
 
     def check(self, node: NodeInfo) -> Refusal | None:
-        """The first refusal."""
+        """The first refusal of a node, or None."""
         return self.alone(node) or self.further(node)
 
     def further(self, node: NodeInfo) -> Refusal | None:
-        """The first refusal of a node that would do by itself."""
+        """The first refusal of a node that passes ``alone``, or None."""
         for check in self.others:
             refusal = check(node)
             if refusal is not None:
@@ -68,7 +68,7 @@ class Filters(msgspec.Struct, frozen=True):
 
 
 def filters_for(info: PodInfo, state: ClusterState, volumes: Volumes) -> Filters:
-    """Make the filters for a pod on a state."""
+    """Create the filters for a pod and a state."""
     mounted = VolumeFilter(info, volumes, state)
     others = [*mounted.filters]
     claimed = DeviceFilter(info, state.devices)
@@ -84,10 +84,8 @@ def filters_for(info: PodInfo, state: ClusterState, volumes: Volumes) -> Filters
 def decide(
     info: PodInfo, state: ClusterState, volumes: Volumes, rng: random.Random, *, start: int = 0
 ) -> Placement | FitError:
-    """Where a pod goes. ``start``: the number of the node to begin with; the next pod begins where this one ended.
-
-    Raises AllocationError.
-    """
+    """Decide about a pod. ``start``: the position of the first node to check; the next pod starts where this one
+    ended."""
     total = len(state.nodes)
     if not total:
         return FitError(0, {})
@@ -127,8 +125,8 @@ def decide(
 
 
 class _Looking(msgspec.Struct, frozen=True):
-    """Finds the nodes that fit, as positions, and why others do not, by name. promised: checks a node that is to have
-    pods."""
+    """Finds the feasible nodes, as positions, and the refusals of others, by name. promised: checks a node with
+    nominated pods."""
 
     info: PodInfo
     made: Filters
@@ -142,7 +140,7 @@ class _Looking(msgspec.Struct, frozen=True):
         return self._fitting(positions, alone, refusals), refusals
 
     def in_turn(self, start: int) -> tuple[Sequence[int], dict[str, Refusal]]:
-        """As many as are compared, from a position on: each stretch has as many nodes as are still missing."""
+        """Check nodes from a position on, until enough feasible ones are found."""
         columns = self.state.columns
         count = len(columns.nodes)
         left = [range(start % count, count), range(start % count)]
@@ -181,7 +179,7 @@ def _placement(made: Filters, node: NodeInfo, rng: random.Random, *, seen: int =
 def check_with_nominated(
     info: PodInfo, state: ClusterState, volumes: Volumes, made: Filters, node: NodeInfo
 ) -> Refusal | None:
-    """The first refusal, with the pods that have this node promised on it, and without them."""
+    """The first refusal of a node, with its nominated pods and without them."""
     promised = state.nominated.get(node.name)
     if promised:
         others = [other for other in promised.values() if other.priority >= info.priority and other.key != info.key]
@@ -196,5 +194,5 @@ def check_with_nominated(
 
 
 def _enough(total: int) -> int:
-    """How many nodes that fit are looked for."""
+    """The number of feasible nodes to find."""
     return max(ENOUGH, total * _PERCENT // 100)

@@ -1,4 +1,4 @@
-"""Filters that look at one node at a time. Each maker returns None where the pod has nothing to be filtered by.
+"""Filters that check one node at a time. Each function returns None if its filter does not apply to the pod.
 
 upstream: pkg/scheduler/framework/plugins
 """
@@ -27,7 +27,7 @@ ELSEWHERE = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 
 
 def node_affinity(info: PodInfo) -> Filter | None:
-    """The node selector and the required node affinity."""
+    """The filter for the node selector and the required node affinity."""
     spec = info.pod.spec
     if not spec.node_selector and required(spec.affinity) is None:
         return None
@@ -39,7 +39,7 @@ def node_affinity(info: PodInfo) -> Filter | None:
 
 
 def named_nodes(info: PodInfo) -> frozenset[str] | None:
-    """The nodes that the affinity names by field, as pods of DaemonSets do; None where it names none."""
+    """The nodes that the affinity names by field, as for pods of DaemonSets; None if it names none."""
     selector = required(info.pod.spec.affinity)
     if selector is None or not selector.node_selector_terms:
         return None
@@ -62,7 +62,7 @@ def _named_by(term: NodeSelectorTerm) -> frozenset[str] | None:
 
 
 def ports(info: PodInfo) -> Filter | None:
-    """Ports of the node that the pod wants."""
+    """The filter for host ports."""
     wanted = info.ports
     if not wanted:
         return None
@@ -88,7 +88,7 @@ def _lacking(node: NodeInfo, wanted: tuple[tuple[str, int], ...], offered: froze
 
 
 def features(info: PodInfo) -> Filter | None:
-    """What the pod needs that not all kubelets can do."""
+    """The filter for features that not all kubelets have."""
     spec = info.pod.spec
     containers = (*spec.containers, *spec.init_containers)
     if not any(rule.action == RESTART_ALL for container in containers for rule in container.restart_policy_rules):
@@ -108,9 +108,9 @@ def _ordered(wanted: dict[str, int]) -> tuple[tuple[str, int], ...]:
 
 
 def basic(info: PodInfo, offered: frozenset[str] = frozenset()) -> Filter:
-    """The filters that look at one node alone, in upstream's order: cordoned nodes and taints that repel, affinity,
-    ports, then room for one more pod and for what it asks. Pods of one ``shape`` get the same answer as long as the
-    same resources are ``offered`` by classes of devices: nodes that do not have them themselves may have devices."""
+    """The filters that depend on the node only, in upstream's order: cordoned nodes and taints, affinity, ports, the
+    number of pods, resources. Pods of one ``shape`` have the same results, as long as classes of devices provide the
+    same resources (``offered``): nodes without these resources may have devices."""
     tolerations = info.pod.spec.tolerations
     tolerant = untolerated((UNSCHEDULABLE_TAINT,), tolerations, _REPELLING) is None
     wanted = _ordered({name: amount for name, amount in info.requests.items() if amount > 0})

@@ -1,4 +1,4 @@
-"""Whether a change can help a pod that was refused: each plugin says so of the changes that it watches.
+"""Queueing hints: whether a change may make a rejected pod schedulable, according to the plugins that rejected it.
 
 upstream: EventsToRegister and the queueing hints of pkg/scheduler/framework/plugins
 """
@@ -35,8 +35,8 @@ def node_added(node: SimulatedNode, offers: Offers) -> Hint:
 
 
 def node_changed(old: SimulatedNode, new: SimulatedNode, offers: Offers) -> Hint:
-    """A node is another than before. One that is less repelling helps all that do not look at taints themselves: for
-    them it may be as good as a new one."""
+    """A node was updated. If it has other taints or is not cordoned any more, it helps pods of all plugins that do not
+    watch taints."""
     checks = _of_node(old, new, offers)
     if old.spec.taints != new.spec.taints or (old.spec.unschedulable and not new.spec.unschedulable):
         checks |= {name: lambda info: True for name in checks.keys() - _WATCH_TAINTS}
@@ -44,7 +44,7 @@ def node_changed(old: SimulatedNode, new: SimulatedNode, offers: Offers) -> Hint
 
 
 def class_changed(old: DeviceClass | None, new: DeviceClass) -> Hint:
-    """A class of devices was added, or is another than before: it may offer an extended resource."""
+    """A DeviceClass was added or updated. It may provide an extended resource."""
     name = new.spec.extended_resource_name
     offered: set[str] = set()
     if name and (old is None or old.spec.extended_resource_name != name):
@@ -55,7 +55,7 @@ def class_changed(old: DeviceClass | None, new: DeviceClass) -> Hint:
 
 
 def pod_added(came: PodInfo, namespaces: Namespaces) -> Hint:
-    """A pod was given to a node."""
+    """A pod was assigned to a node."""
     return _any_of(
         {
             "PodTopologySpread": lambda info: _is_spread_with(info, came),
@@ -65,7 +65,7 @@ def pod_added(came: PodInfo, namespaces: Namespaces) -> Hint:
 
 
 def pod_relabelled(old: PodInfo, new: PodInfo, namespaces: Namespaces) -> Hint:
-    """A pod on a node has other labels."""
+    """The labels of an assigned pod changed."""
 
     def affine(info: PodInfo) -> bool:
         nearer = not matches_all(info.affinity, old, namespaces) and matches_all(info.affinity, new, namespaces)
@@ -79,7 +79,7 @@ def pod_relabelled(old: PodInfo, new: PodInfo, namespaces: Namespaces) -> Hint:
 
 
 def pod_updated(old: PodInfo, new: PodInfo) -> Hint:
-    """The pod itself, which waits, is another than before."""
+    """The waiting pod itself was updated."""
     relabelled = old.pod.metadata.labels != new.pod.metadata.labels
     tolerates = len(old.pod.spec.tolerations) != len(new.pod.spec.tolerations)
     smaller = any(amount > new.requests.get(name, 0) for name, amount in old.requests.items())
@@ -97,7 +97,7 @@ def pod_updated(old: PodInfo, new: PodInfo) -> Hint:
 
 
 def pod_deleted(deleted: PodInfo, namespaces: Namespaces) -> Hint:
-    """A pod has left its node."""
+    """An assigned pod was deleted or has ended."""
     return _any_of(
         {
             FIT: lambda info: True,
@@ -117,7 +117,7 @@ def pod_deleted(deleted: PodInfo, namespaces: Namespaces) -> Hint:
 
 
 def claim_changed(old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> Hint:
-    """A claim was added, or is another than before: it helps the pods that use it."""
+    """A PersistentVolumeClaim was added or updated. It helps the pods that use it."""
 
     def uses(info: PodInfo) -> bool:
         return info.pod.namespace == new.namespace and new.name in info.claims
@@ -127,19 +127,19 @@ def claim_changed(old: PersistentVolumeClaim | None, new: PersistentVolumeClaim)
 
 
 def volume_changed(old: PersistentVolume | None, new: PersistentVolume) -> Hint:
-    """A volume was added, or is another than before."""
+    """A PersistentVolume was added or updated."""
     moved = old is None or any(old.labels.get(label) != new.labels.get(label) for label in ZONE_LABELS)
     return _of_plugins({BINDING: True, ZONES: moved})
 
 
 def storage_class_changed(old: StorageClass | None, new: StorageClass) -> Hint:
-    """A class of volumes was added, or is another than before."""
+    """A StorageClass was added or updated."""
     elsewhere = old is None or old.allowed_topologies != new.allowed_topologies
     return _of_plugins({BINDING: elsewhere, ZONES: old is None and waits_for_consumer(new)})
 
 
 def csi_node_changed(old: CsiNode | None, new: CsiNode) -> Hint:
-    """The drivers of a node were added, or are others than before."""
+    """A CSINode was added or updated."""
     if old is None:
         return _of_plugins({BINDING: True, LIMITS: True})
     before = _most_volumes(old)
@@ -148,26 +148,26 @@ def csi_node_changed(old: CsiNode | None, new: CsiNode) -> Hint:
 
 
 def capacity_changed(old: CsiStorageCapacity | None, new: CsiStorageCapacity) -> Hint:
-    """Room for volumes was published, or there is another amount of it than before."""
+    """A CSIStorageCapacity was added or updated."""
     before, room = room_of(old) if old is not None else None, room_of(new)
     return _of_plugins({BINDING: old is None or (room is not None and (before is None or room > before))})
 
 
 def volume_detached() -> Hint:
-    """A volume is attached to its node no more."""
+    """A volume was detached from its node."""
     return _any_of(
         {LIMITS: lambda info: any(volume.persistent_volume_claim is not None for volume in info.pod.spec.volumes)}
     )
 
 
 def _most_volumes(node: CsiNode) -> dict[str, int]:
-    """How many volumes a node may have, by driver."""
+    """The maximum number of volumes on a node, by driver."""
     found = {driver.name: driver.allocatable for driver in node.spec.drivers}
     return {name: (limit.count or 0) if limit is not None else 0 for name, limit in found.items()}
 
 
 def _of_plugins(helped: Mapping[str, bool]) -> Hint:
-    """A change that helps all pods that one of these plugins has refused."""
+    """The hint of a change that helps all pods that one of these plugins rejected."""
     plugins = {name for name, helps in helped.items() if helps}
     return lambda info, refused_by: not plugins.isdisjoint(refused_by)
 
@@ -193,7 +193,7 @@ def _bind_node(check: _NodeCheck, old: SimulatedNode | None, new: SimulatedNode)
 
 
 def _fits_now(info: PodInfo, old: SimulatedNode | None, new: SimulatedNode, offers: Offers) -> bool:
-    """The pod would have room on the empty node, which has more than before of something that it asks for, or may have
+    """Whether the pod would fit on the empty node, which has more of a requested resource than before, or may have
     devices for it."""
     room = amounts(new.status.allocatable)
     asked = {**{name: amount for name, amount in info.requests.items() if amount > 0}, PODS: 1}
@@ -205,7 +205,7 @@ def _fits_now(info: PodInfo, old: SimulatedNode | None, new: SimulatedNode, offe
 
 
 def _becomes(holds: Callable[[PodInfo, SimulatedNode], bool]) -> _NodeCheck:
-    """Something holds of the node that did not hold before."""
+    """A check that something is true of the node and was not before."""
     return lambda info, old, new: holds(info, new) and (old is None or not holds(info, old))
 
 
@@ -254,14 +254,14 @@ _WATCH_TAINTS = frozenset(("TaintToleration", "NodeUnschedulable", "PodTopologyS
 
 
 def _is_spread_with(info: PodInfo, other: PodInfo) -> bool:
-    """Whether the other pod counts for one of the constraints."""
+    """Whether the other pod counts for one of the pod's constraints."""
     if info.pod.namespace != other.pod.namespace:
         return False
     return any(each.matches(other.pod.labels) for each in _spread_selectors(info))
 
 
 def _is_counted_otherwise(info: PodInfo, old: PodInfo, new: PodInfo) -> bool:
-    """Whether the other pod counts for one of the constraints now, or does no more."""
+    """Whether the other pod started or stopped to count for one of the pod's constraints."""
     if info.pod.namespace != new.pod.namespace:
         return False
     return any(each.matches(old.pod.labels) != each.matches(new.pod.labels) for each in _spread_selectors(info))
@@ -273,5 +273,5 @@ def _spread_selectors(info: PodInfo) -> list[Selector]:
 
 
 def _kept_apart(info: PodInfo, deleted: PodInfo, namespaces: Namespaces) -> bool:
-    """Whether one of them has anti-affinity to the other, by all of its terms."""
+    """Whether one of the two pods has anti-affinity to the other, by all terms."""
     return matches_all(info.anti_affinity, deleted, namespaces) or matches_all(deleted.anti_affinity, info, namespaces)

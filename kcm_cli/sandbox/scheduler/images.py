@@ -1,4 +1,4 @@
-"""Nodes that have a pod's images already are better: by the images' size, and the more nodes have them.
+"""Scores nodes by the images of the pod that they have: by size, and by the share of nodes with the image.
 
 upstream: pkg/scheduler/framework/plugins/imagelocality
 """
@@ -12,7 +12,7 @@ _LEAST, _MOST_EACH = 23 << 20, 1000 << 20
 
 
 def image_scores(info: PodInfo, compared: Compared) -> Scores | None:
-    """Up to 100 for each feasible node; None where no node has any of the images."""
+    """Up to 100 for each feasible node; None if no node has any of the images."""
     state = compared.state
     spread = [(name, state.image_nodes[name] / len(state.nodes)) for name in info.images if state.image_nodes[name]]
     if not spread:

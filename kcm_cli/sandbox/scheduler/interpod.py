@@ -1,4 +1,4 @@
-"""Affinity and anti-affinity between pods: what is required filters, what is preferred scores.
+"""Pod affinity and anti-affinity: required terms filter, preferred terms score.
 
 upstream: pkg/scheduler/framework/plugins/interpodaffinity
 """
@@ -20,7 +20,7 @@ Domains = dict[str, dict[str, int]]
 
 
 def affinity_filter(info: PodInfo, state: ClusterState) -> Filter | None:
-    """The terms that must hold: the pod's own, and the anti-affinity of the pods that are there."""
+    """The filter for required terms: the pod's own, and the anti-affinity of assigned pods."""
     repelled = _repelled(info, state)
     if not repelled and not info.affinity and not info.anti_affinity:
         return None
@@ -42,7 +42,7 @@ def affinity_filter(info: PodInfo, state: ClusterState) -> Filter | None:
 
 
 def _near(terms: Iterable[Term], labels: Mapping[str, str], found: Domains, *, first: bool) -> bool:
-    """``first``: no pod matches yet anywhere, and the pod itself would, so that it may be the first one."""
+    """Whether all affinity terms are met. ``first``: no pod matches anywhere, and the pod matches its own terms."""
     there = True
     for term in terms:
         value = labels.get(term.topology_key)
@@ -57,7 +57,7 @@ def _inside(domains: Domains, labels: Mapping[str, str]) -> bool:
 
 
 def _repelled(info: PodInfo, state: ClusterState) -> Domains:
-    """Where pods are that do not want this one near."""
+    """The domains of pods whose anti-affinity rejects this pod."""
     labels = state.labels_of_namespace(info.pod.namespace)
     found: Domains = {}
     for term, counts in state.anti():
@@ -67,7 +67,7 @@ def _repelled(info: PodInfo, state: ClusterState) -> Domains:
 
 
 def _near_all(info: PodInfo, state: ClusterState) -> Domains:
-    """Where pods are that match all terms of the pod's affinity."""
+    """The domains of pods that match all terms of the pod's affinity."""
     found: Domains = {}
     if info.affinity:
         counts = state.counts(Matched(info.affinity))
@@ -77,7 +77,7 @@ def _near_all(info: PodInfo, state: ClusterState) -> Domains:
 
 
 def _add(domains: Domains, key: str, counts: Counts, state: ClusterState, weight: int = 1) -> None:
-    """Count the pods of each domain of a topology key, by what each of them weighs."""
+    """Add the weighted number of pods to each domain of a topology key."""
     values: dict[str, int] = {}
     for name, count in counts.items():
         value = state.nodes[name].labels.get(key)
@@ -90,8 +90,7 @@ def _add(domains: Domains, key: str, counts: Counts, state: ClusterState, weight
 
 
 def affinity_scores(info: PodInfo, compared: Compared) -> Scores | None:
-    """Up to 100 for each feasible node by what is preferred, here and by the pods that are there; None where it
-    decides nothing."""
+    """Up to 100 for each feasible node by preferred terms, of this pod and of assigned pods; None if there are none."""
     found = _weights(info, compared.state)
     if not found:
         return None
@@ -103,7 +102,7 @@ def affinity_scores(info: PodInfo, compared: Compared) -> Scores | None:
 
 
 def _weights(info: PodInfo, state: ClusterState) -> Domains:
-    """What the domains weigh by the pod's own preferences, and by those of the pods that are there about this one."""
+    """The weights of domains by the pod's preferences, and by those of assigned pods."""
     found: Domains = {}
     for terms, sign in ((info.preferred, 1), (info.preferred_anti, -1)):
         for term in terms:

@@ -1,4 +1,4 @@
-"""The informers that the scheduler reads."""
+"""The scheduler's informers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -35,7 +35,7 @@ from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SERVICES, SimulatedNode,
 
 @dataclass(frozen=True, slots=True)
 class Listers:
-    """One informer each."""
+    """The informers."""
 
     pods: Informer[SimulatedPod]
     nodes: Informer[SimulatedNode]
@@ -58,12 +58,12 @@ class Listers:
     slices: Informer[Slice]
 
     async def synced(self) -> None:
-        """Wait until all have their first set."""
+        """Wait until all informers have synced."""
         for field in fields(self):
             await getattr(self, field.name).synced.wait()
 
     def known_volumes(self) -> Volumes:
-        """What there is to know of volumes."""
+        """The stores about volumes."""
         return Volumes(
             self.claims.store,
             self.volumes.store,
@@ -75,11 +75,11 @@ class Listers:
         )
 
     def devices(self, now: Callable[[], datetime]) -> DeviceState:
-        """Who has which device."""
+        """The state of devices."""
         return DeviceState(self.resource_claims.store, self.device_classes.store, self.slices.store, now)
 
     def workloads(self) -> Workloads:
-        """What selects pods."""
+        """The stores of objects that select pods."""
         return Workloads(
             self.services.store,
             self.replication_controllers.store,
@@ -89,7 +89,7 @@ class Listers:
 
 
 def listers(informers: Informers) -> Listers:
-    """Ask for the informers."""
+    """Get the informers."""
     pods = informers.get(PODS)
     pods.store.add_index(BY_NODE, node_of)
     attachments = informers.get(VOLUME_ATTACHMENTS)

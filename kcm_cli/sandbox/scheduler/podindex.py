@@ -1,8 +1,8 @@
-"""Which nodes have pods of some kind: counts that are kept as pods come and go.
+"""Counts pods of a kind by node, updated as pods come and go.
 
-Guarantees: a decision costs what the nodes cost, not what all pods on them do; a kind is counted once, when it is first
-asked for, and the kinds asked for least recently are given up. A pod that comes or goes is compared with the kinds of
-its namespace, and with those that know no namespace.
+Guarantees: the cost of a decision depends on the number of nodes, not of pods. A kind is counted on first use, and the
+least recently used kinds are dropped. A pod that comes or goes is compared with the kinds of its namespace, and with
+those of any namespace.
 
 upstream: pkg/scheduler/framework/plugins/{interpodaffinity,podtopologyspread} count all pods anew for each pod.
 """
@@ -27,17 +27,17 @@ Counts = dict[str, int]
 
 
 class Kind(Protocol):
-    """A set of pods; hashable."""
+    """A set of pods. Hashable."""
 
     @property
     def namespace(self) -> str:
-        """Where all of them are; empty if they may be anywhere."""
+        """The namespace of the pods; empty if they may be in any."""
 
     def has(self, info: PodInfo, namespaces: Namespaces) -> bool: ...
 
 
 class Labelled(msgspec.Struct, frozen=True, cache_hash=True):
-    """The pods of a namespace that a selector matches and that are not on their way out."""
+    """The pods in a namespace that a selector matches and that are not being deleted."""
 
     namespace: str
     selector: Selector
@@ -50,7 +50,7 @@ class Labelled(msgspec.Struct, frozen=True, cache_hash=True):
 
 
 class Matched(msgspec.Struct, frozen=True):
-    """The pods that all of these terms mean."""
+    """The pods that match all of these terms."""
 
     terms: tuple[Term, ...]
 
@@ -63,7 +63,7 @@ class Matched(msgspec.Struct, frozen=True):
 
 
 def matches_all(terms: tuple[Term, ...], info: PodInfo, namespaces: Namespaces) -> bool:
-    """Whether there are terms and all of them mean this pod."""
+    """Whether there are terms and all of them match this pod."""
     labels = namespaces.get(info.pod.metadata.namespace, _NO_LABELS)
     return bool(terms) and all(term.matches(info.pod, labels) for term in terms)
 
@@ -73,8 +73,7 @@ _NO_KINDS: Mapping[Kind, Counts] = {}
 
 
 class PodIndex:
-    """See the module. Besides, the terms that pods carry about those that come after them: ``anti`` has the required
-    anti-affinity, ``drawn`` all that weighs, with its weight."""
+    """The counts, and the terms of assigned pods: ``anti`` has required anti-affinity, ``drawn`` all weighted terms."""
 
     def __init__(self) -> None:
         self.namespaces: Namespaces = {}
@@ -84,7 +83,7 @@ class PodIndex:
         self.drawn: dict[tuple[Term, int], Counts] = {}
 
     def set_namespaces(self, namespaces: Namespaces) -> None:
-        """Terms can mean other pods from now on."""
+        """Set the namespaces, by whose labels terms may match other pods now."""
         self.namespaces = namespaces
         for kind in list(self._by_namespace.get(_ANYWHERE, ())):
             self._give_up(kind)
@@ -96,7 +95,7 @@ class PodIndex:
         self._change(node, info, -1)
 
     def counts(self, kind: Kind, pods: Iterable[tuple[str, PodInfo]]) -> Counts:
-        """The pods of a kind by node; ``pods``: those of its namespace with their nodes, read for a new kind only."""
+        """The pods of a kind by node. ``pods``: those in its namespace with their nodes, read for a new kind only."""
         found = self._counts.get(kind)
         if found is not None:
             self._counts.move_to_end(kind)

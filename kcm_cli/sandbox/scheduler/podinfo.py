@@ -1,4 +1,4 @@
-"""A pod as the scheduler sees it: its wishes parsed once.
+"""A pod as the scheduler sees it, with its requirements parsed once.
 
 upstream: pkg/scheduler/framework/types.go#PodInfo
 """
@@ -22,9 +22,9 @@ ANY_ADDRESS = "0.0.0.0"
 
 
 class Disk(msgspec.Struct, frozen=True):
-    """A volume of a kind that a node can mount for one pod only, or for several that all just read it.
+    """A volume that a node can mount for one pod only, or for several pods that only read it.
 
-    ``names``: of the disk, of which any may be the one that another pod uses.
+    names: names of the disk; another pod uses the same disk if any name matches.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Disk(msgspec.Struct, frozen=True):
 
 
 class Term(msgspec.Struct, frozen=True):
-    """A term of pod affinity or anti-affinity. ``everywhere``: pods of all namespaces."""
+    """A term of pod affinity or anti-affinity. ``everywhere``: it matches pods of all namespaces."""
 
     topology_key: str
     selector: Selector
@@ -46,20 +46,20 @@ class Term(msgspec.Struct, frozen=True):
     weight: int = 0
 
     def matches(self, pod: SimulatedPod, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether a pod, in a namespace with these labels, is meant."""
+        """Whether the term matches a pod in a namespace with these labels."""
         if pod.metadata.namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
             return False
         return self.selector.matches(pod.labels)
 
 
 class PodInfo(msgspec.Struct, frozen=True):
-    """See the module.
+    """A parsed pod.
 
-    ``usual`` are the requests with what a container that says nothing counts as, ``weighed`` these as they count while
-    the pod's nodes are compared: without what it asks for as a whole (upstream's NodeResourcesFit forgets it there).
-    ``resizing``: the requests can change with the pod's status. ``images`` are those of its containers and volumes,
-    ``containers`` the number of the former. ``size`` is one object for all pods with the same ``requests`` and
-    ``weighed``, ``shape`` one for those that no node alone tells apart, either: keys that are compared by identity.
+    usual: the requests, with defaults for containers without any. weighed: the ``usual`` requests for scoring the pod's
+    nodes, without pod-level requests (upstream's NodeResourcesFit ignores them there). resizing: the requests depend on
+    the status. images: of containers and volumes. containers: the number of containers. size: one object for all pods
+    with equal ``requests`` and ``weighed``. shape: one object for all pods that the filters of a single node do not
+    distinguish. Both are keys that are compared by identity.
     """
 
     pod: SimulatedPod
@@ -87,7 +87,7 @@ class PodInfo(msgspec.Struct, frozen=True):
 
 
 def pod_info(pod: SimulatedPod) -> PodInfo:
-    """Parse a pod. A selector that cannot be understood selects nothing."""
+    """Parse a pod. An invalid selector selects nothing."""
     spec = pod.spec
     wanted = spec.affinity
     near = wanted.pod_affinity if wanted is not None else None
@@ -120,7 +120,7 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
 
 
 class _Key:
-    """Stands for equal parts; compared by identity."""
+    """A key for equal parts. Compared by identity."""
 
     __slots__ = ("__weakref__",)
 
@@ -129,12 +129,12 @@ _keys: WeakValueDictionary[tuple[Hashable, ...], _Key] = WeakValueDictionary()
 
 
 def _key(*parts: Hashable) -> _Key:
-    """The same object for the same parts, as long as a pod has it."""
+    """The same object for equal parts, while a pod has it."""
     return _keys.setdefault(parts, _Key())
 
 
 def claim_names(pod: SimulatedPod) -> list[str]:
-    """The claims that a pod mounts, those made for it from a template included."""
+    """The claims that a pod mounts, including those from templates."""
     names = []
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
@@ -145,14 +145,14 @@ def claim_names(pod: SimulatedPod) -> list[str]:
 
 
 def conflict(wanted: Port, used: Port) -> bool:
-    """Whether two ports cannot be had on one node."""
+    """Whether two ports conflict on a node."""
     if wanted[1:] != used[1:]:
         return False
     return wanted[0] == used[0] or ANY_ADDRESS in (wanted[0], used[0])
 
 
 def selector_of(selector: LabelSelector | None) -> Selector:
-    """Compile a selector; absent or malformed selects nothing."""
+    """The compiled selector; an absent or invalid one selects nothing."""
     try:
         return from_label_selector(selector)
     except FormatError:
@@ -160,7 +160,7 @@ def selector_of(selector: LabelSelector | None) -> Selector:
 
 
 def host_ports(pod: SimulatedPod) -> tuple[Port, ...]:
-    """The ports of its node that a pod uses, but for init containers that end."""
+    """The host ports of a pod, without those of init containers that end."""
     found = []
     lasting = (each for each in pod.spec.init_containers if each.restart_policy == "Always")
     for container in (*pod.spec.containers, *lasting):
@@ -202,7 +202,7 @@ def _images(pod: SimulatedPod) -> Iterator[str]:
 
 
 def _tagged(image: str) -> str:
-    """The image's name with its tag."""
+    """The name of the image with its tag."""
     return image if ":" in image.rpartition("/")[2] else f"{image}:latest"
 
 

@@ -1,4 +1,4 @@
-"""Which pods of lower priority have to go so that a pod fits. Reads the state and changes nothing.
+"""Chooses the pods of lower priority to preempt so that a pod fits. Reads the state without changing it.
 
 upstream: pkg/scheduler/framework/preemption, pkg/scheduler/framework/plugins/defaultpreemption
 """
@@ -53,7 +53,7 @@ BUDGETS = Resource(GVR("policy", "v1", "poddisruptionbudgets"), "PodDisruptionBu
 
 
 class Victims(msgspec.Struct, frozen=True):
-    """The pods to take off a node, the most important first, and how many of them a budget protects."""
+    """The pods to preempt on a node, the most important first, and the number of violated budgets."""
 
     node: str
     pods: tuple[PodInfo, ...]
@@ -61,7 +61,7 @@ class Victims(msgspec.Struct, frozen=True):
 
 
 class NoHelp(msgspec.Struct, frozen=True):
-    """Why nothing is preempted. ``keeps_nomination``: victims are still on their way out."""
+    """Why nothing is preempted. ``keeps_nomination``: earlier victims are still terminating."""
 
     message: str
     keeps_nomination: bool = False
@@ -70,7 +70,7 @@ class NoHelp(msgspec.Struct, frozen=True):
 def preempt(
     info: PodInfo, state: ClusterState, volumes: Volumes, budgets: Sequence[Budget], unfit: FitError
 ) -> Victims | NoHelp:
-    """The best victims for a pod that fits nowhere."""
+    """The best victims for an unschedulable pod."""
     if unfit.before is not None and unfit.before.plugin != DEVICES:
         return NoHelp(STATELESS, keeps_nomination=True)
     devices = _device_message(info, unfit)
@@ -96,7 +96,8 @@ def preempt(
 
 
 def _device_message(info: PodInfo, unfit: FitError) -> str:
-    """What upstream's plugin for devices says before: it may give devices back that are where the pod cannot go."""
+    """The message of upstream's DynamicResources, which may deallocate claims whose devices are where the pod cannot
+    run."""
     if unfit.before is not None or not unfit.claims:
         return NO_CLAIMS
     if unfit.stale is not None:
@@ -105,7 +106,7 @@ def _device_message(info: PodInfo, unfit: FitError) -> str:
 
 
 def is_idle(claim: Claim, pod: SimulatedPod) -> bool:
-    """Whether nobody but the pod has the claim reserved."""
+    """Whether no other pod has the claim reserved."""
     users = claim.status.reserved_for
     return not users or (len(users) == 1 and users[0].uid == pod.uid)
 
@@ -113,7 +114,7 @@ def is_idle(claim: Claim, pod: SimulatedPod) -> bool:
 def victims_on(
     info: PodInfo, state: ClusterState, volumes: Volumes, budgets: Sequence[Budget], node: NodeInfo
 ) -> Victims | Refusal:
-    """The fewest and least important pods of a node that make room; a refusal where nothing helps."""
+    """The fewest and least important pods to preempt on a node, or a refusal."""
     lower = [other for other in node.pods.values() if other.priority < info.priority]
     if not lower:
         return Refusal("DefaultPreemption", (NO_VICTIMS,))
@@ -139,12 +140,12 @@ def victims_on(
 
 
 def importance(info: PodInfo) -> tuple[int, str, str]:
-    """Sorts the most important pod first: by priority, then the one that has run longest."""
+    """The sort key of pods, the most important first: by priority, then by start time."""
     return (-info.priority, info.pod.status.start_time or _LATEST, info.key)
 
 
 def _check(info: PodInfo, state: ClusterState, volumes: Volumes, node: NodeInfo) -> Refusal | None:
-    """The refusal on a changed node; pods of at least this priority that were promised the node count, too."""
+    """The refusal of a changed node, including its nominated pods with at least this priority."""
     changed = node
     promised = [p for p in state.nominated.get(node.name, {}).values() if p.key != info.key]
     if any(other.priority >= info.priority for other in promised):
@@ -181,7 +182,7 @@ def _is_preempted(pod: SimulatedPod) -> bool:
 
 
 def _by_budget(pods: Iterable[PodInfo], budgets: Sequence[Budget]) -> tuple[list[PodInfo], list[PodInfo]]:
-    """Pods whose eviction would overdraw a budget, and the others; both keep their order."""
+    """(pods whose eviction violates a budget, the other pods), in the given order."""
     allowed = {budget.uid: budget.status.disruptions_allowed for budget in budgets}
     protected: list[PodInfo] = []
     others: list[PodInfo] = []
@@ -191,7 +192,7 @@ def _by_budget(pods: Iterable[PodInfo], budgets: Sequence[Budget]) -> tuple[list
 
 
 def _violates_budget(pod: SimulatedPod, budgets: Sequence[Budget], allowed: dict[str, int]) -> bool:
-    """Whether one of a pod's budgets has nothing left for it; each of them is drawn from."""
+    """Whether a budget of the pod has no disruptions left. The pod is counted for each of its budgets."""
     overdrawn = False
     for budget in budgets if pod.labels else ():
         selector = selector_of(budget.spec.selector)
@@ -206,7 +207,7 @@ def _violates_budget(pod: SimulatedPod, budgets: Sequence[Budget], allowed: dict
 
 
 def _cost(victims: Victims) -> tuple[int, int, int, int, str, str]:
-    """The smaller the better: budgets overdrawn, the highest priority, the sum, the number, then the youngest."""
+    """The sort key of victims: violated budgets, highest priority, sum of priorities, number, then the latest start."""
     pods = victims.pods
     highest = max((info.priority for info in pods), default=-_BOTTOM)
     earliest = min((i.pod.status.start_time or _LATEST for i in pods if i.priority == highest), default=_LATEST)

@@ -1,9 +1,9 @@
-"""Pods that wait for a node: those to look at now, those that back off, and those that wait for a change.
+"""The scheduling queue: active pods, pods in backoff, and unschedulable pods that wait for a change.
 
-Guarantees: of the pods to look at, the one of highest priority that was put there first comes first. A pod that
-failed comes back when something changes that one of the plugins that refused it cares for, at the latest after five
-minutes; it first waits for its backoff (1 s doubling to 10 s with each attempt) unless the scheduler has nothing else
-to do. One that failed for want of an answer always waits for its backoff.
+Guarantees: active pods are taken by priority, then in the order in which they were added. An unschedulable pod is
+queued again when a change concerns one of the plugins that rejected it, at the latest after five minutes. It first
+waits for its backoff (1 s, doubled up to 10 s with each attempt) unless the scheduler is idle. A pod that failed
+because of a request always waits for its backoff.
 
 upstream: pkg/scheduler/backend/queue/scheduling_queue.go
 """
@@ -26,7 +26,7 @@ EARLY_PER_S, EARLY_BURST = 50.0, 100
 
 
 class Place(Enum):
-    """Where a pod is."""
+    """The part of the queue."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -35,9 +35,10 @@ class Place(Enum):
 
 
 class Queued(msgspec.Struct):
-    """A pod in the queue, where it was put at ``since``. ``turn`` tells a live entry of a heap from an outdated one.
+    """A pod in the queue, at its place since ``since``. ``turn``: tells current entries of a heap from outdated ones.
 
-    ``refusals`` are all attempts that found no place, ``errors`` those that failed otherwise since the last of these.
+    refusals: the number of attempts without a feasible node. errors: the number of other failures since the last of
+    these.
     """
 
     info: PodInfo
@@ -55,7 +56,7 @@ class Queued(msgspec.Struct):
 
 
 class SchedulingQueue:
-    """See the module. Used from one loop; only ``pop`` waits."""
+    """The queue. Use it on one loop; only ``pop`` waits."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -74,7 +75,7 @@ class SchedulingQueue:
         return self._pods.get(key)
 
     def add(self, info: PodInfo, helps: Hint | None = None) -> None:
-        """A pod that waits for a node. ``helps``: whether it is another than before in a way that may help it."""
+        """Add or update a waiting pod. ``helps``: whether the update may make it schedulable."""
         queued = self._pods.get(info.key)
         if queued is None or queued.info.pod.uid != info.pod.uid:
             self.remove(info.key)
@@ -86,14 +87,14 @@ class SchedulingQueue:
             self._move(queued)
 
     def remove(self, key: str) -> None:
-        """The pod waits no more."""
+        """Remove a pod."""
         queued = self._pods.pop(key, None)
         self._waiting.pop(key, None)
         if queued is not None and queued.timer is not None:
             queued.timer.cancel()
 
     async def pop(self) -> Queued:
-        """The next pod to look at; it stays in flight until it fails or is removed."""
+        """The next pod to schedule. It is in flight until it fails or is removed."""
         while True:
             while self._heap:
                 _, _, turn, key = heapq.heappop(self._heap)
@@ -108,7 +109,7 @@ class SchedulingQueue:
             await self._ready.wait()
 
     def _pop_early(self) -> Queued | None:
-        """The pod whose backoff ends first, of those that a change has woken."""
+        """The pod whose backoff ends first, of those that a change has queued."""
         heap = self._backing_off
         while heap:
             _, _, _, turn, key = heap[0]
@@ -127,7 +128,7 @@ class SchedulingQueue:
         return None
 
     def fail(self, key: str, plugins: frozenset[str]) -> None:
-        """The pod fits nowhere; these plugins refused it. Without any it just backs off."""
+        """The pod is unschedulable, rejected by these plugins. Without plugins it only waits for its backoff."""
         queued = self._pods.get(key)
         if queued is None:
             return
@@ -140,24 +141,24 @@ class SchedulingQueue:
             self._move(queued)
 
     def wake(self, plugins: frozenset[str]) -> None:
-        """Something changed that these plugins care for."""
+        """Queue the pods that one of these plugins rejected."""
         self.wake_where(lambda _, refused_by: not plugins.isdisjoint(refused_by))
 
     def wake_where(self, helps: Hint) -> None:
-        """Something changed that helps some pods."""
+        """Queue the pods that a change may help."""
         for queued in list(self._waiting.values()):
             if helps(queued.info, queued.plugins):
                 self._move(queued)
 
     def flush(self) -> None:
-        """Look again at those that have waited for very long."""
+        """Queue pods that have waited for the maximum time."""
         now = self._clock.monotonic()
         for queued in list(self._waiting.values()):
             if now - queued.since >= LONGEST_WAIT_S:
                 self._move(queued)
 
     def _move(self, queued: Queued) -> None:
-        """From waiting to active, by way of backoff."""
+        """Make a waiting pod active, after its backoff."""
         self._waiting.pop(queued.info.key, None)
         until = queued.since + queued.backoff_s()
         left_s = until - self._clock.monotonic()

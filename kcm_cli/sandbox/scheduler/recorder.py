@@ -1,9 +1,9 @@
-"""The scheduler's Events, in the form of events.k8s.io: what is emitted again about the same object becomes a series.
+"""The scheduler's Events, in events.k8s.io form: repeated Events about the same object become a series.
 
-Guarantees: telling returns at once. A hundred Events are written at once, and 50 a second after that; where a thousand
-wait, more are dropped, as by kube-scheduler. Of what repeats, the first is written, the second makes it a series of
-two, and its count is written again when nothing was added for six minutes and otherwise every half hour. What an API
-server does not take for want of a connection is tried again.
+Guarantees: emitting never waits. The first hundred Events are written at once, further ones at 50 a second. If a
+thousand are waiting, more are dropped, as by kube-scheduler. Of repeated Events, the first is written, the second makes
+it a series of two, and the count is written again after six minutes without a repetition, otherwise every half hour.
+Writes that fail for lack of a connection are retried.
 
 upstream: staging/src/k8s.io/client-go/tools/events/event_broadcaster.go
 """
@@ -40,7 +40,7 @@ _Key = tuple[EventRef, str, str, str]
 
 
 class _Emitted(msgspec.Struct, frozen=True):
-    """What was emitted of something: once, or ``count`` times until ``last_at``."""
+    """An emitted Event: once, or ``count`` times until ``last_at``."""
 
     notice: Notice
     action: str
@@ -56,7 +56,7 @@ class _Emitted(msgspec.Struct, frozen=True):
 
 
 class Recorder:
-    """Tells as one component. ``names`` are those of all who tell of the same objects."""
+    """Emits Events of one component. ``names``: the names of Events, shared by all recorders."""
 
     def __init__(self, client: Client, names: EventNames, clock: Clock, component: str, instance: str) -> None:
         self._client = client
@@ -69,7 +69,7 @@ class Recorder:
         self._limiter = TokenBucket(QPS, BURST)
 
     def emit(self, notice: Notice, action: str) -> None:
-        """Emit an Event; dropped where too many wait to be written."""
+        """Emit an Event, unless too many are waiting."""
         key = (notice.ref, notice.type, notice.reason, action)
         time, now = format_micro_time(self._clock.now()), self._clock.monotonic()
         known = self._known.get(key)
@@ -82,7 +82,7 @@ class Recorder:
             self._put(emitted)
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write Events until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._write_all(), name="scheduler events")
             group.create_task(self._finish(), name="end of event series")
@@ -140,7 +140,7 @@ class Recorder:
         }
 
     async def _finish(self) -> None:
-        """What has not been emitted for a while starts anew when it is emitted again."""
+        """End series without repetitions. A later Event starts a new one."""
         while True:
             await self._clock.sleep(FINISHED_S)
             before = self._clock.monotonic() - FINISHED_S
@@ -151,7 +151,7 @@ class Recorder:
                         self._put(emitted)
 
     async def _refresh(self) -> None:
-        """Series that go on are kept from being forgotten by the server."""
+        """Write active series again, so that the API server does not expire them."""
         while True:
             await self._clock.sleep(REFRESH_S)
             for emitted in list(self._known.values()):

@@ -1,4 +1,4 @@
-"""How much of each resource a pod asks for and a node has: whole numbers, CPU in thousandths.
+"""The resources that a pod requests and a node has, as integers; CPU in thousandths.
 
 upstream: staging/src/k8s.io/component-helpers/resource/helpers.go#PodRequests
 """
@@ -20,7 +20,7 @@ _POD_LEVEL = (CPU, MEMORY)
 
 
 def amounts(quantities: Mapping[str, str] | None) -> Amounts:
-    """Quantities as numbers; one that cannot be read counts as 0 (the API server lets none through)."""
+    """Quantities as numbers. An invalid one counts as 0 (the API server rejects these)."""
     if not quantities:
         return {}
     return {name: _thousandths(text) if name == CPU else _whole(text) for name, text in quantities.items()}
@@ -29,10 +29,10 @@ def amounts(quantities: Mapping[str, str] | None) -> Amounts:
 def of_pod(
     pod: SimulatedPod, missing: Mapping[str, int] = _NOTHING, *, whole: bool = True, held: bool = True
 ) -> Amounts:
-    """What a pod asks for at most at any time; ``missing`` is counted where a container does not say.
+    """The maximum of a pod's requests at any time. ``missing``: the defaults for containers without requests.
 
-    A pod that is being resized counts as what it asks for, has been given or still has, whichever is most; without
-    ``held`` as what it asks for. Without ``whole`` what is asked for the pod as a whole counts for nothing.
+    held: for a pod that is being resized, use the maximum of requested, allocated and actual resources. whole: include
+    pod-level requests.
     """
     spec = pod.spec
     given = _given(pod) if held else None
@@ -63,7 +63,7 @@ def of_pod(
 
 
 def is_resizing(pod: SimulatedPod) -> bool:
-    """Whether the pod has, or was given, something else than it asks for."""
+    """Whether the pod's allocated or actual resources differ from its requests."""
     given = _given(pod)
     if given is None:
         return False
@@ -76,14 +76,14 @@ def is_resizing(pod: SimulatedPod) -> bool:
 
 
 def _given(pod: SimulatedPod) -> "_Given | None":
-    """None for a pod of which no kubelet has said anything."""
+    """The resources in the pod's status; None if no kubelet has reported any."""
     status = pod.status
     told = status.container_statuses or status.init_container_statuses or status.resources is not None
     return _Given(pod) if told else None
 
 
 class _Given:
-    """What a kubelet says that a pod and its containers were given, and have."""
+    """The allocated and actual resources of a pod and its containers, as its kubelet reported them."""
 
     def __init__(self, pod: SimulatedPod) -> None:
         status = pod.status

@@ -1,7 +1,7 @@
-"""The scheduler: keeps its state from informers, takes one pod after the other, and binds in the background.
+"""The scheduler: updates its state from informers, schedules one pod after the other, and binds in the background.
 
-Guarantees: decisions are made one at a time on a state that includes all earlier ones; a pod is bound at most once
-(uid as precondition); what fails is taken back and tried again.
+Guarantees: decisions are made one at a time, on a state that includes all earlier ones. A pod is bound at most once
+(with its uid as a precondition). Failures are undone and retried.
 
 upstream: pkg/scheduler/{schedule_one,eventhandlers}.go
 """
@@ -90,7 +90,7 @@ class Scheduler:
         self._listen()
 
     async def run(self) -> None:
-        """Schedule until cancelled. The informers must run, too."""
+        """Schedule until cancelled. The informers have to run, too."""
         await self._listers.synced()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._schedule(group), name="scheduling")
@@ -114,7 +114,7 @@ class Scheduler:
         listers.attachments.listen(on_delete=lambda _: self._queue.wake_where(hints.volume_detached()))
 
     def _wake_by(self, informer: Informer[T], hint: Callable[[T | None, T], hints.Hint]) -> None:
-        """Look again at the pods that an object helps when it is added or updated."""
+        """Queue the pods that an added or updated object may help."""
         informer.listen(
             on_add=lambda new: self._queue.wake_where(hint(None, new)),
             on_update=lambda old, new: self._queue.wake_where(hint(old, new)),
@@ -160,7 +160,7 @@ class Scheduler:
         self._queue.add(info, hints.pod_updated(queued.info, info) if queued is not None and changed else None)
 
     def _wake_after(self, left: PodInfo, highest: int) -> None:
-        """A pod has left the place that it was promised, which counted as taken for those of no higher priority."""
+        """A pod gave up its nominated node, which counted as used for pods up to its priority. Queue those."""
         helps = hints.pod_deleted(left, self._state.namespaces)
         self._queue.wake_where(lambda info, by: info.priority <= highest and info.key != left.key and helps(info, by))
 
@@ -174,7 +174,7 @@ class Scheduler:
             self._wake_after(queued.info, queued.info.priority)
 
     def _take_off(self, key: str) -> None:
-        """Free the place of a pod."""
+        """Remove a pod from its node."""
         deleted = self._info_on(self._state.node_of(key) or "", key)
         if self._state.take_off(key) and deleted is not None:
             self._queue.wake_where(hints.pod_deleted(deleted, self._state.namespaces))
@@ -216,11 +216,11 @@ class Scheduler:
                 await asyncio.sleep(0)
 
     def _prepares(self, work: _Bind) -> bool:
-        """Whether something has to happen before the binding."""
+        """Whether something has to be done before the binding."""
         return work.placement.prepares or bool(work.info.pod.spec.resource_claims)
 
     def _decide(self, queued: Queued) -> _Bind | _Fail:
-        """atomic: no await between the decision and its effect on the state."""
+        """Decide and update the state, without await in between."""
         info = queued.info
         try:
             found = decide(info, self._state, self._volumes, self._rng, start=self._start)
@@ -286,7 +286,7 @@ class Scheduler:
             await self._bind(work)
 
     async def _nominate(self, work: _Bind) -> None:
-        """Say where the pod is going, as far as that can be written."""
+        """Write the nominated node; an error is ignored."""
         pod, node = work.info.pod, work.placement.node
         if pod.status.nominated_node_name == node:
             return
@@ -296,7 +296,7 @@ class Scheduler:
             log.info("Cannot nominate the node", extra={"fields": {"pod": work.info.key, "err": str(error)}})
 
     async def _reserve_devices(self, work: _Bind) -> str:
-        """Why it failed, if it did."""
+        """Reserve the devices. Returns the error as text; empty on success."""
         pod, reservations = work.info.pod, work.placement.reservations
         waits = self._devices.waits(pod, reservations)
         problem = await self._devices.reserve(pod, reservations)
@@ -327,7 +327,7 @@ class Scheduler:
         self._events.emit(Notice(ref_of("v1", "Pod", info.pod), "Normal", "Scheduled", text), "Binding")
 
     async def _unbound(self, work: _Bind, message: str) -> None:
-        """A binding failed: free the place, and try again after a while, unless the pod is gone or bound after all."""
+        """After a failed binding, free the node and retry later, unless the pod was deleted or bound."""
         key = work.info.key
         pod = self._listers.pods.store.get(key)
         if pod is not None and pod.spec.node_name:
@@ -387,7 +387,7 @@ class Scheduler:
 
 
 def _refreshed(known: PodInfo | None, pod: SimulatedPod) -> PodInfo:
-    """What is known of a pod, parsed anew only where it asks for something else."""
+    """The parsed pod. It is parsed again only if its requirements may have changed."""
     if known is None or known.resizing or known.pod.uid != pod.uid or _asks_anew(known.pod, pod):
         return pod_info(pod)
     return known if known.pod is pod else replace(known, pod=pod)
@@ -411,5 +411,5 @@ def _asks_anew(old: SimulatedPod, new: SimulatedPod) -> bool:
 
 
 def _shortened(note: str) -> str:
-    """As long as an Event may be."""
+    """The note, cut to the maximum length of an Event's."""
     return note if len(note) <= LONGEST_NOTE else f"{note[: LONGEST_NOTE - len(_MORE)]}{_MORE}"

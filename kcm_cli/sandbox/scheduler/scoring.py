@@ -1,4 +1,4 @@
-"""Which of the nodes that fit is best. Weights and arithmetic are those of upstream's default plugins.
+"""Scores feasible nodes, with the weights and arithmetic of upstream's default plugins.
 
 upstream: pkg/scheduler/framework/plugins, pkg/scheduler/apis/config/v1/default_plugins.go
 """
@@ -27,7 +27,7 @@ Weighted = tuple[Scores | None, int]
 
 
 def scores(info: PodInfo, compared: Compared) -> Sequence[Weighted]:
-    """What all plugins but those of volumes and devices say."""
+    """The scores of all plugins except those of volumes and devices."""
     return (
         (compared.scores(info.size, lambda node: _least_allocated(info, node) + _balanced(info, node)), 1),
         (_taint_scores(info, compared), TAINT_WEIGHT),
@@ -39,8 +39,10 @@ def scores(info: PodInfo, compared: Compared) -> Sequence[Weighted]:
 
 
 def best(parts: Iterable[Weighted], compared: Compared) -> list[str]:
-    """The names of the nodes with the highest weighted sum, sorted. Each case, what all parts together say of a node,
-    is summed up once; a part that says the same of all nodes is none."""
+    """The names of the nodes with the highest weighted sum, sorted.
+
+    Each combination of the parts' values is summed up once. A part that is equal for all nodes is left out.
+    """
     telling = [(part, weight) for part, weight in parts if part is not None and len(part.points) > 1]
     positions = compared.positions
     if telling:
@@ -58,7 +60,7 @@ def best(parts: Iterable[Weighted], compared: Compared) -> list[str]:
 
 
 def _least_allocated(info: PodInfo, node: NodeInfo) -> int:
-    """Up to 100, more the emptier the node will be."""
+    """Up to 100; higher the emptier the node will be."""
     score = count = 0
     for name in _COMPARED:
         capacity = node.allocatable.get(name, 0)
@@ -71,7 +73,7 @@ def _least_allocated(info: PodInfo, node: NodeInfo) -> int:
 
 
 def _balanced(info: PodInfo, node: NodeInfo) -> int:
-    """50 to 100, more the more the pod evens out the node's use of its resources; 0 for pods that ask for none."""
+    """50 to 100, higher the more the pod balances the node's resource usage; 0 for a pod without requests."""
     asked = info.requests
     if not any(asked.get(name) for name in _COMPARED):
         return 0
@@ -90,7 +92,7 @@ def _evenness(node: NodeInfo, more: dict[str, int]) -> int:
 
 
 def _taint_scores(info: PodInfo, compared: Compared) -> Scores | None:
-    """Fewer taints that would rather not have the pod are better."""
+    """Higher for fewer untolerated PreferNoSchedule taints."""
     if not compared.state.rather_not:
         return None
     tolerations = [t for t in info.pod.spec.tolerations if t.effect in ("", PREFER_NO_SCHEDULE)]

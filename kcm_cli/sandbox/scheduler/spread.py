@@ -1,7 +1,7 @@
-"""Topology spread constraints: those that must hold filter, the others score.
+"""Topology spread constraints: DoNotSchedule filters, ScheduleAnyway scores.
 
-Where a pod has none, the pods that its Services and its controller select are spread over nodes, and a little over
-zones: upstream's default constraints.
+For pods without constraints, upstream's default ones apply: the pods that their Services and controller select are
+spread over nodes and, with less weight, over zones.
 
 upstream: pkg/scheduler/framework/plugins/podtopologyspread
 """
@@ -34,7 +34,7 @@ _REPELLING = (NO_SCHEDULE, NO_EXECUTE)
 
 
 class _Constraint(msgspec.Struct, frozen=True):
-    """``pods``: those that it is about."""
+    """A constraint. ``pods``: the pods that count."""
 
     max_skew: int
     key: str
@@ -46,11 +46,11 @@ class _Constraint(msgspec.Struct, frozen=True):
 
     @property
     def picky(self) -> bool:
-        """Whether the pods of some nodes are not counted."""
+        """Whether the pods of some nodes do not count."""
         return self.honors_affinity or self.honors_taints
 
     def includes(self, info: PodInfo, node: NodeInfo) -> bool:
-        """Whether the pods of this node are counted."""
+        """Whether the pods of this node count."""
         spec = info.pod.spec
         if self.honors_affinity and not fits(node.name, node.labels, spec.node_selector, spec.affinity):
             return False
@@ -60,7 +60,7 @@ class _Constraint(msgspec.Struct, frozen=True):
 
 
 def spread_filter(info: PodInfo, state: ClusterState) -> Filter | None:
-    """The constraints that must hold."""
+    """The filter for DoNotSchedule constraints."""
     constraints = _constraints(info, "DoNotSchedule")
     if not constraints:
         return None
@@ -83,9 +83,9 @@ def spread_filter(info: PodInfo, state: ClusterState) -> Filter | None:
 
 
 def spread_scores(info: PodInfo, compared: Compared) -> Scores | None:
-    """Up to 100 for each node by the constraints that should hold; None where there are none.
+    """Up to 100 for each node by ScheduleAnyway constraints; None if there are none.
 
-    Nodes with as many pods, in the same domains, have the same score: each of these cases is computed once.
+    Nodes with equal counts and domains have equal scores, so that each combination is computed once.
     """
     own = bool(info.pod.spec.topology_spread_constraints)
     constraints = _constraints(info, "ScheduleAnyway") if own else _default(info, compared.state)
@@ -127,7 +127,8 @@ def _points(
     constraint: _Constraint,
     domains: Sequence[str | None],
 ) -> tuple[Sequence[object], Mapping[Any, float]]:
-    """What of each node counts for a constraint, and how much that is: its pods, or its domain (None without one)."""
+    """(the value of each node for a constraint, the points of each value). The value is its number of pods or its
+    domain (None without one)."""
     key, kind, allowed = constraint.key, constraint.pods, constraint.max_skew - 1
     if key == HOSTNAME:
         here: Sequence[int | None] = compared.counts(kind)
@@ -150,7 +151,7 @@ def _points(
 def _by_counted(
     info: PodInfo, state: ClusterState, required: Sequence[_Constraint], constraint: _Constraint
 ) -> dict[str | None, int]:
-    """How many pods the nodes of each domain have that are counted."""
+    """The number of pods in each domain, on nodes that count."""
     found: dict[str | None, int] = {}
     for name, count in state.counts(constraint.pods).items():
         node = state.nodes[name]
@@ -168,7 +169,7 @@ def _normalized(scores: Mapping[K, int]) -> dict[K, int]:
 
 
 def round_half_up(value: float) -> int:
-    """As Go's math.Round does for what is not negative."""
+    """Go's math.Round for non-negative numbers."""
     return math.floor(value + 0.5)
 
 
@@ -220,7 +221,7 @@ def _default(info: PodInfo, state: ClusterState) -> list[_Constraint]:
 
 
 def _alike(info: PodInfo, selector: Selector) -> Labelled:
-    """The pods beside it that a selector matches; an empty one means none."""
+    """The pods that a selector matches; an empty selector matches none."""
     return Labelled(info.pod.namespace, NOTHING if selector.empty else selector)
 
 

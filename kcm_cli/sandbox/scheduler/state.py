@@ -1,7 +1,7 @@
-"""What the scheduler knows of the cluster: nodes with the pods on them, and what these use.
+"""The scheduler's state of the cluster: nodes, their pods, and the resources in use.
 
-Kept by the shell from informers and assumptions; deciding only reads it. ``NodeInfo.copy`` and
-``ClusterState.with_node`` give hypothetical states at the cost of one node.
+It is updated from informers and assumed pods; decisions only read it. ``NodeInfo.copy`` and ``ClusterState.with_node``
+create hypothetical states at the cost of one node.
 
 upstream: pkg/scheduler/framework/types.go#NodeInfo, pkg/scheduler/backend/cache
 """
@@ -26,7 +26,7 @@ _NOWHERE: Mapping[str, str] = {}
 class NodeInfo:
     """A node, its pods by key, and sums over them.
 
-    ``images`` are sizes by name; ``repels`` is whether anything keeps pods away.
+    images: sizes by name. repels: whether the node has taints or is cordoned.
     """
 
     __slots__ = (
@@ -52,7 +52,7 @@ class NodeInfo:
         self.set_node(node)
 
     def set_node(self, node: SimulatedNode) -> None:
-        """Replace the Node itself."""
+        """Replace the Node object."""
         self.node = node
         self.name = node.name
         self.labels = node.labels
@@ -81,7 +81,7 @@ class NodeInfo:
         return info
 
     def copy(self) -> "NodeInfo":
-        """A copy that can be changed without this one changing."""
+        """A copy that can be modified independently."""
         other = NodeInfo.__new__(NodeInfo)
         other.node, other.name, other.labels = self.node, self.name, self.labels
         other.allocatable, other.room, other.images = self.allocatable, self.room, self.images
@@ -101,14 +101,17 @@ class NodeInfo:
 
 
 def no_selector(pod: SimulatedPod) -> Selector:
-    """Of a pod that no Service and no owner selects."""
+    """A ``selector_for`` for pods without Services and owner."""
     return EVERYTHING
 
 
 class ClusterState:
-    """All nodes. ``nominated`` has the pods that await their victims' end, by node; ``image_nodes`` how many nodes have
-    an image; ``image_sizes`` its bytes, as the first of them said; ``selector_for`` the pods that a pod's Services and
-    owner count as its like."""
+    """All nodes.
+
+    nominated: by node, the pods that wait for their victims to end. image_nodes: the number of nodes with an image.
+    image_sizes: its size in bytes, as the first node reported it. selector_for: the selector of the pods that belong
+    together with a pod.
+    """
 
     def __init__(
         self, selector_for: Callable[[SimulatedPod], Selector] = no_selector, devices: DeviceState | None = None
@@ -127,7 +130,7 @@ class ClusterState:
         self._supposed: tuple[ClusterState, NodeInfo] | None = None
 
     def set_node(self, node: SimulatedNode) -> None:
-        """Add or replace a node; pods that were seen before it are put on it."""
+        """Add or replace a node, with pods that were seen before it."""
         known = self.nodes.get(node.name)
         if known is None or known.labels != node.labels:
             self._columns = None
@@ -144,7 +147,7 @@ class ClusterState:
             self._add(info, pod)
 
     def remove_node(self, name: str) -> None:
-        """Forget a node; its pods are kept for when it comes back."""
+        """Remove a node. Its pods are kept in case it comes back."""
         info = self.nodes.pop(name, None)
         if info is None:
             return
@@ -157,7 +160,7 @@ class ClusterState:
             self._waiting[name] = info.pods
 
     def place(self, info: PodInfo, node: str) -> None:
-        """Put a pod on a node, and off any other."""
+        """Assign a pod to a node, and remove it from any other."""
         if self.node_of(info.key) not in (node, None):
             self.take_off(info.key)
         self._placed.setdefault(info.pod.namespace, {})[info.key] = node
@@ -171,7 +174,7 @@ class ClusterState:
             on.pods[info.key] = info
 
     def take_off(self, key: str) -> bool:
-        """Take a pod off its node; whether it was on one."""
+        """Remove a pod from its node. Returns whether it had one."""
         alike = self._placed.get(_namespace_of(key), {})
         node = alike.pop(key, None)
         if node is None:
@@ -186,17 +189,17 @@ class ClusterState:
         return True
 
     def node_of(self, key: str) -> str | None:
-        """The node on which a pod is, or is assumed to be."""
+        """The node of a pod, assigned or assumed."""
         return self._placed.get(_namespace_of(key), _NOWHERE).get(key)
 
     def nominate(self, info: PodInfo, node: str) -> None:
-        """Reserve a place on a node for a pod, instead of any other place."""
+        """Nominate a node for a pod, instead of any earlier one."""
         self.forget_nomination(info.key)
         if node:
             self.nominated.setdefault(node, {})[info.key] = info
 
     def update_nominated(self, info: PodInfo) -> None:
-        """Replace a pod where it has a place reserved."""
+        """Replace a pod that has a nominated node."""
         for pods in self.nominated.values():
             if info.key in pods:
                 pods[info.key] = info
@@ -218,7 +221,7 @@ class ClusterState:
         return self._index.namespaces.get(name, NO_LABELS)
 
     def with_node(self, info: NodeInfo) -> "ClusterState":
-        """The same state with another version of one node."""
+        """The state with another version of one node."""
         other = ClusterState.__new__(ClusterState)
         other.nodes = {**self.nodes, info.name: info}
         other.nominated, other.selector_for = self.nominated, self.selector_for
@@ -234,20 +237,20 @@ class ClusterState:
 
     @property
     def columns(self) -> Columns:
-        """All nodes in the order in which pods look at them."""
+        """All nodes in scheduling order."""
         if self._columns is None:
             self._columns = Columns(self.nodes.values())
         return self._columns
 
     @property
     def rather_not(self) -> bool:
-        """Whether some node has a taint that would rather not have pods."""
+        """Whether some node has a PreferNoSchedule taint."""
         return bool(self._soft)
 
     # -- pods of some kind
 
     def counts(self, kind: Kind) -> Counts:
-        """How many pods of a kind the nodes have, by name; not to be changed."""
+        """The number of pods of a kind by node. Read-only."""
         if self._supposed is None:
             return self._index.counts(kind, self._pods(kind.namespace))
         real, node = self._supposed
@@ -256,7 +259,7 @@ class ClusterState:
         return {**found, node.name: count} if count else found
 
     def anti(self) -> Iterator[tuple[Term, Counts]]:
-        """The terms of required anti-affinity that pods carry, with where these are."""
+        """The required anti-affinity terms of pods, with the numbers of these pods by node."""
         if self._supposed is None:
             yield from self._index.anti.items()
             return
@@ -268,12 +271,12 @@ class ClusterState:
                 yield term, {node.name: 1}
 
     def drawn(self) -> Iterator[tuple[Term, int, Counts]]:
-        """All other terms that pods carry, with their weight and where the pods are; of what is real."""
+        """All other terms of pods, with their weights and the numbers of pods by node. Without hypothetical changes."""
         for (term, weight), counts in self._index.drawn.items():
             yield term, weight, counts
 
     def _pods(self, namespace: str) -> Iterator[tuple[str, PodInfo]]:
-        """The pods of a namespace, or of all, that are on nodes, with these."""
+        """(node, pod) for the assigned pods of a namespace, or of all."""
         for placed in [self._placed.get(namespace, _NOWHERE)] if namespace else self._placed.values():
             for key, name in placed.items():
                 if (node := self.nodes.get(name)) is not None:
@@ -312,7 +315,7 @@ def _namespace_of(key: str) -> str:
 
 
 def _same_weight(old: PodInfo | None, new: PodInfo) -> bool:
-    """Whether nothing that is counted differs: the requests are the same object where a pod asks for nothing new."""
+    """Whether nothing that is summed up differs. Equal requests are the same object."""
     return old is not None and old.requests is new.requests and old.pod.deleting == new.pod.deleting
 
 

@@ -1,4 +1,4 @@
-"""What the scheduler knows of volumes."""
+"""The scheduler's stores about volumes."""
 
 import msgspec
 
@@ -11,19 +11,19 @@ BY_NODE = "node"
 
 
 def attachments() -> Store[VolumeAttachment]:
-    """A store of attachments, with the index that is needed."""
+    """A store of attachments with its index."""
     store: Store[VolumeAttachment] = Store()
     index_attachments(store)
     return store
 
 
 def index_attachments(store: Store[VolumeAttachment]) -> None:
-    """Have attachments found by their node."""
+    """Index attachments by node."""
     store.add_index(BY_NODE, lambda attachment: (attachment.spec.node_name,))
 
 
 class Volumes(msgspec.Struct):
-    """The listers, and what is promised to pods on their way: volumes by name, nodes by claim."""
+    """The stores, and assumed volumes: ``promised`` by name, ``selected`` nodes by claim."""
 
     claims: Store[PersistentVolumeClaim]
     volumes: Store[PersistentVolume]

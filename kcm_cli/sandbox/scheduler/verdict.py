@@ -1,4 +1,4 @@
-"""The results of filters and scores, and the message for a pod that fits on no node.
+"""The results of filters and scores, and the message for an unschedulable pod.
 
 upstream: pkg/scheduler/framework/types.go#FitError
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why a pod cannot go to a node. ``resolvable``: taking other pods away might help."""
+    """Why a pod does not fit on a node. ``resolvable``: preemption might help."""
 
     plugin: str
     reasons: tuple[str, ...]
@@ -27,21 +27,21 @@ MAX_SCORE = 100
 
 
 class Scores(msgspec.Struct, frozen=True):
-    """What a plugin says of the nodes that are compared: the ``values`` that decide, of each node in their order, and
-    the ``points`` of each value. Thousands of nodes have a handful of values."""
+    """A plugin's result for the feasible nodes: ``values`` in their order, and the ``points`` of each value. Thousands
+    of nodes have a handful of values."""
 
     values: Sequence[Hashable]
     points: Mapping[Any, int]
 
 
 def each_its_own(points: Sequence[int]) -> Scores:
-    """Points of each node."""
+    """Scores with these points for each node."""
     return Scores(points, {value: value for value in set(points)})
 
 
 class FitError(msgspec.Struct, frozen=True):
-    """No node will do. ``before``: why the pod was refused before any node was looked at; ``claims``: it has
-    claims; ``away`` are those whose devices other nodes have, ``stale`` is one that an earlier try has left."""
+    """No node is feasible. ``before``: a refusal before any node was checked. ``claims``: the pod has claims. ``away``:
+    claims whose devices are on other nodes. ``stale``: a claim that an earlier attempt left."""
 
     nodes: int
     refusals: Mapping[str, Refusal]
@@ -68,7 +68,7 @@ class FitError(msgspec.Struct, frozen=True):
         return f"{text} {self.preemption}" if self.preemption else text
 
     def plugins(self) -> frozenset[str]:
-        """Who refused: what they watch can make the pod schedulable."""
+        """The plugins that refused. Changes that they watch may make the pod schedulable."""
         if self.before is not None:
             return frozenset((self.before.plugin,))
         found = {refusal.plugin for refusal in self.refusals.values()}

@@ -1,4 +1,4 @@
-"""How many volumes of each driver a node can have attached, as its CSINode says.
+"""The limits of volumes per driver and node, by CSINode.
 
 upstream: pkg/scheduler/framework/plugins/nodevolumelimits
 """
@@ -18,7 +18,7 @@ Handles = dict[tuple[str, str], str]
 
 
 def limits_filter(info: PodInfo, volumes: Volumes) -> Filter | None:
-    """Nodes with room for the volumes that the pod brings."""
+    """The filter for nodes with room for the pod's volumes."""
     brought = _handles((info,), volumes)
     if not brought:
         return None
@@ -46,7 +46,7 @@ def _limits(node: str, volumes: Volumes) -> dict[str, int]:
 
 
 def _handles(pods: Iterable[PodInfo], volumes: Volumes) -> Handles:
-    """The volumes of drivers that pods mount; one that is still to be made counts by its claim."""
+    """The CSI volumes that pods mount. One that is not provisioned yet counts by its claim."""
     found: Handles = {}
     for info in pods:
         for name in info.claims:
@@ -65,7 +65,7 @@ def _handles(pods: Iterable[PodInfo], volumes: Volumes) -> Handles:
 
 
 def _attached(node: str, volumes: Volumes) -> Handles:
-    """What is attached to a node, whoever needs it."""
+    """The volumes that are attached to a node."""
     found: Handles = {}
     for attachment in volumes.attachments.by_index(BY_NODE, node):
         volume = volumes.volumes.get(attachment.spec.source.persistent_volume_name or "")

@@ -1,4 +1,4 @@
-"""Volumes: which nodes can have those of a pod, and what has to be bound or provisioned first.
+"""Filters nodes by a pod's volumes, and finds those to bind or provision first.
 
 upstream: pkg/scheduler/framework/plugins/{volumebinding,volumezone,volumerestrictions}
 """
@@ -51,7 +51,7 @@ ZONE_LABELS = {
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """What has to happen before a pod can be bound: volumes to be given to claims, and claims to be provisioned."""
+    """The steps before a pod can be bound: volumes to bind to claims, and claims to provision."""
 
     bindings: tuple[tuple[PersistentVolume, PersistentVolumeClaim], ...] = ()
     provisions: tuple[PersistentVolumeClaim, ...] = ()
@@ -66,7 +66,7 @@ class _Claims(msgspec.Struct, frozen=True):
 
 
 class VolumeFilter:
-    """The volumes of one pod. ``refusal`` is set where no node will do; ``filters`` are in upstream's order."""
+    """The filter for one pod's volumes. ``refusal``: set if no node is feasible. ``filters``: in upstream's order."""
 
     def __init__(self, info: PodInfo, volumes: Volumes, state: ClusterState) -> None:
         self._volumes = volumes
@@ -95,7 +95,7 @@ class VolumeFilter:
         self.filters += [self._binding, self._zone]
 
     def needs(self, node: NodeInfo) -> Needs:
-        """What has to happen if the pod goes to this node, which the filters have passed."""
+        """The steps for a node that passed the filters."""
         found = self._match(node)
         return found if isinstance(found, Needs) else NO_NEEDS
 
@@ -150,7 +150,7 @@ class VolumeFilter:
         return None
 
     def _is_in_use(self) -> bool:
-        """Whether some pod has a claim that is for one pod only."""
+        """Whether another pod uses a ReadWriteOncePod claim of the pod."""
         alone = {c.name for c in self._claims.bound if "ReadWriteOncePod" in c.spec.access_modes}
         namespace = self._info.pod.namespace
         users = (other for node in self._state.all() for other in node.pods.values() if other.claims)
@@ -162,7 +162,7 @@ class VolumeFilter:
         return DISK_CONFLICT if taken else None
 
     def _match(self, node: NodeInfo) -> Needs | str:
-        """The claims that wait for a node, matched to volumes or to be provisioned; a text says why that cannot be."""
+        """The volumes for unbound claims and the claims to provision, or a text that says why that is not possible."""
         bindings: list[tuple[PersistentVolume, PersistentVolumeClaim]] = []
         selected: list[PersistentVolumeClaim] = []
         unmatched: list[PersistentVolumeClaim] = []
@@ -195,7 +195,7 @@ class VolumeFilter:
         return next(fitting, None)
 
     def _provisioning_problem(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
-        """Why no volume can be provisioned for a claim on a node; empty if one can."""
+        """Why no volume can be provisioned for a claim on a node; empty if it can."""
         class_ = self._volumes.classes.get(class_of_claim(claim))
         if class_ is None or class_.provisioner in ("", NO_PROVISIONER):
             return NONE_TO_BIND
@@ -207,7 +207,7 @@ class VolumeFilter:
         return "" if self._has_space(claim, class_, node) else NO_SPACE
 
     def _has_space(self, claim: PersistentVolumeClaim, class_: StorageClass, node: NodeInfo) -> bool:
-        """Drivers that publish how much they have room for are asked where a claim fits."""
+        """Whether the driver has capacity for a claim, if it publishes that."""
         driver = self._volumes.drivers.get(class_.provisioner)
         if driver is None or not driver.spec.storage_capacity:
             return True
@@ -218,19 +218,19 @@ class VolumeFilter:
 
 
 def room_of(capacity: CsiStorageCapacity) -> Quantity | None:
-    """How large a volume may be; None where that is not known."""
+    """The maximum size of a volume; None if it is unknown."""
     text = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
     return quantity.parse(text) if text is not None and quantity.is_quantity(text) else None
 
 
 def _with_room(capacities: Iterable[CsiStorageCapacity], class_: StorageClass, size: Quantity) -> list[Selector]:
-    """The nodes for which there is room for a volume of a class."""
+    """Selectors of the nodes with capacity for a volume of a class."""
     roomy = (one for one in capacities if one.storage_class_name == class_.name and one.node_topology is not None)
     return [selector_of(one.node_topology) for one in roomy if (room := room_of(one)) is not None and room >= size]
 
 
 def _problem(pod: SimulatedPod, name: str, claim: PersistentVolumeClaim | None, *, made: bool) -> str:
-    """``made``: by the controller of ephemeral volumes."""
+    """Why a claim cannot be used. ``made``: it is created for an ephemeral volume."""
     if claim is None:
         return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
     if claim.status.phase == "Lost":
@@ -244,7 +244,7 @@ def _problem(pod: SimulatedPod, name: str, claim: PersistentVolumeClaim | None, 
 
 
 def reaches(volume: PersistentVolume, node: NodeInfo | SimulatedNode) -> bool:
-    """Whether a volume can be had on a node."""
+    """Whether a volume is accessible from a node."""
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return True
@@ -252,7 +252,7 @@ def reaches(volume: PersistentVolume, node: NodeInfo | SimulatedNode) -> bool:
 
 
 def _candidates(volumes: Store[PersistentVolume], claim: PersistentVolumeClaim) -> list[PersistentVolume]:
-    """The volumes for a claim, the best first; only the one that is kept for it, if there is one."""
+    """The volumes for a claim, the best first; only the reserved one, if there is one."""
     suiting = sorted((v for v in volumes if satisfies(v, claim)), key=lambda v: (capacity(v), v.name))
     kept = [volume for volume in suiting if points_to(volume, claim)]
     return kept[:1] or [volume for volume in suiting if _is_free(volume, claim)]

@@ -1,4 +1,4 @@
-"""The pods that count as a pod's like: those that its Services and its controller select.
+"""Selects the pods that belong together with a pod, by its Services and its controller.
 
 upstream: pkg/scheduler/framework/plugins/helper/spread.go
 """
@@ -40,7 +40,7 @@ STATEFUL_SETS = Resource(GVR("apps", "v1", "statefulsets"), "StatefulSet", Repli
 
 
 class Workloads(msgspec.Struct, frozen=True):
-    """What selects pods, and can own them."""
+    """The stores of objects that select or own pods."""
 
     services: Store[Service]
     replication_controllers: Store[SelectingByMap]
@@ -48,7 +48,7 @@ class Workloads(msgspec.Struct, frozen=True):
     stateful_sets: Store[ReplicaOwner]
 
     def selector_for(self, pod: SimulatedPod) -> Selector:
-        """Empty where nothing selects the pod."""
+        """The selector for a pod; empty if nothing selects it."""
         wanted: dict[str, str] = {}
         labels = pod.labels
         for service in self.services.list(pod.namespace):

@@ -1,4 +1,4 @@
-"""What the scheduler writes: bindings, conditions, evictions, and what volumes need beforehand."""
+"""The scheduler's writes: bindings, conditions, evictions, and bindings of volumes."""
 
 import msgspec
 
@@ -40,7 +40,8 @@ class Writes:
         await self._client.create(POD_METADATA, pod.namespace, binding, name=pod.name, subresource="binding")
 
     async def failed(self, pod: SimulatedPod, reason: str, message: str, nominated: str | None) -> None:
-        """Say why a pod waits, and for which node (None: as it is); nothing is written that is said already."""
+        """Write why a pod is unschedulable, and its nominated node (None: unchanged). Unchanged values are not
+        written."""
         status: Doc = {}
         if nominated is not None and nominated != pod.status.nominated_node_name:
             status["nominatedNodeName"] = nominated or None
@@ -51,15 +52,15 @@ class Writes:
             await self._patch_status(pod, status)
 
     async def nominate(self, pod: SimulatedPod, node: str) -> None:
-        """Say where a pod is about to go that is not bound yet."""
+        """Write the nominated node of a pod that is not bound yet."""
         await self._patch_status(pod, {"nominatedNodeName": node})
 
     async def clear_nomination(self, pod: SimulatedPod) -> None:
-        """A pod has lost the node that it was promised."""
+        """Clear the nominated node of a pod."""
         await self._patch_status(pod, {"nominatedNodeName": None})
 
     async def evict(self, pod: SimulatedPod) -> bool:
-        """Mark a pod as disrupted and delete it; false for one that is gone or going already."""
+        """Add the condition DisruptionTarget to a pod and delete it. False if it is deleted, or being deleted."""
         if pod.deleting:
             return False
         message = "default-scheduler: preempting to accommodate a higher priority pod"
@@ -103,7 +104,8 @@ class Writes:
     # -- volumes
 
     async def bind_volumes(self, pod: SimulatedPod, placement: Placement, listers: Listers) -> str:
-        """Have the volumes bound that a pod needs on its node, and wait for it; why it failed, if it did."""
+        """Bind the volumes for a pod on its node, and wait until that is done. Returns the error as text; empty on
+        success."""
         needs = placement.needs
         asked = _Asked(
             [(await self._give(volume, claim), claim) for volume, claim in needs.bindings],
@@ -133,14 +135,14 @@ class Writes:
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """What was written for a pod's volumes, as the server answered."""
+    """The API server's answers to the writes for a pod's volumes."""
 
     given: list[tuple[PersistentVolume, PersistentVolumeClaim]]
     selected: list[PersistentVolumeClaim]
     node: str
 
     def problem(self, listers: Listers) -> str | None:
-        """Why it will not come to anything; empty if all is bound; None while it may still."""
+        """Why binding has failed; empty if all volumes are bound; None if that is still pending."""
         found = [self._of_given(volume, claim, listers) for volume, claim in self.given]
         found += [self._of_selected(claim, listers) for claim in self.selected]
         failed = next((problem for problem in found if problem), None)
@@ -164,7 +166,7 @@ class _Asked(msgspec.Struct, frozen=True):
         return self._misplaced(volume, listers) or _bound(now)
 
     def _misplaced(self, volume: PersistentVolume | None, listers: Listers) -> str:
-        """A volume that cannot be had on the node after all; empty where it can, or where that is not known yet."""
+        """The error if a volume is not accessible from the node; empty otherwise, or if that is unknown."""
         node = listers.nodes.store.get(self.node)
         if node is None or volume is None or reaches(volume, node):
             return ""
@@ -173,7 +175,7 @@ class _Asked(msgspec.Struct, frozen=True):
 
 
 def _last(pod: SimulatedPod, condition: Doc) -> Doc:
-    """A patch that changes a condition in its place, or adds it after the others."""
+    """A patch that updates a condition in place, or appends it."""
     order = dict.fromkeys([*(known.type for known in pod.status.conditions), condition["type"]])
     return {"$setElementOrder/conditions": [{"type": type_} for type_ in order], "conditions": [condition]}
 

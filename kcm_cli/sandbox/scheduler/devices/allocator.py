@@ -1,7 +1,7 @@
-"""Looks for devices for the claims of a pod on one node: the first solution of an exhaustive search.
+"""Allocates devices for the claims of a pod on one node: the first solution of an exhaustive search.
 
-Claims and requests are taken in their order, devices in that of the pools; within a request only combinations are
-tried, no permutations. A claim gets at most RESULTS_MAX devices: a search that cannot stay below goes back further
+Claims and requests are tried in their order, devices in that of the pools. Within a request only combinations are
+tried, no permutations. A claim gets at most RESULTS_MAX devices; a search that would exceed this backtracks further
 than to the last device.
 
 upstream: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
@@ -28,11 +28,11 @@ _INVALID = "invalid resource pools were encountered"
 
 
 class _TooMany(Exception):
-    """The claim would get more devices than it can have."""
+    """The claim would get too many devices."""
 
 
 class RequestData(msgspec.Struct):
-    """One request, or one of the alternatives of one. ``all``: the devices, where all are asked for."""
+    """One request, or one alternative of a request. ``all``: its devices, if it asks for all."""
 
     claim: Claim
     parent: str
@@ -43,7 +43,7 @@ class RequestData(msgspec.Struct):
 
     @property
     def name(self) -> str:
-        """How results name the request."""
+        """The request's name in results."""
         alternative = self.parent and self.wanted.name
         return f"{self.parent}/{self.wanted.name}" if alternative else self.parent
 
@@ -53,7 +53,7 @@ class RequestData(msgspec.Struct):
 
     @property
     def own_name(self) -> str:
-        """How errors name it."""
+        """The request's name in errors."""
         return self.wanted.name or self.parent
 
     @property
@@ -62,7 +62,7 @@ class RequestData(msgspec.Struct):
 
 
 class Given(msgspec.Struct, frozen=True):
-    """A device for a request. ``amounts``: what is taken of one that is ``shared``."""
+    """A device for a request. ``amounts``: the consumed capacity of a ``shared`` device."""
 
     data: RequestData
     candidate: Candidate
@@ -71,7 +71,7 @@ class Given(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What one claim gets, and the alternatives that were chosen, in the order of its requests."""
+    """The devices of one claim, and the chosen alternatives, in the order of its requests."""
 
     claim: Claim
     given: tuple[Given, ...]
@@ -79,7 +79,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Search(msgspec.Struct, frozen=True):
-    """What does not depend on the node."""
+    """The arguments of a search that do not depend on the node."""
 
     claims: Sequence[Claim]
     classes: Callable[[str], DeviceClass | None]
@@ -88,7 +88,7 @@ class Search(msgspec.Struct, frozen=True):
 
 
 def allocate(search: Search, node: Target) -> list[Choice] | None:
-    """The devices for all claims; None where the node cannot have them. Raises AllocationError, NodeRefused."""
+    """The devices for all claims; None if the node does not have them. Raises AllocationError, NodeRefused."""
     pools = search.inventory.pools_of(node)
     run = _Run(search, node, pools)
     if run.solve():
@@ -193,7 +193,8 @@ class _Run:
         return False
 
     def _devices(self, claim: int, request: int, data: RequestData, number: int, start: int) -> bool:
-        """The devices of a request from the one of this number on; candidates before ``start`` were tried."""
+        """Allocate the devices of a request from the one with this number on. Candidates before ``start`` were
+        tried."""
         if data.all is not None and not data.all:
             return False
         if number >= data.count:
@@ -232,14 +233,14 @@ class _Run:
         )
 
     def _is_in_use(self, claim: int, data: RequestData, device: DeviceId) -> bool:
-        """An administrator gets devices that others have, but each only once."""
+        """Whether the device is taken. With admin access, only devices of the same claim are."""
         taken = self._taken.get(device, ())
         if data.wanted.admin_access:
             return claim in taken
         return bool(taken) or self._search.usage.is_taken(device)
 
     def _is_selectable(self, data: RequestData, candidate: Candidate) -> bool:
-        """Whether the device is of the class, is what is asked for, and is there for the node."""
+        """Whether the device matches the class and the request, and is available on the node."""
         known = data.matched.get(candidate.id)
         if known is None:
             known = (
@@ -283,10 +284,10 @@ class _Run:
         return {name: sum(now.get(name, ()), before.get(name, Quantity())) for name in (*before, *now)}
 
     def _take(self, claim: int, data: RequestData, candidate: Candidate, *, must: bool) -> Callable[[], None] | None:
-        """Give the device to the claim, and return how to take it back; None where that cannot be.
+        """Give the device to the claim. Returns a function that undoes it; None if that is not possible.
 
-        As upstream's, the search does not get counters back from shared devices, nor where a taint or a constraint
-        keeps the claim from a device.
+        As upstream, the search does not return counters of shared devices, nor those of a device that a taint or
+        constraint excludes.
         """
         if self._is_in_use(claim, data, candidate.id) or not self._has_room(data, candidate):
             return None
@@ -358,7 +359,7 @@ def _shared(data: RequestData, candidate: Candidate) -> Given:
 
 
 def _is_repelled(device: Device, wanted: Wanted) -> bool:
-    """Whether a taint keeps the device from those who do not tolerate it; taints of other effects do not."""
+    """Whether the device has an untolerated taint that prevents allocation."""
     return any(
         taint.effect in _PREVENTING
         and not any(tolerates(one, taint.key, taint.value, taint.effect) for one in wanted.tolerations)

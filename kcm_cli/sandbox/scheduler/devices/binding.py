@@ -1,4 +1,4 @@
-"""Devices that have to be prepared before a pod can be bound: their drivers say when they are, or that they cannot be.
+"""Binding conditions: devices that their drivers have to prepare before a pod can be bound.
 
 upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go#isClaimReadyForBinding
 """
@@ -16,7 +16,7 @@ _TIMED_OUT = "device binding timeout"
 
 
 class NotPrepared(Exception):
-    """A device cannot be prepared, or was not in time."""
+    """A device cannot be prepared, or was not prepared in time."""
 
 
 def has_conditions(results: Iterable[Result]) -> bool:
@@ -25,7 +25,7 @@ def has_conditions(results: Iterable[Result]) -> bool:
 
 
 def is_prepared(claim: Claim, now: datetime) -> bool:
-    """Whether a pod may be bound, as far as the devices of a claim go. Raises NotPrepared."""
+    """Whether the devices of a claim are prepared. Raises NotPrepared."""
     allocation = claim.status.allocation
     if allocation is None:
         return False

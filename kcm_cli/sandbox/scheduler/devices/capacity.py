@@ -1,4 +1,4 @@
-"""How much of a shared device a request takes, and whether there is as much left.
+"""The consumable capacity of shared devices.
 
 upstream: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go
 """
@@ -14,13 +14,14 @@ NOTHING: Amounts = {}
 
 
 def consumed(wanted: Wanted, device: Device) -> dict[str, Quantity]:
-    """What the request takes of each capacity: what it asks for, rounded up as the device has it; else the default."""
+    """The amount of each capacity that the request takes: the requested one, rounded up by the device's policy, or the
+    default."""
     asked = wanted.capacity.requests if wanted.capacity is not None else {}
     return {name: _taken(asked.get(name), capacity) for name, capacity in device.capacity.items()}
 
 
 def fits(wanted: Wanted, device: Device, used: Amounts) -> bool:
-    """Whether a device has what is asked for, beside what is used already."""
+    """Whether a device has the requested capacity, beside what is used."""
     if wanted.capacity is not None and not wanted.capacity.requests.keys() <= device.capacity.keys():
         return False
     for name, amount in consumed(wanted, device).items():
@@ -45,7 +46,7 @@ def _taken(asked: str | None, capacity: Capacity) -> Quantity:
 
 
 def _in_range(amount: Quantity, valid: ValidRange, least: Quantity) -> Quantity:
-    """At least the minimum, and a whole number of steps above it."""
+    """The amount, raised to the minimum and to a whole number of steps above it."""
     if amount < least:
         return least
     if valid.step is None:

@@ -1,4 +1,4 @@
-"""Attributes that the devices of a claim have to share, or must not share.
+"""Constraints about attributes that the devices of a claim have to share, or must not share.
 
 upstream: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/constraint.go
 """
@@ -8,7 +8,7 @@ from kcm_cli.sandbox.scheduler.devices.views import Attribute, Constraint
 
 
 class Agreement:
-    """One constraint of a claim, with the values of the devices that were taken so far."""
+    """One constraint, with the values of the devices chosen so far."""
 
     def __init__(self, constraint: Constraint) -> None:
         self._requests = frozenset(constraint.requests)
@@ -22,7 +22,7 @@ class Agreement:
         return bool(alternative) and f"{request}/{alternative}" in self._requests
 
     def add(self, candidate: Candidate) -> bool:
-        """Whether a device may join the others; if so, it has."""
+        """Add a device. Returns False if it violates the constraint."""
         value = attribute_of(candidate, self._name)
         if value is None:
             return False
@@ -36,7 +36,7 @@ class Agreement:
 
 
 def attribute_of(candidate: Candidate, name: str) -> Attribute | None:
-    """An attribute by its full name: devices may leave out the domain where it is their driver's name."""
+    """An attribute by its full name. Devices may omit the domain if it is their driver's name."""
     attributes = candidate.device.attributes
     found = attributes.get(name)
     if found is not None:

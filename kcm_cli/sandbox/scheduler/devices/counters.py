@@ -1,4 +1,4 @@
-"""Counters that the devices of a pool share: of partitions that overlap, some can be had and not the others.
+"""Counters that the devices of a pool share, such as overlapping partitions.
 
 upstream: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
 """
@@ -17,14 +17,14 @@ _Left = dict[_Place, Quantity]
 
 
 class Counters:
-    """What is left of the counters of pools, in one search for devices."""
+    """The remaining counters of pools, in one search."""
 
     def __init__(self, usage: Usage) -> None:
         self._usage = usage
         self._left: dict[Pool, _Left] = {}
 
     def take(self, candidate: Candidate) -> bool:
-        """Whether there is enough for a device; if so, it is used up."""
+        """Consume a device's counters. Returns False if they do not suffice."""
         left = self._of(candidate.pool)
         uses = _summed(candidate.device)
         if any(left[place] < amount for place, amount in uses.items()):

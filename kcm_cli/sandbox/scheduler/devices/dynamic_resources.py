@@ -1,4 +1,4 @@
-"""The scheduler's side of devices: keeps their state from informers, wakes pods that wait for them, writes claims.
+"""The scheduler's DynamicResources: updates the state of devices from informers, wakes waiting pods, writes claims.
 
 upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
 """
@@ -27,7 +27,7 @@ _WAITING = frozenset((PLUGIN,))
 
 
 class DynamicResources:
-    """``wants_node`` is called for pods that may have got the last of their claims."""
+    """``wants_node``: called for pods whose claims may all exist now."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class DynamicResources:
         )
 
     def is_ready(self, pod: SimulatedPod) -> bool:
-        """Whether all claims of a pod are there; until then nothing is tried, and nothing told."""
+        """Whether all claims of a pod exist. Before that the pod is not scheduled, and nothing is reported."""
         return not pod.spec.resource_claims or not isinstance(self._state.claims_of(pod), str)
 
     def promise(self, reservations: tuple[Reservation, ...]) -> None:
@@ -58,7 +58,7 @@ class DynamicResources:
                 self._state.promise(one.claim, view_of(one.allocation).devices.results)
 
     async def reserve(self, pod: SimulatedPod, reservations: tuple[Reservation, ...]) -> str:
-        """Write the claims; why it failed, if it did."""
+        """Write the claims. Returns the error as text; empty on success."""
         for one in reservations:
             try:
                 if one.mappings:
@@ -70,7 +70,7 @@ class DynamicResources:
         return ""
 
     async def _make(self, pod: SimulatedPod, wanted: Reservation) -> None:
-        """Make the claim for a pod's extended resources. Raises ClaimProblem."""
+        """Create the claim for a pod's extended resources. Raises ClaimProblem."""
         claim = await self._writes.create(pod, wanted.claim)
         self._made[pod.uid] = claim
         made = replace(wanted, claim=claim)
@@ -80,11 +80,11 @@ class DynamicResources:
         await self._writes.name_in_status(pod, claim, wanted.mappings)
 
     def bound(self, pod: SimulatedPod) -> None:
-        """The pod has its node: its claims are not given back any more."""
+        """The pod was bound: its claims are kept."""
         self._made.pop(pod.uid, None)
 
     def waits(self, pod: SimulatedPod, reservations: tuple[Reservation, ...]) -> bool:
-        """Whether a device of the pod has to be prepared."""
+        """Whether a device of the pod has binding conditions."""
         if not pod.spec.resource_claims and not reservations:
             return False
         claims = self._state.claims_of(pod)
@@ -93,7 +93,7 @@ class DynamicResources:
         return any(has_conditions(one.devices.results) for one in (*new, *old) if one is not None)
 
     async def prepared(self, pod: SimulatedPod) -> str:
-        """Wait until the devices of a pod are prepared; why they are not, if they cannot be."""
+        """Wait until the pod's devices are prepared. Returns the error as text; empty on success."""
         deadline = self._clock.monotonic() + TIMEOUT.total_seconds()
         while self._clock.monotonic() < deadline:
             claims = self._state.claims_of(pod)
@@ -111,7 +111,7 @@ class DynamicResources:
         return "device binding timeout: context deadline exceeded"
 
     async def give_up(self, pod: SimulatedPod, reservations: tuple[Reservation, ...]) -> None:
-        """The pod was not bound: what was promised is free, and what was reserved is given back."""
+        """The pod was not bound: release its devices, and remove its reservations."""
         for one in reservations:
             self._state.take_back(one.claim)
         undo = [self._writes.unreserve(pod, one.claim) for one in reservations if not one.mappings]
@@ -127,7 +127,7 @@ class DynamicResources:
         await self._writes.deallocate(claim)
 
     async def delete(self, claim: Claim) -> None:
-        """One that was made for extended resources of a pod that was not bound."""
+        """Delete the claim for extended resources of a pod that was not bound."""
         await self._writes.delete(claim)
 
     # -- events

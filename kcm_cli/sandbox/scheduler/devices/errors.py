@@ -1,9 +1,9 @@
-"""What goes wrong beyond a node that cannot have a pod."""
+"""Errors of device allocation."""
 
 
 class AllocationError(Exception):
-    """A claim, a class or a selector is not right: no node is looked at any further, and the pod is tried again."""
+    """A claim, class or selector is invalid. No other node is checked, and the pod is retried."""
 
 
 class NodeRefused(Exception):
-    """This node cannot have the devices; the text is told where no other can either."""
+    """This node cannot provide the devices. The text is reported if no other node can."""

@@ -1,8 +1,8 @@
-"""Extended resources that a DeviceClass offers: the claim by which a pod gets devices for them.
+"""Extended resources that a DeviceClass provides, and the claim for them.
 
-A pod that asks for ``example.com/gpu: 1`` gets a device of the class with this ``extendedResourceName``, or of the
-class NAME for ``deviceclass.resource.kubernetes.io/NAME``, on nodes that do not have the resource themselves. One claim
-for all of them is made when the pod is bound.
+A pod that requests ``example.com/gpu: 1`` gets a device of the class with this ``extendedResourceName``, or of the
+class NAME for ``deviceclass.resource.kubernetes.io/NAME``, on nodes without the resource. When the pod is bound, one
+claim is created for all of them.
 
 upstream: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go,
 staging/src/k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache
@@ -25,14 +25,14 @@ UNNAMED = "<extended-resources>"
 
 
 class ExtendedClaim(msgspec.Struct, frozen=True):
-    """A claim that is not written yet, and the ``requestMappings`` of its pod's status."""
+    """A claim that is not written yet, and the ``requestMappings`` for the pod's status."""
 
     claim: Claim
     mappings: tuple[Doc, ...]
 
 
 class _Asking(msgspec.Struct, frozen=True):
-    """A container that asks for devices. ``request``: the name of the request that is its own."""
+    """A container that requests devices. ``request``: the name of its own request."""
 
     place: int
     name: str
@@ -41,7 +41,7 @@ class _Asking(msgspec.Struct, frozen=True):
 
 
 def offers(classes: Iterable[DeviceClass]) -> dict[str, str]:
-    """Names of classes by the extended resources that stand for them: of several the newest, or the first by name."""
+    """The names of classes by the extended resource that they provide; of several the newest, or the first by name."""
     found: dict[str, str] = {}
     by_age = sorted(sorted(classes, key=lambda one: one.name, reverse=True), key=_created)
     for each in by_age:
@@ -53,7 +53,7 @@ def offers(classes: Iterable[DeviceClass]) -> dict[str, str]:
 
 
 def extended_claim(pod: SimulatedPod, classes: Mapping[str, str]) -> ExtendedClaim | None:
-    """The claim for these extended resources (with their classes) of a pod; None if no container asks for them."""
+    """The claim for these extended resources (with their classes) of a pod; None if no container requests them."""
     requests: list[Doc] = []
     mappings: list[Doc] = []
     for resource in sorted(classes):
@@ -80,10 +80,10 @@ def extended_claim(pod: SimulatedPod, classes: Mapping[str, str]) -> ExtendedCla
 
 
 def _of_resource(pod: SimulatedPod, resource: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """How many devices each request is for, and which containers get them.
+    """(number of devices by request, pairs of container and request).
 
-    Containers that run all the time have devices of their own. An init container that ends takes those of containers
-    that start after it; what it needs beyond that is one request for all init containers, for the most that one needs.
+    Containers that run all the time have their own devices. An init container that ends uses those of containers that
+    start after it. One request covers what init containers need beyond that, for the maximum of them.
     """
     lasting = list(_asking(pod, resource, ends=False))
     counts = {one.request: one.count for one in lasting}
@@ -106,7 +106,7 @@ def _of_resource(pod: SimulatedPod, resource: str) -> tuple[dict[str, int], list
 
 
 def _lent(one: _Asking, lasting: Iterable[_Asking]) -> tuple[list[_Asking], int]:
-    """Whose devices an init container takes, and how many are missing then."""
+    """(the containers whose devices an init container uses, number of devices that are missing)."""
     taken: list[_Asking] = []
     missing = one.count
     for other in lasting:
@@ -117,7 +117,7 @@ def _lent(one: _Asking, lasting: Iterable[_Asking]) -> tuple[list[_Asking], int]
 
 
 def _asking(pod: SimulatedPod, resource: str, *, ends: bool) -> Iterator[_Asking]:
-    """The containers that ask for a resource, be it those that end before the next one starts, or the others."""
+    """The containers that request a resource: init containers that end (``ends``), or all others."""
     first = len(pod.spec.init_containers)
     for place, container in enumerate((*pod.spec.init_containers, *pod.spec.containers)):
         asked = _requests(container)

@@ -1,4 +1,4 @@
-"""The claims of one pod: which nodes can have their devices, and what has to be written for that.
+"""Filters nodes by the claims of one pod, and computes the writes for them.
 
 upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
 """
@@ -36,8 +36,8 @@ STALE = Refusal(PLUGIN, ("cannot schedule extended resource claim",))
 
 
 class Reservation(msgspec.Struct, frozen=True):
-    """A claim that is to be reserved for a pod; with its allocation, where it has none yet. ``mappings``: of one for
-    extended resources, which is to be created."""
+    """A claim to reserve for a pod, with its allocation if it has none yet. ``mappings``: set for a claim for extended
+    resources, which has to be created."""
 
     claim: Claim
     allocation: Doc | None
@@ -45,15 +45,18 @@ class Reservation(msgspec.Struct, frozen=True):
 
 
 class _Variant(msgspec.Struct, frozen=True):
-    """What is searched on nodes that have the same of the pod's extended resources themselves."""
+    """The search on nodes that lack the same of the pod's extended resources."""
 
     search: Search | None
     extended: ExtendedClaim | None
 
 
 class DeviceFilter:
-    """``refusal`` is set where no node will do; ``away`` are claims whose devices are on other nodes, ``stale`` is the
-    one that an earlier try has left, ``offered`` are the extended resources that a class offers."""
+    """The filter for one pod.
+
+    refusal: set if no node is feasible. away: claims whose devices are on other nodes. stale: a claim that an earlier
+    attempt left. offered: the extended resources that a class provides.
+    """
 
     def __init__(self, info: PodInfo, state: DeviceState) -> None:
         self._pod, self._state = info.pod, state
@@ -75,11 +78,11 @@ class DeviceFilter:
 
     @property
     def used(self) -> bool:
-        """Whether the pod has claims, or gets one."""
+        """Whether the pod has claims, or will get one."""
         return bool(self._claims or self.offered)
 
     def check(self, node: NodeInfo) -> Refusal | None:
-        """Raises AllocationError."""
+        """The refusal of a node, or None. Raises AllocationError."""
         if self.stale is not None:
             return STALE
         variant = self._variant(node)
@@ -97,7 +100,7 @@ class DeviceFilter:
         return ELSEWHERE if away else None
 
     def reservations(self, node: str, rng: random.Random) -> tuple[Reservation, ...]:
-        """What has to be written if the pod goes to this node, which was checked."""
+        """The reservations to write for a node that passed the filter."""
         chosen = {choice.claim.uid: choice for choice in self._choices.get(node, ())}
         found: list[Reservation] = []
         for claim in self._claims:
@@ -113,7 +116,7 @@ class DeviceFilter:
         return tuple(found)
 
     def _variant(self, node: NodeInfo) -> "_Variant":
-        """What has to be found on a node: devices for the resources that it does not have itself, too."""
+        """The search for a node, including devices for extended resources that it lacks."""
         names = tuple(sorted(name for name in self.offered if not node.allocatable.get(name)))
         found = self._variants.get(names)
         if found is None:
@@ -125,7 +128,7 @@ class DeviceFilter:
         return found
 
     def scores(self, compared: Compared) -> Scores | None:
-        """Up to 100 for each node: those where earlier alternatives can be had are better."""
+        """Up to 100 for each node; higher if earlier alternatives are available."""
         if not self._choices:
             return None
         settled = sum(map(_settled_preference, self._claims))
@@ -135,7 +138,7 @@ class DeviceFilter:
         return Scores(raw, {score: score * MAX_SCORE // top for score in set(raw)}) if top else None
 
     def _has_failed(self, claim: Claim) -> bool:
-        """Whether a device of a claim could not be prepared: then others are tried."""
+        """Whether a device of a claim could not be prepared, so that others are tried."""
         try:
             is_prepared(claim, self._state.now())
         except NotPrepared:
@@ -173,7 +176,7 @@ def _reaches(claim: Claim, node: NodeInfo) -> bool:
 
 
 def _settled_preference(claim: Claim) -> int:
-    """Of a claim that has its devices, the same on all nodes."""
+    """The preference of a claim that is allocated, which is the same on all nodes."""
     if claim.status.allocation is None:
         return 0
     given = {result.request for result in claim.status.allocation.devices.results}

@@ -1,7 +1,7 @@
-"""The pools of devices that a node can reach, in the order in which they are tried.
+"""The pools of devices that a node can access, in the order in which they are tried.
 
-Pools are sorted by driver and name, their slices by name, so that drivers can say by names what is taken first; pools
-with devices that have to be prepared before a pod can be bound come last.
+Pools are sorted by driver and name, their slices by name, so that drivers can influence the order by names. Pools with
+binding conditions come last.
 
 upstream: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go
 """
@@ -19,14 +19,14 @@ PoolId = tuple[str, str]
 
 
 class Target(msgspec.Struct, frozen=True):
-    """The node for which devices are looked for."""
+    """The node for which devices are allocated."""
 
     name: str
     labels: Mapping[str, str]
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A device, and the slice that it comes from."""
+    """A device and its slice."""
 
     id: DeviceId
     device: Device
@@ -35,9 +35,10 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Pool(msgspec.Struct, frozen=True, eq=False):
-    """``incomplete``: not all slices are published; ``invalid``: they contradict each other. Neither gives devices.
+    """A pool. ``incomplete``: slices are missing. ``invalid``: slices contradict each other. Devices of neither are
+    allocated.
 
-    ``others`` are slices of the pool that the node does not reach, which may use counters all the same.
+    others: slices of the pool that the node cannot access, but that may consume counters.
     """
 
     id: PoolId
@@ -58,7 +59,7 @@ class Pool(msgspec.Struct, frozen=True, eq=False):
 
 
 class Inventory:
-    """All slices by pool; only the latest generation of each counts."""
+    """All slices by pool. Only the latest generation of each pool counts."""
 
     def __init__(self, slices: Iterable[Slice]) -> None:
         found: defaultdict[PoolId, list[Slice]] = defaultdict(list)
@@ -68,7 +69,7 @@ class Inventory:
         self._whole: dict[PoolId, Pool] = {}
 
     def pools_of(self, node: Target) -> list[Pool]:
-        """What the node reaches, in order."""
+        """The pools that the node can access, in order."""
         pools = [pool for id_ in sorted(self._pools) if (pool := self._pool_of(id_, node)) is not None]
         return sorted(pools, key=_has_to_be_prepared)
 
@@ -88,7 +89,7 @@ class Inventory:
 
 
 def on_node(node: Target, name: str | None, selector: NodeSelector | None, *, everywhere: bool) -> bool:
-    """Whether a slice or a device with these fields is there for a node."""
+    """Whether a slice or device with these fields is available on a node."""
     if name:
         return node.name == name
     return everywhere or (selector is not None and selects(selector, node.name, node.labels))
@@ -100,7 +101,7 @@ def _latest(slices: list[Slice]) -> list[Slice]:
 
 
 def _reaches(one: Slice, node: Target) -> bool:
-    """Slices of counters are for all nodes: the pool cannot be used without them."""
+    """Whether the node can access a slice. Slices with counters count for all nodes, since the pool requires them."""
     spec = one.spec
     if spec.shared_counters:
         return True

@@ -1,4 +1,4 @@
-"""What is written of an allocation: the devices, their configuration, and the nodes that can reach them.
+"""Builds the allocation in a claim's status: devices, their configuration, and a node selector.
 
 upstream: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
 """
@@ -17,7 +17,7 @@ from kcm_cli.sandbox.scheduler.devices.views import Allocation
 
 
 def allocation_of(choice: Choice, node: str, rng: random.Random) -> Doc:
-    """``status.allocation`` of a claim. Shares of devices get ids of their own."""
+    """The ``status.allocation`` of a claim. Shares of devices get unique ids."""
     devices: Doc = {"results": [_result(given, rng) for given in choice.given]}
     config = [*_of_classes(choice.request_data), *_of_claim(choice)]
     if config:
@@ -50,7 +50,7 @@ def _result(given: Given, rng: random.Random) -> Doc:
 
 
 def _of_classes(request_data: Sequence[RequestData]) -> list[Doc]:
-    """Each class' configurations once, for all requests that are for it."""
+    """The configurations of each class, once, with all its requests."""
     requests: dict[str, list[str]] = {}
     for data in request_data:
         requests.setdefault(data.class_.name, []).append(data.name)
@@ -63,7 +63,7 @@ def _of_classes(request_data: Sequence[RequestData]) -> list[Doc]:
 
 
 def _of_claim(choice: Choice) -> Iterable[Doc]:
-    """The claim's own: for all requests, or once for each request that it names in one way or the other."""
+    """The claim's configurations: for all requests, or once for each named request."""
     for config in choice.claim.spec.devices.config:
         named = config.get("requests")
         if not isinstance(named, list) or not named:
@@ -75,7 +75,7 @@ def _of_claim(choice: Choice) -> Iterable[Doc]:
 
 
 def _node_selector(given: Sequence[Given], node: str) -> NodeSelector | None:
-    """One node where a device is local to one; else what all devices ask of nodes; None for anywhere."""
+    """The node if a device is local to it, else the requirements of all devices; None for any node."""
     fields: list[NodeSelectorRequirement] = []
     expressions: list[NodeSelectorRequirement] = []
     for one in given:

@@ -1,4 +1,4 @@
-"""Whether a device is what an expression asks for.
+"""Evaluates CEL selectors of devices.
 
 upstream: staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go
 """
@@ -16,12 +16,12 @@ Domains = defaultdict[str, dict[str, cel.Value]]
 
 @remembered(1024, longest=16384)
 def compiled(expression: str) -> cel.Program:
-    """Raises CelSyntaxError."""
+    """The compiled expression. Raises CelSyntaxError."""
     return cel.Program(expression)
 
 
 def matches(expression: str, variables: dict[str, cel.Value]) -> bool:
-    """Whether an expression is true of a device. Raises CelError."""
+    """Whether a device matches an expression. Raises CelError."""
     result = compiled(expression).evaluate(variables)
     if not isinstance(result, bool):
         raise cel.CelError(f"CEL result of type {type(result).__name__} could not be converted to bool")
@@ -29,7 +29,7 @@ def matches(expression: str, variables: dict[str, cel.Value]) -> bool:
 
 
 def variables_of(driver: str, device: Device) -> dict[str, cel.Value]:
-    """What expressions see of a device. Raises CelError."""
+    """The variables of expressions about a device. Raises CelError."""
     attributes: Domains = defaultdict(dict)
     capacity: Domains = defaultdict(dict)
     for name, attribute in device.attributes.items():
@@ -47,7 +47,7 @@ def variables_of(driver: str, device: Device) -> dict[str, cel.Value]:
 
 
 def _file(domains: Domains, driver: str, name: str, value: cel.Value) -> None:
-    """A name without a domain is in the driver's own."""
+    """Store a value by domain and name. Without a domain it is the driver's."""
     domain, slash, own = name.partition("/")
     domain, own = (domain, own) if slash else (driver, name)
     domains[domain][own] = value

@@ -1,6 +1,6 @@
-"""What the scheduler knows of devices: claims, classes and slices, and who has which device.
+"""The scheduler's state of devices: claims, classes, slices, and allocated devices.
 
-What was promised to a pod on its way counts as taken until the claim shows it, or the pod has failed.
+Devices that are assumed for a pod count as allocated until the claim shows it, or the pod has failed.
 
 upstream: pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go
 """
@@ -19,7 +19,7 @@ from kcm_cli.sandbox.views import SimulatedPod
 
 
 class DeviceState:
-    """See the module. Kept from informers; ``pending`` are the uids of claims on their way."""
+    """The state, updated from informers. ``pending``: the uids of claims that are being written."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class DeviceState:
         slices: Store[Slice],
         now: Callable[[], datetime] = lambda: datetime.min.replace(tzinfo=UTC),
     ) -> None:
-        """``now``: of the clock by which devices are to be prepared."""
+        """``now``: the clock for the timeout of binding conditions."""
         self.now = now
         self.claims, self.classes, self._slices = claims, classes, slices
         self.usage = Usage()
@@ -39,13 +39,13 @@ class DeviceState:
 
     @property
     def offers(self) -> Mapping[str, str]:
-        """The names of the classes whose devices extended resources stand for."""
+        """The names of classes by the extended resource that they provide."""
         if self._offers is None:
             self._offers = offers(self.classes)
         return self._offers
 
     def offered(self, requests: Mapping[str, int]) -> frozenset[str]:
-        """The resources among those asked for that a class offers."""
+        """The requested resources that a class provides."""
         known = self.offers
         return frozenset(name for name, amount in requests.items() if amount > 0 and name in known)
 
@@ -62,7 +62,7 @@ class DeviceState:
         self._inventory = None
 
     def claim_changed(self, claim: Claim) -> None:
-        """As it is now."""
+        """Update the state with the present version of a claim."""
         if claim.status.allocation is not None:
             self.pending.discard(claim.uid)
             self.usage.hold(claim.uid, claim.status.allocation.devices.results)
@@ -74,23 +74,23 @@ class DeviceState:
         self.usage.release(claim.uid)
 
     def promise(self, claim: Claim, results: tuple[Result, ...]) -> None:
-        """The devices go to a claim as soon as it can be written."""
+        """Assume these devices for a claim that is about to be written."""
         self.pending.add(claim.uid)
         self.usage.hold(claim.uid, results)
 
     def take_back(self, claim: Claim) -> None:
-        """A promise that came to nothing."""
+        """Undo ``promise``."""
         if claim.uid in self.pending:
             self.pending.discard(claim.uid)
             self.usage.release(claim.uid)
 
     def extended_claim(self, pod: SimulatedPod) -> Claim | None:
-        """The claim that was made for a pod's extended resources when it was to be bound before."""
+        """The claim that an earlier attempt created for a pod's extended resources, or None."""
         found = self.claims.by_index(BY_POD, pod.uid)
         return next((claim for claim in found if claim.namespace == pod.namespace), None)
 
     def claims_of(self, pod: SimulatedPod) -> tuple[Claim, ...] | str:
-        """The claims that a pod uses; a text says why they are not all there."""
+        """The claims that a pod uses, or a text that says why they do not all exist."""
         found: list[Claim] = []
         for entry in pod.spec.resource_claims:
             reference = named(pod, entry)
@@ -111,5 +111,5 @@ class DeviceState:
 
 
 def no_devices() -> DeviceState:
-    """Of a cluster without any."""
+    """The state of a cluster without devices."""
     return DeviceState(Store(), Store(), Store())

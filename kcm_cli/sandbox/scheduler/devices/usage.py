@@ -1,4 +1,4 @@
-"""Which devices are taken by claims, written or on their way.
+"""The devices that claims hold, written or assumed.
 
 upstream: pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go
 """
@@ -12,7 +12,7 @@ from kcm_cli.sandbox.scheduler.devices.views import DeviceId, Result
 
 
 class Usage:
-    """Devices by the claims that hold them. Access of administrators takes nothing away from others."""
+    """Devices by the claims that hold them. Admin access does not take a device."""
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[Result, ...]] = {}
@@ -21,7 +21,7 @@ class Usage:
         self.capacity: dict[DeviceId, dict[str, Quantity]] = {}
 
     def hold(self, claim: str, results: Iterable[Result]) -> None:
-        """A claim (its uid) has these devices from now on."""
+        """Record the devices of a claim (its uid)."""
         self.release(claim)
         self._held[claim] = tuple(results)
         for result in self._held[claim]:
@@ -32,11 +32,11 @@ class Usage:
             self._count(result, -1)
 
     def is_taken(self, device: DeviceId) -> bool:
-        """Whether nobody else can have the device."""
+        """Whether a device cannot be allocated any more."""
         return self._taken[device] > 0
 
     def is_allocated(self, device: DeviceId) -> bool:
-        """Whether somebody has the device, or a share of it."""
+        """Whether a device, or a share of it, is allocated."""
         return self._taken[device] > 0 or self._shares[device] > 0
 
     def _count(self, result: Result, sign: int) -> None:

@@ -1,4 +1,4 @@
-"""Devices, classes and claims as the scheduler reads them: with what controllers do not look at."""
+"""Views of devices, classes and claims for the scheduler, which reads more fields than controllers do."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ DeviceId = tuple[str, str, str]
 
 
 class Attribute(View, frozen=True, gc=False):
-    """One of the four is set."""
+    """An attribute's value. One of the four fields is set."""
 
     integer: int | None = msgspec.field(default=None, name="int")
     boolean: bool | None = msgspec.field(default=None, name="bool")
@@ -97,7 +97,7 @@ class CapacityRequirements(View, frozen=True, gc=False):
 
 
 class Wanted(View, frozen=True, gc=False):
-    """What is asked for, be it exactly this (without a name) or one of several alternatives."""
+    """An exact request (without a name), or one of several alternatives."""
 
     name: str = ""
     device_class_name: str = ""
@@ -122,7 +122,7 @@ class Constraint(View, frozen=True, gc=False):
 
 
 class ClaimedDevices(View, frozen=True, gc=False):
-    """Configurations are copied whole."""
+    """The requests and constraints of a claim. Configurations are copied whole."""
 
     requests: tuple[Request, ...] = ()
     constraints: tuple[Constraint, ...] = ()
@@ -134,7 +134,7 @@ class ClaimSpec(View, frozen=True, gc=False):
 
 
 class Result(View, frozen=True, gc=False):
-    """A device that was given to a claim."""
+    """DeviceRequestAllocationResult."""
 
     request: str = ""
     driver: str = ""
@@ -164,7 +164,7 @@ class Allocation(View, frozen=True, gc=False):
 
 
 class DeviceStatus(View, frozen=True, gc=False):
-    """What its driver says of a device."""
+    """The driver's status of an allocated device."""
 
     driver: str = ""
     pool: str = ""

@@ -1,5 +1,6 @@
-"""What the scheduler writes to claims: devices with the reservation for a pod, and reservations that it takes back.
-For extended resources it makes a claim, names it in the pod's status, and deletes it if the pod is not bound after all.
+"""Writes claims: allocations with reservations, and the removal of reservations.
+
+For extended resources a claim is created, named in the pod's status, and deleted if the pod is not bound.
 
 upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go#bindClaim, #Unreserve,
 pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go
@@ -27,7 +28,7 @@ _STATUS = "status"
 
 
 class ClaimProblem(Exception):
-    """A claim is not as it was when the pod's node was chosen; the text goes into the pod's condition."""
+    """A claim changed after the pod's node was chosen. The text goes into the pod's condition."""
 
 
 class ClaimWrites:
@@ -38,9 +39,9 @@ class ClaimWrites:
         self._clock = clock
 
     async def create(self, pod: SimulatedPod, claim: Claim) -> Claim:
-        """The claim for a pod's extended resources, as the server has made it. Raises ClaimProblem.
+        """Create the claim for a pod's extended resources; returns the API server's version. Raises ClaimProblem.
 
-        One whose answer is lost is found, and deleted, when the pod is tried again.
+        After a lost answer the claim is found and deleted when the pod is retried.
         """
         body = edited(claim, {("metadata", "name"): ABSENT, ("metadata", "uid"): ABSENT})
         try:
@@ -49,7 +50,7 @@ class ClaimWrites:
             raise ClaimProblem(f"create claim for extended resources {pod.namespace}/: {error}") from error
 
     async def name_in_status(self, pod: SimulatedPod, claim: Claim, mappings: Sequence[Doc]) -> None:
-        """Which claim the pod's extended resources come from. Raises ClaimProblem."""
+        """Write the name of the claim into the pod's status. Raises ClaimProblem."""
         status: Doc = {"resourceClaimName": claim.name, "requestMappings": [*mappings]}
         body: Doc = {"metadata": {"uid": pod.uid}, _STATUS: {"extendedResourceClaimStatus": status}}
         for attempt in range(ATTEMPTS):
@@ -63,8 +64,7 @@ class ClaimWrites:
                     raise ClaimProblem(f"update pod {pod.key} ExtendedResourceClaimStatus: {error}") from error
 
     async def delete(self, claim: Claim) -> None:
-        """Delete a claim for extended resources, with the devices that it has. What fails is tried again with the
-        pod."""
+        """Delete a claim for extended resources and its allocation. Failures are retried with the pod."""
         uid = claim.uid
         try:
             for attempt in range(ATTEMPTS):
@@ -86,7 +86,7 @@ class ClaimWrites:
             log.info("Cannot delete a claim", extra={"fields": {"claim": claim.key, "err": str(error)}})
 
     async def reserve(self, pod: SimulatedPod, reservation: Reservation) -> None:
-        """Raises ClaimProblem."""
+        """Reserve a claim. Raises ClaimProblem."""
         claim, uid = reservation.claim, reservation.claim.uid
         for attempt in range(ATTEMPTS):
             try:
@@ -127,7 +127,7 @@ class ClaimWrites:
         await self._put(claim, changes, _STATUS, f"add {what} to claim {claim.key}")
 
     async def unreserve(self, pod: SimulatedPod, claim: Claim) -> None:
-        """The pod was not bound after all. What fails is left to the resourceclaim-controller."""
+        """Remove the reservation of a pod that was not bound. Failures are left to the resourceclaim-controller."""
         entry: Doc = {"$patch": "delete", "uid": pod.uid}
         body: Doc = {"metadata": {"uid": claim.uid}, _STATUS: {"reservedFor": [entry]}}
         await self._try(
@@ -138,7 +138,7 @@ class ClaimWrites:
         )
 
     async def deallocate(self, claim: Claim) -> None:
-        """Give devices back that nobody uses, and that are where the pod cannot go."""
+        """Remove the allocation of an unused claim whose devices are where the pod cannot run."""
         places = ("reservedFor", "allocation", "devices")
         body = edited(claim, {(_STATUS, place): ABSENT for place in places})
         await self._try(claim, self._client.update(CLAIMS, claim.namespace, claim.name, body, subresource=_STATUS))
