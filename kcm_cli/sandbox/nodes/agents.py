@@ -2,7 +2,7 @@
 
 A Node with the annotation ``sandbox.kcm.dev/simulated=true`` has a kubelet here, whoever made it; one that also has
 ``sandbox.kcm.dev/failed=true`` has one that has stopped: no heartbeats, nothing happens to its pods. So nodes are
-added, removed, failed and recovered with any client.
+added, removed, failed and recovered with any client. ``sandbox.kcm.dev/pressure`` says what a node is short of.
 
 upstream: pkg/kubelet/kubelet_node_status.go, staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
 """
@@ -59,6 +59,8 @@ class Agent:
         """The sizes that its annotation gave it when it reported last."""
         self.deferred: set[str] = set()
         """The pods that wait for room to be resized."""
+        self.pressures: tuple[str, ...] = ()
+        """What it is short of, as the conditions that say so."""
         self.failed = False
         self.reported_at = float("-inf")
         self.leased = False
@@ -186,8 +188,9 @@ class Agents:
         failed = node.annotations.get(shape.FAILED) == "true"
         if failed:
             self.heard_of(node.name)
-        if failed != agent.failed:
-            agent.failed = failed
+        pressures = shape.pressures(node.annotations)
+        if failed != agent.failed or pressures != agent.pressures:
+            agent.failed, agent.pressures = failed, pressures
             agent.reported_at = float("-inf")
             self._queue.add(node.name)
             self._changed(node.name)
@@ -272,7 +275,8 @@ class Agents:
         given = shape.capacity(node.annotations)
         since = {f"{c.type}={c.status}": c.last_transition_time or "" for c in node.status.conditions}
         time = format_time(self._clock.now())
-        status = shape.status_doc(agent.name, agent.number, resources, since, time)
+        conditions = shape.conditions(agent.pressures, since, time)
+        status = shape.status_doc(agent.name, agent.number, resources, conditions)
         images = agent.images.docs()
         allocatable: Doc = dict.fromkeys((node.status.allocatable or {}).keys() - resources.keys())
         gone: Doc = dict.fromkeys(agent.given.keys() - given.keys())
@@ -287,9 +291,9 @@ class Agents:
         agent.given = given
         await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE, subresource="status")
         agent.images.changed = agent.images.docs() != images
-        for condition, reason in shape.REASONS.items():
+        for condition in (f"{each['type']}={each['status']}" for each in conditions):
             if condition not in since:
-                self._emit_status(agent, reason)
+                self._emit_status(agent, shape.REASONS[condition])
 
     def _emit_status(self, agent: Agent, reason: str) -> None:
         self._emit(agent, reason, f"Node {agent.name} status is now: {reason}")

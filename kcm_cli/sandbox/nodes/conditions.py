@@ -99,6 +99,12 @@ def restarting_condition(phase: str, *, resets: bool, old: Sequence[Condition | 
     return Reported(RESTARTING_ALL, status, reason, message, 0, since or instant(now))
 
 
+def evicted_condition(pod: SimulatedPod, message: str, now: float) -> Reported:
+    """Of a pod that its kubelet has evicted."""
+    generation = pod.metadata.generation
+    return Reported("DisruptionTarget", TRUE, "TerminationByKubelet", message, generation, instant(now))
+
+
 def _containers_ready(reports: Sequence[Report], phase: str) -> _Verdict:
     reason = _TERMINAL.get(phase)
     if reason is not None:

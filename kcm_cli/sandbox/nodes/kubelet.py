@@ -24,7 +24,7 @@ from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.events import Events, ref_of
-from kcm_cli.sandbox.nodes import machine, resizing, script
+from kcm_cli.sandbox.nodes import eviction, machine, resizing, script
 from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.conditions import Reported
@@ -72,6 +72,8 @@ class Life(msgspec.Struct):
     pending: Pending | None = None
     kills: list[tuple[int, int, str]] = msgspec.field(default_factory=list)
     """Containers to be killed: index, exit code, reason."""
+    evicted: str = ""
+    """Why it is to be evicted."""
     files: frozenset[str] = frozenset()
     """Those that it found in folders of the node."""
     seen_at: float = -math.inf
@@ -207,6 +209,21 @@ class Kubelets:
                 return
         raise LookupError(f"pod {key} has no container {container}")
 
+    def running_on(self, node: str) -> Sequence[SimulatedPod]:
+        """The pods of a node that are not being stopped."""
+        return [
+            pod
+            for pod in self._pods.store.by_index(BY_NODE, node)
+            if (life := self._lives.get(pod.key)) is not None and life.uid == pod.uid and life.state.stop is None
+        ]
+
+    def evict(self, key: str, why: str) -> None:
+        """Stop a pod, which fails."""
+        life = self._lives.get(key)
+        if life is not None:
+            life.evicted = why
+            self._queue.add(key)
+
     def probes_say(self, key: str, container: str, verdicts: Verdicts) -> None:
         """The files of a container that runs are others than before."""
         life = self._lives.get(key)
@@ -301,9 +318,7 @@ class Kubelets:
         state = machine.advance(life.script, state, now)
         if life.pod is not pod:
             state = self._changed(life, pod, state, now)
-        for index, code, reason in life.kills:
-            state = machine.kill(life.script, state, index, now, code, reason)
-        life.kills.clear()
+        state = _forced(life, state, now)
         if not pod.deleting:
             state = self._resize(key, life, state, now)
         if pod.deleting:
@@ -468,7 +483,7 @@ class Kubelets:
         now = self._clock.now().timestamp()
         node = self._nodes.store.get(agent.name)
         if pod.status.start_time is None and node is not None:
-            rejection = agent.occupancy.rejects(pod, node)
+            rejection = eviction.refuses(pod, agent.pressures) or agent.occupancy.rejects(pod, node)
             if rejection is not None:
                 await self._reject(pod, agent, rejection)
                 return None
@@ -508,6 +523,16 @@ class Kubelets:
         self._retry_resizes(life.agent)
         if not life.pod.spec.host_network:
             life.agent.addresses.free(life.place.pod_ip)
+
+
+def _forced(life: Life, state: PodState, now: float) -> PodState:
+    """The state after what is to be killed has been killed."""
+    for index, code, reason in life.kills:
+        state = machine.kill(life.script, state, index, now, code, reason)
+    life.kills.clear()
+    if life.evicted and not machine.finished(life.script, state):
+        state = machine.evict(state, now, life.evicted)
+    return state
 
 
 def _freed(before: PodState, after: PodState) -> bool:

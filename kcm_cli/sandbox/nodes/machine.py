@@ -115,7 +115,8 @@ RESET_S = 1.0
 RESYNC_S = 60.0
 """How often a kubelet looks at a pod of which nothing changes, and how long a failed ``postStart`` hook is the reason
 why its container waits."""
-DEADLINE_EXCEEDED = "DeadlineExceeded"
+DEADLINE_EXCEEDED, EVICTED = "DeadlineExceeded", "Evicted"
+_EVICTION_GRACE_S = 1.0
 _DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
 
 
@@ -134,6 +135,13 @@ def stop(state: PodState, now: float, grace_s: float) -> PodState:
     if deadline < state.stop.deadline:
         return replace(state, stop=replace(state.stop, deadline=deadline))
     return state
+
+
+def evict(state: PodState, now: float, message: str) -> PodState:
+    """Stop a pod at once, which fails, unless it is being stopped."""
+    if state.stop is not None:
+        return state
+    return replace(state, stop=Stop(now, now + _EVICTION_GRACE_S, EVICTED, message))
 
 
 def change(state: PodState, index: int, now: float) -> PodState:

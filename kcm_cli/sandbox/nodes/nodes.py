@@ -7,6 +7,7 @@ from kcm_cli.rest.errors import AlreadyExists
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands, shape
 from kcm_cli.sandbox.nodes.agents import Agents, Means
+from kcm_cli.sandbox.nodes.eviction import Evictions
 from kcm_cli.sandbox.nodes.kubelet import ByRules, Kubelets
 from kcm_cli.sandbox.nodes.mounts import Mounts
 from kcm_cli.sandbox.nodes.objects import CachedObjects
@@ -40,6 +41,7 @@ class Nodes:
         self._kubelets.behaviour = ByRules(self.rules, CachedObjects(informers))
         self._obstacles = Obstacles(informers, self._kubelets.namespace_changed, self._kubelets.volumes_attached)
         self._kubelets.obstacles = self._obstacles
+        self._evictions = Evictions(self._agents, self._kubelets, self.rules.annotations, means.events, clock)
         self._mounts = Mounts(client, informers, clock, lambda name: self._agents.alive(name) is not None)
 
     async def run(self) -> None:
@@ -48,10 +50,12 @@ class Nodes:
             group.create_task(self._agents.run(), name="simulated nodes")
             group.create_task(self._kubelets.run(), name="simulated kubelets")
             group.create_task(self._mounts.run(), name="simulated mounts")
+            group.create_task(self._evictions.run(), name="simulated evictions")
 
     def _changed(self, name: str) -> None:
         self._kubelets.node_changed(name)
         self._mounts.node_changed(name)
+        self._evictions.node_changed(name)
 
     def kill_container(self, key: str, container: str = "", code: int = 137, reason: str = "") -> None:
         """Kill a container of the pod ``namespace/name``; without a name the first regular one. Raises LookupError."""

@@ -9,7 +9,7 @@ from kcm_cli.planning.actions import Notice
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.nodes.containers import waiting
 from kcm_cli.sandbox.nodes.images import Images
-from kcm_cli.sandbox.nodes.machine import ATTACH, PULL, ContainerState, Hold, PodState, ended_by_hook
+from kcm_cli.sandbox.nodes.machine import ATTACH, EVICTED, PULL, ContainerState, Hold, PodState, ended_by_hook
 from kcm_cli.sandbox.nodes.obstacles import INVALID_IMAGE, NEVER_PULL
 from kcm_cli.sandbox.nodes.script import SIMULATED_FAILURE, ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
@@ -27,7 +27,8 @@ def notices(
         return
     killed = before.stop is None and after.stop is not None
     if before.stop is None and after.stop is not None and after.stop.reason:
-        yield Notice(ref_of("v1", "Pod", pod), NORMAL, after.stop.reason, after.stop.message)
+        type_ = WARNING if after.stop.reason == EVICTED else NORMAL
+        yield Notice(ref_of("v1", "Pod", pod), type_, after.stop.reason, after.stop.message)
     hold = after.hold
     if hold is not None and hold.reason != ATTACH and after.attempts and after.attempted_at != before.attempted_at:
         for text in (hold.message, *hold.more):

@@ -7,7 +7,7 @@ and the address 172.18.0.0 + N + 2.
 upstream: pkg/kubelet/kubelet_node_status.go, pkg/kubelet/nodestatus/setters.go
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from ipaddress import IPv4Network
 from uuid import NAMESPACE_URL, uuid5
@@ -22,6 +22,7 @@ from kcm_cli.sandbox import networks
 SIMULATED = "sandbox.kcm.dev/simulated"
 FAILED = "sandbox.kcm.dev/failed"
 CAPACITY = "sandbox.kcm.dev/capacity"
+PRESSURE = "sandbox.kcm.dev/pressure"
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 LEASE_NAMESPACE = "kube-node-lease"
 LEASE_DURATION_S = 40
@@ -138,23 +139,55 @@ _DECLARED = [
 """What a kubelet of this version can do that the others need to know of."""
 
 REASONS = {
+    "MemoryPressure=True": "NodeHasInsufficientMemory",
     "MemoryPressure=False": "NodeHasSufficientMemory",
+    "DiskPressure=True": "NodeHasDiskPressure",
     "DiskPressure=False": "NodeHasNoDiskPressure",
+    "PIDPressure=True": "NodeHasInsufficientPID",
     "PIDPressure=False": "NodeHasSufficientPID",
     "Ready=True": "NodeReady",
 }
 """The Events that tell that a condition holds from now on."""
 
+MEMORY_PRESSURE = "MemoryPressure"
+_PRESSURES = {"memory": MEMORY_PRESSURE, "disk": "DiskPressure", "pid": "PIDPressure"}
+_UNDER_PRESSURE = (
+    (MEMORY_PRESSURE, "True", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
+    ("DiskPressure", "True", "KubeletHasDiskPressure", "kubelet has disk pressure"),
+    ("PIDPressure", "True", "KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
+)
 _CONDITIONS = (
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    (MEMORY_PRESSURE, "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 )
 
 
-def status_doc(name: str, number: int, resources: dict[str, str], since: dict[str, str], time: str) -> Doc:
-    """The status of a healthy node at ``time``; ``since`` has the times from which its conditions hold already."""
+def pressures(annotations: Mapping[str, str]) -> tuple[str, ...]:
+    """The conditions of a node that is short of what its annotation names, such as ``memory,disk``."""
+    words = {word.strip() for word in annotations.get(PRESSURE, "").split(",")}
+    return tuple(type_ for word, type_ in _PRESSURES.items() if word in words)
+
+
+def conditions(pressures: Collection[str], since: Mapping[str, str], time: str) -> list[Doc]:
+    """The conditions of a node that is ready, at ``time``; ``since`` has the times from which they hold already."""
+    pressed = (each for each in _UNDER_PRESSURE if each[0] in pressures)
+    return [
+        {
+            "type": type_,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastHeartbeatTime": time,
+            "lastTransitionTime": since.get(f"{type_}={status}", time),
+        }
+        for type_, status, reason, message in (*pressed, *(c for c in _CONDITIONS if c[0] not in pressures))
+    ]
+
+
+def status_doc(name: str, number: int, resources: dict[str, str], conditions: list[Doc]) -> Doc:
+    """The status of a node with these conditions."""
     return {
         "addresses": [
             {"type": "InternalIP", "address": host_address(number)},
@@ -162,17 +195,7 @@ def status_doc(name: str, number: int, resources: dict[str, str], since: dict[st
         ],
         "allocatable": resources,
         "capacity": resources,
-        "conditions": [
-            {
-                "type": type_,
-                "status": status,
-                "reason": reason,
-                "message": message,
-                "lastHeartbeatTime": time,
-                "lastTransitionTime": since.get(f"{type_}={status}", time),
-            }
-            for type_, status, reason, message in _CONDITIONS
-        ],
+        "conditions": list(conditions),
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
         "declaredFeatures": _DECLARED,
         "features": {"supplementalGroupsPolicy": True},

@@ -14,9 +14,15 @@ from kcm_cli.api.core import Condition
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.nodes import resources
 from kcm_cli.sandbox.nodes.admission import Rejection
-from kcm_cli.sandbox.nodes.conditions import OWNED, Reported, kubelet_conditions, restarting_condition
+from kcm_cli.sandbox.nodes.conditions import (
+    OWNED,
+    Reported,
+    evicted_condition,
+    kubelet_conditions,
+    restarting_condition,
+)
 from kcm_cli.sandbox.nodes.containers import Report, instant, report
-from kcm_cli.sandbox.nodes.machine import RESET_S, PodState, finished, initialized, shown
+from kcm_cli.sandbox.nodes.machine import EVICTED, RESET_S, PodState, finished, initialized, shown
 from kcm_cli.sandbox.nodes.resizing import PENDING, Pending
 from kcm_cli.sandbox.nodes.script import RESTART_ALL, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
@@ -62,6 +68,8 @@ def render(
     if any(rule.action == RESTART_ALL for container in script.containers for rule in container.rules):
         resets = not done and now < state.reset_at + RESET_S
         conditions = (*conditions, restarting_condition(phase, resets=resets, old=known.conditions, now=now))
+    if done and state.stop is not None and state.stop.reason == EVICTED:
+        conditions = (*conditions, evicted_condition(pod, state.stop.message, now))
     inits, regular = len(spec.init_containers), len(spec.init_containers) + len(spec.containers)
     doc: Doc = {
         "observedGeneration": pod.metadata.generation,

@@ -679,7 +679,7 @@ def test_kubelets_tell_of_their_nodes(play):
     play(run, 1)
 
 
-def test_nodes_are_never_under_pressure(play):
+def test_nodes_are_never_under_pressure_by_what_pods_use(play):
     async def run(world: World) -> None:
         await world.pod("a", {"containers": [{"name": "c", "image": "i"}]}, memory="300Gi")
         await world.wait(120)

@@ -1,0 +1,127 @@
+"""Eviction of pods from a node that runs short of memory, disk space or process ids.
+
+The annotation ``sandbox.kcm.dev/pressure`` of a Node says of what. While it does, the kubelet takes no pod that would
+make it worse, and evicts one every ten seconds.
+
+upstream: pkg/kubelet/eviction/{eviction_manager,helpers}.go
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from kcm_cli.api.core import Taint
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import quantity
+from kcm_cli.machinery.quantity import Format
+from kcm_cli.planning.actions import EventRef, Notice
+from kcm_cli.planning.tolerations import NO_SCHEDULE, untolerated
+from kcm_cli.runtime.workqueue import WorkQueue
+from kcm_cli.sandbox.events import Events
+from kcm_cli.sandbox.nodes.admission import Rejection
+from kcm_cli.sandbox.nodes.agents import Agent
+from kcm_cli.sandbox.nodes.machine import EVICTED
+from kcm_cli.sandbox.nodes.shape import MEMORY_PRESSURE
+from kcm_cli.sandbox.scheduler import requests
+from kcm_cli.sandbox.usage.figures import MEMORY, Holder, Usage, usages
+from kcm_cli.sandbox.views import NODES, SimulatedPod, containers_of
+from kcm_cli.sandbox.work import work_on
+
+INTERVAL_S = 10.0
+CRITICAL = 2_000_000_000
+"""The least priority of a pod that the system needs: it is neither refused nor evicted."""
+_RESOURCES = {MEMORY_PRESSURE: MEMORY, "DiskPressure": "ephemeral-storage", "PIDPressure": "pids"}
+_MEMORY_TAINT = Taint("node.kubernetes.io/memory-pressure", "", NO_SCHEDULE)
+
+
+def refuses(pod: SimulatedPod, pressures: Sequence[str]) -> Rejection | None:
+    """Why a node under pressure does not take a pod. One that is short of memory alone takes what requests some."""
+    if not pressures or _is_critical(pod):
+        return None
+    if tuple(pressures) == (MEMORY_PRESSURE,) and (
+        pod.status.qos_class != "BestEffort"
+        or untolerated((_MEMORY_TAINT,), pod.spec.tolerations, (NO_SCHEDULE,)) is None
+    ):
+        return None
+    return Rejection(EVICTED, f"The node had condition: [{' '.join(pressures)}]. ")
+
+
+def victim(used: Iterable[Usage], resource: str) -> Usage | None:
+    """The pod to be evicted: one that uses more memory than it requests, where that is short, then the least
+    important, then the one that uses most beyond its request."""
+
+    def rank(usage: Usage) -> tuple[bool, int, int, str]:
+        beyond = usage.total(MEMORY) - requests.of_pod(usage.pod).get(MEMORY, 0) if resource == MEMORY else 0
+        return beyond <= 0, usage.pod.spec.priority or 0, -beyond, usage.pod.key
+
+    return min((usage for usage in used if not _is_critical(usage.pod)), key=rank, default=None)
+
+
+def message(usage: Usage, resource: str) -> str:
+    """What the Event and the status of an evicted pod say."""
+    text = f"The node was low on resource: {resource}. "
+    for container in containers_of(usage.pod) if resource == MEMORY else ():
+        amount = quantity.make(usage.containers.get(container.name, {}).get(MEMORY, 0), 0, Format.BINARY_SI)
+        asked = (container.resources.requests if container.resources is not None else None) or {}
+        request = quantity.parse(asked.get(MEMORY, "0"))
+        if amount > request:
+            more = f"has larger consumption of {resource}"
+            text += f"Container {container.name} was using {amount}, request is {request}, {more}. "
+    return text
+
+
+def _is_critical(pod: SimulatedPod) -> bool:
+    return (pod.spec.priority or 0) >= CRITICAL
+
+
+class Alive(Protocol):
+    """Knows which nodes have a kubelet that runs."""
+
+    def alive(self, name: str) -> Agent | None: ...
+
+
+class Running(Protocol):
+    """Runs pods."""
+
+    def running_on(self, node: str) -> Sequence[SimulatedPod]:
+        """Those that are not being stopped."""
+
+    def evict(self, key: str, why: str) -> None:
+        """Stop a pod, which fails."""
+
+
+class Evictions:
+    """Evicts pods from nodes under pressure. ``annotations``: a pod's own, and what rules add to them."""
+
+    def __init__(
+        self,
+        agents: Alive,
+        kubelets: Running,
+        annotations: Callable[[SimulatedPod], Mapping[str, str]],
+        events: Events,
+        clock: Clock,
+    ) -> None:
+        self._agents, self._kubelets = agents, kubelets
+        self._annotations = annotations
+        self._events = events
+        self._queue = WorkQueue("evictions", clock)
+
+    async def run(self) -> None:
+        """Evict until cancelled."""
+        await work_on(self._queue, 1, self._sync)
+
+    def node_changed(self, name: str) -> None:
+        """A node came under pressure, maybe, or its kubelet runs again."""
+        self._queue.add(name)
+
+    async def _sync(self, name: str) -> None:
+        agent = self._agents.alive(name)
+        if agent is None or not agent.pressures:
+            return
+        resource = _RESOURCES[agent.pressures[0]]
+        node = EventRef("", NODES.kind, "", name, name)
+        self._events.kubelet(name, Notice(node, "Warning", "EvictionThresholdMet", f"Attempting to reclaim {resource}"))
+        pods = self._kubelets.running_on(name)
+        chosen = victim(usages((pod, (Holder(pod.uid, self._annotations(pod)),)) for pod in pods), resource)
+        if chosen is not None:
+            self._kubelets.evict(chosen.pod.key, message(chosen, resource))
+        self._queue.add_after(name, INTERVAL_S)
