@@ -70,6 +70,14 @@ def parse_time(text: str) -> datetime:
         return FIRST if moment.year == 1 else LAST
 
 
+def seconds_of(text: str | None) -> float | None:
+    """The time in seconds since 1970; None for an absent one, and for what is no time."""
+    try:
+        return parse_time(text).timestamp() if text else None
+    except FormatError:
+        return None
+
+
 def parse_micro_time(text: str) -> datetime:
     """``parse_time`` for a text that must have six decimals."""
     if not _has_micros(text):

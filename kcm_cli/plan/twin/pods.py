@@ -16,9 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
-from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.times import seconds_of
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.planning.pods import is_ready, is_terminal
 from kcm_cli.sandbox.nodes import script
@@ -118,12 +117,12 @@ class Learned:
         states = [s.state for s in (*status.init_container_statuses, *status.container_statuses) if s.state is not None]
         if any(s.waiting is not None and s.waiting.reason in _STUCK for s in states):
             return math.inf
-        since = _instant(status.start_time) or _instant(pod.metadata.creation_timestamp) or now
+        since = seconds_of(status.start_time) or seconds_of(pod.metadata.creation_timestamp) or now
         own, workload = self._of(pod)
         if status.phase != "Running":
             usual = max([PATIENCE_S, *(2 * s for s in _first(own.start, workload.start))])
             return 0.0 if now - since <= usual else math.inf
-        started = [at for s in states if s.running is not None and (at := _instant(s.running.started_at)) is not None]
+        started = [at for s in states if s.running is not None and (at := seconds_of(s.running.started_at)) is not None]
         if pod.spec.restart_policy in ("Never", "OnFailure"):
             ends = max(started, default=now) + median(_first(own.run, workload.run) or [RUN_S])
             return max(0.0, ends - now) if ends > now else 0.0
@@ -214,13 +213,13 @@ class Learned:
         states = [s for s in pod.status.container_statuses if s.state is not None]
         began = sorted(_starts(pod))
         scheduled = conditions.get("PodScheduled")
-        placed = _instant(scheduled.last_transition_time) if scheduled is not None else None
+        placed = seconds_of(scheduled.last_transition_time) if scheduled is not None else None
         if began and placed is not None and not _restarted(pod):
             times.start.append(max(0.0, began[0] - placed))
         ready = conditions.get("Ready")
         if ready is not None and ready.status == "True":
             times.alive += 1
-            at = _instant(ready.last_transition_time)
+            at = seconds_of(ready.last_transition_time)
             if at is not None and began and not _restarted(pod) and at >= began[-1]:
                 times.ready.append(at - began[-1])
         elif not is_terminal(pod) and not pod.deleting:
@@ -229,7 +228,7 @@ class Learned:
                 times.never, times.why = times.never + 1, f"{stuck} in pod {pod.namespace}/{pod.name}"
         if pod.status.phase == "Succeeded":
             ended = [t for s in states if s.state is not None and (t := s.state.terminated) is not None]
-            spans = [(_instant(t.started_at), _instant(t.finished_at)) for t in ended]
+            spans = [(seconds_of(t.started_at), seconds_of(t.finished_at)) for t in ended]
             times.run += [max(0.0, end - start) for start, end in spans if start is not None and end is not None]
 
     def _start_s(self, pod: SimulatedPod, known: list[float]) -> float:
@@ -280,7 +279,7 @@ def _played(container: ContainerScript, run_s: float, ready_s: float | None) -> 
 def _starts(pod: SimulatedPod) -> Iterator[float]:
     for status in pod.status.container_statuses:
         if status.state is not None and status.state.running is not None:
-            at = _instant(status.state.running.started_at)
+            at = seconds_of(status.state.running.started_at)
             if at is not None:
                 yield at
 
@@ -302,12 +301,3 @@ def _first(*samples: list[float]) -> list[float]:
 def _middle(samples: Iterable[float]) -> float | None:
     found = list(samples)
     return median(found) if found else None
-
-
-def _instant(text: str | None) -> float | None:
-    if not text:
-        return None
-    try:
-        return parse_time(text).timestamp()
-    except FormatError:
-        return None

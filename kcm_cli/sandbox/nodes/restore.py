@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from math import inf
 
 from kcm_cli.api.core import ContainerStatus, Terminated
-from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.times import seconds_of
 from kcm_cli.sandbox.nodes.machine import (
     BACKOFF_MAX_S,
     BACKOFF_S,
@@ -22,7 +21,7 @@ from kcm_cli.sandbox.views import SimulatedPod
 
 def restore(pod: SimulatedPod, script: PodScript, now: float) -> PodState:
     """A state from which the pod's life goes on; that of a new pod where the status tells nothing."""
-    started = _instant(pod.status.start_time)
+    started = seconds_of(pod.status.start_time)
     if started is None:
         return accept(script, now)
     status = pod.status
@@ -48,7 +47,7 @@ def _container(script: ContainerScript, status: ContainerStatus | None, now: flo
     backoff_s = min(BACKOFF_MAX_S, BACKOFF_S * 2.0 ** min(status.restart_count - 1, 8)) if status.restart_count else 0.0
     state = status.state
     if state.running is not None:
-        at = _instant(state.running.started_at)
+        at = seconds_of(state.running.started_at)
         return ContainerState(starts, at, None, previous, backoff_s=backoff_s, backoff_at=at or 0.0)
     if state.terminated is not None:
         ended = _exit(state.terminated, starts)
@@ -69,8 +68,8 @@ def _container(script: ContainerScript, status: ContainerStatus | None, now: flo
 def _exit(terminated: Terminated | None, run: int) -> Exit | None:
     if terminated is None:
         return None
-    finished = _instant(terminated.finished_at) or 0.0
-    started = _instant(terminated.started_at) or finished
+    finished = seconds_of(terminated.finished_at) or 0.0
+    started = seconds_of(terminated.started_at) or finished
     return Exit(terminated.exit_code, terminated.reason, started, finished, run, terminated.message)
 
 
@@ -78,12 +77,3 @@ def _first_start(containers: Sequence[ContainerState], default: float) -> float:
     starts = [container.started_at for container in containers if container.started_at is not None]
     starts += [ended.started for c in containers if (ended := c.exit) is not None]
     return max(default, min(starts, default=default))
-
-
-def _instant(text: str | None) -> float | None:
-    if not text:
-        return None
-    try:
-        return parse_time(text).timestamp()
-    except FormatError:
-        return None

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.times import FIRST, LAST, format_micro_time, format_time, parse_micro_time, parse_time
+from kcm_cli.machinery.times import (
+    FIRST,
+    LAST,
+    format_micro_time,
+    format_time,
+    parse_micro_time,
+    parse_time,
+    seconds_of,
+)
 
 moments = st.datetimes(timezones=st.just(UTC))
 
@@ -98,3 +106,8 @@ def test_refuses_a_micro_time_of_another_precision(text, rest, element):
     with pytest.raises(FormatError) as caught:
         parse_micro_time(text)
     assert str(caught.value) == f'parsing time "{text}" {_MICRO}: cannot parse "{rest}" as "{element}"'
+
+
+def test_seconds_of_what_is_no_time_are_none():
+    assert seconds_of("1970-01-01T00:01:00Z") == 60.0
+    assert [seconds_of(text) for text in (None, "", "soon")] == [None, None, None]
