@@ -185,7 +185,10 @@ def _ordered(answer: Answer) -> Answer:
         causes = (body.get("details") or {}).get("causes")
         if isinstance(causes, list):
             causes.sort(key=lambda one: (str(one.get("field")), str(one.get("message"))))
-        body = {**body, "message": sorted(re.split(r", |\n", re.sub(r"[\[\]]", "", str(body.get("message")))))}
+        body = {
+            **body,
+            "message": sorted(re.split(r", |\n|(?<= invalid): ", re.sub(r"[\[\]]", "", str(body.get("message"))))),
+        }
     return Answer(answer.status, answer.warnings, body)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kcm_cli.machinery import names
 from kcm_cli.planning.pod_totals import aggregate, supported
 from kcm_cli.planning.qos import qos_class
-from kcm_cli.sandbox.apiserver.apply.fieldset import Fields, of_paths
+from kcm_cli.sandbox.apiserver.apply.fieldset import of_paths
 from kcm_cli.sandbox.apiserver.apply.resets import Writable
 from kcm_cli.sandbox.apiserver.defaulting import resources
 from kcm_cli.sandbox.apiserver.defaulting.pod import drop_init_annotations, pod_spec
@@ -295,8 +295,6 @@ def apply_app_armor(doc: Tree) -> None:
             container["securityContext"] = {**context, "appArmorProfile": profile}
 
 
-_RESIZED: Fields = {"f:resources": {}, "f:resizePolicy": {}}
-
 KIND = Kind(
     "",
     "pods",
@@ -339,7 +337,5 @@ KIND = Kind(
     selectable=SELECTABLE,
     writable={
         "status": Writable(of_paths(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences"))),
-        "ephemeralcontainers": Writable(only={"f:spec": {"f:ephemeralContainers": {}}}),
-        "resize": Writable(only={"f:spec": {"f:containers": {"*": _RESIZED}, "f:initContainers": {"*": _RESIZED}}}),
     },
 )

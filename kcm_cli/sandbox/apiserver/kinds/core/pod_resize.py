@@ -107,7 +107,9 @@ def _removals(after: list[Tree], before: list[Tree], path: str) -> Errors:
 
 
 def _munged(container: Tree, old: Tree) -> Tree:
+    """Without claims, too: a container that has some is not resized."""
     resources = _without_compute(container.get("resources") or {}, old.get("resources") or {})
+    resources.pop("claims", None)
     return {**container, "resources": resources}
 
 

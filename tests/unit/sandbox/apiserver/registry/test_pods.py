@@ -88,3 +88,16 @@ def test_a_binding_leaves_the_version_before_it_as_it_was(served: Any) -> None:
         assert before.doc == shown
 
     served(test)
+
+
+@pytest.mark.parametrize("part", ["ephemeralcontainers", "resize"])
+def test_fields_that_a_part_of_a_pod_leaves_as_they_are_are_owned_all_the_same(served: Any, part: str) -> None:
+    async def test(api: Api) -> None:
+        await new_pod(api)
+        body = {"metadata": {"labels": {"a": "b"}}, "spec": {"nodeName": "n"}}
+        pod = await api.json("PATCH", f"{PODS}/p/{part}", body, headers=MERGE)
+        assert "labels" not in pod["metadata"] and "nodeName" not in pod["spec"]
+        owned = next(one["fieldsV1"] for one in pod["metadata"]["managedFields"] if one.get("subresource") == part)
+        assert owned == {"f:metadata": {"f:labels": {".": {}, "f:a": {}}}, "f:spec": {"f:nodeName": {}}}
+
+    served(test)

@@ -98,3 +98,15 @@ def test_a_resize_changes_amounts_but_not_the_class():
     assert 'Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing' in [
         error.message for error in rules.validate_update(worse, old)
     ]
+
+
+def test_a_container_with_claims_is_not_resized():
+    claims = [{"name": "gpu", "resourceClaimName": "g"}]
+    old = kit.stored(kit.PODS, kit.pod({"resourceClaims": claims}, container={"resources": _CPU}))
+    rules = kit.rules(kit.PODS, "resize")
+    with_claims = kit.changed(old, spec__containers__0__resources__claims=[{"name": "gpu"}])
+    assert rules.validate_update(with_claims, old) == []
+    resized = kit.changed(with_claims, spec__containers__0__resources__requests__cpu="500m")
+    assert "Forbidden: only cpu and memory resources are mutable" in [
+        error.message for error in rules.validate_update(resized, with_claims)
+    ]
