@@ -1,6 +1,6 @@
-"""What /metrics of the API server shows: requests, watches, stored objects, the process; and /metrics/slis.
+"""What /metrics of the API server shows: requests, watches, stored objects, seats, the process; and /metrics/slis.
 
-upstream: apiserver pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics (v1.36)
+upstream: apiserver pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics, pkg/util/flowcontrol (v1.36)
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,8 +12,9 @@ from kcm_cli.component.metrics import Counter, Histogram, Registry, Stability
 from kcm_cli.component.metrics.process import ProcessMetrics
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.discovery.health import CHECKS
+from kcm_cli.sandbox.apiserver.registry.flows import PRIORITY_LEVELS
 from kcm_cli.sandbox.apiserver.store import Store
-from kcm_cli.sandbox.apiserver.types import RequestInfo
+from kcm_cli.sandbox.apiserver.types import RequestInfo, Tree
 
 _HEADERS = {"content-type": "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"}
 _WHERE = ("group", "version", "resource", "subresource", "scope", "component")
@@ -25,6 +26,8 @@ _VERBS: Mapping[str, str] = {
     **{"get": "GET", "list": "LIST", "watch": "WATCH", "create": "POST", "update": "PUT", "patch": "PATCH"},
     **{"delete": "DELETE", "deletecollection": "DELETECOLLECTION"},
 }
+SEATS = 600
+"""How many requests a kube-apiserver works on at once, unless flags say otherwise; priority levels share them."""
 _Place = tuple[str, str, str, str, str, str, str]
 
 
@@ -107,4 +110,19 @@ class _Stored:
             labels = {"verb": "WATCH", "group": gvr.group, "version": gvr.version, "resource": gvr.plural}
             labels |= {"subresource": "", "scope": "", "component": "apiserver"}
             watches.add_sample("apiserver_longrunning_requests", labels, count)
-        return [family for family in (objects, watches) if family.samples]
+        return [family for family in (objects, watches, self._seats()) if family.samples]
+
+    def _seats(self) -> Metric:
+        name = "apiserver_flowcontrol_nominal_limit_seats"
+        seats = Metric(name, "[BETA] Seats of each priority level. Nothing is throttled.", "gauge")
+        shares = {level.name: _shares(level.doc) for level in self._store.list(PRIORITY_LEVELS)}
+        total = sum(shares.values())
+        for level, share in shares.items():
+            seats.add_sample(name, {"priority_level": level}, -(-SEATS * share // max(total, 1)))
+        return seats
+
+
+def _shares(level: Tree) -> int:
+    spec = level["spec"]
+    given: Tree = spec.get("limited") or spec.get("exempt") or {}
+    return int(given.get("nominalConcurrencyShares") or 0)

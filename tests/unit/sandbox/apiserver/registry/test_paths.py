@@ -145,3 +145,25 @@ def test_health_checks_are_counted_until_they_are_forgotten(served: Any) -> None
         assert "etcd" not in (await api.call("GET", "/metrics/slis")).body.decode()
 
     served(test)
+
+
+def test_priority_levels_share_the_seats(served: Any) -> None:
+    levels = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
+    name = "apiserver_flowcontrol_nominal_limit_seats"
+
+    async def test(api: Any) -> None:
+        shown = (await api.call("GET", "/metrics")).body.decode()
+        for level, seats in (("workload-low", 245), ("system", 74), ("catch-all", 13), ("exempt", 0)):
+            assert f'{name}{{priority_level="{level}"}} {seats}\n' in shown
+        limited = {"nominalConcurrencyShares": 245, "limitResponse": {"type": "Reject"}}
+        await api.json(
+            "POST", levels, {"metadata": {"name": "m"}, "spec": {"type": "Limited", "limited": limited}}, status=201
+        )
+        shown = (await api.call("GET", "/metrics")).body.decode()
+        for level, seats in (("m", 300), ("workload-low", 123)):
+            assert f'{name}{{priority_level="{level}"}} {seats}\n' in shown
+        for each in (await api.json("GET", levels))["items"]:
+            await api.call("DELETE", f"{levels}/{each['metadata']['name']}")
+        await api.call("GET", "/metrics")
+
+    served(test)
