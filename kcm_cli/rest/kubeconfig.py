@@ -11,6 +11,7 @@ import yaml
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.yaml_errors import described
 from kcm_cli.rest import proxies
 from kcm_cli.rest.errors import AccessError, KubeconfigError
 
@@ -147,18 +148,12 @@ def _parse(path: Path) -> Doc:
     try:
         doc = yaml.load(text, _Loader)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise KubeconfigError(f"kubeconfig {path} is not YAML: {_where(error)}") from error
+        raise KubeconfigError(f"kubeconfig {path} is not YAML: {described(error)}") from error
     if doc is None:
         raise KubeconfigError(f"kubeconfig {path} is empty")
     if not isinstance(doc, dict):
         raise KubeconfigError(f"kubeconfig {path} is malformed: expected a mapping at the top")
     return doc
-
-
-def _where(error: Exception) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"line {error.problem_mark.line + 1}: {error.problem}"
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _choose(path: Path, config: Kubeconfig, name: str, server: str) -> Chosen:

@@ -14,6 +14,7 @@ import yaml
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.yaml_errors import described
 from kcm_cli.planning.actions import APPLY
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
@@ -27,6 +28,8 @@ MANAGER = "kcm-sandbox"
 _DEFINITION = "CustomResourceDefinition"
 _SERVED_S, _POLL_S = 5.0, 0.05
 _ENDINGS = (".yaml", ".yml", ".json")
+_FREE_NODES, _MOST_GROWTH = 100_000, 10
+"""How many nodes aliases may make of any document, and of one with many nodes, how many of each."""
 
 
 class ManifestError(ValueError):
@@ -90,12 +93,38 @@ def parsed(data: bytes, where: str) -> Iterator[tuple[str, Doc]]:
     try:
         found = list(yaml.safe_load_all(data.decode()))
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise ManifestError(f"{where} is not YAML: {error}") from None
+        raise ManifestError(f"{where} is not YAML: {described(error)}") from None
     except RecursionError:
         raise ManifestError(f"{where} is nested too deep") from None
     for number, doc in enumerate(found, 1):
         if doc is not None:
+            _check_aliases(f"{where}, document {number}", doc)
             yield from _objects(f"{where}, document {number}", doc)
+
+
+def _check_aliases(where: str, doc: object) -> None:
+    """Refuse a document that aliases make many times as big as it is written, or that contains itself."""
+    sizes: dict[int, int | None] = {}
+    written = 0
+
+    def size(node: object) -> int:
+        nonlocal written
+        if not isinstance(node, dict | list):
+            written += 1
+            return 1
+        if id(node) in sizes:
+            known = sizes[id(node)]
+            if known is None:
+                raise ManifestError(f"{where}: an alias is part of what it stands for")
+            return known
+        sizes[id(node)] = None
+        written += 1
+        found = 1 + sum(map(size, node.values() if isinstance(node, dict) else node))
+        sizes[id(node)] = found
+        return found
+
+    if size(doc) > _FREE_NODES + _MOST_GROWTH * written:
+        raise ManifestError(f"{where}: the document contains excessive aliasing")
 
 
 def _files(path: Path) -> list[Path]:

@@ -1,13 +1,14 @@
 """Manifests applied to a sandbox, and what it says of what is in it."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import yaml
 
 from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions, SandboxError
-from kcm_cli.sandbox.manifests import ManifestError
+from kcm_cli.sandbox.manifests import ManifestError, parsed
 
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -71,6 +72,30 @@ def test_what_is_wrong_names_the_file(sandbox: HostedSandbox, tmp_path: Path, te
     with pytest.raises(ManifestError, match=told) as error:
         sandbox.apply(path)
     assert str(path) in str(error.value)
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in pairwise("abcdefghijkl")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param(BOMB, "document 1: the document contains excessive aliasing", id="bomb"),
+        pytest.param("a: &a {b: *a}", "document 1: an alias is part of what it stands for", id="circle"),
+        pytest.param("a: &a {b: c}\nd: [*a, *a]\n---\n[", "is not YAML: line 4: ", id="line"),
+    ],
+)
+def test_what_yaml_can_say_and_no_object_is(text: str, told: str) -> None:
+    with pytest.raises(ManifestError, match=told):
+        list(parsed(text.encode(), "x.yaml"))
+
+
+def test_aliases_that_are_used_now_and_then() -> None:
+    items = "[" + ", ".join(["*m"] * 5000) + "]"
+    (_, found), *_ = parsed(f"a: &m {{k: v}}\nb: {items}\n".encode(), "x.yaml")
+    assert found == {"a": {"k": "v"}, "b": [{"k": "v"}] * 5000}
 
 
 def test_a_file_that_is_not_there(sandbox: HostedSandbox) -> None:

@@ -1,0 +1,24 @@
+"""What is wrong with YAML is one line that says where."""
+
+import pytest
+import yaml
+
+from kcm_cli.machinery.yaml_errors import described
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: 1\n\tb: 2", "line 2: found character '\\t' that cannot start any token"),
+        ("a: {{ .Values.name }}", "line 1: found unhashable key"),
+        ("\x01", "unacceptable character #x0001: special characters are not allowed"),
+    ],
+)
+def test_the_line_is_told(text, told):
+    with pytest.raises(yaml.YAMLError) as raised:
+        yaml.safe_load(text)
+    assert described(raised.value) == told
+
+
+def test_an_error_without_text_has_its_name():
+    assert described(RecursionError()) == "RecursionError"
