@@ -72,6 +72,8 @@ class ResourceQuotaController:
         """When the quotas may be written again that admission has charged between a look and a write."""
         self._uncharged: set[str] = set()
         """Quotas not written since something of theirs has gone: its charge may not be heard of yet."""
+        self._recounts: set[str] = set()
+        """Quotas whose usage may be too high. That of others is not lowered: admission may have charged it just now."""
         self._counted: dict[str, Counted] = {}
         """What is older than a quota's last count and appears later is not in it."""
 
@@ -92,6 +94,8 @@ class ResourceQuotaController:
             return None  # it was deleted, or its change has queued it again
         self._looked[key] = self._clock.monotonic()
         used = self._read(quota, measured - listing.keys(), counted - listing.keys())
+        if key not in self._recounts | self._uncharged:
+            used = plan.not_less(used, quota.status.used or {}, used)
         status = plan.status(quota, used)
         if status is None:
             self._counted[key] = Counted(quota.version, self._counted.get(key, Counted(0)).until)
@@ -107,7 +111,10 @@ class ResourceQuotaController:
             if key in self._counted:  # it is still there
                 self._counted[key] = Counted(written.version, self._clock.monotonic() + REQUEST_S)
         self._overtaken.pop(key, None)
-        return LISTING_S if listing else None
+        if listing:
+            return LISTING_S
+        self._recounts.discard(key)
+        return None
 
     def _again(self, quota: ResourceQuota) -> ResourceQuota | None:
         """The present version of a quota. The totals of its namespace are dropped if the namespace has no quota any
@@ -163,7 +170,7 @@ class ResourceQuotaController:
         """Queue all quotas, and stop watching kinds that none of them limits."""
         self._monitors.keep_asked()
         for quota in self._quotas.store.list():
-            self._queue.add(quota.key)
+            self._recount(quota)
 
     async def refresh(self) -> None:
         """Queue the quotas of kinds that have started or stopped being served. upstream: Sync."""
@@ -175,16 +182,22 @@ class ResourceQuotaController:
         async for quota in in_turns(self._quotas.store.list() if changed else (), OBJECTS):
             measured, counted = plan.plan_kinds(quota.spec.hard or (), self._monitors.classes)
             if changed & (measured | counted):
-                self._queue.add(quota.key)
+                self._recount(quota)
+
+    def _recount(self, quota: ResourceQuota) -> None:
+        self._recounts.add(quota.key)
+        self._queue.add(quota.key)
 
     # -- events
 
     def added(self, quota: ResourceQuota) -> Keys:
         """The key of a quota that can be enforced."""
+        self._recounts.add(quota.key)
         return () if plan.is_urgent(quota, self._monitors.classes) else (quota.key,)
 
     def added_urgent(self, quota: ResourceQuota) -> Keys:
         """The key of a quota that cannot be enforced yet."""
+        self._recounts.add(quota.key)
         return (quota.key,) if plan.is_urgent(quota, self._monitors.classes) else ()
 
     def updated(self, old: ResourceQuota, new: ResourceQuota) -> Keys:
@@ -205,6 +218,7 @@ class ResourceQuotaController:
         self._looked.pop(quota.key, None)
         self._overtaken.pop(quota.key, None)
         self._uncharged.discard(quota.key)
+        self._recounts.discard(quota.key)
         self._counted.pop(quota.key, None)
         if not self._quotas.store.count(NAMESPACE, quota.namespace):
             self._monitors.forget(quota.namespace)

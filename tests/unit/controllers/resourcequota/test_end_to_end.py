@@ -460,6 +460,35 @@ def test_a_charge_that_a_write_took_away_before_its_object_was_there(play):
     play(life)
 
 
+def test_a_charge_that_is_heard_of_after_its_object_takes_no_other_away(play):
+    """The quota looks too low when the object appears. By the time it is counted, others have been charged."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        objects = Held(world.server.transport(), world.clock, "/api/v1/configmaps", lambda request: False)
+        quotas = Held(objects, world.clock, "/api/v1/resourcequotas", lambda request: False)
+        async with story.running(quotas):
+            await story.quota({"configmaps": "5"})
+            await world.wait(5)
+            quotas.hold()
+            await world.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
+            await world.wait(0.2)
+            objects.hold()
+            await world.create(CONFIG_MAPS, {"metadata": {"name": "b"}})
+            await world.wait(2)
+            quotas.release()
+            await world.wait(10)
+            assert await story.used() == {"configmaps": "2"}
+            objects.release()
+            await world.wait(10)
+            assert await story.used() == {"configmaps": "2"}
+            await world.delete(CONFIG_MAPS, "a")
+            await world.wait(10)
+            assert await story.used() == {"configmaps": "1"}
+
+    play(life)
+
+
 CHANGES = "resource_quota_controller_resource_changes"
 DEVICE_CLASSES = Resource(GVR("resource.k8s.io", "v1", "deviceclasses"), "DeviceClass", Object, namespaced=False)
 DEVICE_CLAIMS = Resource(GVR("resource.k8s.io", "v1", "resourceclaims"), "ResourceClaim", Object)
