@@ -23,6 +23,7 @@ EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER, LESS = "=", "==", "!=", "gt", "lt"
 
 _BINARY = (IN, NOT_IN, EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER, LESS)
 _API_OPERATORS = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": NOT_EXISTS}
+_NAMES = {operator: name for name, operator in _API_OPERATORS.items()}
 _SIGNS = {GREATER: ">", LESS: "<", IN: " in ", NOT_IN: " notin "}
 
 
@@ -140,6 +141,26 @@ def from_label_selector(selector: LabelSelector | None) -> Selector:
             raise FormatError(f"{quote(term.operator)} is not a valid label selector operator")
         terms.append(requirement(term.key, operator, term.values))
     return _sorted(terms)
+
+
+def to_label_selector(text: str) -> LabelSelector:
+    """The API's form of a selector's text. Raises FormatError for inequality and comparisons."""
+    try:
+        requirements = parse(text).requirements
+    except FormatError as error:
+        raise FormatError(f'couldn\'t parse the selector string "{text}": {error}') from None
+    exact: dict[str, str] = {}
+    others: list[LabelSelectorRequirement] = []
+    for term in requirements:
+        if term.operator in (EQUALS, DOUBLE_EQUALS):
+            exact[term.key] = term.values[0]
+        elif term.operator in _NAMES:
+            others.append(LabelSelectorRequirement(term.key, _NAMES[term.operator], term.values))
+        elif term.operator in (GREATER, LESS):
+            raise FormatError(f"{quote(term.operator)} isn't supported in label selectors")
+        else:
+            raise FormatError(f"{quote(term.operator)} is not a valid label selector operator")
+    return LabelSelector(exact, tuple(others))
 
 
 def format_label_selector(selector: LabelSelector | None) -> str:

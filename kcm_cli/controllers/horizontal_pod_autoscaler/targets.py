@@ -4,6 +4,7 @@ upstream: pkg/controller/podautoscaler/horizontal.go#scaleForResourceMappings
 """
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.autoscaling import Scale, TargetReference
 from kcm_cli.api.resource import Resource
@@ -13,6 +14,8 @@ from kcm_cli.engine.door import Door
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.labels import from_label_selector, to_label_selector
 from kcm_cli.rest.errors import ApiError, Conflict
 from kcm_cli.rest.mapper import Mapper, NoMatch
 from kcm_cli.rest.transport import RequestError, TransportError
@@ -36,10 +39,7 @@ class TargetScale(msgspec.Struct, frozen=True):
     namespace: str
     name: str
     doc: Doc
-
-    @property
-    def scale(self) -> Scale:
-        return codec.convert(self.doc, Scale)
+    scale: Scale
 
 
 class Targets:
@@ -58,7 +58,8 @@ class Targets:
         try:
             served = await self._mapper.kind(group, ref.kind)
             resource: Resource[Scale] = Resource(served.gvr, "Scale", Scale)
-            return TargetScale(resource, namespace, ref.name, await self._get(resource, namespace, ref.name))
+            doc = await self._get(resource, namespace, ref.name)
+            return TargetScale(resource, namespace, ref.name, doc, _readable(codec.convert(doc, Scale)))
         except ApiError as error:
             raise ScaleFailed(str(error)) from None
         except (NoMatch, TransportError, ValueError) as error:
@@ -95,3 +96,19 @@ class Targets:
             raise ScaleFailed(refusal(error, path, f"{resource.gvr.plural} {name}")) from None
         except TransportError as error:
             raise ScaleFailed(str(error)) from None
+
+
+def _readable(scale: Scale) -> Scale:
+    """The scale, with its selector as the API's form of it prints. Raises ScaleFailed.
+
+    upstream: client-go/scale/client.go#convertToScale
+    """
+    status = scale.status
+    if not status.selector:
+        return scale
+    try:
+        selector = from_label_selector(to_label_selector(status.selector))
+    except FormatError as error:
+        text = "received an object from a /scale endpoint which was not convertible to autoscaling Scale"
+        raise ScaleFailed(f"{text}: failed to parse target selector: {error}") from None
+    return replace(scale, status=replace(status, selector=str(selector)))

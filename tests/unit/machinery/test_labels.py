@@ -9,6 +9,10 @@ from kcm_cli.machinery.labels import EVERYTHING, NOTHING, LabelSelector, LabelSe
 _OPERATORS = "in, notin, =, ==, !=, gt, lt"
 
 
+def term(key: str, operator: str, *values: str) -> LabelSelectorRequirement:
+    return LabelSelectorRequirement(key, operator, values)
+
+
 @pytest.mark.parametrize(
     ("text", "canonical"),
     [
@@ -156,6 +160,41 @@ def test_all_problems_are_named_together():
         labels.requirement("-", labels.IN, ())
     assert str(caught.value).startswith('[key: Invalid value: "-": name part')
     assert str(caught.value).endswith("values set can't be empty]")
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("", LabelSelector({})),
+        ("b==c,a=b", LabelSelector({"a": "b", "b": "c"})),
+        (
+            "a in (c,b),!d,e",
+            LabelSelector({}, (term("a", "In", "b", "c"), term("d", "DoesNotExist"), term("e", "Exists"))),
+        ),
+        ("a notin (b)", LabelSelector({}, (term("a", "NotIn", "b"),))),
+    ],
+)
+def test_text_in_the_api_form(text, form):
+    assert labels.to_label_selector(text) == form
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a!=b", '"!=" is not a valid label selector operator'),
+        ("a>1", '"gt" isn\'t supported in label selectors'),
+        ("a<1", '"lt" isn\'t supported in label selectors'),
+        (
+            "a in (b",
+            'couldn\'t parse the selector string "a in (b": '
+            "unable to parse requirement: found '', expected: ',' or ')'",
+        ),
+    ],
+)
+def test_text_that_the_api_form_cannot_express(text, message):
+    with pytest.raises(FormatError) as error:
+        labels.to_label_selector(text)
+    assert str(error.value) == message
 
 
 def test_prints_for_columns():

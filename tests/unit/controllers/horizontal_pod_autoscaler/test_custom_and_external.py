@@ -388,6 +388,37 @@ def test_a_custom_resource_with_a_scale(play):
     play(life)
 
 
+@pytest.mark.parametrize(
+    ("selector", "error"),
+    [
+        ("app!=x", '"!=" is not a valid label selector operator'),
+        (
+            "app in (x",
+            'couldn\'t parse the selector string "app in (x": '
+            "unable to parse requirement: found '', expected: ',' or ')'",
+        ),
+    ],
+)
+def test_a_custom_resource_whose_selector_is_no_label_selector(play, selector, error):
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+        adapter.value("namespaces/default/queue", "30")
+        async with story.running(transport=adapter):
+            await world.create(CRD, definition("Namespaced"))
+            await world.wait(5)
+            await make_widget(world, WIDGETS)
+            status = {"status": {"selector": selector}}
+            await world.client.patch(WIDGETS, "default", "w", status, content_type=MERGE, subresource="status")
+            await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
+            await world.wait(20)
+            prefix = "received an object from a /scale endpoint which was not convertible to autoscaling Scale"
+            text = f"{prefix}: failed to parse target selector: {error}"
+            assert await story.told("FailedGetScale") == {text}
+            assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 1
+
+    play(life)
+
+
 def test_a_namespace_does_not_reach_what_belongs_to_the_cluster(play):
     async def life(world: World) -> None:
         story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
