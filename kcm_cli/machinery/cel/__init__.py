@@ -13,7 +13,7 @@ from kcm_cli.machinery.cel.check import Checked, Environment, check
 from kcm_cli.machinery.cel.errors import CelProblem, CelSyntaxError, CelTypeError, located
 from kcm_cli.machinery.cel.interpret import Lazy, MadeObject
 from kcm_cli.machinery.cel.meter import CelCancelled
-from kcm_cli.machinery.cel.program import Program
+from kcm_cli.machinery.cel.program import Program, failed_conversion
 from kcm_cli.machinery.cel.types import Type
 from kcm_cli.machinery.cel.values import NONE, CelError, Duration, Optional, Uint, Value
 
@@ -35,5 +35,6 @@ __all__ = [
     "Uint",
     "Value",
     "check",
+    "failed_conversion",
     "located",
 ]

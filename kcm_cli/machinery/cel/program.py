@@ -5,9 +5,10 @@ from kcm_cli.machinery.cel.errors import CelSyntaxError
 from kcm_cli.machinery.cel.interpret import compile_node
 from kcm_cli.machinery.cel.meter import CelCancelled, Meter, OverLimit, fixed
 from kcm_cli.machinery.cel.parser import parse
-from kcm_cli.machinery.cel.syntax import Node
+from kcm_cli.machinery.cel.syntax import Call, Constant, Node, nodes_of
 from kcm_cli.machinery.cel.values import CelError, Value
 
+_CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 _TOO_DEEP = "expression recursion limit exceeded"
 _TOO_COSTLY = "operation cancelled: actual cost limit exceeded"
 
@@ -44,3 +45,23 @@ class Program:
         except RecursionError:
             raise CelError(_TOO_DEEP) from None
         return value
+
+
+def failed_conversion(node: Node) -> str:
+    """Why a conversion of a literal fails, as it does whatever the variables are; empty if none does.
+
+    upstream: cel-go interpreter/decorators.go#maybeOptimizeConstUnary
+    """
+    for each in nodes_of(node):
+        if not isinstance(each, Constant) and _constant(each):
+            try:
+                Program("", each).evaluate({})
+            except CelError as error:
+                return str(error)
+    return ""
+
+
+def _constant(node: Node) -> bool:
+    if isinstance(node, Call) and node.function in _CONVERSIONS and node.target is None and len(node.args) == 1:
+        return _constant(node.args[0])
+    return isinstance(node, Constant)

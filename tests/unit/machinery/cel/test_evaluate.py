@@ -2,7 +2,8 @@
 
 import pytest
 
-from kcm_cli.machinery.cel import CelError, CelSyntaxError, Program
+from kcm_cli.machinery.cel import CelError, CelSyntaxError, Program, failed_conversion
+from kcm_cli.machinery.cel.parser import parse
 
 OBJECT = {
     "metadata": {"name": "a", "labels": {"x": "1"}},
@@ -279,3 +280,16 @@ def test_an_error_shows_its_line() -> None:
     with pytest.raises(CelSyntaxError) as failure:
         Program("a\n+ for")
     assert str(failure.value) == "ERROR: <input>:2:3: reserved identifier: for\n | + for\n | ..^"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("false && int('x') == 1", "type conversion error from 'string' to 'int'"),
+        ("[1].all(x, uint(dyn(-1)) == 1u)", "unsigned integer overflow"),
+        ("string(b'\\xff') == 'a'", "invalid UTF-8 in bytes, cannot convert to string"),
+        ("int('1') == 1 && int('a' + 'b') == 1 && 1 / 0 == 1", ""),
+    ],
+)
+def test_conversions_of_literals_fail_before_anything_runs(text: str, why: str) -> None:
+    assert failed_conversion(parse(text)) == why

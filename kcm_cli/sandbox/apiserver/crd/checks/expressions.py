@@ -116,7 +116,10 @@ def _checked(
         found = cel.check(text, node, known)
     except cel.CelProblem as error:
         return _NOTHING, None, f"{what}compilation failed: {error}"
-    return (node, found, "") if found.result == wanted else (node, None, otherwise)
+    if found.result != wanted:
+        return node, None, otherwise
+    failed = cel.failed_conversion(node)
+    return (node, None, f"{what or 'program '}instantiation failed: {failed}") if failed else (node, found, "")
 
 
 _NOTHING = Constant(0, None)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from kcm_cli.api.policy_expressions import environment, problem, variable_type
 from kcm_cli.machinery import cel
 from kcm_cli.machinery.cel.lexer import RESERVED
+from kcm_cli.machinery.cel.parser import parse
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import webhooks as admissionregistration_webhooks
@@ -49,8 +50,10 @@ def validate_expression(
 
 def checked_expression(text: str, path: str, returns: Sequence[cel.Type], known: cel.Environment) -> Errors:
     """The same for the text of one."""
-    why = problem(text, known, returns)
-    return [errors.invalid(path, text, why)] if why else []
+    if why := problem(text, known, returns):
+        return [errors.invalid(path, text, why)]
+    failed = cel.failed_conversion(parse(text))
+    return [errors.internal(path, f"program instantiation failed: {failed}")] if failed else []
 
 
 def variable_types(variables: Sequence[Tree], *, params: bool) -> Variables:

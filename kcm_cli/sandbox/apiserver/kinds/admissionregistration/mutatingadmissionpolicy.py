@@ -45,7 +45,7 @@ def _mutation(mutation: Tree, params: bool, variables: Variables, path: str) -> 
         yield errors.required(f"{path}.{wanted}", f"must be specified when patchType is {kind}")
     else:
         stripped = {"expression": patch.get("expression", "").strip()}
-        known = environment(params=params, patches=True, variables=variables)
+        known = environment(params=params, patches=True, variables=variables or {})
         yield from common.validate_expression(stripped, f"{path}.{wanted}", [_RESULTS[wanted]], known)
     if mutation.get(other) is not None:
         yield errors.invalid(f"{path}.{other}", f"{{{other}}}", f"must not be specified when patchType is {kind}")

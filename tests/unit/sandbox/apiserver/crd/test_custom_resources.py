@@ -586,6 +586,11 @@ _REFUSED = [
         "compilation failed: ERROR: <input>:1:5: undefined field 'sice'\n | self.sice < 3\n | ....^",
     ),
     (_ruled({"rule": "self.size"}), "cel expression must evaluate to a bool"),
+    (_ruled({"rule": "int('x') == 1"}), "program instantiation failed: type conversion error from 'string' to 'int'"),
+    (
+        _ruled({"rule": "true", "messageExpression": "string(int('x'))"}),
+        "messageExpression instantiation failed: type conversion error from 'string' to 'int'",
+    ),
     (_ruled({"rule": "self.size <"}), "compilation failed: ERROR: <input>:1:12: Syntax error"),
     (
         _ruled({"rule": "true", "messageExpression": "self.size"}),

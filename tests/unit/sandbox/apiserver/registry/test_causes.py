@@ -432,6 +432,29 @@ def test_devices_of_slices(served: Any, body: Any, cause: str) -> None:
     assert [f"{found['field']}: {found['message']}" for found in causes] == [cause]
 
 
+_RULES = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
+_POLICY: dict[str, Any] = {"metadata": {"name": "p"}, "spec": {"matchConstraints": {"resourceRules": _RULES}}}
+
+
+def policy(**more: Any) -> dict[str, Any]:
+    return {**_POLICY, "spec": {**_POLICY["spec"], **more}}
+
+
+def test_a_policy_with_a_conversion_that_always_fails(served: Any) -> None:
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    [cause] = refusal(served, path, policy(validations=[{"expression": "int('x') == 1"}]))["details"]["causes"]
+    told = "Internal error: program instantiation failed: type conversion error from 'string' to 'int'"
+    assert (cause["reason"], cause["message"]) == ("InternalError", told)
+
+
+def test_a_mutation_that_names_a_variable_where_there_are_none(served: Any) -> None:
+    patch = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "variables.x"}}
+    path = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
+    body = policy(mutations=[patch], reinvocationPolicy="Never")
+    [cause] = refusal(served, path, body)["details"]["causes"]
+    assert "undefined field 'x'" in cause["message"]
+
+
 @pytest.mark.parametrize(
     ("expression", "why"),
     [
