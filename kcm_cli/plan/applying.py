@@ -217,6 +217,8 @@ class Applying(msgspec.Struct):
             without_env(doc, self.twin.snapshot.salt)
         version, kind = str(doc.get("apiVersion") or ""), str(doc.get("kind") or "")
         name, named = (nested_str(doc, "metadata", field) for field in ("name", "namespace"))
+        if kind and not name and (prefix := nested_str(doc, "metadata", "generateName")):
+            raise PlanError(f"error: {change.where}: from {prefix}: cannot use generate name with apply")
         if not kind or not name:
             raise PlanError(f"error: {change.where}: {'kind' if not kind else 'metadata.name'} is missing")
         group, _, bare = version.rpartition("/")

@@ -195,6 +195,10 @@ def test_a_manifest_s_new_objects_are_told() -> None:
         (SetImage(Target("deploy", "web", NAMESPACE), "v2", "other"), "has no container other"),
         (Apply({"kind": "Unicorn", "apiVersion": "v1", "metadata": {"name": "x"}}), "no matches for kind"),
         (Apply({"kind": "Pod", "apiVersion": "v1"}), "metadata.name is missing"),
+        (
+            Apply({"kind": "Pod", "apiVersion": "v1", "metadata": {"generateName": "a-"}}),
+            "from a-: cannot use generate name with apply",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_one_clear_line(change: Change, text: str) -> None:
