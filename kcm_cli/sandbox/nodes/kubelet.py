@@ -530,8 +530,8 @@ def _forced(life: Life, state: PodState, now: float) -> PodState:
     for index, code, reason in life.kills:
         state = machine.kill(life.script, state, index, now, code, reason)
     life.kills.clear()
-    if life.evicted and not machine.finished(life.script, state):
-        state = machine.evict(state, now, life.evicted)
+    if life.evicted:
+        state = machine.evict(life.script, state, now, life.evicted)
     return state
 
 

@@ -137,9 +137,9 @@ def stop(state: PodState, now: float, grace_s: float) -> PodState:
     return state
 
 
-def evict(state: PodState, now: float, message: str) -> PodState:
-    """Stop a pod at once, which fails, unless it is being stopped."""
-    if state.stop is not None:
+def evict(script: PodScript, state: PodState, now: float, message: str) -> PodState:
+    """Stop a pod at once, which fails, unless it has ended or is being stopped."""
+    if state.stop is not None or finished(script, state):
         return state
     return replace(state, stop=Stop(now, now + _EVICTION_GRACE_S, EVICTED, message))
 

@@ -155,3 +155,12 @@ def test_a_second_request_can_only_shorten_the_grace() -> None:
     assert machine.stop(state, 15.0, 100.0) == state
     shorter = machine.stop(state, 15.0, 5.0).stop
     assert shorter is not None and (shorter.at, shorter.deadline) == (10.0, 20.0)
+
+
+def test_only_what_runs_on_is_evicted() -> None:
+    script = one("Never", Run(5.0, 0))
+    begun = machine.accept(script, 0.0)
+    evicted = machine.advance(script, machine.evict(script, machine.advance(script, begun, 1.0), 1.0, "why"), 60.0)
+    assert evicted.stop is not None and (evicted.stop.reason, evicted.stop.message) == (machine.EVICTED, "why")
+    for other in (machine.advance(script, begun, 5.0), machine.stop(begun, 0.0, 30.0)):
+        assert machine.evict(script, other, 5.0, "why") == other
