@@ -151,10 +151,11 @@ def problem(text: str, known: cel.Environment, returns: Sequence[cel.Type]) -> s
 def variable_type(text: str, known: cel.Environment) -> cel.Type:
     """The type of a variable in later expressions; dyn if its expression is invalid."""
     try:
-        result = cel.check(text, parse(text), known).result
+        node = parse(text)
+        result = cel.check(text, node, known).result
     except cel.CelProblem:
         return DYN
-    return _declared(result)
+    return DYN if cel.failed_conversion(node) else _declared(result)
 
 
 def _declared(kind: cel.Type) -> cel.Type:

@@ -29,10 +29,10 @@ def bad_literals(node: Node, types: Mapping[int, Type]) -> Iterator[Problem]:
 
 def _bad_argument(call: Call) -> Iterator[Problem]:
     literal = call.args[0]
-    if not isinstance(literal, Constant) or not isinstance(literal.value, str):
+    if not isinstance(literal, Constant) or not isinstance(literal.value, str | int):
         return
     try:
-        if call.function == "matches":
+        if call.function == "matches" and isinstance(literal.value, str):
             pattern(literal.value)
         elif call.function in _TIMES and call.target is None:
             FUNCTIONS[call.function](literal.value)

@@ -92,6 +92,7 @@ SAYS = {
         (15, "found no matching overload for '_==_' applied to '(duration, timestamp)'")
     ],
     "duration('x')": [(10, "invalid duration argument")],
+    "timestamp(1) < timestamp(99999999999999)": [(26, "invalid timestamp argument")],
     "Thing{a: 1}": [(6, "undeclared reference to 'Thing' (in container '')")],
     "child{b: 1}": [(8, "expected type of field 'b' is 'bool' but provided type is 'int'")],
     "self.a + self.b": [(5, "undefined field 'a'"), (14, "undefined field 'b'")],

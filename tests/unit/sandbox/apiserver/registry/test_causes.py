@@ -447,6 +447,16 @@ def test_a_policy_with_a_conversion_that_always_fails(served: Any) -> None:
     assert (cause["reason"], cause["message"]) == ("InternalError", told)
 
 
+def test_a_variable_with_a_conversion_that_always_fails_may_be_anything(served: Any) -> None:
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    body = policy(
+        variables=[{"name": "x", "expression": "int('x')"}],
+        validations=[{"expression": "true", "messageExpression": "variables.x"}],
+    )
+    messages = [cause["message"] for cause in refusal(served, path, body)["details"]["causes"]]
+    assert 'Invalid value: "variables.x": must evaluate to string but got dyn' in messages
+
+
 def test_a_mutation_that_names_a_variable_where_there_are_none(served: Any) -> None:
     patch = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "variables.x"}}
     path = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
