@@ -310,7 +310,7 @@ class _Run:
         def undo() -> None:
             self._drop(claim, given)
             for agreement in agreed:
-                agreement.remove_last()
+                agreement.remove_last(data.parent)
             if counted and not shared:
                 self._counters.give_back(candidate)
 
@@ -321,9 +321,9 @@ class _Run:
         for agreement in self._agreements[claim]:
             if not agreement.concerns(data.parent, data.alternative):
                 continue
-            if not agreement.add(candidate):
+            if not agreement.add(data.parent, candidate):
                 for other in agreed:
-                    other.remove_last()
+                    other.remove_last(data.parent)
                 return None
             agreed.append(agreement)
         return agreed

@@ -49,6 +49,18 @@ THREE = slice_of("a", "b", "c")
         pytest.param([claim(wanted(count=3), **MATCH)], [slice_of(*NUMA)], None, id="not so many with the same"),
         pytest.param([claim(wanted(count=2), **DISTINCT)], [slice_of(*NUMA)], [["a", "b"]], id="distinct attributes"),
         pytest.param([claim(wanted(count=3), **DISTINCT)], [slice_of(*NUMA)], None, id="not so many distinct ones"),
+        pytest.param(
+            [claim(wanted(count=3), **DISTINCT)],
+            [slice_of(*NUMA[:2], device("d", attributes={"numa": 0}))],
+            [["a", "b", "d"]],
+            id="distinct from the last one of a request",
+        ),
+        pytest.param(
+            [claim(wanted(), wanted(count=2), **DISTINCT)],
+            [slice_of(*NUMA[:2], device("d", attributes={"numa": 0}))],
+            None,
+            id="distinct from that of another request",
+        ),
         pytest.param([claim(wanted(), **MATCH)], [THREE], None, id="without the attribute"),
         pytest.param(
             [claim(wanted(), wanted('device.attributes["gpu.x"].numa == 1'))],
