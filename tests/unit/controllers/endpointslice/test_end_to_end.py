@@ -137,6 +137,24 @@ def test_slices_of_others_are_repaired_or_left_alone(play):
     play(life)
 
 
+def test_a_slice_that_was_relabelled_is_replaced(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.service()
+            await story.pods(0, 1)
+            await world.wait(30)
+            (slice_,) = await story.world.items(ENDPOINT_SLICES)
+            name = slice_["metadata"]["name"]
+            await world.patch(ENDPOINT_SLICES, name, {"metadata": {"labels": {"kubernetes.io/service-name": None}}})
+            await world.wait(10)
+            others = [each for each in await story.world.items(ENDPOINT_SLICES) if each["metadata"]["name"] != name]
+            (replaced,) = others
+            assert sorted(each["targetRef"]["name"] for each in replaced["endpoints"]) == names(0, 1)
+
+    play(life)
+
+
 def test_changes_within_the_batch_period_are_one_write(play):
     async def life(world: World) -> None:
         story = Story(world, limit=100, batch_s=60.0)
