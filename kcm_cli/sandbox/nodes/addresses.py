@@ -1,12 +1,12 @@
-"""The pod addresses of one node: given out in turn, so that a freed one is not used again at once."""
+"""The pod addresses of one node, handed out in turn so that a freed address is not reused at once."""
 
 from ipaddress import IPv4Network
 
 
 class Addresses:
-    """Hands out addresses of a network, from the third on (the second is the node's bridge), round and round.
+    """Hands out the addresses of a network in turn, starting with the third (the second is the node's bridge).
 
-    ``spare`` is a second network, for nodes that take more pods than the first one has addresses.
+    spare: a second network, for nodes that run more pods than the first network has addresses.
     """
 
     def __init__(self, network: str, spare: str) -> None:
@@ -15,7 +15,7 @@ class Addresses:
         self._used: set[str] = set()
 
     def take(self) -> str:
-        """A free address; an empty text if there is none."""
+        """Return a free address, or an empty string if there is none."""
         for index, network in enumerate(self._networks):
             count = network.num_addresses - 3
             for _ in range(count if len(self._used) < 2 * count else 0):
@@ -27,7 +27,7 @@ class Addresses:
         return ""
 
     def claim(self, address: str) -> None:
-        """Mark an address as used, as a pod that runs already has it."""
+        """Mark an address as used, for a pod that already has it."""
         self._used.add(address)
 
     def free(self, address: str) -> None:

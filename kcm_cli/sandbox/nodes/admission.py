@@ -1,4 +1,4 @@
-"""Whether a kubelet takes a pod that was given to its node: the last word after the scheduler's.
+"""Kubelet admission: whether a kubelet accepts a pod that was bound to its node.
 
 upstream: pkg/kubelet/lifecycle/predicate.go, pkg/kubelet/sysctl/{allowlist,safe_sysctls}.go
 """
@@ -46,14 +46,14 @@ C = TypeVar("C", SimulatedContainer, ContainerStatus)
 
 
 class Rejection(msgspec.Struct, frozen=True):
-    """Why a pod is not run. It fails for good."""
+    """Why a kubelet rejects a pod. A rejected pod fails."""
 
     reason: str
     message: str
 
 
 class Occupancy:
-    """What the pods that run on one node use."""
+    """The resources that the pods on one node use."""
 
     def __init__(self) -> None:
         self._pods: dict[str, tuple[Amounts, tuple[Port, ...]]] = {}
@@ -71,7 +71,7 @@ class Occupancy:
             self._count(known[0], -1)
 
     def rejects(self, pod: SimulatedPod, node: SimulatedNode) -> Rejection | None:
-        """Why the node cannot take one more pod, this one; the first reason that there is."""
+        """Return the first reason why the node cannot run this pod, or None."""
         unfit = _sysctl_rejection(pod) or _os_rejection(pod)
         if unfit is not None:
             return unfit
@@ -93,7 +93,7 @@ class Occupancy:
         return None
 
     def refuses_resize(self, key: str, pod: SimulatedPod, node: SimulatedNode) -> str:
-        """Why a pod that is there cannot have what it asks for now; empty if it can."""
+        """Return why a running pod cannot be resized now, or an empty string if it can."""
         own, _ = self._pods.get(key, ({}, ()))
         used = {name: amount - own.get(name, 0) for name, amount in self._used.items()}
         lacking = _lacking(
@@ -107,7 +107,7 @@ class Occupancy:
 
 
 def _sysctl_rejection(pod: SimulatedPod) -> Rejection | None:
-    """No node allows more than what is safe."""
+    """Reject sysctls that are not safe. No node allows unsafe ones."""
     context = pod.spec.security_context
     for sysctl in context.sysctls if context is not None else ():
         name = _dotted(sysctl.name)
@@ -125,7 +125,7 @@ def _sysctl_rejection(pod: SimulatedPod) -> Rejection | None:
 
 
 def _dotted(sysctl: str) -> str:
-    """Slashes separate where the first separator is one; then dots are part of names."""
+    """Return a sysctl's name with dots as separators. If its first separator is a slash, its dots are part of names."""
     first = min((sysctl.find(each) for each in "./" if each in sysctl), default=-1)
     if first < 0 or sysctl[first] == ".":
         return sysctl
@@ -153,7 +153,7 @@ def _lacking(asked: Amounts, used: Amounts, room: Mapping[str, int]) -> Rejectio
 
 
 def _without_devices(pod: SimulatedPod) -> SimulatedPod:
-    """The pod without the extended resources for which it was given devices."""
+    """Return the pod without the extended resources that were allocated as devices."""
     spec, status = pod.spec, pod.status
     named = status.extended_resource_claim_status
     if named is None:

@@ -1,8 +1,9 @@
-"""The nodes' side of the simulated kubelets: registration, status, Leases.
+"""The node side of the simulated kubelets: registration, node status and Leases.
 
-A Node with the annotation ``sandbox.kcm.dev/simulated=true`` has a kubelet here, whoever made it; one that also has
-``sandbox.kcm.dev/failed=true`` has one that has stopped: no heartbeats, nothing happens to its pods. So nodes are
-added, removed, failed and recovered with any client. ``sandbox.kcm.dev/pressure`` says what a node is short of.
+A Node with the annotation ``sandbox.kcm.dev/simulated=true`` has a simulated kubelet, whichever client created it. With
+``sandbox.kcm.dev/failed=true`` as well, that kubelet has stopped: it sends no heartbeats, and nothing happens to its
+pods. Nodes can therefore be added, removed, failed and recovered with any client. ``sandbox.kcm.dev/pressure`` sets
+what a node is short of.
 
 upstream: pkg/kubelet/kubelet_node_status.go, staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
 """
@@ -46,7 +47,7 @@ _MOST_FILES = 5000
 
 
 class Agent:
-    """A kubelet's knowledge of its own node."""
+    """What a simulated kubelet knows of its node."""
 
     def __init__(self, name: str, number: int, network: str, images: Images) -> None:
         self.name = name
@@ -72,25 +73,28 @@ class Agent:
         """What pods have left in its folders."""
 
     def keep(self, files: frozenset[str]) -> None:
-        """Pods have made these files, of which some thousands find room."""
+        """Remember files that pods have created on the node, up to a few thousand."""
         if len(self.files) + len(files) <= _MOST_FILES:
             self.files |= files
 
     def use(self, network: str) -> None:
-        """Give its pods addresses of this network from now on."""
+        """Use this network for the addresses of pods."""
         self.network = network
         self.addresses = Addresses(network, shape.spare_network(self.number))
 
 
 class Renewals(Protocol):
-    """Renews Leases for less than a request costs."""
+    """Renews Leases more cheaply than with a request."""
 
     def renew(self, node: str, renew_time: str, now: str) -> bool:
-        """Whether it could; times as in ``spec.renewTime`` and as in managedFields."""
+        """Renew a node's Lease, and return whether that succeeded.
+
+        renew_time: as in ``spec.renewTime``. now: as in managedFields.
+        """
 
 
 class Means(msgspec.Struct, frozen=True):
-    """What simulated nodes act with."""
+    """The client, clock and other dependencies of the simulated nodes."""
 
     client: Client
     events: Events
@@ -101,9 +105,10 @@ class Means(msgspec.Struct, frozen=True):
 
 
 class Agents:
-    """All simulated kubelets, as nodes. ``changed`` is called for a node that came up, failed or recovered.
+    """The node side of all simulated kubelets.
 
-    ranged: nodes have pod addresses of their own; otherwise they wait until a controller has given them some.
+    changed: called with the name of a node that came up, failed or recovered. ranged: nodes have a pod CIDR from the
+    start; otherwise they wait until a controller has assigned one.
     """
 
     def __init__(
@@ -131,28 +136,28 @@ class Agents:
         nodes.listen(on_add=self._seen, on_update=lambda _, node: self._seen(node), on_delete=self._deleted)
 
     def alive(self, name: str) -> Agent | None:
-        """The kubelet of a node, unless it has stopped or is not simulated here."""
+        """Return a node's agent, or None if it has stopped or the node is not simulated here."""
         agent = self._agents.get(name)
         return agent if agent is not None and not agent.failed else None
 
     def free_number(self) -> int:
-        """The lowest number that no node has."""
+        """Return the lowest number that no node has."""
         taken = self._numbers | {
             number for node in self._nodes.store if (number := shape.number_of(node.spec.pod_cidr)) is not None
         }
         return next(number for number in range(1, len(taken) + 2) if number not in taken)
 
     def expect(self, name: str) -> None:
-        """A node is being made, whose kubelet will report."""
+        """Note that a node is being created whose kubelet will report."""
         self._new.add(name)
 
     def heard_of(self, name: str) -> None:
-        """Its kubelet has reported, or nothing need be waited for."""
+        """Note that a node has reported, or that there is no need to wait for it."""
         self._new.discard(name)
         self._reported.set()
 
     async def few_are_new(self) -> None:
-        """Wait until nearly all nodes that were made have reported."""
+        """Wait until nearly all created nodes have reported."""
         while len(self._new) >= _MOST_NEW:
             self._reported.clear()
             await self._reported.wait()
@@ -230,18 +235,21 @@ class Agents:
             agent.settled = node
 
     def _stretch(self) -> float:
-        """How much rarer reports and heartbeats are than a kubelet's: a thousand nodes and more share what is theirs
-        together."""
+        """The factor by which status reports and heartbeats are rarer than a real kubelet's. It grows with the number
+        of nodes, up to a limit, so that many nodes share one rate."""
         shared_s = min(_LONGEST_HEARTBEAT_S, len(self._agents) / _MOST_RENEWALS)
         return max(1.0, shared_s / self._heartbeat_s)
 
     def _interval_s(self) -> float:
-        """Between two heartbeats of a node."""
+        """The seconds between two heartbeats of a node."""
         return self._heartbeat_s * self._stretch()
 
     def _pause_s(self) -> float:
-        """Until the next heartbeat of a node. Those of very many come together, once a second: who watches the Leases
-        wakes up once for all of them. Not where heartbeats are as frequent as that."""
+        """The seconds until a node's next heartbeat.
+
+        With so many nodes that heartbeats are rarer than a kubelet's, they are aligned to whole seconds, so that
+        watchers of Leases wake up once for all of them.
+        """
         interval_s = self._interval_s()
         pause_s = interval_s * (0.96 + 0.04 * self._rng.random())
         if interval_s <= max(self._heartbeat_s, HEARTBEAT_S):
@@ -250,7 +258,7 @@ class Agents:
         return math.floor(now + pause_s) - now
 
     async def _register(self, agent: Agent, node: SimulatedNode) -> bool:
-        """What a Node that another client created still lacks; whether that is nothing."""
+        """Patch what a Node created by another client lacks. Return whether it lacks nothing."""
         metadata: Doc = {}
         missing = {k: v for k, v in shape.labels(agent.name, agent.number).items() if k not in node.labels}
         if missing:
@@ -299,12 +307,12 @@ class Agents:
         self._emit(agent, reason, f"Node {agent.name} status is now: {reason}")
 
     def _emit(self, agent: Agent, reason: str, message: str) -> None:
-        """A kubelet knows its node by its name only."""
+        """Emit an Event for a node. A kubelet refers to its node by name only."""
         ref = EventRef("", NODES.kind, "", agent.name, agent.name)
         self._events.kubelet(agent.name, Notice(ref, "Normal", reason, message))
 
     def _renewed(self, name: str, time: str) -> bool:
-        """Whether it did not take a request."""
+        """Renew the Lease without a request, and return whether that was possible."""
         if self._renewals is None or len(self._agents) <= _FEW:
             return False
         return self._renewals.renew(name, time, format_time(self._clock.now()))
@@ -329,12 +337,12 @@ class Agents:
 
 
 def _keeps_pods_away(taint: Taint) -> bool:
-    """The taint that a node has until it is ready."""
+    """Whether this is the taint that a node has until it is ready."""
     return taint.key == shape.NOT_READY_TAINT and taint.effect == "NoSchedule"
 
 
 def _sizes(agent: Agent, node: SimulatedNode) -> dict[str, str]:
-    """What the node asks for, and what else others have put into its capacity."""
+    """The capacity that the node asks for, plus resources that other clients have added to it."""
     sizes = shape.capacity(node.annotations)
     for name, size in (node.status.capacity or {}).items():
         if name not in agent.given:
@@ -343,13 +351,13 @@ def _sizes(agent: Agent, node: SimulatedNode) -> dict[str, str]:
 
 
 def _resized(agent: Agent, node: SimulatedNode) -> bool:
-    """Whether the node asks for another size than it has."""
+    """Whether the node asks for another capacity than it has."""
     wanted = _sizes(agent, node)
     return not (_are_same(node.status.capacity, wanted) and _are_same(node.status.allocatable, wanted))
 
 
 def _are_same(sizes: Mapping[str, str] | None, wanted: Mapping[str, str]) -> bool:
-    """However they are written."""
+    """Whether the quantities are equal, however they are written."""
     if sizes == wanted:
         return True
     sizes = sizes or {}
@@ -364,5 +372,5 @@ def _number(size: str) -> tuple[int, int]:
 
 
 def _is_not_ready(node: SimulatedNode) -> bool:
-    """Whether the node's status does not say that it is ready, as its kubelet would have it."""
+    """Whether the node's status lacks the condition Ready=True."""
     return not any(condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions)

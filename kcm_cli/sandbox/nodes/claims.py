@@ -1,7 +1,7 @@
-"""What keeps a pod's claims from being mounted: they are not bound, or their volumes are not attached.
+"""Why a pod's claims cannot be mounted: they are not bound, or their volumes are not attached.
 
-A volume waits to be attached if its driver has a CSIDriver that does not say otherwise: without one nothing in the
-cluster is there to attach it.
+A volume has to be attached unless the CSIDriver of its driver says otherwise. If the driver has no CSIDriver, it does
+not wait, because nothing in the cluster would attach it.
 
 upstream: pkg/kubelet/volumemanager, pkg/volume/util/operationexecutor/operation_generator.go
 """
@@ -21,8 +21,10 @@ _PROTECTION = "kubernetes.io/pvc-protection"
 
 
 class Claims:
-    """Looks at the caches. ``changed`` is called with the namespace of a claim that changed or whose volume did, or
-    with an empty one where a driver changed; ``attached`` with the node to which other volumes are attached now.
+    """Looks at the informers' caches.
+
+    changed: called with the namespace of a claim that changed or whose volume changed, or with an empty string if a
+    driver changed. attached: called with the name of a node whose attached volumes changed.
     """
 
     def __init__(self, informers: Informers, changed: Callable[[str], None], attached: Callable[[str], None]) -> None:
@@ -56,7 +58,7 @@ class Claims:
             await informer.synced.wait()
 
     def unbound(self, pod: SimulatedPod) -> Hold | None:
-        """Volumes that cannot be found behind the pod's claims."""
+        """Return a Hold if a claim of the pod is missing, not bound, or has no volume."""
         problems = {volume.name: problem for volume in pod.spec.volumes for problem in self._problems(pod, volume)}
         if not problems:
             return None
@@ -66,7 +68,8 @@ class Claims:
         return Hold(MOUNT, f"Unable to attach or mount volumes: {volumes}: {text}")
 
     def unattached(self, pod: SimulatedPod) -> Hold | None:
-        """A volume that the node does not have yet. A kubelet emits no Event of it: who attaches it does."""
+        """Return a Hold if a volume of the pod is not attached to its node. A kubelet emits no Event for it: the
+        attach/detach controller does."""
         node = self._nodes.store.get(pod.spec.node_name)
         there = {volume.name for volume in node.status.volumes_attached} if node is not None else set()
         for volume in pod.spec.volumes:
@@ -90,7 +93,7 @@ class Claims:
             yield foreign(claim, pod)
 
     def _problem(self, claim: PersistentVolumeClaim | None, name: str) -> str:
-        """What is wrong with a claim, or with the volume behind it."""
+        """What is wrong with a claim or its volume; empty if nothing is."""
         if claim is None:
             return f'failed to fetch PVC from API server: persistentvolumeclaims "{name}" not found'
         if claim.deleting and _PROTECTION not in claim.metadata.finalizers:

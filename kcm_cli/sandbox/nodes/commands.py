@@ -1,6 +1,6 @@
-"""Adding, removing, failing and recovering nodes of a running sandbox, by the API alone.
+"""Add, remove, fail and recover nodes of a running sandbox through the API.
 
-Nothing but a client is needed: whoever plays the nodes (``nodes.Nodes``) sees the Node objects change.
+Only a client is needed: the process that simulates the nodes (``nodes.Nodes``) watches the Node objects.
 """
 
 from kcm_cli.api.resource import Resource
@@ -18,11 +18,14 @@ _METADATA = Resource(NODES.gvr, NODES.kind, PartialObject, False)
 
 
 class NotSimulated(Exception):
-    """The node is a real one, of a cluster that is no sandbox: hands off."""
+    """The node is not a simulated one, and must not be changed."""
 
 
 async def add(client: Client, name: str, *, capacity: str = "") -> None:
-    """Add a node. ``capacity``: as of the annotation. Raises ValueError, AlreadyExists and other errors of the API."""
+    """Add a node. Raises ValueError, AlreadyExists and other API errors.
+
+    capacity: as in the annotation, such as ``cpu=8,memory=16Gi``.
+    """
     if wrong := shape.unreadable(capacity):
         raise ValueError(f"a size is such as cpu=8 or memory=16Gi, not {', '.join(wrong)}")
     annotations = {shape.SIMULATED: "true"}
@@ -33,7 +36,7 @@ async def add(client: Client, name: str, *, capacity: str = "") -> None:
 
 
 async def add_some(client: Client, count: int, *, capacity: str = "") -> list[str]:
-    """Add so many nodes under the first free names; the names."""
+    """Add ``count`` nodes under the first free names. Return their names."""
     page = read_page(await client.list_page(_METADATA, metadata_only=True))
     taken = {_METADATA.decode(item).name for item in page.items}
     added: list[str] = []
@@ -52,7 +55,7 @@ async def add_some(client: Client, count: int, *, capacity: str = "") -> list[st
 
 
 async def remove(client: Client, name: str) -> None:
-    """Take a node away. Its pods stay for the pod garbage collector. Raises NotFound, NotSimulated."""
+    """Delete a node and its Lease. The pod garbage collector deletes its pods. Raises NotFound, NotSimulated."""
     await _check(client, name)
     await client.delete(_METADATA, "", name)
     try:
@@ -62,12 +65,12 @@ async def remove(client: Client, name: str) -> None:
 
 
 async def fail(client: Client, name: str) -> None:
-    """Stop a node's heartbeats and all that happens on it. Raises NotFound, NotSimulated."""
+    """Stop a node's heartbeats and its pods' progress. Raises NotFound, NotSimulated."""
     await _annotate(client, name, "true")
 
 
 async def recover(client: Client, name: str) -> None:
-    """Let a failed node go on. Raises NotFound, NotSimulated."""
+    """Bring a failed node back. Raises NotFound, NotSimulated."""
     await _annotate(client, name, None)
 
 

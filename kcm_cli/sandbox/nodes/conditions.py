@@ -1,4 +1,4 @@
-"""The conditions of a pod that its kubelet owns, with upstream's reasons and messages.
+"""The pod conditions that a kubelet owns, with upstream's reasons and messages.
 
 upstream: pkg/kubelet/status/generate.go, pkg/kubelet/status/status_manager.go#updateLastTransitionTime
 """
@@ -34,7 +34,7 @@ _TERMINAL = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
 
 
 class Reported(msgspec.Struct, frozen=True):
-    """A condition as it is reported."""
+    """A condition as the kubelet reports it."""
 
     type: str
     status: str
@@ -69,7 +69,10 @@ def kubelet_conditions(
     old: Sequence[Condition | Reported],
     now: float,
 ) -> tuple[Reported, ...]:
-    """All of them. The time of a condition whose status stays is kept from ``old``."""
+    """Return all conditions of a pod that the kubelet owns.
+
+    old: the conditions so far. A condition whose status is unchanged keeps its lastTransitionTime.
+    """
     containers = _containers_ready(reports, phase)
     verdicts: tuple[tuple[str, _Verdict], ...] = (
         (SANDBOX, (TRUE if sandbox else FALSE, "", "")),
@@ -90,7 +93,7 @@ def kubelet_conditions(
 
 
 def restarting_condition(phase: str, *, resets: bool, old: Sequence[Condition | Reported], now: float) -> Reported:
-    """Of a pod with rules that may restart all its containers together; it has no observedGeneration."""
+    """The condition of a pod with rules that may restart all its containers. It has no observedGeneration."""
     status = TRUE if resets else FALSE
     known = next((each for each in old if each.type == RESTARTING_ALL and each.status == status), None)
     since = known.last_transition_time if known is not None else None
@@ -131,7 +134,7 @@ def _initialized(reports: Sequence[Report], phase: str) -> _Verdict:
 
 
 def _gates(pod: SimulatedPod) -> _Verdict:
-    """Readiness gates: conditions that others set."""
+    """Evaluate readiness gates, the conditions that other clients set."""
     messages: list[str] = []
     found = {condition.type: condition.status for condition in pod.status.conditions}
     for gate in pod.spec.readiness_gates:

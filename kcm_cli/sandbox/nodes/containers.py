@@ -31,7 +31,7 @@ _LOST_MESSAGE = "The container could not be located when the pod was terminated"
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What is reported of one container, and the facts in it that conditions are made from."""
+    """The reported status of one container, and the facts in it that conditions are computed from."""
 
     name: str
     role: Role
@@ -88,7 +88,7 @@ def report(
 
 
 def waiting(image: str, hold: Hold, attempts: int) -> tuple[str, str]:
-    """Reason and message of a container that is held."""
+    """Return the reason and the message of a container that cannot start."""
     if hold.reason == PULL and attempts % 2 == 0:
         return "ImagePullBackOff", f'Back-off pulling image "{image}": {PULL}: {hold.message}'
     return hold.reason, hold.message
@@ -131,7 +131,7 @@ _NO_TIMES: Doc = {"startedAt": None, "finishedAt": None}
 
 
 def _backing_off(pod: SimulatedPod, current: ContainerState, now: float) -> bool:
-    """Whether it will be started again; those of a pod that is being deleted will not."""
+    """Whether the container will be restarted later. Containers of a pod that is being deleted are not."""
     if pod.deleting:
         return False
     ended = current.exit
@@ -160,18 +160,18 @@ def _terminated(pod: SimulatedPod, name: str, ended: Exit) -> Doc:
 
 
 def _go_seconds(seconds: float) -> str:
-    """As Go prints a duration of whole seconds: 10s, 1m20s, 5m0s."""
+    """Format whole seconds as Go does: 10s, 1m20s, 5m0s."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}m{rest}s" if minutes else f"{rest}s"
 
 
 def container_id(uid: str, name: str, run: int) -> str:
-    """The identity of one run of a container: the same whenever it is asked for."""
+    """Return the ID of one run of a container. It is always the same for the same run."""
     return f"containerd://{sha256(f'{uid}/{name}/{run}'.encode()).hexdigest()}"
 
 
 def full_image(image: str) -> str:
-    """The name under which a container runtime keeps an image."""
+    """Return the full image name, as a container runtime stores it."""
     head, slash, _ = image.partition("/")
     if not slash:
         image = f"docker.io/library/{image}"
@@ -182,7 +182,7 @@ def full_image(image: str) -> str:
 
 
 def image_id(image: str) -> str:
-    """An image's name by its digest."""
+    """Return an image's name with its digest."""
     repository = image.partition("@")[0]
     last = repository.rpartition("/")[2]
     if ":" in last:
@@ -201,7 +201,7 @@ def _resources(spec: SimulatedContainer) -> Doc:
 
 
 def _user(pod: SimulatedPod, spec: SimulatedContainer) -> Doc:
-    """As whom the container runs; images that name a user are not known."""
+    """The user and groups that the container runs as. Users that images define are not known."""
     contexts = [context for context in (spec.security_context, pod.spec.security_context) if context is not None]
     uid = next((context.run_as_user for context in contexts if context.run_as_user is not None), 0)
     gid = next((context.run_as_group for context in contexts if context.run_as_group is not None), 0)
@@ -225,5 +225,5 @@ def _mounts(spec: SimulatedContainer) -> list[Doc]:
 
 
 def instant(at: float) -> str:
-    """An instant as the API writes it."""
+    """Format a time in seconds since the epoch as the API does."""
     return format_time(datetime.fromtimestamp(at, UTC))

@@ -1,4 +1,4 @@
-"""What a pod tells its containers of itself: its fields, and their resources.
+"""The downward API: fields of a pod, and resources of its containers.
 
 upstream: pkg/fieldpath/fieldpath.go, pkg/api/v1/resource/helpers.go, pkg/kubelet/kubelet_pods.go
 """
@@ -19,7 +19,7 @@ _OF_POD = frozenset(("cpu", "memory"))
 
 
 def field_of(pod: SimulatedPod, path: str) -> str | None:
-    """The text of a field (``metadata.labels['app']``, ``status.podIP``); None where nobody can say."""
+    """Return the value of a field (``metadata.labels['app']``, ``status.podIP``), or None if it is unknown."""
     if subscript := _SUBSCRIPT.fullmatch(path):
         return (pod.labels if subscript[1] == "labels" else pod.annotations).get(subscript[2], "")
     status = pod.status
@@ -46,9 +46,9 @@ def _lines(values: Mapping[str, str]) -> str:
 def resource_of(
     pod: SimulatedPod, container: SimulatedContainer, ref: ResourceFieldRef, allocatable: Mapping[str, str]
 ) -> str | None:
-    """A container's request or limit in units of the divisor, rounded up; None where nobody can say.
+    """Return a container's request or limit in units of the divisor, rounded up, or None if it is unknown.
 
-    ``container``: the one that asks, where no other is named.
+    container: the one used if ``ref`` names none.
     """
     if ref.container_name:
         known = (*pod.spec.containers, *pod.spec.init_containers)

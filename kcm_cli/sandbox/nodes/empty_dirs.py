@@ -1,4 +1,4 @@
-"""What the containers of a pod leave in its emptyDirs for each other, and in folders of their own.
+"""The files that the containers of a pod share in emptyDirs, and those in folders of their own.
 
 upstream: pkg/volume/emptydir/empty_dir.go
 """
@@ -19,7 +19,7 @@ Left = tuple[tuple[Mounted, Files, frozenset[str]], ...]
 
 
 class EmptyDirs:
-    """The emptyDirs of one pod, by their names."""
+    """The emptyDirs of one pod, by volume name."""
 
     def __init__(self) -> None:
         self._made: dict[str, dict[str, str | None]] = {}
@@ -27,7 +27,8 @@ class EmptyDirs:
         self._unknown: set[str] = set()
 
     def put(self, mounted: Mounted, files: Files, gone: Iterable[str] = ()) -> None:
-        """A container has made these, and taken those away, by their paths there."""
+        """Apply the files that a container created and those that it deleted (``gone``), by their paths in the
+        container."""
         for folder, (volume, inside) in mounted.items():
             known = self._volume(volume, inside)
             lost = self._gone.setdefault(volume, set())
@@ -42,7 +43,7 @@ class EmptyDirs:
                     lost.discard(f"{inside}{path[len(folder) :]}")
 
     def after(self, mounted: Mounted, files: Files, gone: Iterable[str]) -> "EmptyDirs":
-        """As they are when a container has made these, and taken those away, too."""
+        """Return a copy to which these files and deletions are applied, as by ``put``."""
         later = EmptyDirs()
         later._made = {volume: dict(known) for volume, known in self._made.items()}
         later._gone = {volume: set(lost) for volume, lost in self._gone.items()}
@@ -51,15 +52,16 @@ class EmptyDirs:
         return later
 
     def doubt(self, mounted: Mounted) -> None:
-        """A container whose command is unknown has mounted these: there may be other files, too."""
+        """Note that a container with an unknown command mounts these volumes, so that they may contain other files,
+        too."""
         self._unknown.update(volume for volume, _ in mounted.values())
 
     def known(self, mounted: Mounted) -> tuple[str, ...]:
-        """The folders of a container in which there is nothing but what ``seen_by`` says."""
+        """Return the folders of a container whose files are all known: those that ``seen_by`` returns."""
         return tuple(folder for folder, (volume, _) in mounted.items() if volume not in self._unknown)
 
     def seen_by(self, mounted: Mounted) -> dict[str, str | None]:
-        """All that there is, by the paths in a container."""
+        """Return all known files, by their paths in the container."""
         for volume, inside in mounted.values():
             self._volume(volume, inside)
         return {
@@ -70,7 +72,7 @@ class EmptyDirs:
         }
 
     def gone_by(self, mounted: Mounted) -> frozenset[str]:
-        """All that was taken away, by the paths in a container."""
+        """Return all deleted files, by their paths in the container."""
         return frozenset(
             f"{folder}{path[len(inside) :]}"
             for folder, (volume, inside) in mounted.items()
@@ -79,7 +81,7 @@ class EmptyDirs:
         )
 
     def text(self, volume: str, path: str) -> str:
-        """What is in a file. Raises FileNotFoundError where there is none, Unknown."""
+        """Return the content of a file. Raises FileNotFoundError if there is none, Unknown if it is not known."""
         path = normpath(f"/{path}")
         files = self._made.get(volume, {})
         if path not in files and volume not in self._unknown:
@@ -90,7 +92,7 @@ class EmptyDirs:
         return found
 
     def _volume(self, name: str, inside: str) -> dict[str, str | None]:
-        """A volume, in which there is the folder that is mounted."""
+        """Return the files of a volume, after creating the mounted folder in it."""
         known = self._made.setdefault(name, {})
         at = inside.find("/", 1) if inside else -1
         while at > 0:

@@ -1,4 +1,4 @@
-"""Variables that come from files of emptyDirs: the grammar of such files, and what is wrong with them.
+"""Variables from files in emptyDirs (``fileKeyRef``): the format of such files, and their errors.
 
 upstream: pkg/kubelet/util/env/env_util.go, pkg/kubelet/kubelet_pods.go#makeEnvironmentVariables
 """
@@ -21,17 +21,19 @@ _FOLDER = "/var/lib/kubelet/pods/{uid}/volumes/kubernetes.io~empty-dir/{volume}"
 
 
 class EnvFileError(Exception):
-    """Why a variable has no value, as a container's status says it."""
+    """Why a variable has no value, as the container's status reports it."""
 
 
 class NotSet(Exception):
-    """An optional variable that has no value: it is as if it were not listed."""
+    """An optional variable has no value, and is left out."""
 
 
 def value_in(text: str, key: str) -> str:
-    """The value of a key, empty where the file has none. Lines are ``KEY='value'``, comments, or blank; a value may
-    go on for several lines. What follows the key is not looked at. Raises EnvFileError, Unknown of a file that is too
-    long."""
+    """Return the value of a key, empty if the file does not have it.
+
+    Lines are ``KEY='value'``, comments or blank; a value may span several lines. Errors after the key do not matter.
+    Raises EnvFileError, and Unknown if the file is too long.
+    """
     if len(text) > _MOST_CHARACTERS:
         raise Unknown
     values, whole = _read(text)
@@ -42,7 +44,7 @@ def value_in(text: str, key: str) -> str:
 
 @lru_cache(16)
 def _read(text: str) -> tuple[dict[str, str], bool]:
-    """The variables of a file, and whether all of it could be read."""
+    """Return the variables of a file, and whether the whole file could be read."""
     values: dict[str, str] = {}
     try:
         for name, value in _variables(text):
@@ -53,7 +55,7 @@ def _read(text: str) -> tuple[dict[str, str], bool]:
 
 
 def _variables(text: str) -> Iterator[tuple[str, str]]:
-    """Raises EnvFileError at what cannot be read."""
+    """Yield the names and values in a file. Raises EnvFileError at the first syntax error."""
     lines = iter(text.removesuffix("\n").split("\n") if text else ())
     for line in lines:
         line = _checked(line).lstrip(_BLANKS)
@@ -91,7 +93,7 @@ def _checked(line: str) -> str:
 
 
 def file_value(ref: FileKeyRef, pod: SimulatedPod, made: EmptyDirs) -> str | None:
-    """The value of a variable; None where it is unknown what is in the file. Raises EnvFileError, NotSet."""
+    """Return the value of a variable, or None if the file's content is unknown. Raises EnvFileError, NotSet."""
     try:
         value = value_in(made.text(ref.volume_name, ref.path), ref.key)
     except Unknown:
@@ -107,7 +109,7 @@ def file_value(ref: FileKeyRef, pod: SimulatedPod, made: EmptyDirs) -> str | Non
 
 
 def env_file_problems(container: SimulatedContainer, pod: SimulatedPod, made: EmptyDirs) -> dict[str, tuple[str, str]]:
-    """The variables without a value that the container needs, each with its volume and what is wrong."""
+    """Return the required variables without a value, each with its volume and the error."""
     found: dict[str, tuple[str, str]] = {}
     for variable in container.env:
         ref = variable.value_from.file_key_ref if variable.value_from is not None else None

@@ -1,4 +1,4 @@
-"""The variables of containers, as far as the pod and what it names tell them.
+"""The environment variables of containers, as far as they are known.
 
 upstream: pkg/kubelet/kubelet_pods.go#makeEnvironmentVariables, pkg/kubelet/envvars
 """
@@ -25,9 +25,10 @@ MASTER = "default", "kubernetes"
 def known_env(
     container: SimulatedContainer, pod: SimulatedPod, objects: Objects | None, made: EmptyDirs | None = None
 ) -> dict[str, str]:
-    """Those whose values are known, expanded in their order. ``objects``, ``made``: what they come from.
+    """Return the variables whose values are known, expanded in order.
 
-    Those that would make them longer than Linux lets them be are left out.
+    objects: the ConfigMaps, Secrets and Services. made: the pod's emptyDirs. Variables that would exceed Linux's limit
+    on the length of an environment are left out.
     """
     known: dict[str, str] = {}
     services: Mapping[str, str] = {}
@@ -56,7 +57,8 @@ def known_env(
 
 
 def of_services(variables: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """The variables of some Services together; nothing if that is longer than Linux lets it be."""
+    """Return the variables of several Services, or nothing if they exceed Linux's limit on the length of an
+    environment."""
     found: dict[str, str] = {}
     for each in variables:
         found.update(each)
@@ -64,7 +66,7 @@ def of_services(variables: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def of_service(service: Service) -> dict[str, str]:
-    """Where containers find a Service."""
+    """Return the variables with a Service's address and ports."""
     address, ports = service.spec.cluster_ip, service.spec.ports
     if address in ("", "None") or not ports:
         return {}
@@ -97,7 +99,7 @@ def _value(
     objects: Objects | None,
     made: EmptyDirs | None,
 ) -> str | None:
-    """None where it is not known. Raises NotSet."""
+    """Return a variable's value, or None if it is unknown. Raises NotSet."""
     if source.field_ref is not None:
         return field_of(pod, source.field_ref.field_path)
     if source.file_key_ref is not None:
@@ -119,7 +121,7 @@ def _value(
 def _of_objects(
     config_map: KeyRef | None, secret: KeyRef | None, pod: SimulatedPod, objects: Objects
 ) -> Mapping[str, bytes]:
-    """All keys of an object."""
+    """Return all keys of a ConfigMap or a Secret."""
     found: Mapping[str, bytes] | None = None
     if config_map is not None:
         found = objects.config_map(pod.namespace, config_map.name, binary=False)

@@ -12,9 +12,9 @@ _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 
 
 def expand(text: str, env: Mapping[str, str]) -> str | None:
-    """``$(NAME)`` replaced as in a container's command and args; unknown names stay, ``$$`` is a dollar.
+    """Expand ``$(NAME)`` as in a container's command and args. Unknown names stay, and ``$$`` is a dollar sign.
 
-    None: the values make it longer than MOST_EXPANDED.
+    Returns None if the values make the text longer than MOST_EXPANDED.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -29,10 +29,10 @@ def expand(text: str, env: Mapping[str, str]) -> str | None:
 
 
 def references(text: str) -> list[str]:
-    """The names in it that ``expand`` looks for."""
+    """Return the names that ``expand`` looks up in this text."""
     return [match[1] for match in _REFERENCE.finditer(text, 0, _last_reference(text)) if match[0] != "$$"]
 
 
 def _last_reference(text: str) -> int:
-    """Where the last one ends at the latest, so that no search for an end is in vain."""
+    """The end of the last possible reference. It bounds the search for closing parentheses."""
     return text.rfind(")") + 1

@@ -1,6 +1,6 @@
-"""Commands that find, make, move and take away files.
+"""Commands that list, create, move and delete files.
 
-Each takes the shell that runs it and its words, and returns its exit code.
+Each takes the shell that runs it and its words, and returns an exit code.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,19 +11,22 @@ from kcm_cli.sandbox.nodes.shell import Unknown
 
 
 class Shell(Protocol):
-    """What runs a command. ``input``: what the command reads."""
+    """The shell that runs a command.
+
+    input: the command's standard input.
+    """
 
     fs: FileSystem
     input: str | None
 
     def say(self, text: str, *, error: bool = False) -> None:
-        """Write something. Raises Unknown where that is too much."""
+        """Write output. Raises Unknown if there is too much of it."""
 
     def place(self, path: str) -> str:
-        """The absolute path; as it is given if the working directory is unknown. Raises Unknown."""
+        """Return the absolute path, or the path as given if the working directory is unknown. Raises Unknown."""
 
     def paths(self, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Paths as they are written, and where they lead. Raises Unknown."""
+        """Yield paths as written, each with its absolute path. Raises Unknown."""
 
 
 def touch(shell: Shell, words: Sequence[str]) -> int:
@@ -38,7 +41,7 @@ def touch(shell: Shell, words: Sequence[str]) -> int:
 
 
 def mv(shell: Shell, words: Sequence[str]) -> int:
-    """Files, each to a place; those that are unknown are taken to exist."""
+    """Move files. Unknown files are assumed to exist."""
     return _carry(shell, words, moves=True)
 
 
@@ -83,7 +86,7 @@ def _carry(shell: Shell, words: Sequence[str], *, moves: bool) -> int:
 
 
 def dd(shell: Shell, words: Sequence[str]) -> int:
-    """Only what makes a file: ``dd if=/dev/zero of=FILE bs=1 count=1``."""
+    """Create a file. Only ``dd if=/dev/zero of=FILE bs=1 count=1`` and the like are known."""
     values = dict(word.partition("=")[::2] for word in words[1:])
     if values.keys() - {"if", "of", "bs", "count", "conv"} or values.get("if") != "/dev/zero" or "of" not in values:
         raise Unknown
@@ -109,7 +112,7 @@ def mkdir(shell: Shell, words: Sequence[str]) -> int:
 
 
 def rm(shell: Shell, words: Sequence[str]) -> int:
-    """Only of files that are known: what else there is stays as unknown as it was."""
+    """Delete known files. Files that are not known stay unknown."""
     options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
     if set(options) - set("rRfv"):
         raise Unknown

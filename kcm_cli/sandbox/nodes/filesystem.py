@@ -1,4 +1,4 @@
-"""The files that a simple command finds, makes and takes away, as far as they are known."""
+"""The files that a simple command reads, creates and deletes, as far as they are known."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
@@ -13,8 +13,10 @@ Files = Mapping[str, str | None]
 
 
 class There(msgspec.Struct, frozen=True):
-    """What a program finds. scratch: folders in which there is nothing but ``files``. gone: files that were taken
-    away."""
+    """The files that a program finds.
+
+    scratch: folders that contain only ``files``. gone: files that were deleted.
+    """
 
     files: Files = msgspec.field(default_factory=dict)
     scratch: tuple[str, ...] = ()
@@ -22,39 +24,40 @@ class There(msgspec.Struct, frozen=True):
 
 
 class Volumes(Protocol):
-    """The files that others have put where the command runs. Paths are absolute."""
+    """The files that are mounted into a container. Paths are absolute."""
 
     @property
     def working_dir(self) -> str:
-        """The folder in which the command runs; empty if it is unknown."""
+        """Return the command's working directory, or an empty string if it is unknown."""
 
     @property
     def fqdn(self) -> str:
-        """The name of the host, with its domain."""
+        """Return the fully qualified host name."""
 
     @property
     def user(self) -> int | None:
-        """As whom the command runs; None: as the image says."""
+        """Return the user ID that the command runs as, or None for the image's user."""
 
     @property
     def group(self) -> int | None:
-        """As ``user``."""
+        """Return the group ID that the command runs as, or None for the image's group."""
 
     @property
     def groups(self) -> Sequence[int]:
-        """Those that the pod adds."""
+        """Return the supplemental groups of the pod."""
 
     def read(self, path: str) -> bytes:
-        """Raises OSError where there is no such file, LookupError if that is unknown."""
+        """Return a file's content. Raises OSError if there is no such file, LookupError if that is unknown."""
 
     def names(self, path: str) -> Sequence[str]:
-        """What is in a folder, sorted. Raises as ``read``."""
+        """Return the sorted names in a folder. Raises OSError if there is no such folder, LookupError if that is
+        unknown."""
 
     def read_only(self, path: str) -> bool:
-        """Whether nothing can be written there."""
+        """Whether the path is on a read-only mount."""
 
     def mount_point(self, path: str) -> str:
-        """The folder that others have put there, in which a path is; empty where there is none."""
+        """Return the mount point that contains a path, or an empty string if there is none."""
 
 
 class Refused(Exception):
@@ -66,22 +69,22 @@ PER_CHARACTER = 1 / 16
 
 
 class Work(msgspec.Struct):
-    """What a program has cost, as a number of files that it looked at, and what it may cost."""
+    """The cost of a program, as the number of files that it looked at, and the limit."""
 
     most: float
     done: float = 0.0
 
     def spend(self, work: float) -> None:
-        """Raises Unknown where that is too much."""
+        """Add to the cost. Raises Unknown if it exceeds the limit."""
         self.done += work
         if self.done > self.most:
             raise Unknown
 
 
 class FileSystem(msgspec.Struct):
-    """What there is while a program runs. Paths are absolute.
+    """The files while a program runs. Paths are absolute.
 
-    texts, scratch, gone: as in ``There``; the first and the last change.
+    texts, scratch, gone: as in ``There``. The program changes texts and gone.
     """
 
     texts: dict[str, str | None]
@@ -91,12 +94,15 @@ class FileSystem(msgspec.Struct):
     work: Work
 
     def now(self) -> tuple[Files, frozenset[str]]:
-        """The files that there are, and those that are gone."""
+        """Return the files, and the deleted files."""
         self.work.spend(len(self.texts) + len(self.gone))
         return dict(self.texts), frozenset(self.gone)
 
     def make(self, path: str, text: str | None) -> None:
-        """Put a file there; None: of unknown content."""
+        """Create a file.
+
+        text: the content, or None if it is unknown.
+        """
         self.texts[path] = text
         self.gone.discard(path)
 
@@ -106,7 +112,7 @@ class FileSystem(msgspec.Struct):
             self.gone.add(path)
 
     def writable(self, path: str, shown: str, *, parents: bool = False) -> str:
-        """The path. Raises Refused where no file can be made."""
+        """Return the path. Raises Refused if no file can be created there."""
         if self.volumes is not None and path.startswith("/") and self.volumes.read_only(path):
             raise Refused(f"{shown}: Read-only file system")
         if not parents and self.in_scratch(path) and not self.is_folder(path.rpartition("/")[0]):
@@ -114,7 +120,7 @@ class FileSystem(msgspec.Struct):
         return path
 
     def content(self, path: str) -> str:
-        """Raises OSError, Unknown."""
+        """Return a file's content. Raises OSError, Unknown."""
         if path in self.texts:
             text = self.texts[path]
             if text is None:
@@ -127,7 +133,7 @@ class FileSystem(msgspec.Struct):
         return self.of_volumes(lambda volumes: volumes.read(path)).decode("utf-8", "surrogateescape")
 
     def names(self, folder: str) -> Sequence[str]:
-        """Raises OSError, Unknown."""
+        """Return the sorted names in a folder. Raises OSError, Unknown."""
         if folder in self.texts:
             raise NotADirectoryError
         folder = folder.rstrip("/")
@@ -142,7 +148,7 @@ class FileSystem(msgspec.Struct):
         return names
 
     def is_folder(self, path: str) -> bool:
-        """Whether it is one of which all files are known."""
+        """Whether this is a folder whose files are all known."""
         path = path.rstrip("/")
         if path in self.scratch:
             return True
@@ -150,13 +156,13 @@ class FileSystem(msgspec.Struct):
         return self.in_scratch(path) and any(file.startswith(f"{path}/") for file in self.texts)
 
     def in_scratch(self, path: str) -> bool:
-        """Whether all that is in its folder is known."""
+        """Whether all files in the path's folder are known."""
         if not path.startswith(tuple(f"{folder}/" for folder in self.scratch)):
             return False
         return self.volumes is None or self.volumes.mount_point(path) in ("", *self.scratch)
 
     def of_volumes(self, look: Callable[[Volumes], T]) -> T:
-        """What others have put there. Raises OSError, Unknown."""
+        """Look at the mounted files. Raises OSError, Unknown."""
         if self.volumes is None:
             raise Unknown
         try:
@@ -165,7 +171,7 @@ class FileSystem(msgspec.Struct):
             raise Unknown from None
 
     def is_there(self, option: str, path: str) -> bool:
-        """Whether a test of a file holds: ``-e``, ``-f``, ``-d`` or ``-s``. Raises Unknown."""
+        """Whether a file test succeeds: ``-e``, ``-f``, ``-d`` or ``-s``. Raises Unknown."""
         if path in self.texts:
             return option != "-d" and (option != "-s" or self.texts[path] != "")
         if self.is_folder(path):

@@ -1,4 +1,4 @@
-"""The names of a pod's host, and the files of them that a kubelet puts into containers.
+"""A pod's host names, and the files with them that a kubelet writes into containers.
 
 upstream: pkg/kubelet/kubelet_pods.go#GeneratePodHostNameAndDomain, managedHostsFileContent
 """
@@ -18,12 +18,12 @@ fe00::2\tip6-allrouters
 
 
 def hostname_of(pod: SimulatedPod) -> str:
-    """As its containers know it."""
+    """Return the host name that containers see."""
     return fqdn_of(pod) if pod.spec.set_hostname_as_fqdn else _short(pod)
 
 
 def fqdn_of(pod: SimulatedPod) -> str:
-    """With its domain, where it has one."""
+    """Return the host name, with its domain if it has one."""
     spec = pod.spec
     if spec.host_network or spec.hostname_override is not None or not spec.subdomain:
         return _short(pod)
@@ -31,7 +31,7 @@ def fqdn_of(pod: SimulatedPod) -> str:
 
 
 def file_of(pod: SimulatedPod, path: str) -> bytes | None:
-    """None: it is not one of these, or the node's own."""
+    """Return the content of ``/etc/hostname`` or ``/etc/hosts``, or None for other files and for the node's own."""
     if path == "/etc/hostname":
         return f"{hostname_of(pod)}\n".encode()
     if path != "/etc/hosts" or pod.spec.host_network:

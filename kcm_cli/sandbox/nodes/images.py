@@ -1,7 +1,7 @@
-"""The images on a node: what its containers have had pulled.
+"""The images on a node: those that its containers had pulled.
 
-Every image can be pulled, and is there already where the policy is never to pull it; its size, and the moment that
-pulling it takes, follow from its name.
+Every image can be pulled, and with the policy Never it is assumed to be present. Its size and the duration of the pull
+are derived from its name.
 
 upstream: pkg/kubelet/images/image_manager.go, pkg/kubelet/nodestatus/setters.go#Images
 """
@@ -21,21 +21,24 @@ _LEAST_MS, _SPREAD_MS = 120, 800
 
 
 class Pull(msgspec.Struct, frozen=True):
-    """What there is to tell of a pull."""
+    """The result of a pull."""
 
     took_ms: int
     size: int
 
 
 class Images:
-    """Of one node. ``changed``: its status does not tell all of them yet."""
+    """The images of one node.
+
+    changed: whether there are images that the node's status does not list yet.
+    """
 
     def __init__(self, known: Iterable[ContainerImage] = ()) -> None:
         self._sizes = {image.names[-1]: image.size_bytes for image in known if image.names}
         self.changed = False
 
     def use(self, image: str, policy: str) -> Pull | None:
-        """Have an image there; None where it is already and need not be asked for again."""
+        """Make an image present on the node. Return None if nothing had to be pulled."""
         name = full_image(image)
         there = name in self._sizes
         if there and policy != "Always":
@@ -48,10 +51,10 @@ class Images:
         return Pull(_LEAST_MS + number % _SPREAD_MS, size)
 
     def has(self, image: str) -> bool:
-        """Whether it is on the node."""
+        """Whether the image is on the node."""
         return full_image(image) in self._sizes
 
     def docs(self) -> list[Doc]:
-        """As a node's status tells them: the largest first."""
+        """Return the images for the node's status, the largest first."""
         largest = sorted(self._sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST_TOLD]
         return [{"names": [image_id(name), name], "sizeBytes": size} for name, size in largest]

@@ -1,7 +1,8 @@
-"""The pods' side of the simulated kubelets: one informer, one queue and a few workers for all nodes.
+"""The pod side of the simulated kubelets: one informer, one workqueue and a few workers for all nodes.
 
-Guarantees: a status is written only if it differs from the last one; changes that come due while a write waits go
-out together; a pod is deleted (grace 0, uid as precondition) only a moment after its last status was written.
+Guarantees: a status is written only if it differs from the last one written. Changes that become due while a write
+waits are written together. A pod is deleted (grace period 0, with its UID as precondition) only a moment after its last
+status was written.
 
 upstream: pkg/kubelet/kubelet.go, pkg/kubelet/pod_workers.go, pkg/kubelet/status/status_manager.go
 """
@@ -55,8 +56,10 @@ UNMOUNT_S = 0.3
 
 
 class Life(msgspec.Struct):
-    """A pod on its node. ``granted``: with the resources that it was given; ``pending``: it waits for others;
-    ``reported``: its last status as JSON, which takes a fifth of the memory that the document does.
+    """A pod on its node.
+
+    granted: the pod with the resources allocated to it. pending: a resize that waits. reported: the last status as
+    JSON, which takes a fifth of the memory of the document.
     """
 
     uid: str
@@ -81,7 +84,11 @@ class Life(msgspec.Struct):
 
 
 class _Ended(msgspec.Struct, frozen=True):
-    """A pod whose containers have ended: with which version that was told, and when (monotonic) it may be deleted."""
+    """A pod whose containers have ended.
+
+    version: the resourceVersion with which that was reported. unmounted_at: the monotonic time from which the pod may
+    be deleted.
+    """
 
     uid: str
     version: str
@@ -92,26 +99,30 @@ class Behaviour(Protocol):
     """How pods behave on their nodes."""
 
     def script(self, pod: SimulatedPod, files: frozenset[str]) -> PodScript:
-        """What its containers will do, which find these files in folders of the node."""
+        """Return what the pod's containers will do.
+
+        files: the files that they find in folders of the node.
+        """
 
     def rests_s(self, pod: SimulatedPod, now: float) -> float:
-        """Seconds for which a pod that is not being deleted stays as its status says; infinite: until it is deleted."""
+        """Return for how many seconds a pod that is not being deleted keeps its status; infinity until it is
+        deleted."""
 
 
 class Obstructions(Protocol):
-    """Knows what keeps pods from starting."""
+    """Finds what keeps pods from starting."""
 
     async def synced(self) -> None:
-        """Wait until it knows."""
+        """Wait until its caches are filled."""
 
     def of_volumes(self, pod: SimulatedPod) -> Hold | None:
-        """What keeps a pod as a whole from starting."""
+        """Return what keeps the whole pod from starting, or None."""
 
     def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> Sequence[Hold | None]:
-        """What keeps each container from starting, in the order of the script."""
+        """Return what keeps each container from starting, in the order of the script."""
 
     def missing_pull_secrets(self, pod: SimulatedPod) -> Sequence[str]:
-        """The names of Secrets for its images that do not exist."""
+        """Return the names of the imagePullSecrets that do not exist."""
 
 
 class AsAnnotated:
@@ -125,7 +136,10 @@ class AsAnnotated:
 
 
 class ByRules(AsAnnotated):
-    """Pods behave as rules say, too, and as what is in their volumes. ``objects``: where that comes from."""
+    """Pods behave as their spec, annotations, volumes and rules say.
+
+    objects: the ConfigMaps, Secrets and other objects that volumes and variables are filled from.
+    """
 
     def __init__(self, rules: Rules, objects: Objects) -> None:
         self._rules = rules
@@ -136,13 +150,13 @@ class ByRules(AsAnnotated):
 
 
 class Alive(Protocol):
-    """Knows which nodes have a kubelet that runs."""
+    """Knows which nodes have a running kubelet."""
 
     def alive(self, name: str) -> Agent | None: ...
 
 
 class Kubelets:
-    """All simulated kubelets, as the keepers of pods."""
+    """The pod side of all simulated kubelets."""
 
     def __init__(
         self,
@@ -153,7 +167,7 @@ class Kubelets:
         clock: Clock,
         behaviour: Behaviour | None = None,
     ) -> None:
-        """``obstacles``, where it is set before they run, says what keeps pods from starting."""
+        """Create the kubelets. ``obstacles``, if set before ``run``, finds what keeps pods from starting."""
         self._client = client
         self._pods = pods
         self._nodes = nodes
@@ -173,30 +187,30 @@ class Kubelets:
         pods.listen(on_add=self._seen, on_update=lambda _, pod: self._seen(pod), on_delete=self._deleted)
 
     async def run(self) -> None:
-        """Play until cancelled."""
+        """Run the workers until cancelled."""
         if self.obstacles is not None:
             await self.obstacles.synced()
         await work_on(self._queue, WORKERS, self._sync)
 
     def node_changed(self, name: str) -> None:
-        """A node came, went, failed or recovered: look at its pods again."""
+        """Enqueue the pods of a node that came, went, failed or recovered."""
         for pod in self._pods.store.by_index(BY_NODE, name):
             self._queue.add(pod.key)
 
     def namespace_changed(self, namespace: str) -> None:
-        """What pods wait for is another than before, in a namespace, or in all (an empty one): look at them."""
+        """Enqueue the waiting pods of a namespace (all, if it is empty), because what they wait for has changed."""
         for key in self._waiting:
             if namespace in ("", self._lives[key].pod.namespace):
                 self._queue.add(key)
 
     def volumes_attached(self, node: str) -> None:
-        """Other volumes than before are attached to a node: look at the pods that may wait for them."""
+        """Enqueue the waiting pods of a node whose attached volumes have changed."""
         for key in self._waiting:
             if self._lives[key].agent.name == node:
                 self._queue.add(key)
 
     def kill(self, key: str, container: str, code: int, reason: str) -> None:
-        """Kill a container that runs; without a name the first regular one. Raises LookupError."""
+        """Kill a running container, by default the first regular one. Raises LookupError."""
         life = self._lives.get(key)
         if life is None:
             raise LookupError(f"pod {key} does not run on a simulated node")
@@ -225,7 +239,7 @@ class Kubelets:
             self._queue.add(key)
 
     def probes_say(self, key: str, container: str, verdicts: Verdicts) -> None:
-        """The files of a container that runs are others than before."""
+        """Apply new probe results to a running container whose files have changed."""
         life = self._lives.get(key)
         if life is None:
             return
@@ -236,7 +250,7 @@ class Kubelets:
                 self._queue.add(key)
 
     def rules_changed(self, namespace: str) -> None:
-        """Another rule holds for the pods of a namespace, or of all: what it changes counts from now on."""
+        """Apply changed rules to the pods of a namespace (all, if it is empty), from now on."""
         now = self._clock.now().timestamp()
         for key, life in self._lives.items():
             if namespace not in ("", life.pod.namespace):
@@ -248,7 +262,7 @@ class Kubelets:
                 self._queue.add(key)
 
     def look_at_all(self) -> None:
-        """Look at every pod again."""
+        """Enqueue every pod."""
         for key in self._lives:
             self._queue.add(key)
 
@@ -297,7 +311,7 @@ class Kubelets:
             await self._play(key, pod, life)
 
     def _rest(self, key: str, pod: SimulatedPod, agent: Agent, seconds: float) -> None:
-        """Leave a pod as it is for a while; it takes its place on the node."""
+        """Leave a pod as it is for this many seconds. It still takes up its resources and address on the node."""
         self._resting[key] = agent
         agent.occupancy.add(key, pod)
         if pod.status.pod_ip:
@@ -311,7 +325,7 @@ class Kubelets:
             agent.occupancy.remove(key)
 
     async def _play(self, key: str, pod: SimulatedPod, life: Life) -> None:
-        """Bring a pod's life up to now, report it, and come back when something changes."""
+        """Advance a pod to now, report its status, and requeue it for the next change."""
         now = self._clock.now().timestamp()
         before = life.state
         state = self._reread(life, self._held(life, pod, before, now), now)
@@ -364,7 +378,7 @@ class Kubelets:
         return machine.rewrite(before, life.script, held, now)
 
     def _reread(self, life: Life, state: PodState, now: float) -> PodState:
-        """Containers that will run again find what is in their volumes and variables then."""
+        """Update the scripts of containers that will restart from their volumes and variables."""
         again = [current.started_at is None and current.restart_at < math.inf for current in state.containers]
         if not any(again):
             return state
@@ -377,7 +391,7 @@ class Kubelets:
         return machine.rewrite(before, life.script, state, now)
 
     def _changed(self, life: Life, pod: SimulatedPod, state: PodState, now: float) -> PodState:
-        """The pod is another than before: its wishes, its images, or only its status."""
+        """Apply a change of the pod's spec, metadata or status."""
         old, life.pod = life.pod, pod
         was, meta = old.metadata, pod.metadata
         adopted = was.owner_references != meta.owner_references
@@ -392,7 +406,7 @@ class Kubelets:
         return state
 
     def _resize(self, key: str, life: Life, state: PodState, now: float) -> PodState:
-        """Give a pod what it asks for, or have it wait until there is room."""
+        """Resize a pod as its spec asks, or defer the resize until there is room."""
         agent, pod, before = life.agent, life.pod, life.pending
         if not differs(pod, life.granted):
             if before is not None:  # it asks for what it has again
@@ -420,12 +434,12 @@ class Kubelets:
         return state
 
     def _retry_resizes(self, agent: Agent) -> None:
-        """Some room is free: look at the pods that wait for it."""
+        """Enqueue the pods with a deferred resize, because resources became free."""
         for key in sorted(agent.deferred, key=self._turn):
             self._queue.add(key)
 
     def _turn(self, key: str) -> tuple[int, bool, float, str]:
-        """Which pod comes first: by priority, then Guaranteed ones, then the one that waits longest."""
+        """The sort key of deferred resizes: by priority, then Guaranteed pods first, then the longest wait."""
         pod, pending = self._lives[key].pod, self._lives[key].pending
         return (
             -(pod.spec.priority or 0),
@@ -458,7 +472,7 @@ class Kubelets:
             life.reported, life.conditions, life.version = told, conditions, answer
 
     async def _write(self, pod: SimulatedPod, status: Doc) -> str | None:
-        """The version of the pod with this status; None for a pod that no longer exists."""
+        """Patch the pod's status. Return the new resourceVersion, or None if the pod no longer exists."""
         body: Doc = {"metadata": {"uid": pod.uid}, "status": _whole_conditions(status)}
         try:
             answer = await self._client.patch(
@@ -469,7 +483,7 @@ class Kubelets:
         return answer.metadata.resource_version
 
     async def _bury(self, pod: SimulatedPod) -> None:
-        """Confirm the deletion of a pod that has ended, unless others hold it."""
+        """Delete an ended pod with grace period 0. Does nothing if that was done and finalizers still hold the pod."""
         if not pod.deleting or (pod.metadata.finalizers and pod.metadata.deletion_grace_period_seconds == 0):
             return
         try:
@@ -478,7 +492,7 @@ class Kubelets:
             return
 
     async def _accept(self, key: str, pod: SimulatedPod, agent: Agent) -> Life | None:
-        """A pod that this kubelet sees for the first time; None if it rejects the pod."""
+        """Admit a pod that this kubelet sees for the first time. Return None if it is rejected."""
         files = frozenset(agent.files)
         now = self._clock.now().timestamp()
         node = self._nodes.store.get(agent.name)
@@ -536,14 +550,14 @@ def _forced(life: Life, state: PodState, now: float) -> PodState:
 
 
 def _freed(before: PodState, after: PodState) -> bool:
-    """Whether something may start that was held."""
+    """Whether the pod or a container is not held any longer."""
     return (before.hold is not None and after.hold is None) or any(
         old.hold is not None and new.hold is None for old, new in zip(before.containers, after.containers, strict=True)
     )
 
 
 def _without_rest(new: Doc, old: Doc) -> Doc:
-    """A patch that leaves nothing of what was said before and is not said any more."""
+    """Return a merge patch that also removes the fields that only the old document has."""
     patch: Doc = {**dict.fromkeys(old.keys() - new.keys()), **new}
     for name, value in new.items():
         before = old.get(name)
@@ -553,7 +567,7 @@ def _without_rest(new: Doc, old: Doc) -> Doc:
 
 
 def _whole_conditions(status: Doc) -> Doc:
-    """Conditions that lose the reason and the message that they had before, where they have none now."""
+    """Set absent reasons and messages of conditions to null, so that the patch removes previous ones."""
     conditions = status.get("conditions")
     if not isinstance(conditions, list):
         return status
@@ -561,7 +575,8 @@ def _whole_conditions(status: Doc) -> Doc:
 
 
 def _contradicted(pod: SimulatedPod, life: Life, reported: Doc) -> bool:
-    """Whether another client has changed what was reported of the pod, as is done while a node sends no heartbeats."""
+    """Whether another client has changed the phase or conditions that were reported. The node lifecycle controller does
+    so while a node sends no heartbeats."""
     if not _is_newer(pod.metadata.resource_version, life.version):
         return False
     current = {c.type: (c.status, c.reason, c.message) for c in pod.status.conditions}

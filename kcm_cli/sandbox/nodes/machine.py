@@ -1,8 +1,7 @@
-"""A pod's life on its node as a state machine: no clock and no I/O, time is passed in.
+"""A pod's life on its node as a state machine, without a clock or I/O: the time is a parameter.
 
-Guarantees: changes happen at their own instants, however seldom ``advance`` is called, so
-``advance(a, t2) == advance(advance(a, t1), t2)``; ``due`` names the next instant at which anything changes.
-Instants are seconds since the epoch.
+Guarantees: changes happen at their own times, however rarely ``advance`` is called: ``advance(a, t2) ==
+advance(advance(a, t1), t2)``. ``due`` returns the time of the next change. Times are seconds since the epoch.
 
 upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go, staging/src/k8s.io/client-go/util/flowcontrol/backoff.go
 """
@@ -22,7 +21,7 @@ KILLED = 137
 
 
 class Exit(msgspec.Struct, frozen=True):
-    """How a run ended."""
+    """How a run of a container ended."""
 
     code: int
     reason: str
@@ -33,8 +32,10 @@ class Exit(msgspec.Struct, frozen=True):
 
 
 class Hold(msgspec.Struct, frozen=True):
-    """Why something cannot start now: what its status or its Event says of it, and further Events of that reason.
-    ``image``: the one of a volume, where that is the reason."""
+    """Why something cannot start now: the reason and message for its status or Event.
+
+    more: the messages of further Events with this reason. image: the image of a volume, if that is the cause.
+    """
 
     reason: str
     message: str
@@ -53,13 +54,14 @@ _MOUNT_BACKOFF_S, _MOUNT_BACKOFF_MAX_S = 0.5, 122.0
 
 
 class ContainerState(msgspec.Struct, frozen=True):
-    """One container. Running from ``started_at``; otherwise it has ended (``exit``) or has not begun.
+    """The state of one container. It runs if ``started_at`` is set; otherwise it has ended (``exit``) or not started
+    yet.
 
-    ``previous`` is the end of the run before. ``restart_at`` is infinite where no run will follow. ``run_from``: from
-    when the current run's time counts, where that was changed since it started. ``hold``: what keeps it from starting
-    since ``free_from``; ``attempts``: how often that was found; with images every second one is the wait after a pull.
-    ``told``: from when on it is ready or not, whatever was to be expected of its run. ``fails_at``: when the failing
-    liveness probe ends the run. ``base``: its starts until all containers of the pod were restarted last.
+    previous: the end of the run before. restart_at: infinite if it will not restart. run_from: where the current run's
+    time starts to count, if the script changed during the run. hold: what keeps it from starting since ``free_from``.
+    attempts: how often that was found; for images, every second one is the back-off after a failed pull. told: from
+    when on it is ready or not, overriding the script. fails_at: when the failing liveness probe ends the run. base: the
+    number of starts when all containers of the pod were last restarted.
     """
 
     starts: int = 0
@@ -80,12 +82,12 @@ class ContainerState(msgspec.Struct, frozen=True):
 
     @property
     def fresh(self) -> bool:
-        """Whether it has not started since the pod's containers were restarted together last, or at all."""
+        """Whether it has not started since the pod's creation or since all its containers were last restarted."""
         return self.starts == self.base
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """The pod is being stopped since ``at``; what still runs at ``deadline`` is killed."""
+    """The pod has been stopping since ``at``. What still runs at ``deadline`` is killed."""
 
     at: float
     deadline: float
@@ -94,8 +96,11 @@ class Stop(msgspec.Struct, frozen=True):
 
 
 class PodState(msgspec.Struct, frozen=True):
-    """A pod as its kubelet knows it. ``sandbox_at``: when it got its address and containers could start.
-    ``changed_at``: when its script changed last. ``reset_at``: when all its containers were restarted last."""
+    """A pod as its kubelet knows it.
+
+    sandbox_at: when it got its address and containers could start. changed_at: when its script or hold last changed.
+    reset_at: when all its containers were last restarted.
+    """
 
     accepted_at: float
     containers: tuple[ContainerState, ...]
@@ -121,14 +126,14 @@ _DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadli
 
 
 def accept(script: PodScript, now: float) -> PodState:
-    """A pod that its kubelet has just seen."""
+    """Return the state of a pod that its kubelet has just seen."""
     return extend(
         script, PodState(now, tuple(ContainerState() for c in script.containers if c.role is not Role.DEBUG)), now
     )
 
 
 def stop(state: PodState, now: float, grace_s: float) -> PodState:
-    """Ask a pod to end; asking again can only shorten its grace."""
+    """Stop a pod. A second call can only shorten the grace period."""
     deadline = now + grace_s
     if state.stop is None:
         return replace(state, stop=Stop(now, deadline))
@@ -145,7 +150,7 @@ def evict(script: PodScript, state: PodState, now: float, message: str) -> PodSt
 
 
 def change(state: PodState, index: int, now: float) -> PodState:
-    """A container's definition was changed: end what runs, and start anew at once."""
+    """Restart a running container at once, because its definition has changed."""
     current = state.containers[index]
     if current.started_at is None:
         return state
@@ -154,7 +159,7 @@ def change(state: PodState, index: int, now: float) -> PodState:
 
 
 def kill(script: PodScript, state: PodState, index: int, now: float, code: int, reason: str) -> PodState:
-    """End a container that runs as if its process had been killed; what follows is as after any other end."""
+    """End a running container as if its process had been killed. Its restart policy applies."""
     current = state.containers[index]
     if current.started_at is None:
         return state
@@ -164,7 +169,7 @@ def kill(script: PodScript, state: PodState, index: int, now: float, code: int, 
 
 
 def tell(state: PodState, index: int, now: float, verdicts: Verdicts) -> PodState:
-    """Probes of a container that runs say something else from now on."""
+    """Apply new probe results to a running container."""
     current = state.containers[index]
     if current.started_at is None:
         return state
@@ -182,7 +187,7 @@ def _reason(code: int) -> str:
 
 
 def hold(state: PodState, volumes: Hold | None, containers: Sequence[Hold | None], now: float) -> PodState:
-    """What keeps the pod as a whole, and its first containers, from starting from now on."""
+    """Set what keeps the pod as a whole, and each of its first containers, from starting."""
     if state.hold != volumes:
         state = replace(state, hold=volumes, attempts=0, changed_at=now)
     for index, new in enumerate(containers[: len(state.containers)]):
@@ -193,8 +198,10 @@ def hold(state: PodState, volumes: Hold | None, containers: Sequence[Hold | None
 
 
 def rewrite(old: PodScript, new: PodScript, state: PodState, now: float) -> PodState:
-    """Another script holds from now on: what has happened stays, and the time of runs that it changes begins now.
-    ``state`` is advanced by the old one."""
+    """Apply another script from now on. The past stays, and runs that the new script changes are timed from now.
+
+    state: advanced with the old script.
+    """
     containers = list(state.containers)
     for index, current in enumerate(containers):
         before, after = old.containers[index], new.containers[index]
@@ -205,7 +212,7 @@ def rewrite(old: PodScript, new: PodScript, state: PodState, now: float) -> PodS
 
 
 def extend(script: PodScript, state: PodState, now: float) -> PodState:
-    """Containers that were added to the pod start now."""
+    """Add the containers that were added to the pod. They start now."""
     added = script.containers[len(state.containers) :]
     if not added:
         return state
@@ -213,7 +220,7 @@ def extend(script: PodScript, state: PodState, now: float) -> PodState:
 
 
 def advance(script: PodScript, state: PodState, now: float) -> PodState:
-    """The state at this instant."""
+    """Return the state at this time."""
     while True:
         at, changed = _next(script, state)
         if changed is None or at > now:
@@ -222,7 +229,10 @@ def advance(script: PodScript, state: PodState, now: float) -> PodState:
 
 
 def due(script: PodScript, state: PodState, now: float) -> float:
-    """The next instant after ``now`` at which something changes; infinite if nothing will. ``state`` is advanced."""
+    """Return the time of the next change after ``now``, or infinity if there is none.
+
+    state: advanced to ``now``.
+    """
     at, _ = _next(script, state)
     if now < state.reset_at + RESET_S < at:
         at = state.reset_at + RESET_S
@@ -249,20 +259,20 @@ def due(script: PodScript, state: PodState, now: float) -> float:
 
 
 def ended_by_hook(container: ContainerScript, ended: Exit | None) -> bool:
-    """Whether it was a failing ``postStart`` hook that ended a run."""
+    """Whether a failing ``postStart`` hook ended the run."""
     hook = container.post_start
     return hook.fails and ended is not None and ended.finished == ended.started + hook.lasts_s
 
 
 def finished(script: PodScript, state: PodState) -> bool:
-    """Nothing runs, and nothing will run again."""
+    """Whether nothing runs, and nothing will run again."""
     if any(current.started_at is not None for current in state.containers):
         return False
     return state.stop is not None or _over(script, state) is not None
 
 
 def shown(script: PodScript, state: PodState, now: float) -> PodState:
-    """What a kubelet says of it: nothing of a run before its ``postStart`` hook is done."""
+    """Return the state that a kubelet reports: without runs whose ``postStart`` hook has not finished."""
     if not any(container.post_start.lasts_s for container in script.containers):
         return state
     containers = [
@@ -275,7 +285,7 @@ def shown(script: PodScript, state: PodState, now: float) -> PodState:
 
 
 def initialized(script: PodScript, state: PodState, now: float) -> bool:
-    """All init containers have done their part, or a regular container has started."""
+    """Whether all init containers are done, or a regular container has started."""
     for container, current in zip(script.containers, state.containers, strict=True):
         if container.role is Role.MAIN and current.starts:
             return True
@@ -341,7 +351,7 @@ def _setting_up(script: PodScript, state: PodState) -> Iterator[_Change]:
 
 
 def _passed_at(container: ContainerScript, current: ContainerState) -> float:
-    """When an init container let the next one start."""
+    """When an init container lets the next one start; infinity if it does not yet."""
     if container.role is Role.SIDECAR:
         begun = current.started_at
         return math.inf if begun is None else begun + max(container.started_s, container.post_start.lasts_s)
@@ -350,7 +360,7 @@ def _passed_at(container: ContainerScript, current: ContainerState) -> float:
 
 
 def _over(script: PodScript, state: PodState) -> float | None:
-    """When the pod came to its own end: all regular containers ended, or an init container failed, for good."""
+    """When the pod ended by itself: all regular containers ended, or an init container failed, and will not restart."""
     latest = 0.0
     for container, current in zip(script.containers, state.containers, strict=True):
         if container.role in (Role.SIDECAR, Role.DEBUG):
@@ -389,7 +399,7 @@ def _start(state: PodState, index: int, at: float) -> _Change:
 
 
 def _attempt_at(hold: Hold, attempts: int, attempted_at: float, first_at: float) -> float:
-    """When the next attempt at something that is held will be made."""
+    """When the next attempt to start something that is held is made."""
     if attempts == 0:
         return first_at
     if hold.reason == PULL:
@@ -433,7 +443,7 @@ def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) 
 
 
 def _asked_to_stop_at(script: PodScript, state: PodState, index: int, stopping: Stop) -> float:
-    """Sidecars are stopped last, in the reverse of their order."""
+    """When a container is asked to stop. Sidecars stop last, in reverse order."""
     if script.containers[index].role is not Role.SIDECAR:
         return stopping.at
     at = stopping.at
@@ -461,7 +471,7 @@ def _exit(script: PodScript, state: PodState, index: int, ended: Exit | None) ->
 
 
 def _restart_all(script: PodScript, state: PodState, at: float) -> PodState:
-    """All containers but ephemeral ones are killed and removed, and start anew in their order."""
+    """Kill and remove all containers except ephemeral ones, and start them again in order."""
     containers: list[ContainerState] = []
     for container, old in zip(script.containers, state.containers, strict=True):
         if container.role is Role.DEBUG or old.fresh:

@@ -1,6 +1,6 @@
-"""What simulated kubelets say of the volumes that they have mounted (``status.volumesInUse`` of their nodes).
+"""Reports the volumes that simulated nodes have mounted (``status.volumesInUse``).
 
-A volume is in use from when its pod is on the node until the pod has ended.
+A volume is in use from when its pod is bound to the node until the pod has ended.
 
 upstream: pkg/kubelet/volumemanager, pkg/kubelet/nodestatus/setters.go#VolumesInUse
 """
@@ -27,7 +27,10 @@ WORKERS = 4
 
 
 class Mounts:
-    """Keys are nodes. ``alive``: whether a node has a kubelet that runs."""
+    """Reports the volumes in use. The workqueue's keys are node names.
+
+    alive: whether a node has a running kubelet.
+    """
 
     def __init__(self, client: Client, informers: Informers, clock: Clock, alive: Callable[[str], bool]) -> None:
         self._client = client
@@ -45,11 +48,11 @@ class Mounts:
         self._volumes.listen(on_add=self._volume, on_update=lambda _, new: self._volume(new))
 
     async def run(self) -> None:
-        """Report until cancelled."""
+        """Run the workers until cancelled."""
         await work_on(self._queue, WORKERS, self._sync)
 
     def node_changed(self, name: str) -> None:
-        """A node came, or recovered."""
+        """Enqueue a node that came or recovered."""
         self._queue.add(name)
 
     async def _sync(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The simulated nodes of a sandbox: one entry point for all of them."""
+"""The simulated nodes of a sandbox, behind one class."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, PODS
 
 
 class Nodes:
-    """Adds, removes, fails and recovers nodes, and plays their kubelets while ``run`` runs."""
+    """Adds, removes, fails and recovers nodes, and runs their kubelets while ``run`` runs."""
 
     def __init__(
         self,
@@ -29,7 +29,10 @@ class Nodes:
         ranged: bool = True,
         rules: Sequence[Rule] = (),
     ) -> None:
-        """ranged: nodes bring their pod addresses along. rules: beside those of objects."""
+        """Create the nodes.
+
+        ranged: nodes are created with a pod CIDR. rules: apply in addition to those of objects.
+        """
         client, clock = means.client, means.clock
         self._client = client
         self._ranged = ranged
@@ -45,7 +48,7 @@ class Nodes:
         self._mounts = Mounts(client, informers, clock, lambda name: self._agents.alive(name) is not None)
 
     async def run(self) -> None:
-        """Play until cancelled. The informers must run, too."""
+        """Run until cancelled. The informers have to run, too."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._agents.run(), name="simulated nodes")
             group.create_task(self._kubelets.run(), name="simulated kubelets")
@@ -58,30 +61,32 @@ class Nodes:
         self._evictions.node_changed(name)
 
     def kill_container(self, key: str, container: str = "", code: int = 137, reason: str = "") -> None:
-        """Kill a container of the pod ``namespace/name``; without a name the first regular one. Raises LookupError."""
+        """Kill a container of the pod ``namespace/name``, by default the first regular one. Raises LookupError."""
         self._kubelets.kill(key, container, code, reason)
 
     def probes_say(self, key: str, container: str, verdicts: Verdicts) -> None:
-        """A command has changed the files of a container of the pod ``namespace/name``."""
+        """Apply new probe results to a container of the pod ``namespace/name`` in which a command has changed files."""
         self._kubelets.probes_say(key, container, verdicts)
 
     def fail_image(self, pattern: str, message: str = "") -> None:
-        """Images like this pattern of ``*`` and ``?`` cannot be pulled from now on, unless they are on the node."""
+        """Let pulls of matching images fail from now on, unless they are on the node. The pattern may contain ``*`` and
+        ``?``."""
         self._obstacles.fail_image(pattern, message)
         self._kubelets.look_at_all()
 
     def restore_image(self, pattern: str) -> None:
-        """Images like this pattern can be pulled again."""
+        """Undo ``fail_image`` for this pattern."""
         self._obstacles.restore_image(pattern)
         self._kubelets.look_at_all()
 
     def restore_images(self) -> None:
-        """All images can be pulled again."""
+        """Undo ``fail_image`` for all patterns."""
         self._obstacles.restore_images()
         self._kubelets.look_at_all()
 
     async def ensure(self, count: int) -> None:
-        """Make nodes 1 to ``count`` unless they exist, no faster than their kubelets come up. Raises RequestError."""
+        """Create nodes 1 to ``count`` that do not exist yet, no faster than their kubelets come up. Raises
+        RequestError."""
         for number in range(1, count + 1):
             name = f"{commands.PREFIX}{number}"
             if self._ranged:  # otherwise they wait for who gives them addresses
@@ -93,20 +98,20 @@ class Nodes:
                 self._agents.heard_of(name)
 
     async def add(self, name: str = "") -> str:
-        """Add a node; its name. Raises AlreadyExists and other errors of the API."""
+        """Add a node and return its name. Raises AlreadyExists and other API errors."""
         if not name:
             return (await commands.add_some(self._client, 1))[0]
         await commands.add(self._client, name)
         return name
 
     async def remove(self, name: str) -> None:
-        """Take a node away. Its pods stay for the pod garbage collector. Raises NotFound."""
+        """Delete a node. The pod garbage collector deletes its pods. Raises NotFound."""
         await commands.remove(self._client, name)
 
     async def fail(self, name: str) -> None:
-        """Stop a node's heartbeats and all that happens on it. Raises NotFound."""
+        """Stop a node's heartbeats and its pods' progress. Raises NotFound."""
         await commands.fail(self._client, name)
 
     async def recover(self, name: str) -> None:
-        """Let a failed node go on. Raises NotFound."""
+        """Bring a failed node back. Raises NotFound."""
         await commands.recover(self._client, name)

@@ -1,4 +1,4 @@
-"""What kubelets know of the objects that are in volumes and variables.
+"""The objects that volumes and variables are filled from, as kubelets know them.
 
 upstream: pkg/kubelet/{configmap,secret}
 """
@@ -14,7 +14,7 @@ from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, SECRET_KEYS, SERVICES,
 
 
 class CachedObjects:
-    """As informers show them (``volumes.Objects``)."""
+    """Reads objects from informers' caches (``volumes.Objects``)."""
 
     def __init__(self, informers: Informers) -> None:
         self._config_maps = informers.get(CONFIG_MAP_KEYS)
@@ -67,19 +67,19 @@ class CachedObjects:
         self._variables.pop(service.namespace, None)
 
     def token(self, pod: SimulatedPod, source: TokenSource) -> bytes:
-        """Not a real one: what a program does hardly depends on it."""
+        """Return a placeholder instead of a real token: hardly any command depends on it."""
         return b"token"
 
 
 def texts(data: Mapping[str, object] | None) -> dict[str, bytes]:
-    """Of a ConfigMap."""
+    """Return the ``data`` of a ConfigMap as bytes."""
     return {
         key: value.encode("utf-8", "surrogatepass") for key, value in (data or {}).items() if isinstance(value, str)
     }
 
 
 def decoded(data: Mapping[str, object] | None) -> dict[str, bytes]:
-    """Of a Secret, or binary ones of a ConfigMap. What is not base64 is left out."""
+    """Decode the ``data`` of a Secret or the ``binaryData`` of a ConfigMap. Values that are not base64 are left out."""
     found: dict[str, bytes] = {}
     for key, value in (data or {}).items():
         try:

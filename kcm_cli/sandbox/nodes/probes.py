@@ -1,4 +1,4 @@
-"""When the probes of a container change their minds, whose commands find other files as time goes by.
+"""When the probes of a container change their results, because their commands find other files over time.
 
 upstream: pkg/kubelet/prober/worker.go
 """
@@ -21,7 +21,10 @@ _Answers = Sequence[tuple[float, bool]]
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A look of a probe that fails, the first one or after good ones: seconds from the start of a run, and its text."""
+    """A failed probe that is the first one or follows successful ones.
+
+    at_s: seconds from the start of the run.
+    """
 
     at_s: float
     probe: str
@@ -29,10 +32,10 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Probed(msgspec.Struct, frozen=True):
-    """What the probes of a run say, in seconds from its start; None: nothing that is known before.
+    """The results of a run's probes, in seconds from its start. None means that nothing is known in advance.
 
-    started_s: when the startup probe succeeds. turns: when a container is ready and is not, in turn. fails: when a
-    probe ends the run, and its name.
+    started_s: when the startup probe succeeds. turns: when the container becomes ready and unready, alternately. fails:
+    when a probe ends the run, and the probe's name.
     """
 
     started_s: float | None = None
@@ -42,15 +45,14 @@ class Probed(msgspec.Struct, frozen=True):
 
 
 class Verdicts(msgspec.Struct, frozen=True):
-    """What probes say from now on: each whether its container is ready, or alive, and after how many seconds; None:
-    nothing new."""
+    """New probe results: whether the container is ready, or alive, and after how many seconds. None means no change."""
 
     ready: tuple[bool, float] | None = None
     alive: tuple[bool, float] | None = None
 
 
 def after(container: SimulatedContainer, env: Mapping[str, str], before: There, now: There) -> Verdicts:
-    """What the probes of a container say of these files that they did not say of those before."""
+    """Return the probe results that change when the files change from ``before`` to ``now``."""
     probes = container.readiness_probe, container.liveness_probe
     return Verdicts(*(_verdict(probe, env, before, now) for probe in probes))
 
@@ -68,9 +70,9 @@ def _verdict(probe: Probe | None, env: Mapping[str, str], before: There, now: Th
 def probed(
     container: SimulatedContainer, env: Mapping[str, str], stages: Stages, scratch: tuple[str, ...] = ()
 ) -> Probed:
-    """What the probes say of which the commands are known.
+    """Return the results of the probes whose commands are known.
 
-    stages: none where the files are unknown. scratch: folders in which there is nothing else.
+    stages: the files over time; empty if they are unknown. scratch: folders that contain nothing else.
     """
     looks = _Looks(env, stages, scratch)
     startup, readiness, liveness = container.startup_probe, container.readiness_probe, container.liveness_probe
@@ -97,9 +99,9 @@ def probed(
 
 
 def succeeds(probe: Probe, env: Mapping[str, str], there: There, most_work: float = programs.MOST_WORK) -> bool | None:
-    """Whether a probe finds what it asks for among these files; None where that is unknown.
+    """Whether a probe succeeds with these files, or None if that is unknown.
 
-    A file that was taken away is not served any more, either.
+    A deleted file is not served over HTTP, either.
     """
     if probe.exec is None:
         asked = probe.http_get.path.partition("?")[0].strip("/") if probe.http_get is not None else ""
@@ -120,7 +122,8 @@ class _Looks(msgspec.Struct, frozen=True):
     scratch: tuple[str, ...]
 
     def answers(self, probe: Probe) -> _Answers | None:
-        """None: unknown. All looks of a probe together may cost what one program may."""
+        """Return the probe's results over time, or None if they are unknown. All of them together may cost as much as
+        one program."""
         if probe.exec is None or not probe.exec.command:
             return None
         if not self.stages and any("/tmp" in word for word in probe.exec.command):
@@ -137,14 +140,14 @@ class _Looks(msgspec.Struct, frozen=True):
         return found
 
     def failures(self, name: str, probe: Probe, answers: _Answers, begins_s: float) -> Iterator[Failure]:
-        """The looks that fail after good ones, or first."""
+        """Yield the failures that are the first result or follow a success."""
         looks = replace(probe, failure_threshold=1, success_threshold=1)
         for at_s, good in _changes(looks, answers, begins_s, None):
             if not good:
                 yield Failure(at_s, name, self._text(probe, at_s))
 
     def _text(self, probe: Probe, at_s: float) -> str:
-        """What a probe that fails says then."""
+        """The message of a probe that fails at this time."""
         stages = self.stages or _NOTHING
         _, files, gone = next(stage for stage in reversed(stages) if stage[0] <= at_s)
         action = probe.exec or ExecAction()
@@ -162,8 +165,10 @@ _LONGEST_TEXT = 10 << 10
 
 
 def _changes(probe: Probe, answers: _Answers, begins_s: float, verdict: bool | None) -> Iterator[tuple[float, bool]]:
-    """When the verdict on a container becomes another, and which. It is asked once in a period; ``begins_s``: not
-    before."""
+    """Yield when the result of a probe changes after its thresholds, and to what.
+
+    begins_s: the probe does not run before this time.
+    """
     period_s = float(max(probe.period_seconds, 1))
     first_s = max(float(probe.initial_delay_seconds), begins_s)
     if first_s == math.inf:
