@@ -75,11 +75,11 @@ class Dialer:
 
     async def _through_socks(self, proxy: SplitResult) -> socket.socket:
         """A socket to the server by way of a SOCKS5 proxy, which resolves the server's name."""
-        user = (unquote(proxy.username), unquote(proxy.password)) if proxy.username and proxy.password else None
+        user = (unquote(proxy.username), unquote(proxy.password or "")) if proxy.username else None
         made = await self._opened(proxy.hostname or "", proxy.port or 1080)
         try:
             await tunnel(made, *_host_port(self._server), user)
-        except ValueError as error:  # each has a byte for its length, and user and password are in ASCII
+        except ValueError as error:  # each has a byte for its length
             made.close()
             raise ProxyRefused("the user, the password or the server's name cannot be sent to it") from error
         except BaseException:

@@ -32,7 +32,7 @@ async def tunnel(made: socket.socket, host: str, port: int, user: tuple[str, str
     Raises ProxyRefused, OSError, and ValueError where the name of server or user, or the password, cannot be sent.
     """
     request = bytes([_VERSION, _CONNECT, 0]) + _address(host) + port.to_bytes(2, "big")
-    password = b"" if user is None else bytes([_PASSWORDS]) + _text(user[0], "ascii") + _text(user[1], "ascii")
+    password = b"" if user is None else bytes([_PASSWORDS]) + _text(user[0], "utf-8") + _text(user[1], "utf-8")
     methods = bytes([_OPEN]) if user is None else bytes([_OPEN, _PASSWORD])
     version, method = await _ask(made, bytes([_VERSION, len(methods)]) + methods)
     _check(version)

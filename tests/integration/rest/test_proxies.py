@@ -66,6 +66,7 @@ class Proxy:
 
     def __init__(self, steps, *, slowly=False):
         self.steps, self.slowly, self.open, self.served, self.port = steps, slowly, 0, 0, 0
+        self.heard = []
 
     async def serve(self, reader, writer):
         self.open, self.served, said = self.open + 1, self.served + 1, False
@@ -78,7 +79,7 @@ class Proxy:
                     break
                 else:
                     if not said:
-                        await reader.read(65536)
+                        self.heard.append(await reader.read(65536))
                     said = step in (LONG, CONNECTED[:-2])
                     for part in (bytes([one]) for one in step) if self.slowly else (step,):
                         writer.write(part)
@@ -167,16 +168,34 @@ def test_who_waits_for_a_proxy_can_be_cancelled(run, authority, wait_at_most):
     run(main())
 
 
-@pytest.mark.parametrize("user", ["j\u00e4ne:p", "jane:" + "p" * 300], ids=["not ASCII", "too long"])
-def test_what_a_socks_proxy_cannot_be_told_is_no_crash(run, authority, user):
+def test_what_a_socks_proxy_cannot_be_told_is_no_crash(run, authority):
     async def main():
         async with serving_proxy(Proxy([b"\x05\x02", STALL])) as proxy:
             files = TLSFiles(ca_file=authority.path)
-            access = Access("https://api.example", files, proxy=f"socks5://{user}@127.0.0.1:{proxy.port}")
+            access = Access("https://api.example", files, proxy=f"socks5://jane:{'p' * 300}@127.0.0.1:{proxy.port}")
             made = Session(access, LoopClock())
             with pytest.raises(Unreachable, match="cannot be sent to it"):
                 await made.send(GET)
             await made.close()
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("user", "sent"), [("j\u00e4ne:p\u00e4ss", ("j\u00e4ne", "p\u00e4ss")), ("jane", ("jane", ""))]
+)
+def test_a_socks_proxy_hears_any_user_and_password_in_utf_8(run, authority, user, sent):
+    async def main():
+        async with serving_proxy(Proxy([b"\x05\x02", b"\x01\x01", STALL])) as proxy:
+            files = TLSFiles(ca_file=authority.path)
+            made = Session(
+                Access("https://api.example", files, proxy=f"socks5://{user}@127.0.0.1:{proxy.port}"), LoopClock()
+            )
+            with pytest.raises(Unreachable, match="authentication failure"):
+                await made.send(GET)
+            await made.close()
+            name, password = (text.encode() for text in sent)
+            assert proxy.heard[1] == bytes([1, len(name)]) + name + bytes([len(password)]) + password
 
     run(main())
 
