@@ -80,6 +80,7 @@ class ResourceQuotaController:
     async def sync(self, key: str) -> float | None:
         quota = self._quotas.store.get(key)
         if quota is None:
+            self._recounts.discard(key)
             return None
         names = tuple(quota.spec.hard or ())
         if plan.asks_for_devices(names) and not await self._monitors.follow_classes():
@@ -94,8 +95,11 @@ class ResourceQuotaController:
             return None  # it was deleted, or its change has queued it again
         self._looked[key] = self._clock.monotonic()
         used = self._read(quota, measured - listing.keys(), counted - listing.keys())
-        if key not in self._recounts | self._uncharged:
+        lowers = key in self._recounts or key in self._uncharged
+        if not lowers:
             used = plan.not_less(used, quota.status.used or {}, used)
+        if not listing:
+            self._recounts.discard(key)  # one that is asked for from here on is the next sync's
         status = plan.status(quota, used)
         if status is None:
             self._counted[key] = Counted(quota.version, self._counted.get(key, Counted(0)).until)
@@ -105,16 +109,17 @@ class ResourceQuotaController:
             changes: dict[Path, Value] = {("status", "hard"): status.hard, ("status", "used"): status.used}
             try:
                 written = await writes.update(self._client, Update(RESOURCE_QUOTAS, quota, changes, "status"))
-            except Conflict:
+            except RequestError as error:
+                if lowers:
+                    self._recounts.add(key)
+                if not isinstance(error, Conflict):
+                    raise
                 self._overtaken[key] = self._clock.monotonic() + PACE_S
                 return 2 * PACE_S
             if key in self._counted:  # it is still there
                 self._counted[key] = Counted(written.version, self._clock.monotonic() + REQUEST_S)
         self._overtaken.pop(key, None)
-        if listing:
-            return LISTING_S
-        self._recounts.discard(key)
-        return None
+        return LISTING_S if listing else None
 
     def _again(self, quota: ResourceQuota) -> ResourceQuota | None:
         """The present version of a quota. The totals of its namespace are dropped if the namespace has no quota any

@@ -675,6 +675,28 @@ def test_a_write_that_admission_overtakes_is_made_again_after_its_next_charge(pl
     play(life)
 
 
+def test_what_was_released_is_not_forgotten_when_a_write_fails(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        failing = [0]
+
+        def fails(request: Request) -> bool:
+            failing[0] -= request.method == "PUT"
+            return request.method == "PUT" and failing[0] >= 0
+
+        transport = Refusing(world.server.transport(), fails)
+        async with story.running(transport):
+            await world.create(CONFIG_MAPS, {"metadata": {"name": "gone"}})
+            await story.quota({"configmaps": "9"})
+            await world.wait(5)
+            failing[0] = 1
+            await world.delete(CONFIG_MAPS, "gone")
+            await world.wait(60)
+            assert (transport.refused, await story.used()) == (1, {"configmaps": "0"})
+
+    play(life)
+
+
 def test_the_bench_ends_with_quotas_that_are_right():
     options = argparse.Namespace(pods=20, churn=50.0, seconds=0.2, admission=True)
     line = virtual.run(quota_steps.measure(options, 2, quota_steps.Steps()))
