@@ -27,7 +27,7 @@ Sync = Callable[[str], Awaitable[float | None]]
 
 
 class Pending(SyncError):
-    """Something that the sync needs does not exist yet: the key is retried. It is an error only at verbosity 5."""
+    """Something that the sync needs does not exist yet: the key is retried, which is logged at verbosity 5 only."""
 
 
 async def until_synced(informers: Iterable[AnyInformer]) -> None:

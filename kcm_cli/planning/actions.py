@@ -202,7 +202,7 @@ def ref_to(resource: Resource[Any], obj: Object) -> EventRef:
 
 
 def stages(*parts: Stage | None) -> tuple[Stage, ...]:
-    """The stages that have actions, as a Plan."""
+    """The stages that have actions."""
     return tuple(part for part in parts if part is not None and part.actions)
 
 

@@ -67,7 +67,10 @@ async def load(
 
 
 def check(*, path: str, master: str, environ: Mapping[str, str] = os.environ) -> None:
-    """Check that ``load`` would find its files, without a request. Raises AccessError."""
+    """Check the kubeconfig, the address or the pod's token that ``load`` would use. Raises AccessError.
+
+    Certificates are not read, and no plugin is run.
+    """
     if path:
         chosen = kubeconfig.read(Path(path), server=master)
         with_scheme(chosen.cluster.server, tls=True)

@@ -30,7 +30,7 @@ class Named(msgspec.Struct, frozen=True):
 
 
 class Extension(Named, frozen=True):
-    """An extension (``extensions``), which is kept and not read."""
+    """An entry of ``extensions``. Exec plugins get the cluster's that is meant for them."""
 
     extension: Any = None
 
