@@ -7,7 +7,8 @@ no queue, no client.
 upstream: pkg/controller/garbagecollector/graph_builder.go#processGraphChanges
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -41,15 +42,16 @@ def identity_of(ref: OwnerReference, namespace: str) -> Identity:
 class Node(msgspec.Struct, eq=False, gc=False):
     """An object in the graph.
 
-    dependents: by uid. blocking: uids of the dependents that block this node's foreground deletion; None if there never
-    was one. asked: the number of blocking dependents when they were last queued. guesses: the number of a virtual
-    node's coordinates in a row that the API server did not have. Nodes are not tracked by Python's garbage collector: a
-    node that leaves the graph is removed from its owners, so that no cycle remains.
+    held: its dependents by uid; None for most nodes, which have none. blocking: uids of the dependents that block this
+    node's foreground deletion; None if there never was one. asked: the number of blocking dependents when they were
+    last queued. guesses: the number of a virtual node's coordinates in a row that the API server did not have. Nodes
+    are not tracked by Python's garbage collector: a node that leaves the graph is removed from its owners, so that no
+    cycle remains.
     """
 
     identity: Identity
     owners: tuple[OwnerReference, ...] = ()
-    dependents: dict[str, "Node"] = msgspec.field(default_factory=dict)
+    held: dict[str, "Node"] | None = None
     virtual: bool = False
     deleting_dependents: bool = False
     being_deleted: bool = False
@@ -57,10 +59,17 @@ class Node(msgspec.Struct, eq=False, gc=False):
     asked: int = 0
     guesses: int = 0
 
+    @property
+    def dependents(self) -> Mapping[str, "Node"]:
+        """The dependents by uid."""
+        return _NO_DEPENDENTS if self.held is None else self.held
+
     def gain(self, dependent: "Node") -> None:
         """Add or update a dependent."""
         uid, theirs = self.identity.uid, dependent.identity.uid
-        self.dependents[theirs] = dependent
+        if self.held is None:
+            self.held = {}
+        self.held[theirs] = dependent
         if any(ref.uid == uid and ref.block_owner_deletion for ref in dependent.owners):
             if self.blocking is None:
                 self.blocking = set()
@@ -72,7 +81,8 @@ class Node(msgspec.Struct, eq=False, gc=False):
 
     def lose(self, uid: str) -> None:
         """Remove a dependent."""
-        self.dependents.pop(uid, None)
+        if self.held is not None:
+            self.held.pop(uid, None)
         if self.blocking is not None:
             self.blocking.discard(uid)
 
@@ -88,6 +98,9 @@ class Node(msgspec.Struct, eq=False, gc=False):
             return []
         self.asked = left
         return list(self.blocking or ())
+
+
+_NO_DEPENDENTS: Mapping[str, Node] = MappingProxyType({})
 
 
 class Effects(msgspec.Struct):

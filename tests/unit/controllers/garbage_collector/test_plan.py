@@ -20,7 +20,7 @@ def node(*dependents: bool) -> Node:
         str(number): Node(Identity("Pod", "v1", "ns", str(number), str(number)), deleting_dependents=waiting)
         for number, waiting in enumerate(dependents)
     }
-    return Node(Identity("Pod", "v1", "ns", "p", "p"), dependents=found)
+    return Node(Identity("Pod", "v1", "ns", "p", "p"), held=found)
 
 
 @pytest.mark.parametrize(
