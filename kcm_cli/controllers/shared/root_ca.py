@@ -14,7 +14,7 @@ from kcm_cli.engine.descriptor import StartError
 
 
 def root_ca_of(context: ControllerContext) -> bytes:
-    """The PEM bundle of --root-ca-file, else the kubeconfig's certificate-authority-data."""
+    """The PEM bundle of --root-ca-file, else the kubeconfig's certificate-authority-data. Raises StartError."""
     path = context.config(ServiceAccountTokenConfig).root_ca_file
     return read_root_ca(path) if path else context.config(ServerCA).pem
 

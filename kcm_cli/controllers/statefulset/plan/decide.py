@@ -196,8 +196,8 @@ def _available(snapshot: Snapshot, pod: Pod, now: datetime) -> bool:
 def _next_to_go(
     snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod], now: datetime
 ) -> tuple[tuple[Step, ...], ...]:
-    """The surplus pod with the highest ordinal, as steps. None if it is being deleted already, or if it is unavailable
-    and another unavailable pod comes first."""
+    """The deletion of the surplus pod with the highest ordinal. Empty if it is being deleted already, or if it is
+    unavailable and another unavailable pod comes first."""
     highest = condemned[0]
     if highest.deleting:
         return ()
