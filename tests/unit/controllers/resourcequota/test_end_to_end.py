@@ -697,6 +697,46 @@ def test_what_was_released_is_not_forgotten_when_a_write_fails(play):
     play(life)
 
 
+def test_a_resync_while_a_quota_is_written_counts_it_again(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        slow: list[float] = []
+
+        async def delayed(request: Request) -> None:
+            if request.method == "PUT" and slow:
+                await world.wait(slow.pop())
+
+        transport = Refusing(world.server.transport(), lambda request: False, delayed)
+        async with story.running(transport):
+            await world.wait(290)
+            await story.quota({"configmaps": "5", "secrets": "5"})
+            await world.wait(2)
+            await world.create(CONFIG_MAPS, {"metadata": {"name": "appears"}})
+            wrong = {"status": {"used": {"configmaps": "0", "secrets": "4"}}}
+            await world.client.patch(RESOURCE_QUOTAS, "default", "q", wrong, content_type=MERGE, subresource="status")
+            slow.append(20)
+            await world.wait(40)
+            assert not slow
+            assert await story.used() == {"configmaps": "1", "secrets": "0"}
+
+    play(life)
+
+
+def test_a_changed_limit_lowers_a_usage_that_is_too_high(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.quota({"configmaps": "5"})
+            await world.wait(5)
+            wrong = {"status": {"used": {"configmaps": "4"}}}
+            await world.client.patch(RESOURCE_QUOTAS, "default", "q", wrong, content_type=MERGE, subresource="status")
+            await world.patch(RESOURCE_QUOTAS, "q", {"spec": {"hard": {"configmaps": "6"}}})
+            await world.wait(5)
+            assert await story.used() == {"configmaps": "0"}
+
+    play(life)
+
+
 def test_the_bench_ends_with_quotas_that_are_right():
     options = argparse.Namespace(pods=20, churn=50.0, seconds=0.2, admission=True)
     line = virtual.run(quota_steps.measure(options, 2, quota_steps.Steps()))
