@@ -228,7 +228,7 @@ def test_inline_data_may_have_line_ends(load):
 
 ADDRESSES_THAT_ARE_NONE = (
     *("://x", "https://", "ftp://a", "https://:6443"),
-    *("foo:bar", "https://a:70000", "https://[::1", "https://a b", "https://a\nb"),
+    *("foo:bar", "https://a:0", "https://a:70000", "https://[::1", "https://a b", "https://a\nb"),
 )
 
 
