@@ -419,6 +419,24 @@ def test_a_custom_resource_whose_selector_is_no_label_selector(play, selector, e
     play(life)
 
 
+def test_a_custom_resource_whose_selector_is_blank_has_none(play):
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+        adapter.value("namespaces/default/queue", "30")
+        async with story.running(transport=adapter):
+            await world.create(CRD, definition("Namespaced"))
+            await world.wait(5)
+            await make_widget(world, WIDGETS)
+            status = {"status": {"selector": " "}}
+            await world.client.patch(WIDGETS, "default", "w", status, content_type=MERGE, subresource="status")
+            await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
+            await world.wait(20)
+            assert await story.told("SelectorRequired")
+            assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 1
+
+    play(life)
+
+
 def test_a_namespace_does_not_reach_what_belongs_to_the_cluster(play):
     async def life(world: World) -> None:
         story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
