@@ -55,7 +55,7 @@ def finished_at(pod: Pod) -> datetime:
 
 
 def _containers_ended(pod: Pod) -> datetime | None:
-    """The latest end of a container or sidecar; None unless all of them have ended."""
+    """The latest end of a container or sidecar; None if one has not ended. Sidecars that have all ended suffice."""
     ended = _latest(None, pod.status.container_statuses)
     sidecars = {container.name for container in pod.spec.init_containers if container.restart_policy == "Always"}
     return _latest(ended, [status for status in pod.status.init_container_statuses if status.name in sidecars])

@@ -194,7 +194,7 @@ def _within_rates(bounds: Bounds, history: History, now: datetime, both: tuple[S
 
 
 def _limit(current: int, history: History, now: datetime, rules: ScalingRules, sign: int) -> int:
-    """The farthest size that the policies allow now; ``sign``: 1 for up, -1 for down."""
+    """The size at which the policies end scaling now, by selectPolicy; ``sign``: 1 for up, -1 for down."""
     if rules.select_policy == "Disabled":
         return current
     proposals = [_proposal(current, history, now, policy, sign) for policy in rules.policies]
