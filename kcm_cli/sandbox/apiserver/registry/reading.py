@@ -97,6 +97,9 @@ class Pages:
     def promise(self, revision: int) -> None:
         """A list as of that revision has more pages."""
         self._promised = max(self._promised, revision)
+        if revision == self._store.revision:  # lists may have begun there long ago, and this one has just begun
+            self.oldest = min(self.oldest, revision)
+            self._next = min(self._next, revision)
         if not self._waits:
             self._wait()
 
