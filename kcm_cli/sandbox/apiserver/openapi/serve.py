@@ -14,7 +14,7 @@ _ANSWERED_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 """The same in letters that Go's parser of media types takes."""
 _INDEX_HEADERS = {"content-type": "text/plain; charset=utf-8"}
 _RANGES = {"accept-ranges": "bytes"}
-_RANGE = re.compile(r"(?a)(?=\d|-\d)(\d{0,18})-(\d{0,18})")
+_RANGE = re.compile(r"(?a)(?=\d|-\s*\d)(\d{0,18})\s*-\s*(\d{0,18})")
 _TEXT = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}
 _JSON = frozenset(["application/json", "application/*", "*/*"])
 
@@ -79,6 +79,8 @@ def _ranged(request: Request, whole: Response) -> Response:
     if not asked.startswith("bytes=") or not all(found):
         return Response(416, _TEXT, b"invalid range\n")
     spans = [_span(match[1], match[2], size) for match in found if match]
+    if None in spans:
+        return Response(416, _TEXT, b"invalid range\n")
     if not (kept := [span for span in spans if span]):
         return whole if not parts else _beyond(size)
     if len(kept) > 1:
@@ -88,10 +90,12 @@ def _ranged(request: Request, whole: Response) -> Response:
     return Response(206, headers, whole.body[part.start : part.stop])
 
 
-def _span(first: str, last: str, size: int) -> range:
-    """The bytes of a range, none if it begins beyond the end."""
+def _span(first: str, last: str, size: int) -> range | None:
+    """The bytes of a range, none if it begins beyond the end. None: it ends before it begins."""
     if not first:
         return range(max(size - int(last), 0), size)
+    if last and int(last) < int(first) < size:
+        return None
     return range(int(first), min(int(last) + 1, size) if last else size)
 
 
