@@ -30,6 +30,28 @@ _SERVED_S, _POLL_S = 5.0, 0.05
 _ENDINGS = (".yaml", ".yml", ".json")
 _FREE_NODES, _MOST_GROWTH = 100_000, 10
 """How many nodes aliases may make of any document, and of one with many nodes, how many of each."""
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class _Loader(yaml.SafeLoader):
+    """A loader that bounds the keys that merges (``<<``) copy: each level of them may multiply their number."""
+
+    merged = 0
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        for key, value in node.value:
+            if key.tag == _MERGE:
+                for part in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    self._count(part)
+        super().flatten_mapping(node)
+
+    def _count(self, part: yaml.Node) -> None:
+        if not isinstance(part, yaml.MappingNode):
+            return  # which the parser refuses
+        self.flatten_mapping(part)
+        self.merged += len(part.value)
+        if self.merged > _FREE_NODES:
+            raise yaml.constructor.ConstructorError(None, None, "excessive merging", part.start_mark)
 
 
 class ManifestError(ValueError):
@@ -91,7 +113,7 @@ def parsed(data: bytes, where: str) -> Iterator[tuple[str, Doc]]:
     """Each object in a YAML text and its location. Raises ManifestError."""
     __tracebackhide__ = True
     try:
-        found = list(yaml.safe_load_all(data.decode()))
+        found = list(yaml.load_all(data.decode(), Loader=_Loader))
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise ManifestError(f"{where} is not YAML: {described(error)}") from None
     except RecursionError:

@@ -78,11 +78,17 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in pairwise("abcdefghijkl")
 )
 
+MERGES = "a0: &a0 {k: v, l: w}\n" + "".join(
+    f"a{level}: &a{level} {{<<: [{', '.join([f'*a{level - 1}'] * 20)}]}}\n" for level in range(1, 12)
+)
+
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         pytest.param(BOMB, "document 1: the document contains excessive aliasing", id="bomb"),
+        pytest.param(MERGES, "is not YAML: line 4: excessive merging", id="merges"),
+        pytest.param("a: &a {<<: *a}", "nested too deep", id="merges itself"),
         pytest.param("a: &a {b: *a}", "document 1: an alias is part of what it stands for", id="circle"),
         pytest.param("a: &a {b: c}\nd: [*a, *a]\n---\n[", "is not YAML: line 4: ", id="line"),
     ],
@@ -96,6 +102,12 @@ def test_aliases_that_are_used_now_and_then() -> None:
     items = "[" + ", ".join(["*m"] * 5000) + "]"
     (_, found), *_ = parsed(f"a: &m {{k: v}}\nb: {items}\n".encode(), "x.yaml")
     assert found == {"a": {"k": "v"}, "b": [{"k": "v"}] * 5000}
+
+
+def test_merges_as_people_write_them() -> None:
+    text = "base: &b {k: v, l: w}\nmore: &m {<<: *b, l: x}\nall: {<<: [*m, {n: y}]}\n"
+    (_, found), *_ = parsed(text.encode(), "x.yaml")
+    assert found["all"] == {"k": "v", "l": "x", "n": "y"}
 
 
 def test_a_file_that_is_not_there(sandbox: HostedSandbox) -> None:

@@ -31,7 +31,7 @@ from kcm_cli.sandbox.apiserver.types import ApiError
 FRESH_WAIT_S = 3.0
 """How long a request waits for a revision that has not been reached."""
 COMPACT_S = 300.0
-"""How long a list can be continued at least, as of the revision at which it began; twice as long at most."""
+"""How long a list can be continued at least; it ends at the latest twice that after the next change."""
 _POLL_S = 0.05
 _BASE64 = re.compile(r"[A-Za-z0-9_-]*")
 _INCONSISTENT = -1
