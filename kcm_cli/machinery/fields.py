@@ -3,7 +3,7 @@
 This is the grammar only; which fields a resource supports is defined with the resource (``sandbox.apiserver``). In
 values, ``\\``, ``,`` and ``=`` are written with a backslash before them.
 
-Source: apimachinery pkg/fields/selector.go.
+upstream: apimachinery pkg/fields/selector.go
 """
 
 import re

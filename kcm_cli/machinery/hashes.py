@@ -2,8 +2,8 @@
 
 With them, kcm finds the ReplicaSets and revisions that kube-controller-manager created, and vice versa.
 
-Source: pkg/controller/controller_utils.go#ComputeHash, pkg/controller/history/controller_history.go, apimachinery
-pkg/util/rand#SafeEncodeString.
+upstream: pkg/controller/controller_utils.go#ComputeHash, pkg/controller/history/controller_history.go, apimachinery
+pkg/util/rand#SafeEncodeString
 """
 
 from kcm_cli.machinery.codec import Doc

@@ -2,7 +2,7 @@
 
 Guarantees: a Selector is immutable. Equal requirements have equal texts, sorted by key, with sorted values.
 
-Source: apimachinery pkg/labels/selector.go, pkg/apis/meta/v1/helpers.go.
+upstream: apimachinery pkg/labels/selector.go, pkg/apis/meta/v1/helpers.go
 """
 
 import re

@@ -3,7 +3,7 @@
 Each check returns the messages that a client would see, none for a valid value. Lengths are counted in bytes of UTF-8,
 as upstream does.
 
-Source: apimachinery pkg/util/validation, pkg/api/validate/content, pkg/util/rand; apiserver pkg/storage/names.
+upstream: apimachinery pkg/util/validation, pkg/api/validate/content, pkg/util/rand; apiserver pkg/storage/names
 """
 
 import re

@@ -1,6 +1,6 @@
 """The quality-of-service class of a pod.
 
-Source: pkg/apis/core/helper/qos/qos.go.
+upstream: pkg/apis/core/helper/qos/qos.go
 """
 
 from kcm_cli.machinery.quantity import Quantity, from_json

@@ -1,6 +1,6 @@
 """Which tag an image reference names: what the default pull policy depends on.
 
-Source: pkg/util/parsers/parsers.go; distribution/reference normalize.go, regexp.go.
+upstream: pkg/util/parsers/parsers.go; distribution/reference normalize.go, regexp.go
 """
 
 import re

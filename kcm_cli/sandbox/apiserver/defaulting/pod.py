@@ -2,7 +2,7 @@
 
 Fields that the original always writes (``resources: {}``) are set here too.
 
-Source: pkg/apis/core/v1/{defaults,zz_generated.defaults}.go.
+upstream: pkg/apis/core/v1/{defaults,zz_generated.defaults}.go
 """
 
 from kcm_cli.sandbox.apiserver.defaulting import fill, resources, volumes

@@ -1,6 +1,6 @@
 """Quantities in resource lists: canonical, and no finer than a thousandth.
 
-Source: pkg/apis/core/v1/defaults.go#SetDefaults_ResourceList; apimachinery pkg/api/resource.
+upstream: pkg/apis/core/v1/defaults.go#SetDefaults_ResourceList; apimachinery pkg/api/resource
 """
 
 from kcm_cli.machinery import quantity

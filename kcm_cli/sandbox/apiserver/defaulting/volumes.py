@@ -1,6 +1,6 @@
 """Defaults of volumes, of pods and of persistent volumes.
 
-Source: pkg/apis/core/v1/{defaults,zz_generated.defaults}.go.
+upstream: pkg/apis/core/v1/{defaults,zz_generated.defaults}.go
 """
 
 from kcm_cli.sandbox.apiserver.defaulting import fill, resources

@@ -1,6 +1,6 @@
 """Defaults that the kinds which make pods have in common.
 
-Source: pkg/apis/apps/v1/defaults.go, pkg/apis/batch/v1/defaults.go, pkg/apis/core/v1/defaults.go.
+upstream: pkg/apis/apps/v1/defaults.go, pkg/apis/batch/v1/defaults.go, pkg/apis/core/v1/defaults.go
 """
 
 from kcm_cli.sandbox.apiserver.types import Tree

@@ -3,7 +3,7 @@
 Upstream's strategies ask for the namespace and the user's permissions while they validate; here the registry does,
 since strategies are values that know of neither.
 
-Source: pkg/registry/resource/utils.go.
+upstream: pkg/registry/resource/utils.go
 """
 
 from msgspec.structs import replace

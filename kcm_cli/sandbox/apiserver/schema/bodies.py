@@ -1,6 +1,6 @@
 """Bodies of requests: from bytes to a normalised document, or to the error that a real server would give.
 
-Source: apiserver pkg/endpoints/handlers/{create,update,rest}.go, apimachinery pkg/runtime/serializer/json.
+upstream: apiserver pkg/endpoints/handlers/{create,update,rest}.go, apimachinery pkg/runtime/serializer/json
 """
 
 from collections.abc import Callable, Collection

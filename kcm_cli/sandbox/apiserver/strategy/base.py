@@ -10,7 +10,7 @@ registry calls, in upstream's order:
 ``prepare_*`` change the new document in place and may share parts of the old one with it; neither the old document
 nor anything shared may be changed in place afterwards.
 
-Source: apiserver pkg/registry/rest/{create,update,delete}.go, pkg/registry/*/*/strategy.go.
+upstream: apiserver pkg/registry/rest/{create,update,delete}.go, pkg/registry/*/*/strategy.go
 """
 
 from collections.abc import Callable

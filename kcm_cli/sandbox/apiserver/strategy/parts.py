@@ -1,6 +1,6 @@
 """Steps that many strategies have in common.
 
-Source: pkg/registry/*/*/strategy.go; apimachinery pkg/apis/meta/v1/helpers.go#ResetObjectMetaForStatus.
+upstream: pkg/registry/*/*/strategy.go; apimachinery pkg/apis/meta/v1/helpers.go#ResetObjectMetaForStatus
 """
 
 from collections.abc import Callable

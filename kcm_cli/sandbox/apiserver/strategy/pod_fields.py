@@ -1,6 +1,6 @@
 """Fields of pods that gates of this version keep off, and annotations that have become fields.
 
-Source: pkg/api/pod/util.go#dropDisabledFields, pkg/registry/core/pod/strategy.go#applyAppArmorVersionSkew.
+upstream: pkg/api/pod/util.go#dropDisabledFields, pkg/registry/core/pod/strategy.go#applyAppArmorVersionSkew
 """
 
 from kcm_cli.sandbox.apiserver.types import Tree

@@ -8,7 +8,7 @@ The registry calls ``begin_create`` or ``begin_update`` right before it prepares
 ``Reservation.done`` when the request is over, however it ended.
 
 Guarantees: no address and no port is in two Services; the same random source gives the same choices.
-Source: pkg/registry/core/service/{storage,ipallocator,portallocator}.
+upstream: pkg/registry/core/service/{storage,ipallocator,portallocator}
 """
 
 import ipaddress

@@ -1,6 +1,6 @@
 """The linked fields of a Service that the server works out: families, addresses, what an update may leave out.
 
-Source: pkg/registry/core/service/storage/{alloc,storage}.go, pkg/registry/core/service/strategy.go.
+upstream: pkg/registry/core/service/storage/{alloc,storage}.go, pkg/registry/core/service/strategy.go
 """
 
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree

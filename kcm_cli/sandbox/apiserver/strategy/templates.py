@@ -1,7 +1,7 @@
 """Steps that the kinds which make pods have in common.
 
-Source: pkg/registry/apps/*/strategy.go, pkg/registry/batch/*/strategy.go,
-pkg/registry/core/{replicationcontroller,podtemplate}/strategy.go.
+upstream: pkg/registry/apps/*/strategy.go, pkg/registry/batch/*/strategy.go,
+pkg/registry/core/{replicationcontroller,podtemplate}/strategy.go
 """
 
 from kcm_cli.sandbox.apiserver.strategy import parts

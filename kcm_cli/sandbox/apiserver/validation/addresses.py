@@ -3,7 +3,7 @@
 Fields older than strict parsing take any spelling of an address but no leading zeros and no IPv4 in IPv6 (unless
 an older object had the value already); newer fields take the canonical form only.
 
-Source: apimachinery pkg/util/validation/ip.go; pkg/apis/core/validation/validation.go#ValidateEndpointIP.
+upstream: apimachinery pkg/util/validation/ip.go; pkg/apis/core/validation/validation.go#ValidateEndpointIP
 """
 
 import ipaddress

@@ -1,6 +1,6 @@
 """Conditions of the standard form.
 
-Source: apimachinery pkg/apis/meta/v1/validation/validation.go#ValidateConditions.
+upstream: apimachinery pkg/apis/meta/v1/validation/validation.go#ValidateConditions
 """
 
 import re

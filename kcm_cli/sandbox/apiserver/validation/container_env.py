@@ -1,6 +1,6 @@
 """Environment variables of containers, and what they and volumes take from the pod itself.
 
-Source: pkg/apis/core/validation/validation.go#ValidateEnv, #ValidateEnvFrom, #validateObjectFieldSelector.
+upstream: pkg/apis/core/validation/validation.go#ValidateEnv, #ValidateEnvFrom, #validateObjectFieldSelector
 """
 
 import re

@@ -1,6 +1,6 @@
 """Mounts and block devices of containers.
 
-Source: pkg/apis/core/validation/validation.go#ValidateVolumeMounts, #ValidateVolumeDevices.
+upstream: pkg/apis/core/validation/validation.go#ValidateVolumeMounts, #ValidateVolumeDevices
 """
 
 from collections.abc import Mapping

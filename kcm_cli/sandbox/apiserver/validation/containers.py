@@ -1,7 +1,7 @@
 """Containers: the regular ones of a pod, those that run before, and those that are added to look inside.
 
-Source: pkg/apis/core/validation/validation.go#validateContainers, #validateInitContainers,
-#validateEphemeralContainers.
+upstream: pkg/apis/core/validation/validation.go#validateContainers, #validateInitContainers,
+#validateEphemeralContainers
 """
 
 from collections.abc import Collection, Mapping

@@ -3,7 +3,7 @@
 A value is printed as upstream prints it: text in quotes, numbers and booleans plainly, anything else as Go encodes
 it to JSON (struct values in the fields of the original's types: see ``gotypes``).
 
-Source: apimachinery pkg/util/validation/field/errors.go.
+upstream: apimachinery pkg/util/validation/field/errors.go
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Paths inside of volumes and containers.
 
-Source: pkg/apis/core/validation/validation.go#validateLocalDescendingPath, #ValidateLocalNonReservedPath.
+upstream: pkg/apis/core/validation/validation.go#validateLocalDescendingPath, #ValidateLocalNonReservedPath
 """
 
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError

@@ -2,7 +2,7 @@
 
 Only the path of an error comes here, so nothing is precomputed.
 
-Source: apimachinery pkg/util/validation/field/errors.go, pkg/util/diff/diff.go; go-difflib.
+upstream: apimachinery pkg/util/validation/field/errors.go, pkg/util/diff/diff.go; go-difflib
 """
 
 import difflib

@@ -5,7 +5,7 @@ same notation as there: ``Field:type`` or ``Field=json:type``; ``=.`` marks an i
 starts with ``^`` lies one level up: host namespaces are in the pod's spec on the wire and in its security context
 inside. ``~metadata`` is an embedded metav1.ObjectMeta, which is printed by its JSON names.
 
-Source: pkg/apis/{core,batch,policy,rbac,...}/types.go, v1.36.
+upstream: pkg/apis/{core,batch,policy,rbac,...}/types.go, v1.36
 """
 
 STRUCTS = """

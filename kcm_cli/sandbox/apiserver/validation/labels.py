@@ -2,7 +2,7 @@
 
 Checks of single keys and values are cached: the same few come again and again.
 
-Source: apimachinery pkg/apis/meta/v1/validation, pkg/api/validation/objectmeta.go.
+upstream: apimachinery pkg/apis/meta/v1/validation, pkg/api/validation/objectmeta.go
 """
 
 import re

@@ -1,6 +1,6 @@
 """Object metadata, on creation and on update.
 
-Source: apimachinery pkg/api/validation/objectmeta.go; apiserver pkg/registry/rest/{create,update}.go.
+upstream: apimachinery pkg/api/validation/objectmeta.go; apiserver pkg/registry/rest/{create,update}.go
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Numbers, percentages and counters.
 
-Source: pkg/apis/apps/validation/validation.go; apimachinery pkg/api/validation/generic.go.
+upstream: pkg/apis/apps/validation/validation.go; apimachinery pkg/api/validation/generic.go
 """
 
 from kcm_cli.machinery import names

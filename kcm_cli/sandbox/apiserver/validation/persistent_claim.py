@@ -1,6 +1,6 @@
 """Persistent volume claims, by themselves and as templates in pods and StatefulSets.
 
-Source: pkg/apis/core/validation/validation.go#ValidatePersistentVolumeClaim.
+upstream: pkg/apis/core/validation/validation.go#ValidatePersistentVolumeClaim
 """
 
 from kcm_cli.sandbox.apiserver.types import Errors, Tree

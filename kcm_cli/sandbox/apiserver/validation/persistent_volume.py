@@ -1,6 +1,6 @@
 """Persistent volumes, by themselves and inline in volume attachments.
 
-Source: pkg/apis/core/validation/validation.go#ValidatePersistentVolumeSpec, pkg/volume/validation.
+upstream: pkg/apis/core/validation/validation.go#ValidatePersistentVolumeSpec, pkg/volume/validation
 """
 
 import posixpath

@@ -1,7 +1,7 @@
 """Annotations of pods and templates that once were fields, and those that controllers read.
 
-Source: pkg/apis/core/validation/validation.go#ValidatePodSpecificAnnotations,
-#validateSeccompAnnotationsAndFields, #validateAppArmorAnnotationsAndFieldsMatchOnCreate.
+upstream: pkg/apis/core/validation/validation.go#ValidatePodSpecificAnnotations,
+#validateSeccompAnnotationsAndFields, #validateAppArmorAnnotationsAndFieldsMatchOnCreate
 """
 
 import json

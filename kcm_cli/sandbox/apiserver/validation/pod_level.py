@@ -1,6 +1,6 @@
 """Resources of a whole pod, next to those of its containers.
 
-Source: pkg/apis/core/validation/validation.go#validatePodResources; component-helpers resource/helpers.go.
+upstream: pkg/apis/core/validation/validation.go#validatePodResources; component-helpers resource/helpers.go
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """How a pod is named and how it finds others: host names, DNS, the node's network.
 
-Source: pkg/apis/core/validation/validation.go#validatePodDNSConfig, #validatePodHostName, #ValidateHostAliases.
+upstream: pkg/apis/core/validation/validation.go#validatePodDNSConfig, #validatePodHostName, #ValidateHostAliases
 """
 
 from kcm_cli.machinery import names

@@ -1,6 +1,6 @@
 """The spec of a pod, by itself and in templates.
 
-Source: pkg/apis/core/validation/validation.go#ValidatePodSpec.
+upstream: pkg/apis/core/validation/validation.go#ValidatePodSpec
 """
 
 from collections.abc import Mapping

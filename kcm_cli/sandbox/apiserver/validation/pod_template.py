@@ -1,6 +1,6 @@
 """Pod templates inside the kinds that make pods.
 
-Source: pkg/apis/core/validation/validation.go#ValidatePodTemplateSpec; pkg/apis/apps/validation/validation.go.
+upstream: pkg/apis/core/validation/validation.go#ValidatePodTemplateSpec; pkg/apis/apps/validation/validation.go
 """
 
 from kcm_cli.machinery.labels import Selector

@@ -1,6 +1,6 @@
 """Ports: of containers, endpoints and Services.
 
-Source: pkg/apis/core/validation/validation.go#ValidatePortNumOrName, #validateEndpointPort; pkg/api/service/util.go.
+upstream: pkg/apis/core/validation/validation.go#ValidatePortNumOrName, #validateEndpointPort; pkg/api/service/util.go
 """
 
 from kcm_cli.machinery import names

@@ -1,6 +1,6 @@
 """Probes and lifecycle hooks of containers.
 
-Source: pkg/apis/core/validation/validation.go#validateProbe, #validateHandler, #validateLifecycle.
+upstream: pkg/apis/core/validation/validation.go#validateProbe, #validateHandler, #validateLifecycle
 """
 
 from kcm_cli.machinery import names

@@ -1,6 +1,6 @@
 """Templates and counters of replicas, of all kinds that have them.
 
-Source: pkg/apis/apps/validation/validation.go, pkg/apis/core/validation/validation.go.
+upstream: pkg/apis/apps/validation/validation.go, pkg/apis/core/validation/validation.go
 """
 
 from kcm_cli.sandbox.apiserver.types import Tree

@@ -1,7 +1,7 @@
 """Where a pod may run: node selectors, affinity, tolerations, spreading, gates.
 
-Source: pkg/apis/core/validation/validation.go#validateAffinity, #ValidateTolerations,
-#validateTopologySpreadConstraints.
+upstream: pkg/apis/core/validation/validation.go#validateAffinity, #ValidateTolerations,
+#validateTopologySpreadConstraints
 """
 
 from functools import cache

@@ -1,6 +1,6 @@
 """Security contexts of pods and containers.
 
-Source: pkg/apis/core/validation/validation.go#ValidateSecurityContext, #validatePodSpecSecurityContext.
+upstream: pkg/apis/core/validation/validation.go#ValidateSecurityContext, #validatePodSpecSecurityContext
 """
 
 import re

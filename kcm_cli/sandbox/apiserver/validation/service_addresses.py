@@ -1,6 +1,6 @@
 """The addresses of a Service and their families.
 
-Source: pkg/apis/core/validation/validation.go#ValidateServiceClusterIPsRelatedFields.
+upstream: pkg/apis/core/validation/validation.go#ValidateServiceClusterIPsRelatedFields
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Files in volumes: keys of Secrets and ConfigMaps, facts about the pod, and several such sources in one directory.
 
-Source: pkg/apis/core/validation/validation.go#validateProjectionSources, #validateKeyToPath,
-#validateDownwardAPIVolumeFile.
+upstream: pkg/apis/core/validation/validation.go#validateProjectionSources, #validateKeyToPath,
+#validateDownwardAPIVolumeFile
 """
 
 from kcm_cli.sandbox.apiserver.types import Errors, Tree

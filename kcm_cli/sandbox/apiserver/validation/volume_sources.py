@@ -1,6 +1,6 @@
 """Sources of volumes that pods and persistent volumes have in common, and those few people use.
 
-Source: pkg/apis/core/validation/validation.go#validateVolumeSource, #ValidatePersistentVolumeSpec.
+upstream: pkg/apis/core/validation/validation.go#validateVolumeSource, #ValidatePersistentVolumeSpec
 """
 
 import re

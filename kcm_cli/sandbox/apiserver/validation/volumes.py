@@ -1,6 +1,6 @@
 """Volumes of pods.
 
-Source: pkg/apis/core/validation/validation.go#ValidateVolumes.
+upstream: pkg/apis/core/validation/validation.go#ValidateVolumes
 """
 
 from collections.abc import Mapping

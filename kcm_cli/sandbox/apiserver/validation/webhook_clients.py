@@ -1,7 +1,7 @@
 """How webhooks are reached, and which versions of reviews they understand.
 
-Source: apiserver pkg/util/webhook/validation.go; pkg/apis/admissionregistration/validation and
-apiextensions-apiserver pkg/apis/apiextensions/validation, which say the same of review versions.
+upstream: apiserver pkg/util/webhook/validation.go; pkg/apis/admissionregistration/validation and
+apiextensions-apiserver pkg/apis/apiextensions/validation, which say the same of review versions
 """
 
 from base64 import b64decode

@@ -1,6 +1,6 @@
 """What is particular to Windows, and what Windows does not have.
 
-Source: pkg/apis/core/validation/validation.go#validateWindows, #validateWindowsSecurityContextOptions.
+upstream: pkg/apis/core/validation/validation.go#validateWindows, #validateWindowsSecurityContextOptions
 """
 
 import re

@@ -1,7 +1,7 @@
 """Admission policies and their bindings.
 
-Source: pkg/apis/admissionregistration/validation/validation.go#ValidateValidatingAdmissionPolicy,
-#ValidateMutatingAdmissionPolicy.
+upstream: pkg/apis/admissionregistration/validation/validation.go#ValidateValidatingAdmissionPolicy,
+#ValidateMutatingAdmissionPolicy
 """
 
 from kcm_cli.api.policy_expressions import environment

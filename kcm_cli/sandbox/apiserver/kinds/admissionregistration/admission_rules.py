@@ -1,6 +1,6 @@
 """What webhooks and admission policies have in common: rules, selectors, match conditions.
 
-Source: pkg/apis/admissionregistration/validation/validation.go.
+upstream: pkg/apis/admissionregistration/validation/validation.go
 """
 
 from kcm_cli.api.policy_expressions import environment

@@ -1,7 +1,7 @@
 """MutatingAdmissionPolicy.
 
-Source: pkg/apis/admissionregistration/v1/defaults.go, pkg/apis/admissionregistration/validation,
-pkg/registry/admissionregistration/mutatingadmissionpolicy/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/admissionregistration/v1/defaults.go, pkg/apis/admissionregistration/validation,
+pkg/registry/admissionregistration/mutatingadmissionpolicy/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from msgspec.structs import replace

@@ -1,7 +1,7 @@
 """MutatingAdmissionPolicyBinding.
 
-Source: pkg/apis/admissionregistration/v1/defaults.go, pkg/apis/admissionregistration/validation,
-pkg/registry/admissionregistration/mutatingadmissionpolicybinding/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/admissionregistration/v1/defaults.go, pkg/apis/admissionregistration/validation,
+pkg/registry/admissionregistration/mutatingadmissionpolicybinding/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from msgspec.structs import replace

@@ -1,7 +1,7 @@
 """MutatingWebhookConfiguration.
 
-Source: pkg/apis/admissionregistration/v1/defaults.go,
-pkg/registry/admissionregistration/mutatingwebhookconfiguration/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/admissionregistration/v1/defaults.go,
+pkg/registry/admissionregistration/mutatingwebhookconfiguration/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import common

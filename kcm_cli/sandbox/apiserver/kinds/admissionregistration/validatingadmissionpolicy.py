@@ -1,7 +1,7 @@
 """ValidatingAdmissionPolicy.
 
-Source: pkg/apis/admissionregistration/v1/defaults.go, pkg/apis/admissionregistration/validation,
-pkg/registry/admissionregistration/validatingadmissionpolicy/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/admissionregistration/v1/defaults.go, pkg/apis/admissionregistration/validation,
+pkg/registry/admissionregistration/validatingadmissionpolicy/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 import re

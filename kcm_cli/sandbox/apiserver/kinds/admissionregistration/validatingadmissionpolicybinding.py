@@ -1,8 +1,8 @@
 """ValidatingAdmissionPolicyBinding.
 
-Source: pkg/apis/admissionregistration/v1/defaults.go, pkg/apis/admissionregistration/validation,
+upstream: pkg/apis/admissionregistration/v1/defaults.go, pkg/apis/admissionregistration/validation,
 pkg/registry/admissionregistration/validatingadmissionpolicybinding/strategy.go,
-pkg/printers/internalversion/printers.go.
+pkg/printers/internalversion/printers.go
 """
 
 from msgspec.structs import replace

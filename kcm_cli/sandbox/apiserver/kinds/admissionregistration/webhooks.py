@@ -1,6 +1,6 @@
 """Configurations of validating and mutating webhooks.
 
-Source: pkg/apis/admissionregistration/validation/validation.go.
+upstream: pkg/apis/admissionregistration/validation/validation.go
 """
 
 from functools import cache

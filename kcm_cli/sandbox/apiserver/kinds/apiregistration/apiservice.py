@@ -1,6 +1,6 @@
 """APIService.
 
-Source: kube-aggregator pkg/apis/apiregistration/validation, pkg/registry/apiservice.
+upstream: kube-aggregator pkg/apis/apiregistration/validation, pkg/registry/apiservice
 """
 
 import base64

@@ -1,7 +1,7 @@
 """ControllerRevision.
 
-Source: pkg/apis/apps/validation,
-pkg/registry/apps/controllerrevision/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/apps/validation,
+pkg/registry/apps/controllerrevision/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

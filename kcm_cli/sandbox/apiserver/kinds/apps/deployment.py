@@ -1,7 +1,7 @@
 """Deployment.
 
-Source: pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation,
-pkg/registry/apps/deployment/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation,
+pkg/registry/apps/deployment/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

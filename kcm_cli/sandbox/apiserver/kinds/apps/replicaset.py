@@ -1,7 +1,7 @@
 """ReplicaSet.
 
-Source: pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation,
-pkg/registry/apps/replicaset/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation,
+pkg/registry/apps/replicaset/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod

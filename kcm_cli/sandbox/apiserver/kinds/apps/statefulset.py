@@ -1,7 +1,7 @@
 """StatefulSet.
 
-Source: pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation,
-pkg/registry/apps/statefulset/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation,
+pkg/registry/apps/statefulset/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.machinery.intstr import IntOrString

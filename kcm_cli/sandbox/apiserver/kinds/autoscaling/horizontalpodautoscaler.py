@@ -1,7 +1,7 @@
 """HorizontalPodAutoscaler.
 
-Source: pkg/apis/autoscaling/v1/defaults.go, pkg/apis/autoscaling/validation,
-pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/autoscaling/v1/defaults.go, pkg/apis/autoscaling/validation,
+pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """CronJob.
 
-Source: pkg/apis/batch/v1/defaults.go, pkg/apis/batch/validation,
-pkg/registry/batch/cronjob/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/batch/v1/defaults.go, pkg/apis/batch/validation,
+pkg/registry/batch/cronjob/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 import re

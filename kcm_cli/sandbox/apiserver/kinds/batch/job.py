@@ -1,6 +1,6 @@
 """Job.
 
-Source: pkg/apis/batch/v1/defaults.go, pkg/registry/batch/job/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/batch/v1/defaults.go, pkg/registry/batch/job/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

@@ -1,7 +1,7 @@
 """When a job has failed or succeeded, and when its pods are replaced.
 
-Source: pkg/apis/batch/validation/validation.go#validatePodFailurePolicy, #validateSuccessPolicy,
-#validateIndexesFormat.
+upstream: pkg/apis/batch/validation/validation.go#validatePodFailurePolicy, #validateSuccessPolicy,
+#validateIndexesFormat
 """
 
 from collections.abc import Collection

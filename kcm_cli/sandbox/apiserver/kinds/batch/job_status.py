@@ -2,8 +2,8 @@
 
 Most rules look only at what changes, so that an older object's faults do not block an update.
 
-Source: pkg/apis/batch/validation/validation.go#ValidateJobUpdateStatus,
-pkg/registry/batch/job/strategy.go#getStatusValidationOptions.
+upstream: pkg/apis/batch/validation/validation.go#ValidateJobUpdateStatus,
+pkg/registry/batch/job/strategy.go#getStatusValidationOptions
 """
 
 from collections.abc import Callable

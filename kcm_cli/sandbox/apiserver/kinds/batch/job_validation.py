@@ -1,6 +1,6 @@
 """Jobs.
 
-Source: pkg/apis/batch/validation/validation.go#ValidateJob, #ValidateJobUpdate.
+upstream: pkg/apis/batch/validation/validation.go#ValidateJob, #ValidateJobUpdate
 """
 
 from kcm_cli.machinery import names

@@ -1,7 +1,7 @@
 """CertificateSigningRequest.
 
-Source: pkg/apis/certificates/validation,
-pkg/registry/certificates/certificatesigningrequest/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/certificates/validation,
+pkg/registry/certificates/certificatesigningrequest/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 import re

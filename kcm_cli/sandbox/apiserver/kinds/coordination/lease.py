@@ -1,7 +1,7 @@
 """Lease.
 
-Source: pkg/apis/coordination/validation,
-pkg/registry/coordination/lease/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/coordination/validation,
+pkg/registry/coordination/lease/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind

@@ -1,6 +1,6 @@
 """ComponentStatus.
 
-Source: pkg/printers/internalversion/printers.go.
+upstream: pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

@@ -1,6 +1,6 @@
 """ConfigMap.
 
-Source: pkg/apis/core/validation, pkg/registry/core/configmap/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/core/validation, pkg/registry/core/configmap/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

@@ -1,7 +1,7 @@
 """Endpoints.
 
-Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
-pkg/registry/core/endpoints/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/endpoints/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

@@ -1,6 +1,6 @@
 """Event.
 
-Source: pkg/apis/core/validation, pkg/registry/core/event/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/core/validation, pkg/registry/core/event/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.events.common import EVENTS, SELECTABLE, validate_event

@@ -1,6 +1,6 @@
 """LimitRange.
 
-Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation, pkg/registry/core/limitrange/strategy.go.
+upstream: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation, pkg/registry/core/limitrange/strategy.go
 """
 
 from collections.abc import Mapping

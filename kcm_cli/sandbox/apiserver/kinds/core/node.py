@@ -1,7 +1,7 @@
 """Node.
 
-Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
-pkg/registry/core/node/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/node/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 import json

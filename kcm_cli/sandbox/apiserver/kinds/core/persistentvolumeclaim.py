@@ -1,7 +1,7 @@
 """PersistentVolumeClaim.
 
-Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
-pkg/registry/core/persistentvolumeclaim/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/persistentvolumeclaim/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.machinery import names

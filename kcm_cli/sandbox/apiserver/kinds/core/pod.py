@@ -1,7 +1,7 @@
 """Pod.
 
-Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
-pkg/registry/core/pod/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/pod/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from collections.abc import Iterator

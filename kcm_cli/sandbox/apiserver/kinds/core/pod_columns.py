@@ -1,6 +1,6 @@
 """The table of pods.
 
-Source: pkg/printers/internalversion/printers.go#printPod.
+upstream: pkg/printers/internalversion/printers.go#printPod
 """
 
 from datetime import datetime

@@ -1,6 +1,6 @@
 """Updates of ``pods/.../resize``.
 
-Source: pkg/apis/core/validation/validation.go#ValidatePodResize.
+upstream: pkg/apis/core/validation/validation.go#ValidatePodResize
 """
 
 from kcm_cli.planning.qos import qos_class

@@ -1,6 +1,6 @@
 """Updates of pods' statuses.
 
-Source: pkg/apis/core/validation/validation.go#ValidatePodStatusUpdate.
+upstream: pkg/apis/core/validation/validation.go#ValidatePodStatusUpdate
 """
 
 from kcm_cli.machinery import names

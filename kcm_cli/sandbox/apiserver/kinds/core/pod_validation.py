@@ -1,6 +1,6 @@
 """Pods: on creation and when they change.
 
-Source: pkg/apis/core/validation/validation.go#ValidatePodCreate, #ValidatePodUpdate.
+upstream: pkg/apis/core/validation/validation.go#ValidatePodCreate, #ValidatePodUpdate
 """
 
 from kcm_cli.machinery import names

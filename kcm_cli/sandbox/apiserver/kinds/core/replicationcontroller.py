@@ -1,7 +1,7 @@
 """ReplicationController.
 
-Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
-pkg/registry/core/replicationcontroller/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/replicationcontroller/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod

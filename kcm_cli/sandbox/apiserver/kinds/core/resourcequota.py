@@ -1,7 +1,7 @@
 """ResourceQuota.
 
-Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
-pkg/registry/core/resourcequota/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/resourcequota/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from collections.abc import Mapping

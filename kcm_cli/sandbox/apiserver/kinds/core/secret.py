@@ -1,7 +1,7 @@
 """Secret.
 
-Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
-pkg/registry/core/secret/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/secret/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 import base64

@@ -1,7 +1,7 @@
 """Service.
 
-Source: pkg/apis/core/v1/defaults.go,
-pkg/registry/core/service/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/core/v1/defaults.go,
+pkg/registry/core/service/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

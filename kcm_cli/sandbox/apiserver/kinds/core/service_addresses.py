@@ -1,6 +1,6 @@
 """The addresses of a Service and their families.
 
-Source: pkg/apis/core/validation/validation.go#ValidateServiceClusterIPsRelatedFields.
+upstream: pkg/apis/core/validation/validation.go#ValidateServiceClusterIPsRelatedFields
 """
 
 from kcm_cli.sandbox.apiserver.types import Errors, Tree

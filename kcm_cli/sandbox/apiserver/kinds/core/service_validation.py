@@ -1,6 +1,6 @@
 """Services.
 
-Source: pkg/apis/core/validation/validation.go#validateService; pkg/api/service/warnings.go.
+upstream: pkg/apis/core/validation/validation.go#validateService; pkg/api/service/warnings.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.core.service_addresses import validate_family_change, validate_ip_change

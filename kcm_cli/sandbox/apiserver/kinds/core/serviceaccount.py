@@ -1,7 +1,7 @@
 """ServiceAccount.
 
-Source: pkg/apis/core/validation,
-pkg/registry/core/serviceaccount/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/core/validation,
+pkg/registry/core/serviceaccount/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind

@@ -1,7 +1,7 @@
 """EndpointSlice.
 
-Source: pkg/apis/discovery/v1/defaults.go, pkg/apis/discovery/validation,
-pkg/registry/discovery/endpointslice/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/discovery/v1/defaults.go, pkg/apis/discovery/validation,
+pkg/registry/discovery/endpointslice/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from collections.abc import Sequence

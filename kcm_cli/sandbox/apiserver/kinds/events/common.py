@@ -1,6 +1,6 @@
 """What both kinds of events share.
 
-Source: pkg/apis/core/validation/events.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/core/validation/events.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

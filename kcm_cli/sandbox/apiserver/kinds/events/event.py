@@ -1,6 +1,6 @@
 """Event.
 
-Source: pkg/apis/events/validation, pkg/registry/events/event/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/events/validation, pkg/registry/events/event/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.events.common import EVENTS, GROUP_SELECTABLE, validate_event

@@ -1,7 +1,7 @@
 """FlowSchema.
 
-Source: pkg/apis/flowcontrol/v1/defaults.go, pkg/apis/flowcontrol/validation,
-pkg/registry/flowcontrol/flowschema/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/flowcontrol/v1/defaults.go, pkg/apis/flowcontrol/validation,
+pkg/registry/flowcontrol/flowschema/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

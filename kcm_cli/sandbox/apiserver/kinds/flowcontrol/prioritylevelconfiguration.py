@@ -1,7 +1,7 @@
 """PriorityLevelConfiguration.
 
-Source: pkg/apis/flowcontrol/v1/defaults.go, pkg/apis/flowcontrol/validation,
-pkg/registry/flowcontrol/prioritylevelconfiguration/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/flowcontrol/v1/defaults.go, pkg/apis/flowcontrol/validation,
+pkg/registry/flowcontrol/prioritylevelconfiguration/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 import math

@@ -1,7 +1,7 @@
 """Ingress.
 
-Source: pkg/apis/networking/validation,
-pkg/registry/networking/ingress/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/networking/validation,
+pkg/registry/networking/ingress/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

@@ -1,7 +1,7 @@
 """IngressClass.
 
-Source: pkg/apis/networking/v1/defaults.go, pkg/apis/networking/validation,
-pkg/registry/networking/ingressclass/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/networking/v1/defaults.go, pkg/apis/networking/validation,
+pkg/registry/networking/ingressclass/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

@@ -1,7 +1,7 @@
 """IPAddress.
 
-Source: pkg/apis/networking/validation,
-pkg/registry/networking/ipaddress/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/networking/validation,
+pkg/registry/networking/ipaddress/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

@@ -1,7 +1,7 @@
 """NetworkPolicy.
 
-Source: pkg/apis/networking/v1/defaults.go, pkg/apis/networking/validation,
-pkg/registry/networking/networkpolicy/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/networking/v1/defaults.go, pkg/apis/networking/validation,
+pkg/registry/networking/networkpolicy/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from collections.abc import Sequence

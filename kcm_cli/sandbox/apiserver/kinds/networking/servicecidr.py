@@ -1,7 +1,7 @@
 """ServiceCIDR.
 
-Source: pkg/apis/networking/validation,
-pkg/registry/networking/servicecidr/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/networking/validation,
+pkg/registry/networking/servicecidr/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.machinery.addresses import parse_cidr

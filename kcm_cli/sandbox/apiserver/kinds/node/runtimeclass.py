@@ -1,7 +1,7 @@
 """RuntimeClass.
 
-Source: pkg/apis/node/validation,
-pkg/registry/node/runtimeclass/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/node/validation,
+pkg/registry/node/runtimeclass/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind

@@ -1,7 +1,7 @@
 """PodDisruptionBudget.
 
-Source: pkg/apis/policy/validation,
-pkg/registry/policy/poddisruptionbudget/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/policy/validation,
+pkg/registry/policy/poddisruptionbudget/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

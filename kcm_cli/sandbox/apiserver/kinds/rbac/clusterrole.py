@@ -1,6 +1,6 @@
 """ClusterRole.
 
-Source: pkg/apis/rbac/validation, pkg/registry/rbac/clusterrole/strategy.go.
+upstream: pkg/apis/rbac/validation, pkg/registry/rbac/clusterrole/strategy.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind

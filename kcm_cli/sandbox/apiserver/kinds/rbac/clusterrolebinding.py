@@ -1,7 +1,7 @@
 """ClusterRoleBinding.
 
-Source: pkg/apis/rbac/v1/defaults.go, pkg/apis/rbac/validation,
-pkg/registry/rbac/clusterrolebinding/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/rbac/v1/defaults.go, pkg/apis/rbac/validation,
+pkg/registry/rbac/clusterrolebinding/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind

@@ -1,6 +1,6 @@
 """Role.
 
-Source: pkg/apis/rbac/validation, pkg/registry/rbac/role/strategy.go.
+upstream: pkg/apis/rbac/validation, pkg/registry/rbac/role/strategy.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind

@@ -1,6 +1,6 @@
 """Roles and bindings.
 
-Source: pkg/apis/rbac/validation/validation.go.
+upstream: pkg/apis/rbac/validation/validation.go
 """
 
 from kcm_cli.sandbox.apiserver.types import Errors, Tree

@@ -1,7 +1,7 @@
 """What devices have to share: counters that several draw on, and which parts of a capacity can be asked for.
 
-Source: pkg/apis/resource/validation/validation.go#validateCounterSet, #validateDeviceCounterConsumption,
-#validateRequestPolicy.
+upstream: pkg/apis/resource/validation/validation.go#validateCounterSet, #validateDeviceCounterConsumption,
+#validateRequestPolicy
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Claims of devices, their templates, and classes of devices.
 
-Source: pkg/apis/resource/validation/validation.go.
+upstream: pkg/apis/resource/validation/validation.go
 """
 
 from collections.abc import Mapping

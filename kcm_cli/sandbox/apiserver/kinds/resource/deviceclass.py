@@ -1,7 +1,7 @@
 """DeviceClass.
 
-Source: pkg/apis/resource/validation,
-pkg/registry/resource/deviceclass/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/resource/validation,
+pkg/registry/resource/deviceclass/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind

@@ -1,6 +1,6 @@
 """Devices: what slices say of them, and what drivers report of those that are in use.
 
-Source: pkg/apis/resource/validation/validation.go#validateDevice, #validateDeviceStatus.
+upstream: pkg/apis/resource/validation/validation.go#validateDevice, #validateDeviceStatus
 """
 
 from kcm_cli.machinery import codec, names

@@ -1,7 +1,7 @@
 """ResourceClaim.
 
-Source: pkg/apis/resource/v1/defaults.go, pkg/apis/resource/validation,
-pkg/registry/resource/resourceclaim/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/resource/v1/defaults.go, pkg/apis/resource/validation,
+pkg/registry/resource/resourceclaim/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

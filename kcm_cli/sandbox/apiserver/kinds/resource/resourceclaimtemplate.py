@@ -1,7 +1,7 @@
 """ResourceClaimTemplate.
 
-Source: pkg/apis/resource/v1/defaults.go, pkg/apis/resource/validation,
-pkg/registry/resource/resourceclaimtemplate/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/resource/v1/defaults.go, pkg/apis/resource/validation,
+pkg/registry/resource/resourceclaimtemplate/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind

@@ -1,7 +1,7 @@
 """ResourceSlice.
 
-Source: pkg/apis/resource/validation,
-pkg/registry/resource/resourceslice/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/resource/validation,
+pkg/registry/resource/resourceslice/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 import re

@@ -1,7 +1,7 @@
 """PriorityClass.
 
-Source: pkg/apis/scheduling/v1/defaults.go, pkg/apis/scheduling/validation,
-pkg/registry/scheduling/priorityclass/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/scheduling/v1/defaults.go, pkg/apis/scheduling/validation,
+pkg/registry/scheduling/priorityclass/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.defaulting import fill

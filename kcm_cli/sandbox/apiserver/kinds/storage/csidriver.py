@@ -1,7 +1,7 @@
 """CSIDriver.
 
-Source: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation,
-pkg/registry/storage/csidriver/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation,
+pkg/registry/storage/csidriver/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from datetime import datetime

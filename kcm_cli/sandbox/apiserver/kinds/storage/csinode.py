@@ -1,7 +1,7 @@
 """CSINode.
 
-Source: pkg/apis/storage/validation,
-pkg/registry/storage/csinode/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/storage/validation,
+pkg/registry/storage/csinode/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind

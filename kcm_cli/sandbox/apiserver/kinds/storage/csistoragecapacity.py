@@ -1,6 +1,6 @@
 """CSIStorageCapacity.
 
-Source: pkg/apis/storage/validation, pkg/registry/storage/csistoragecapacity/strategy.go.
+upstream: pkg/apis/storage/validation, pkg/registry/storage/csistoragecapacity/strategy.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind

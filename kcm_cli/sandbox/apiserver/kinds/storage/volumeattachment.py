@@ -1,7 +1,7 @@
 """VolumeAttachment.
 
-Source: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation,
-pkg/registry/storage/volumeattachment/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation,
+pkg/registry/storage/volumeattachment/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.machinery import names

@@ -1,7 +1,7 @@
 """VolumeAttributesClass.
 
-Source: pkg/apis/storage/validation,
-pkg/registry/storage/volumeattributesclass/strategy.go, pkg/printers/internalversion/printers.go.
+upstream: pkg/apis/storage/validation,
+pkg/registry/storage/volumeattributesclass/strategy.go, pkg/printers/internalversion/printers.go
 """
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind

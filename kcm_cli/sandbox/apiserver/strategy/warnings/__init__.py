@@ -1,5 +1,5 @@
 """What the server tells clients beside success (``Warning`` headers).
 
-Source: pkg/api/*/warnings.go, pkg/api/{node,storage,persistentvolume,persistentvolumeclaim}/util.go,
-pkg/registry/*/*/strategy.go.
+upstream: pkg/api/*/warnings.go, pkg/api/{node,storage,persistentvolume,persistentvolumeclaim}/util.go,
+pkg/registry/*/*/strategy.go
 """

@@ -1,6 +1,6 @@
 """Containers of a pod: amounts, variables, ports.
 
-Source: pkg/api/pod/warnings.go#warningsForPodSpecAndMeta.
+upstream: pkg/api/pod/warnings.go#warningsForPodSpecAndMeta
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Names of node labels that have newer ones, wherever they are used.
 
-Source: pkg/api/node/util.go.
+upstream: pkg/api/node/util.go
 """
 
 from collections.abc import Mapping

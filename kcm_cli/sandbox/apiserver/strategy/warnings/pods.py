@@ -2,7 +2,7 @@
 
 Each part is looked at only if the spec has it: most pods have nothing to warn of.
 
-Source: pkg/api/pod/warnings.go, pkg/registry/core/pod/strategy.go#WarningsOnCreate.
+upstream: pkg/api/pod/warnings.go, pkg/registry/core/pod/strategy.go#WarningsOnCreate
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Claims, volumes and classes of storage.
 
-Source: pkg/api/{persistentvolume,persistentvolumeclaim,storage}/util.go.
+upstream: pkg/api/{persistentvolume,persistentvolumeclaim,storage}/util.go
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Files of one volume that would be written over each other.
 
-Source: pkg/api/pod/warnings.go#warningsForOverlappingVirtualPaths.
+upstream: pkg/api/pod/warnings.go#warningsForOverlappingVirtualPaths
 """
 
 from collections.abc import Iterable, Iterator

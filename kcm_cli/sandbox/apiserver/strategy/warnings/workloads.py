@@ -1,6 +1,6 @@
 """Warnings that the kinds which make pods have in common.
 
-Source: pkg/registry/apps/*/strategy.go, pkg/registry/batch/*/strategy.go, pkg/api/job/warnings.go.
+upstream: pkg/registry/apps/*/strategy.go, pkg/registry/batch/*/strategy.go, pkg/api/job/warnings.go
 """
 
 from collections.abc import Callable
