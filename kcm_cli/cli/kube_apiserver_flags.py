@@ -17,27 +17,39 @@ controllers behind it. The sandbox's own flags are in KCM_SANDBOX_FLAGS; kcm san
 Usage:
   kube-apiserver [flags]"""
 DONE = (
-    Flag("bind-address", IP, "127.0.0.1", "The address on which to listen.", "Served"),
-    Flag("secure-port", INT, 6443, "The port on which to serve HTTPS.", "Served"),
-    Flag("cert-dir", STRING, "", "Where apiserver.crt and apiserver.key are, or are put.", "Served"),
-    Flag("tls-cert-file", STRING, "", "The certificate to serve with.", "Served"),
-    Flag("tls-private-key-file", STRING, "", "Its private key.", "Served"),
-    Flag("client-ca-file", STRING, "", "The CAs that vouch for client certificates.", "Served"),
+    Flag("bind-address", IP, "127.0.0.1", "Address to listen on.", "Served"),
+    Flag("secure-port", INT, 6443, "Port for HTTPS.", "Served"),
+    Flag(
+        "cert-dir",
+        STRING,
+        "",
+        "Directory of apiserver.crt and apiserver.key, which are created if they do not exist.",
+        "Served",
+    ),
+    Flag("tls-cert-file", STRING, "", "Serving certificate.", "Served"),
+    Flag("tls-private-key-file", STRING, "", "Private key of the serving certificate.", "Served"),
+    Flag("client-ca-file", STRING, "", "CA bundle that verifies client certificates.", "Served"),
     Flag("token-auth-file", STRING, "", 'Static tokens: lines of token,user,uid,"group1,group2".', "Served"),
-    Flag("anonymous-auth", BOOL, True, "Whether requests without credentials are those of a user.", "Served"),
-    Flag("authorization-mode", STRINGS, ("RBAC",), "RBAC, Node, AlwaysAllow or AlwaysDeny.", "Served"),
-    Flag("service-account-issuer", STRING, "", "The issuer of service account tokens; may be repeated.", "Served"),
-    Flag("service-account-key-file", STRING, "", "Keys whose tokens are good; may be repeated.", "Served"),
-    Flag("service-account-signing-key-file", STRING, "", "The key that signs tokens.", "Served"),
-    Flag("api-audiences", STRINGS, (), "The audiences of service account tokens.", "Served"),
-    Flag("service-cluster-ip-range", STRING, SERVICE_RANGE, "Ranges of Services' addresses.", "Served"),
-    Flag("disable-admission-plugins", STRINGS, (), "Admission plugins to turn off.", "Served"),
-    Flag("enable-admission-plugins", STRINGS, (), "Admission plugins that are on by default.", "Served"),
-    Flag("runtime-config", STRING_MAP, (), "API versions that are served.", "Served"),
-    Flag("feature-gates", MULTIMAP, (), "Feature gates of the controllers; the server keeps its own.", "Served"),
-    Flag("etcd-servers", STRINGS, (), "Required, and not connected to.", "Served"),
+    Flag("anonymous-auth", BOOL, True, "Treat requests without credentials as those of system:anonymous.", "Served"),
+    Flag(
+        "authorization-mode", STRINGS, ("RBAC",), "Authorization modes: RBAC, Node, AlwaysAllow, AlwaysDeny.", "Served"
+    ),
+    Flag("service-account-issuer", STRING, "", "Issuer of service account tokens. May be repeated.", "Served"),
+    Flag(
+        "service-account-key-file", STRING, "", "Key that verifies service account tokens. May be repeated.", "Served"
+    ),
+    Flag("service-account-signing-key-file", STRING, "", "Key that signs service account tokens.", "Served"),
+    Flag("api-audiences", STRINGS, (), "Audiences of service account tokens.", "Served"),
+    Flag("service-cluster-ip-range", STRING, SERVICE_RANGE, "CIDRs of Service addresses.", "Served"),
+    Flag("disable-admission-plugins", STRINGS, (), "Admission plugins to disable.", "Served"),
+    Flag("enable-admission-plugins", STRINGS, (), "Accepted for plugins that are enabled by default.", "Served"),
+    Flag("runtime-config", STRING_MAP, (), "API versions to serve, as group/version=true|false.", "Served"),
+    Flag(
+        "feature-gates", MULTIMAP, (), "Feature gates of the controllers. Those of the server do not change.", "Served"
+    ),
+    Flag("etcd-servers", STRINGS, (), "Required, but no connection is made.", "Served"),
     Flag("version", BOOL, False, "Print the version and exit.", "Served"),
-    Flag("help", BOOL, False, "Show this text.", "Served", shorthand="h"),
+    Flag("help", BOOL, False, "Show this help.", "Served", shorthand="h"),
 )
 _TUNING = """
 advertise-address allow-privileged:b audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait
@@ -69,7 +81,7 @@ tls-curve-preferences tls-min-version v vmodule watch-cache:b watch-cache-sizes 
 allow-metric-labels-manifest show-hidden-metrics-for-version default-watch-cache-size
 emulation-forward-compatible:b runtime-config-emulation-forward-compatible:b
 """
-"""How etcd, caches, queues, logs and other servers are used: there are none here, or clients see no difference."""
+"""About etcd, caches, queues, logs and other servers: the sandbox has none of them, or clients see no difference."""
 WITHOUT_EFFECT = """
 audit-log-path audit-policy-file audit-webhook-config-file cors-allowed-origins debug-socket-path
 default-not-ready-toleration-seconds default-unreachable-toleration-seconds enable-bootstrap-token-auth:b
@@ -78,18 +90,18 @@ requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-gr
 requestheader-username-headers service-account-jwks-uri service-account-max-token-expiration
 service-node-port-range tls-sni-cert-key tracing-config-file
 """
-"""Flags whose missing effect a user might notice: each one used is named on standard error."""
+"""Flags without effect that a user might expect to have one. Each one that is used is reported on standard error."""
 REFUSED = {
     "admission-control": "use --enable-admission-plugins and --disable-admission-plugins",
-    "admission-control-config-file": "admission plugins have their defaults here",
-    "authentication-config": "there are client certificates, service account tokens and --token-auth-file here",
-    "authentication-token-webhook-config-file": "there are no token webhooks here; --token-auth-file has static tokens",
+    "admission-control-config-file": "the sandbox has no configuration of admission plugins",
+    "authentication-config": "the sandbox supports client certificates, service account tokens and --token-auth-file",
+    "authentication-token-webhook-config-file": "the sandbox supports no token webhooks; use --token-auth-file",
     "authorization-config": "use --authorization-mode",
-    "authorization-policy-file": "there is no mode ABAC here; use RBAC",
-    "authorization-webhook-config-file": "there is no mode Webhook here; use RBAC",
-    "egress-selector-config-file": "there are no proxies here",
-    "insecure-bind-address": "there is no plain HTTP here, nor in any Kubernetes since 1.24",
-    "oidc-issuer-url": "there is no OIDC here; --token-auth-file has static tokens",
+    "authorization-policy-file": "the sandbox does not support ABAC; use RBAC",
+    "authorization-webhook-config-file": "the sandbox does not support the mode Webhook; use RBAC",
+    "egress-selector-config-file": "the sandbox connects through no proxy",
+    "insecure-bind-address": "Kubernetes serves no plain HTTP since 1.24",
+    "oidc-issuer-url": "the sandbox does not support OIDC; use --token-auth-file",
     "service-account-signing-endpoint": "use --service-account-signing-key-file",
 }
 REFUSED_TOO = """oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-required-claim

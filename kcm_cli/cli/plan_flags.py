@@ -36,60 +36,77 @@ _CHANGES, _VIEW, _SOURCE, _OUTPUT = "Change", "Run", "Snapshot", "Output"
 FLAGS = FlagSet(
     (
         Flag("filename", STRINGS, (), "Manifests to apply: files, folders, or - for standard input.", _CHANGES, "f"),
-        Flag("drain", STRINGS, (), "Nodes to drain, as kubectl drain does; NAME or label=value.", _CHANGES),
-        Flag("fail-node", STRINGS, (), "Nodes whose kubelet stops; NAME or label=value, such as a zone.", _CHANGES),
-        Flag("remove-node", STRINGS, (), "Nodes whose Node object is deleted; NAME or label=value.", _CHANGES),
-        Flag("add-node", STRINGS, (), "Add a node like this one: NAME, or NAME=COUNT.", _CHANGES),
-        Flag("set-image", STRINGS, (), "KIND/NAME=[CONTAINER=]IMAGE, such as deploy/web=web:2.", _CHANGES),
-        Flag("scale", STRINGS, (), "KIND/NAME=REPLICAS, such as deploy/web=50.", _CHANGES),
-        Flag("delete", STRINGS, (), "KIND/NAME to delete; --cascade says what becomes of its dependents.", _CHANGES),
+        Flag("drain", STRINGS, (), "Nodes to drain as kubectl drain does: NAME or label=value.", _CHANGES),
+        Flag("fail-node", STRINGS, (), "Nodes whose kubelet stops: NAME or label=value, such as a zone.", _CHANGES),
+        Flag("remove-node", STRINGS, (), "Nodes to delete: NAME or label=value.", _CHANGES),
+        Flag("add-node", STRINGS, (), "Add copies of a node: NAME or NAME=COUNT.", _CHANGES),
+        Flag(
+            "set-image", STRINGS, (), "Set an image: KIND/NAME=[CONTAINER=]IMAGE, such as deploy/web=web:2.", _CHANGES
+        ),
+        Flag("scale", STRINGS, (), "Set the number of replicas: KIND/NAME=REPLICAS, such as deploy/web=50.", _CHANGES),
+        Flag("delete", STRINGS, (), "Delete an object: KIND/NAME. See --cascade for its dependents.", _CHANGES),
         Flag(
             "cascade",
             STRING,
             "background",
-            "What --delete does with dependents: background, foreground, orphan.",
+            "Propagation policy of --delete: background, foreground or orphan.",
             _CHANGES,
         ),
         Flag(
             "metric",
             STRINGS,
             (),
-            "What an autoscaler sees: KIND/NAME=METRIC:VALUE, such as deploy/web=cpu:120%.",
+            "Set a metric that autoscalers read: KIND/NAME=METRIC:VALUE, such as deploy/web=cpu:120%.",
             _CHANGES,
         ),
-        Flag("force-conflicts", BOOL, False, "Take fields over from other managers when applying.", _CHANGES),
-        Flag("for", DURATION, PLAN_S, "How far to look ahead; 10m without a change.", _VIEW, unit=""),
-        Flag("seeds", INT, 1, "How many times to run it, with other random choices.", _VIEW),
-        Flag("namespace", STRING, "", "The namespace of names without one; nothing else is shown.", _VIEW, "n"),
+        Flag("force-conflicts", BOOL, False, "Take ownership of fields of other managers when applying.", _CHANGES),
+        Flag(
+            "for",
+            DURATION,
+            PLAN_S,
+            "Period of virtual time to simulate. Without a change the default is 10m.",
+            _VIEW,
+            unit="",
+        ),
+        Flag("seeds", INT, 1, "Number of runs, each with different random choices.", _VIEW),
+        Flag(
+            "namespace", STRING, "", "Default namespace for names. Restricts the output to this namespace.", _VIEW, "n"
+        ),
         Flag(
             "selector",
             STRING,
             "",
-            "Show only what is about objects with these labels: their own, their pods' or their owners'.",
+            "Restrict the output to objects whose labels match, or whose pods or owners have labels that match.",
             _VIEW,
             "l",
         ),
-        Flag("controllers", STRING, "", "Which controllers run, as the manager's --controllers.", _VIEW),
+        Flag("controllers", STRING, "", "Controllers to run, as --controllers of the manager.", _VIEW),
         Flag(
             "flags-from",
             STRING,
             "",
-            "Run the manager with the options of this file: a systemd unit, a static pod, or a component config.",
+            "Take the manager's options from this file: a systemd unit, a static pod or a component config.",
             _VIEW,
         ),
-        Flag("kubeconfig", STRING, "", "The cluster to read; without it KUBECONFIG or ~/.kube/config.", _SOURCE),
-        Flag("include", STRINGS, (), "Read these, too: configmaps, events, custom (resources).", _SOURCE),
+        Flag(
+            "kubeconfig",
+            STRING,
+            "",
+            "kubeconfig of the cluster to read. Default: KUBECONFIG or ~/.kube/config.",
+            _SOURCE,
+        ),
+        Flag("include", STRINGS, (), "Also read: configmaps, events, custom (custom resources).", _SOURCE),
         Flag("save", STRING, "", "Write the snapshot to this file.", _SOURCE),
-        Flag("snapshot", STRING, "", "Read this file and no cluster.", _SOURCE),
-        Flag("output", STRING, "text", "text, json, yaml or markdown.", _OUTPUT, "o"),
-        Flag("detailed-exitcode", BOOL, False, "Exit with 2 where anything changes.", _OUTPUT),
-        Flag("fail-on", STRINGS, (), f"Exit with 3 where the change brings one of: {', '.join(CONDITIONS)}.", _OUTPUT),
-        Flag("help", BOOL, False, "Show this text.", _OUTPUT, "h"),
+        Flag("snapshot", STRING, "", "Read this snapshot instead of a cluster.", _SOURCE),
+        Flag("output", STRING, "text", "Output format: text, json, yaml or markdown.", _OUTPUT, "o"),
+        Flag("detailed-exitcode", BOOL, False, "Exit with 2 if anything changes.", _OUTPUT),
+        Flag("fail-on", STRINGS, (), f"Exit with 3 if the change causes one of: {', '.join(CONDITIONS)}.", _OUTPUT),
+        Flag("help", BOOL, False, "Show this help.", _OUTPUT, "h"),
     )
 )
 _ABOUT = """kcm plan shows what the controllers, the scheduler and the kubelets of a cluster would do. It reads the
-cluster (never Secrets, and it never writes), makes a twin of it in this process, and lets time pass there: once as it
-is, once with the change. Without a change it shows what kcm itself would write if it took over now.
+cluster (it never reads Secrets and never writes), builds a twin of it in memory, and advances the twin's clock twice:
+without the change and with it. Without any change it shows what kcm would write if it took over the cluster now.
 
 Usage:
   kcm plan [flags]
@@ -97,7 +114,7 @@ Usage:
   kcm plan -f app.yaml --save cluster.kcm
   kcm plan --snapshot cluster.kcm --scale deploy/web=50 -o markdown --fail-on pending,stuck
 
-Exit codes: 0 done, 1 error, 2 something changes (--detailed-exitcode), 3 a condition of --fail-on holds."""
+Exit codes: 0 success, 1 error, 2 something changes (--detailed-exitcode), 3 a condition of --fail-on holds."""
 
 
 class Command(msgspec.Struct, frozen=True):

@@ -28,11 +28,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         nargs="?",
         const="",
         metavar="KINDS",
-        help="run tests with the fixture kcm_operator again and again, with one thing gone wrong each time: "
-        "crash,lost,conflict,stale,older,terminating,missed (by default these), refused",
+        help="repeat tests that use the fixture kcm_operator, with one injected fault each time: "
+        "crash,lost,conflict,stale,older,terminating,missed (the default), refused",
     )
-    group.addoption("--kcm-perturb-max", type=int, default=100, metavar="N", help="at N points of each test at most")
-    group.addoption("--kcm-replay", action="append", default=[], metavar="ID", help="at this point only")
+    group.addoption("--kcm-perturb-max", type=int, default=100, metavar="N", help="largest number of runs per test")
+    group.addoption("--kcm-replay", action="append", default=[], metavar="ID", help="inject only this fault")
 
 
 @pytest.hookimpl(tryfirst=True)

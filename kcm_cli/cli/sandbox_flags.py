@@ -20,51 +20,59 @@ if TYPE_CHECKING:
     from kcm_cli.sandbox.nodes.rules import Rule
 
 _FLAGS = (
-    Flag("port", INT, 6443, "The port of the API server; 0 takes a free one.", "Sandbox"),
-    Flag("bind-address", IP, "127.0.0.1", "The address on which the API server listens.", "Sandbox"),
-    Flag("token", STRING, "", "A bearer token of the administrator; without one, certificates alone serve.", "Sandbox"),
+    Flag("port", INT, 6443, "Port of the API server. 0: a free port.", "Sandbox"),
+    Flag("bind-address", IP, "127.0.0.1", "Address that the API server listens on.", "Sandbox"),
+    Flag(
+        "token",
+        STRING,
+        "",
+        "Bearer token of the administrator. Without it, only client certificates authenticate.",
+        "Sandbox",
+    ),
     Flag(
         "kubeconfig",
         STRING,
         "",
-        "The file that the administrator's kubeconfig is written to, beside what it has of other clusters; without it "
+        "File to write the administrator's kubeconfig to. Entries of other clusters in it are kept. Default: the file "
         "kubeconfig in --data-dir, or a temporary file.",
         "Sandbox",
     ),
-    Flag("data-dir", STRING, "", "A directory that keeps the cluster; without one it is gone at the end.", "Sandbox"),
-    Flag("nodes", INT, 3, "How many nodes are simulated; with 0 there is no scheduler, either.", "Sandbox"),
+    Flag(
+        "data-dir", STRING, "", "Directory to store the cluster in. Without it, the cluster is lost on exit.", "Sandbox"
+    ),
+    Flag("nodes", INT, 3, "Number of simulated nodes. 0: neither nodes nor a scheduler.", "Sandbox"),
     Flag(
         "route",
         STRINGS,
         (),
-        "Lead calls of a webhook's Service elsewhere: NAME.NAMESPACE=PORT of this machine, or =HOST:PORT.",
+        "Route webhook calls for a Service to a local port or another address: NAME.NAMESPACE=PORT or =HOST:PORT.",
         "Sandbox",
     ),
     Flag(
         "faults",
         STRING,
         "",
-        "A file (YAML) with faults of the served API, for clients under test: docs/sandbox.md.",
+        "YAML file with faults to inject into requests of clients under test: docs/sandbox.md.",
         "Sandbox",
     ),
     Flag(
         "rules",
         STRING,
         "",
-        "A file (YAML) with rules of what pods do that a selector chooses: docs/sandbox.md.",
+        "YAML file with rules for the behavior of pods, by selector: docs/sandbox.md.",
         "Sandbox",
     ),
-    Flag("no-manager", BOOL, False, "Leave the controllers out.", "Sandbox"),
-    Flag("no-view", BOOL, False, "Plain lines on a terminal, too, in the place of the status view.", "Sandbox"),
-    Flag("help", BOOL, False, "Show this text.", "Sandbox", shorthand="h"),
+    Flag("no-manager", BOOL, False, "Do not run the controllers.", "Sandbox"),
+    Flag("no-view", BOOL, False, "Print plain lines instead of the status view on terminals too.", "Sandbox"),
+    Flag("help", BOOL, False, "Show this help.", "Sandbox", shorthand="h"),
 )
 _ABOUT = """kcm sandbox runs a Kubernetes control plane in one process: an API server, simulated nodes, a scheduler
-and the controllers. Flags of the controller manager follow after --.
+and the controllers. Flags after -- are passed to the controller manager.
 
 Usage:
   kcm sandbox [flags] [-- manager flags]
   kcm sandbox nodes add|remove|fail|recover [NAME...]
-  kcm sandbox assets [flags]       for suites that use envtest"""
+  kcm sandbox assets [flags]       (for test suites that use envtest)"""
 _LAST_PORT = 65535
 T = TypeVar("T")
 

@@ -19,8 +19,8 @@ class AuthenticationConfig:
         "",
         flag="authentication-kubeconfig",
         help=(
-            "kubeconfig whose user may create tokenreviews.authentication.k8s.io. Without it every token is taken for "
-            "anonymous, and no client CA is looked up in the cluster."
+            "kubeconfig of a user that may create tokenreviews.authentication.k8s.io. Without it, "
+            "requests with a token are anonymous, and the cluster's client CA is not looked up."
         ),
     )
     skip_lookup: bool = option(
@@ -32,49 +32,58 @@ class AuthenticationConfig:
     token_cache_ttl_s: float = duration(
         10.0,
         flag="authentication-token-webhook-cache-ttl",
-        help="How long the answer to a token review is kept.",
+        help="How long to cache the result of a token review.",
     )
     tolerate_lookup_failure: bool = option(
         BOOL,
         False,
         flag="authentication-tolerate-lookup-failure",
-        help="Start even when the configuration in the cluster cannot be read; some requests then count as anonymous.",
+        help=(
+            "Start even if the authentication configuration in the cluster cannot be read. Some "
+            "requests may then be treated as anonymous."
+        ),
     )
     client_ca_file: str = option(
         STRING,
         "",
         flag="client-ca-file",
-        help="CA bundle: a client with a certificate of one of these is the user that its common name says.",
+        help=(
+            "CA bundle for client certificates. The common name of a certificate that it verifies is "
+            "the name of the user."
+        ),
     )
     requestheader_client_ca_file: str = option(
         STRING,
         "",
         flag="requestheader-client-ca-file",
-        help="CA bundle of proxies whose user headers are believed. Such headers carry no authorization by themselves.",
+        help=("CA bundle for the client certificates of authenticating proxies, whose user headers are trusted."),
     )
     requestheader_allowed_names: tuple[str, ...] = option(
         STRINGS,
         (),
         flag="requestheader-allowed-names",
-        help="Common names of the proxies believed; empty for every certificate of --requestheader-client-ca-file.",
+        help=(
+            "Common names of the proxies to trust. If empty, any certificate that "
+            "--requestheader-client-ca-file verifies is trusted."
+        ),
     )
     requestheader_username_headers: tuple[str, ...] = option(
-        STRINGS, ("x-remote-user",), flag="requestheader-username-headers", help="Headers that name the user."
+        STRINGS, ("x-remote-user",), flag="requestheader-username-headers", help="Headers with the name of the user."
     )
     requestheader_uid_headers: tuple[str, ...] = option(
         STRINGS,
         (),
         flag="requestheader-uid-headers",
-        help="Headers that carry the user's uid; X-Remote-Uid is usual. Needs the feature gate RemoteRequestHeaderUID.",
+        help=("Headers with the user's UID, usually X-Remote-Uid. Needs the feature gate RemoteRequestHeaderUID."),
     )
     requestheader_group_headers: tuple[str, ...] = option(
-        STRINGS, ("x-remote-group",), flag="requestheader-group-headers", help="Headers that name the user's groups."
+        STRINGS, ("x-remote-group",), flag="requestheader-group-headers", help="Headers with the user's groups."
     )
     requestheader_extra_headers_prefix: tuple[str, ...] = option(
         STRINGS,
         ("x-remote-extra-",),
         flag="requestheader-extra-headers-prefix",
-        help="Prefixes of headers with further facts about the user; X-Remote-Extra- is usual.",
+        help="Prefixes of headers with other attributes of the user, usually X-Remote-Extra-.",
     )
 
     def problems(self) -> Iterator[str]:
@@ -103,25 +112,25 @@ class AuthorizationConfig:
         "",
         flag="authorization-kubeconfig",
         help=(
-            "kubeconfig whose user may create subjectaccessreviews.authorization.k8s.io. Without it every request to a "
-            "path that is not always allowed is forbidden."
+            "kubeconfig of a user that may create subjectaccessreviews.authorization.k8s.io. Without "
+            "it, only the paths of --authorization-always-allow-paths are served."
         ),
     )
     authorized_cache_ttl_s: float = duration(
         10.0,
         flag="authorization-webhook-cache-authorized-ttl",
-        help="How long an allowing answer is kept.",
+        help="How long to cache an authorizer's result that allows a request.",
     )
     unauthorized_cache_ttl_s: float = duration(
         10.0,
         flag="authorization-webhook-cache-unauthorized-ttl",
-        help="How long a refusing answer is kept.",
+        help="How long to cache an authorizer's result that denies a request.",
     )
     always_allow_paths: tuple[str, ...] = option(
         STRINGS,
         ("/healthz", "/readyz", "/livez"),
         flag="authorization-always-allow-paths",
-        help="Paths that need no authorization; a trailing * stands for everything that begins so.",
+        help="Paths that need no authorization. A trailing * matches any suffix.",
     )
 
     def problems(self) -> Iterator[str]:

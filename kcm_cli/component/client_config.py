@@ -19,20 +19,23 @@ class ClientConnectionConfig:
         flag="kubeconfig",
         key="kubeconfig",
         section="Misc",
-        help="kubeconfig file with the API server's address and the credentials; without it those of the pod are used.",
+        help=(
+            "kubeconfig file with the address of the API server and the credentials. Without it, "
+            "those of the pod are used."
+        ),
     )
     accept_content_types: str = option(
         STRING,
         "",
         key="acceptContentTypes",
-        help="Accept header of requests. Taken for compatibility: kcm asks for JSON.",
+        help="Accept header of requests. Accepted for compatibility: kcm requests JSON.",
     )
     content_type: str = option(
         STRING,
         "application/vnd.kubernetes.protobuf",
         flag="kube-api-content-type",
         key="contentType",
-        help="Content type of requests to the API server. Taken for compatibility: kcm speaks JSON.",
+        help=("Content type of requests to the API server. Accepted for compatibility: kcm sends JSON."),
     )
     qps: float = option(
         FLOAT32,
@@ -40,7 +43,7 @@ class ClientConnectionConfig:
         flag="kube-api-qps",
         key="qps",
         unit="requests/s",
-        help="Requests per second that each client may send to the API server in the long run; below 0 no limit.",
+        help=("Requests per second that each client may send to the API server on average. Below 0: no limit."),
     )
     burst: int = option(
         INT32,
@@ -49,7 +52,7 @@ class ClientConnectionConfig:
         key="burst",
         minimum=0,
         unit="requests",
-        help="Requests that each client may send at once before --kube-api-qps holds.",
+        help="Requests that each client may send at once, above --kube-api-qps.",
     )
 
 
@@ -60,5 +63,5 @@ class ServerAddressConfig:
     SECTION: ClassVar[str] = "Misc"
 
     master: str = option(
-        STRING, "", flag="master", help="Address of the API server; goes before the one in the kubeconfig."
+        STRING, "", flag="master", help="Address of the API server. Overrides the one in the kubeconfig."
     )

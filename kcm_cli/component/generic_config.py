@@ -26,8 +26,8 @@ class DebuggingConfig:
         flag="contention-profiling",
         key="enableContentionProfiling",
         help=(
-            "Also profile what threads wait for each other for. Without effect: kcm's controllers share one thread, so "
-            "the profiles block and mutex stay empty."
+            "Enable the block and mutex profiles. No effect: kcm's controllers share one thread, so "
+            "that both profiles stay empty."
         ),
     )
 
@@ -43,8 +43,8 @@ class LeaderMigrationOptions:
         "",
         flag="leader-migration-config",
         help=(
-            "File that says which component leads which controller under the second lock; without it the upstream "
-            "default. Needs --enable-leader-migration."
+            "File with the component that runs each controller under the second lock. Without it, "
+            "upstream's default applies. Needs --enable-leader-migration."
         ),
     )
 
@@ -55,13 +55,13 @@ class GenericConfig:
 
     SECTION: ClassVar[str] = "Generic"
 
-    port: int = option(INT32, 0, key="Port", help="Without effect: plain HTTP is no longer served.")
-    address: str = option(IP, "0.0.0.0", key="Address", help="Without effect: plain HTTP is no longer served.")
+    port: int = option(INT32, 0, key="Port", help="No effect: plain HTTP is no longer served.")
+    address: str = option(IP, "0.0.0.0", key="Address", help="No effect: plain HTTP is no longer served.")
     min_resync_period_s: float = duration(
         12 * 3600.0,
         flag="min-resync-period",
         key="MinResyncPeriod",
-        help="Informers hand all objects to their handlers again after a random time of one to two such periods.",
+        help=("Resync period of informers. Each informer takes a random period between one and two times this value."),
     )
     client_connection: ClientConnectionConfig = group(ClientConnectionConfig, key="ClientConnection")
     controller_start_interval_s: float = duration(
@@ -76,7 +76,7 @@ class GenericConfig:
         ("*",),
         flag="controllers",
         key="Controllers",
-        help="Controllers to run: '*' all that are on by default, 'foo' the one called foo, '-foo' all but foo.",
+        help=("Controllers to run. '*' enables all that are on by default, 'foo' enables foo, '-foo' disables foo."),
     )
     debugging: DebuggingConfig = group(DebuggingConfig, key="Debugging")
     leader_migration_enabled: bool = option(
@@ -85,7 +85,10 @@ class GenericConfig:
         flag="enable-leader-migration",
         key="LeaderMigrationEnabled",
         section="Leader-migration",
-        help="Let controllers move to a cloud controller manager without a gap, under a second lock.",
+        help=(
+            "Use a second lock for controllers that migrate to a cloud controller manager, so that "
+            "they are never without a leader."
+        ),
     )
     leader_migration: LeaderMigrationConfig = group(LeaderMigrationConfig, key="LeaderMigration")
 
@@ -106,14 +109,14 @@ class CloudProviderConfig:
         flag="cloud-provider",
         key="Name",
         choices=("external",),
-        help="The cloud provider: empty for none, or external where a cloud controller manager runs.",
+        help="Cloud provider: empty for none, or external if a cloud controller manager runs.",
     )
     config_file: str = option(
         STRING,
         "",
         flag="cloud-config",
         key="CloudConfigFile",
-        help="Configuration file of the cloud provider. Without effect: cloud controller managers read it.",
+        help=("Configuration file of the cloud provider. No effect: only cloud controller managers read it."),
     )
 
     def problems(self) -> Iterator[str]:
@@ -136,14 +139,14 @@ class KubeCloudSharedConfig:
         "",
         flag="external-cloud-volume-plugin",
         key="ExternalCloudVolumePlugin",
-        help="Volume plugin of the external cloud provider. Without effect: no volume plugin of a cloud is left.",
+        help=("Volume plugin of the external cloud provider. No effect: there are no in-tree cloud plugins anymore."),
     )
     use_service_account_credentials: bool = option(
         BOOL,
         False,
         flag="use-service-account-credentials",
         key="UseServiceAccountCredentials",
-        help="Give each controller the credentials of a service account of its own.",
+        help="Give each controller the credentials of its own service account.",
     )
     allow_untagged_cloud: bool = option(
         BOOL,
@@ -151,40 +154,42 @@ class KubeCloudSharedConfig:
         flag="allow-untagged-cloud",
         key="AllowUntaggedCloud",
         deprecated="it has no effect and will be removed.",
-        help="Without effect.",
+        help="No effect.",
     )
     route_reconciliation_period_s: float = duration(
         10.0,
         flag="route-reconciliation-period",
         key="RouteReconciliationPeriod",
-        help="How often the cloud's routes to nodes are compared; cloud controller managers only.",
+        help=("How often to reconcile the cloud's routes to nodes. Used by cloud controller managers only."),
     )
     node_monitor_period_s: float = duration(
         5.0,
         flag="node-monitor-period",
         key="NodeMonitorPeriod",
-        help="How often the nodes' health is looked at.",
+        help="How often to check the health of nodes.",
     )
     cluster_name: str = option(
         STRING,
         "kubernetes",
         flag="cluster-name",
         key="ClusterName",
-        help="Name of the cluster in the cloud. Without effect: cloud controller managers use it.",
+        help=("Name of the cluster at the cloud provider. No effect: only cloud controller managers use it."),
     )
     cluster_cidr: str = option(
         STRING,
         "",
         flag="cluster-cidr",
         key="ClusterCIDR",
-        help="Range of pod addresses; two with a comma between for dual stack. Used only with --allocate-node-cidrs.",
+        help=(
+            "CIDR of pod addresses, or two separated by a comma for dual stack. Used only with --allocate-node-cidrs."
+        ),
     )
     allocate_node_cidrs: bool = option(
         BOOL,
         False,
         flag="allocate-node-cidrs",
         key="AllocateNodeCIDRs",
-        help="Give each node a range of pod addresses out of --cluster-cidr.",
+        help="Allocate a CIDR of pod addresses to each node, from --cluster-cidr.",
     )
     cidr_allocator_type: str = option(
         STRING,
@@ -192,21 +197,21 @@ class KubeCloudSharedConfig:
         flag="cidr-allocator-type",
         key="CIDRAllocatorType",
         choices=("RangeAllocator",),
-        help="How ranges are given to nodes; only RangeAllocator is left.",
+        help="Type of the CIDR allocator. RangeAllocator is the only one.",
     )
     configure_cloud_routes: bool = option(
         BOOL,
         True,
         flag="configure-cloud-routes",
         key="ConfigureCloudRoutes",
-        help="Make the cloud route the nodes' ranges; cloud controller managers only.",
+        help=("Configure routes for the nodes' CIDRs at the cloud provider. Used by cloud controller managers only."),
     )
     node_sync_period_s: float = duration(
         0.0,
         flag="node-sync-period",
         key="NodeSyncPeriod",
         deprecated="it has no effect and will be removed.",
-        help="Without effect.",
+        help="No effect.",
     )
 
     def problems(self) -> Iterator[str]:
@@ -235,7 +240,7 @@ class ManagerConfig:
     shutdown_timeout_s: float = duration(
         10.0,
         flag="controller-shutdown-timeout",
-        help="How long controllers may take to end before the process does; 0 for as long as they like.",
+        help="How long to wait for the controllers to stop before the process exits. 0: no limit.",
     )
     emulated_versions: tuple[str, ...] = option(
         STRINGS,
@@ -251,8 +256,8 @@ class ManagerConfig:
         (),
         flag="min-compatibility-version",
         help=(
-            "Oldest release that other parts of the control plane may have; at most the emulated one. "
-            f"kube={FLOOR}..{BINARY}(default:{BINARY.previous()})"
+            "Oldest release that other components of the control plane may have, at most the "
+            f"emulated version. kube={FLOOR}..{BINARY}(default:{BINARY.previous()})"
         ),
     )
     feature_gates: tuple[tuple[str, str], ...] = option(
@@ -260,7 +265,8 @@ class ManagerConfig:
         (),
         flag="feature-gates",
         help=(
-            "Features to switch, as Name=true|false or kube:Name=true|false with commas between; may be repeated. "
-            "AllAlpha and AllBeta switch all of a stage. docs/flags.md lists the gates."
+            "Feature gates as Name=true|false or kube:Name=true|false, separated by commas. May be "
+            "repeated. AllAlpha and AllBeta apply to all gates of that stage. docs/flags.md lists "
+            "the gates."
         ),
     )

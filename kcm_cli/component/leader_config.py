@@ -26,28 +26,28 @@ class LeaderElectionConfig:
         True,
         flag="leader-elect",
         key="leaderElect",
-        help="Take part in leader election before starting controllers; needed where several managers run.",
+        help="Acquire a lease before starting controllers. Needed if more than one replica runs.",
     )
     lease_duration_s: float = duration(
         15.0,
         flag="leader-elect-lease-duration",
         key="leaseDuration",
         help=(
-            "How long others wait after the last renewal they saw before they take over: the longest time without "
-            "a leader after one has died."
+            "How long other candidates wait after the last observed renewal before they try to "
+            "acquire the lease. This is the longest time without a leader after one fails."
         ),
     )
     renew_deadline_s: float = duration(
         10.0,
         flag="leader-elect-renew-deadline",
         key="renewDeadline",
-        help="How long the leader tries to renew before it gives up. Less than the lease duration.",
+        help=("How long the leader retries a renewal before it stops leading. Less than the lease duration."),
     )
     retry_period_s: float = duration(
         2.0,
         flag="leader-elect-retry-period",
         key="retryPeriod",
-        help="How long to wait between two attempts to acquire or renew.",
+        help="How long to wait between two attempts to acquire or renew the lease.",
     )
     resource_lock: str = option(
         STRING,
@@ -55,7 +55,7 @@ class LeaderElectionConfig:
         flag="leader-elect-resource-lock",
         key="resourceLock",
         choices=(LOCK,),
-        help="Type of the object that serves as the lock; only leases are left.",
+        help="Kind of the lock object. leases is the only one.",
     )
     resource_name: str = option(
         STRING,
@@ -101,12 +101,14 @@ class LeaderMigrationConfig:
     """Which component leads which controller, while controllers migrate to a cloud controller manager."""
 
     leader_name: str = option(STRING, "", key="leaderName", help="Name of the second lock.")
-    resource_lock: str = option(STRING, "", key="resourceLock", help="Type of the second lock; only leases are left.")
+    resource_lock: str = option(
+        STRING, "", key="resourceLock", help="Kind of the second lock object. leases is the only one."
+    )
     controller_leaders: tuple[tuple[str, str], ...] = option(
         CONTROLLER_LEADERS,
         (),
         key="controllerLeaders",
-        help="Controller and the component that runs it under the second lock.",
+        help="A controller, and the component that runs it under the second lock.",
     )
 
     def problems(self) -> Iterator[str]:

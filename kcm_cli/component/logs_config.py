@@ -22,45 +22,45 @@ class LogsConfig:
         "text",
         flag="logging-format",
         choices=FORMATS,
-        help='Form of log lines: "json" or "text". With json, --vmodule cannot be used.',
+        help='Log format: "json" or "text". --vmodule cannot be used with json.',
     )
     verbosity: int = option(
-        LEVEL, 0, flag="v", shorthand="v", help="How much to log: lines up to this level; errors always."
+        LEVEL, 0, flag="v", shorthand="v", help="Verbosity: log lines up to this level. Errors are always logged."
     )
     vmodule: tuple[tuple[str, int], ...] = option(
         VMODULE,
         (),
         flag="vmodule",
-        help="Other levels for some source files, as pattern=N with commas between (text form only).",
+        help="Verbosity of single source files, as pattern=N separated by commas. Text format only.",
     )
     flush_period_s: float = option(
-        DURATION, 5.0, flag="log-flush-frequency", unit="s", help="Longest time that a buffered line waits."
+        DURATION, 5.0, flag="log-flush-frequency", unit="s", help="Longest time between two flushes of the log."
     )
     text_split_stream: bool = option(
         BOOL,
         False,
         flag="log-text-split-stream",
-        help=f"In text form, errors to stderr and the rest to stdout. {_ALPHA}",
+        help=f"In text format, write errors to stderr and everything else to stdout. {_ALPHA}",
     )
     text_info_buffer_bytes: int = option(
         QUANTITY,
         0,
         flag="log-text-info-buffer-size",
         unit="bytes",
-        help=f"In text form with split streams, how much of stdout is buffered; 0 nothing. {_ALPHA}",
+        help=(f"Size of the buffer for stdout, in text format with split streams. 0: no buffer. {_ALPHA}"),
     )
     json_split_stream: bool = option(
         BOOL,
         False,
         flag="log-json-split-stream",
-        help=f"In JSON form, errors to stderr and the rest to stdout. {_ALPHA}",
+        help=f"In JSON format, write errors to stderr and everything else to stdout. {_ALPHA}",
     )
     json_info_buffer_bytes: int = option(
         QUANTITY,
         0,
         flag="log-json-info-buffer-size",
         unit="bytes",
-        help=f"In JSON form with split streams, how much of stdout is buffered; 0 nothing. {_ALPHA}",
+        help=(f"Size of the buffer for stdout, in JSON format with split streams. 0: no buffer. {_ALPHA}"),
     )
 
     def problems(self) -> Iterator[str]:

@@ -23,20 +23,23 @@ class MetricsConfig:
         "",
         flag="show-hidden-metrics-for-version",
         help=(
-            "Also show the metrics that were hidden with this release, the one before the present: "
+            "Show the metrics that this release hid. Only the previous minor release can be named: "
             f"{BINARY.previous()}."
         ),
     )
     disabled: tuple[str, ...] = option(
-        STRINGS, (), flag="disabled-metrics", help="Full names of metrics to leave out, whatever else would show them."
+        STRINGS,
+        (),
+        flag="disabled-metrics",
+        help="Full names of metrics to disable. Overrides all other flags about metrics.",
     )
     allow_labels: tuple[tuple[str, str], ...] = option(
         STRING_MAP,
         (),
         flag="allow-metric-labels",
         help=(
-            "Values that a label may have, others become \"unexpected\": metric,label='v1,v2'. May be repeated; goes "
-            "before the manifest."
+            "Allowed values of a metric's label, as metric,label='v1,v2'; any other value is "
+            'reported as "unexpected". May be repeated. Overrides the manifest.'
         ),
     )
     allow_labels_manifest: str = option(

@@ -78,10 +78,7 @@ def duration(default_s: float, **words: Any) -> float:
 
 def concurrency(objects: str, default: int, flag: str, key: str, **bounds: int) -> int:
     """A field for the number of objects that a controller syncs at a time. Bounds are Option's."""
-    text = (
-        f"How many {objects} are worked on at the same time. More makes the controller quicker to respond and uses "
-        "more CPU and network."
-    )
+    text = f"Number of {objects} to sync in parallel. A higher number responds faster, at the cost of CPU and network."
     return option(INT32, default, flag=flag, key=key, help=text, **bounds)
 
 

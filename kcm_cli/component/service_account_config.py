@@ -19,8 +19,8 @@ class ServiceAccountTokenConfig:
         flag="service-account-private-key-file",
         key="ServiceAccountKeyFile",
         help=(
-            "File with the PEM private key (RSA or ECDSA) that signs service account tokens. Without it no "
-            "tokens are made."
+            "File with the PEM private key (RSA or ECDSA) that signs service account tokens. Without "
+            "it, no token Secrets are filled in."
         ),
     )
     concurrent_syncs: int = concurrency(
@@ -35,7 +35,7 @@ class ServiceAccountTokenConfig:
         flag="root-ca-file",
         key="RootCAFile",
         help=(
-            "File with the PEM certificate bundle that goes into every token Secret and into the kube-root-"
-            "ca.crt ConfigMap of every namespace."
+            "File with the PEM bundle of CA certificates for every token Secret, and for the "
+            "ConfigMap kube-root-ca.crt of every namespace."
         ),
     )

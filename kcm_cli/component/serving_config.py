@@ -53,36 +53,36 @@ class ServingConfig:
         IP,
         "0.0.0.0",
         flag="bind-address",
-        help="Address on which the secure port listens; 0.0.0.0 or :: stands for all of both families.",
+        help=("Address that the secure port listens on. 0.0.0.0 or :: listens on all addresses of both families."),
     )
     port: int = option(
-        INT, 10257, flag="secure-port", help="Port for HTTPS with authentication and authorization; 0 serves none."
+        INT, 10257, flag="secure-port", help="Port for HTTPS with authentication and authorization. 0: no HTTPS."
     )
     cert_dir: str = option(
         STRING,
         "",
         flag="cert-dir",
         help=(
-            "Directory in which a self-signed certificate is kept, and made where there is none. Without it one is "
-            "made in memory. Not looked at when --tls-cert-file and --tls-private-key-file are given."
+            "Directory of the self-signed certificate, which is created if it does not exist. If "
+            "empty, the certificate is kept in memory. Ignored with --tls-cert-file and "
+            "--tls-private-key-file."
         ),
     )
     cert_file: str = option(
         STRING,
         "",
         flag="tls-cert-file",
-        help="PEM certificate for HTTPS, followed by its intermediates. Read again when it changes.",
+        help="PEM certificate for HTTPS, followed by its intermediates. Reloaded when it changes.",
     )
-    key_file: str = option(
-        STRING, "", flag="tls-private-key-file", help="PEM private key that goes with --tls-cert-file."
-    )
+    key_file: str = option(STRING, "", flag="tls-private-key-file", help="PEM private key for --tls-cert-file.")
     sni_cert_keys: tuple[CertKey, ...] = option(
         NAMED_CERT_KEY,
         (),
         flag="tls-sni-cert-key",
         help=(
-            "A further certificate and key, as cert.pem,key.pem or cert.pem,key.pem:name,*.domain. Without names "
-            "those in the certificate hold; exact names go before wildcards. May be repeated."
+            "Another certificate with its key, as cert.pem,key.pem or "
+            "cert.pem,key.pem:name,*.domain. Without names, those in the certificate apply; exact "
+            "names take precedence over wildcards. May be repeated."
         ),
     )
     min_version: str = option(
@@ -90,7 +90,7 @@ class ServingConfig:
         "",
         flag="tls-min-version",
         choices=TLS_VERSIONS,
-        help="Lowest TLS version accepted: VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13.",
+        help="Lowest accepted TLS version: VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13.",
     )
     cipher_suites: tuple[str, ...] = option(
         STRINGS,
@@ -98,36 +98,40 @@ class ServingConfig:
         flag="tls-cipher-suites",
         choices=PREFERRED_CIPHERS + INSECURE_CIPHERS,
         help=(
-            "Cipher suites accepted, with commas between; without it the TLS library's own choice. "
-            f"Preferred: {', '.join(PREFERRED_CIPHERS)}. Insecure: {', '.join(INSECURE_CIPHERS)}."
+            "Accepted cipher suites, separated by commas. If empty, the defaults of the TLS library "
+            f"apply. Preferred: {', '.join(PREFERRED_CIPHERS)}. Insecure: "
+            f"{', '.join(INSECURE_CIPHERS)}."
         ),
     )
     curve_preferences: tuple[int, ...] = option(
         INT32_SLICE,
         (),
         flag="tls-curve-preferences",
-        help="Key exchange groups accepted, by their TLS numbers (23 P-256, 24 P-384, 25 P-521, 29 X25519).",
+        help=("Accepted key exchange groups, by their TLS numbers: 23 P-256, 24 P-384, 25 P-521, 29 X25519."),
     )
     disable_http2: bool = option(
-        BOOL, False, flag="disable-http2-serving", help="Serve HTTP/1.1 only, which is all that kcm serves."
+        BOOL, False, flag="disable-http2-serving", help="Do not serve HTTP/2. kcm serves HTTP/1.1 only."
     )
     http2_max_streams: int = option(
         INT,
         0,
         flag="http2-max-streams-per-connection",
-        help="Streams per HTTP/2 connection; 0 leaves the choice to the server. Without effect: kcm serves HTTP/1.1.",
+        help="Streams per HTTP/2 connection. No effect: kcm serves HTTP/1.1.",
     )
     permit_address_sharing: bool = option(
         BOOL,
         False,
         flag="permit-address-sharing",
         help=(
-            "Listen with SO_REUSEADDR, so that a port in TIME_WAIT or on another address does not matter. kcm always "
-            "does, as every program in Go."
+            "Listen with SO_REUSEADDR, so that a restart need not wait for connections in TIME_WAIT. "
+            "kcm always does, as Go programs do."
         ),
     )
     permit_port_sharing: bool = option(
-        BOOL, False, flag="permit-port-sharing", help="Listen with SO_REUSEPORT, so that others may share the port."
+        BOOL,
+        False,
+        flag="permit-port-sharing",
+        help="Listen with SO_REUSEPORT, so that several processes can share the port.",
     )
 
     def problems(self) -> Iterator[str]:

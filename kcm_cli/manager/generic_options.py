@@ -52,7 +52,7 @@ PROCESS_FLAGS = (
         "version",
         VERSION,
         "false",
-        "Print the version and end; raw prints all of it, vX.Y.Z sets the version that is reported.",
+        "Print the version and exit. raw prints all details, vX.Y.Z sets the version that is reported.",
         "Global",
     ),
     Flag(
@@ -60,26 +60,26 @@ PROCESS_FLAGS = (
         STRING,
         "",
         "File with a KubeControllerManagerConfiguration (kubecontrollermanager.config.k8s.io/v1alpha1) in YAML or "
-        "JSON. Flags go before it.",
+        "JSON. Flags override it.",
         "Kcm",
     ),
-    Flag("install-completion", BOOL, False, "Install completion for the present shell and end.", "Kcm"),
+    Flag("install-completion", BOOL, False, "Install completion for the current shell and exit.", "Kcm"),
     Flag(
         "show-completion",
         STRING_OR_BARE,
         "",
-        "Print the completion script of the present shell, or of bash, zsh, fish or powershell, and end.",
+        "Print the completion script for the current shell, or for bash, zsh, fish or powershell, and exit.",
         "Kcm",
     ),
     Flag(
         "write-config-to",
         STRING,
         "",
-        "Write the configuration that flags and --config make to this file (- for standard output) and end.",
+        "Write the configuration that results from flags and --config to this file (- for standard output) and exit.",
         "Kcm",
     ),
 )
-"""Flags that say what the process does, rather than how."""
+"""Flags that select what the process does."""
 
 
 def generic_flags() -> frozenset[str]:

@@ -20,9 +20,9 @@ _HEAD = """\
 
 Written by `make docs` from the options' declarations; do not edit.
 
-`_` and `-` are the same in names. A truth value is set by `--flag` or `--flag=false`, any other by `--flag=value` or
-`--flag value`. Durations are written as `1h30m`, `300ms`; lists with commas between, or by repeating the flag.
-`--config` reads the fields in the column "Configuration file"; flags go before it.
+`_` and `-` are equivalent in names. Set a bool with `--flag` or `--flag=false`, any other flag with `--flag=value` or
+`--flag value`. Write durations as `1h30m` or `300ms`. Separate the items of a list with commas, or repeat the flag.
+`--config` reads a file with the fields in the column "Configuration file"; flags override it.
 """
 
 
@@ -33,7 +33,7 @@ def flags_document() -> str:
     lines = [_HEAD]
     for title, flags in groupby(visible, key=lambda flag: flag.section):
         lines += [f"## {title} flags", "", *_table(flags, keys), ""]
-    lines += ["## Deprecated flags", "", "Accepted, left out of `--help`, answered with a warning.", ""]
+    lines += ["## Deprecated flags", "", "These flags are accepted with a warning. `--help` does not show them.", ""]
     lines += [*_deprecated(), "", "## Controllers", "", *_controllers(), "", "## Feature gates", "", *_gates(), ""]
     return "\n".join(lines)
 
@@ -50,7 +50,7 @@ def _table(flags: Iterator[Flag], keys: Mapping[str, str]) -> Iterator[str]:
 
 
 def _deprecated() -> Iterator[str]:
-    yield "| Flag | Type | What becomes of it |"
+    yield "| Flag | Type | Status |"
     yield "| --- | --- | --- |"
     for flag in sorted((flag for flag in flag_set() if flag.hidden), key=lambda flag: flag.name):
         yield f"| `--{flag.name}` | {flag.kind.word} | {_cell(flag.deprecated)} |"
@@ -65,7 +65,7 @@ def _controllers() -> Iterator[str]:
 
 
 def _gates() -> Iterator[str]:
-    yield "Those of other components are known, so that all can be given the same gates; they change nothing here."
+    yield "Gates of other components are accepted and have no effect here: all components can have the same gates."
     yield ""
     yield "| Gate | Stage | Default | Effect |"
     yield "| --- | --- | --- | --- |"

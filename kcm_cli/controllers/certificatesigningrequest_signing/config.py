@@ -14,8 +14,10 @@ def _cert_file(flag: str, key: str, signer: str) -> str:
         "",
         flag=f"cluster-signing-{flag}-cert-file",
         key=f"{key}SignerConfiguration.CertFile",
-        help=f"PEM CA certificate for the signer kubernetes.io/{signer}; goes with the key flag of that signer and "
-        "excludes --cluster-signing-{cert,key}-file.",
+        help=(
+            f"PEM CA certificate for the signer kubernetes.io/{signer}. Needs the key flag of that "
+            f"signer, and excludes --cluster-signing-{{cert,key}}-file."
+        ),
     )
 
 
@@ -26,8 +28,10 @@ def _key_file(flag: str, key: str, signer: str) -> str:
         "",
         flag=f"cluster-signing-{flag}-key-file",
         key=f"{key}SignerConfiguration.KeyFile",
-        help=f"PEM private key of the CA for the signer kubernetes.io/{signer}; goes with the certificate flag of "
-        "that signer and excludes --cluster-signing-{cert,key}-file.",
+        help=(
+            f"PEM private key of the CA for the signer kubernetes.io/{signer}. Needs the certificate "
+            f"flag of that signer, and excludes --cluster-signing-{{cert,key}}-file."
+        ),
     )
 
 
@@ -40,14 +44,14 @@ class CSRSigningConfig:
         "",
         flag="cluster-signing-cert-file",
         key="ClusterSigningCertFile",
-        help=("PEM CA certificate that issues the certificates of all signers; excludes the flags of single signers."),
+        help=("PEM CA certificate for all signers. Excludes the flags of single signers."),
     )
     key_file: str = option(
         STRING,
         "",
         flag="cluster-signing-key-file",
         key="ClusterSigningKeyFile",
-        help="PEM private key of the CA that signs for all signers; excludes the flags of single signers.",
+        help="PEM private key of the CA for all signers. Excludes the flags of single signers.",
     )
     kubelet_serving_cert_file: str = _cert_file("kubelet-serving", "KubeletServing", "kubelet-serving")
     kubelet_serving_key_file: str = _key_file("kubelet-serving", "KubeletServing", "kubelet-serving")
@@ -65,7 +69,7 @@ class CSRSigningConfig:
         8760 * 3600.0,
         flag="cluster-signing-duration",
         key="ClusterSigningDuration",
-        help=("How long a certificate is valid at most; a request may ask for less with spec.expirationSeconds."),
+        help=("Longest validity of a certificate. A request may set a shorter one in spec.expirationSeconds."),
     )
 
     def problems(self) -> Iterator[str]:

@@ -15,7 +15,7 @@ class EndpointsConfig:
         flag="endpoint-updates-batch-period",
         key="EndpointUpdatesBatchPeriod",
         help=(
-            "How long changes of pods are gathered before the Endpoints are written: fewer writes, later "
-            "changes. 0 writes at once."
+            "How long to batch changes of pods before Endpoints are written: fewer writes, with more "
+            "delay. 0: no batching."
         ),
     )

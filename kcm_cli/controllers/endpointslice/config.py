@@ -26,7 +26,7 @@ class EndpointSliceConfig:
         minimum=1,
         maximum=1000,
         help=(
-            "How many endpoints one EndpointSlice holds at most. Larger slices are fewer, but each change sends more."
+            "Largest number of endpoints in an EndpointSlice. Larger slices are fewer, but each change sends more data."
         ),
     )
     updates_batch_period_s: float = duration(
@@ -34,7 +34,7 @@ class EndpointSliceConfig:
         flag="endpointslice-updates-batch-period",
         key="EndpointUpdatesBatchPeriod",
         help=(
-            "How long changes of pods are gathered before the EndpointSlices are written: fewer writes, "
-            "later changes. 0 writes at once."
+            "How long to batch changes of pods before EndpointSlices are written: fewer writes, with "
+            "more delay. 0: no batching."
         ),
     )

@@ -25,14 +25,11 @@ class EndpointSliceMirroringConfig:
         key="MirroringMaxEndpointsPerSubset",
         minimum=1,
         maximum=1000,
-        help="How many endpoints of one subset are mirrored into EndpointSlices; the rest is left out.",
+        help=("Largest number of endpoints of a subset that are mirrored to EndpointSlices. The others are left out."),
     )
     updates_batch_period_s: float = duration(
         0.0,
         flag="mirroring-endpointslice-updates-batch-period",
         key="MirroringEndpointUpdatesBatchPeriod",
-        help=(
-            "How long changes of Endpoints are gathered before the mirrored EndpointSlices are written. 0 "
-            "writes at once."
-        ),
+        help=("How long to batch changes of Endpoints before the mirrored EndpointSlices are written. 0: no batching."),
     )

@@ -15,7 +15,10 @@ class GarbageCollectorConfig:
         True,
         flag="enable-garbage-collector",
         key="EnableGarbageCollector",
-        help="Delete objects whose owners are gone. Must agree with the API server's flag of the same name.",
+        help=(
+            "Delete objects whose owners no longer exist. Must have the same value as the flag of "
+            "this name of kube-apiserver."
+        ),
     )
     concurrent_syncs: int = concurrency(
         "objects to be collected", 20, flag="concurrent-gc-syncs", key="ConcurrentGCSyncs"
@@ -24,5 +27,5 @@ class GarbageCollectorConfig:
         GROUP_RESOURCES,
         (("", "events"), ("events.k8s.io", "events")),
         key="GCIgnoredResources",
-        help="Group and plural of the resources that are never looked at.",
+        help="Resources that are never collected, by group and plural name.",
     )

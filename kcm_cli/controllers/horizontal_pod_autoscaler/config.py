@@ -21,30 +21,35 @@ class HorizontalPodAutoscalerConfig:
         15.0,
         flag="horizontal-pod-autoscaler-sync-period",
         key="HorizontalPodAutoscalerSyncPeriod",
-        help="How often metrics are read and the number of replicas is decided.",
+        help="How often to read metrics and compute the number of replicas.",
     )
     downscale_stabilization_s: float = duration(
         300.0,
         flag="horizontal-pod-autoscaler-downscale-stabilization",
         key="HorizontalPodAutoscalerDownscaleStabilizationWindow",
-        help=("How far back to look when scaling down: no fewer replicas than the largest number wanted in that time."),
+        help=(
+            "Stabilization window for scaling down: the number of replicas does not fall below the "
+            "highest recommendation in this period."
+        ),
     )
     tolerance: float = option(
         FLOAT,
         0.1,
         flag="horizontal-pod-autoscaler-tolerance",
         key="HorizontalPodAutoscalerTolerance",
-        help="How far the ratio of a metric to its target may be from 1 before anything is scaled.",
+        help=(
+            "Scale only if the ratio of the current to the target value of a metric differs from 1 by more than this."
+        ),
     )
     cpu_initialization_period_s: float = duration(
         300.0,
         flag="horizontal-pod-autoscaler-cpu-initialization-period",
         key="HorizontalPodAutoscalerCPUInitializationPeriod",
-        help="How long after a pod's start its CPU samples may be left out.",
+        help="Period after a pod's start in which its CPU samples may be skipped.",
     )
     initial_readiness_delay_s: float = duration(
         30.0,
         flag="horizontal-pod-autoscaler-initial-readiness-delay",
         key="HorizontalPodAutoscalerInitialReadinessDelay",
-        help="How long after a pod's start a change of readiness counts as its first readiness.",
+        help="Period after a pod's start in which any change of readiness counts as the first one.",
     )

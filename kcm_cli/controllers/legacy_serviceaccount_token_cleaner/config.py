@@ -14,7 +14,7 @@ class LegacyTokenCleanerConfig:
         flag="legacy-service-account-token-clean-up-period",
         key="CleanUpPeriod",
         help=(
-            "How long a token Secret that was made for a ServiceAccount must have been unused before it is "
-            "marked invalid, and then again before it is deleted."
+            "How long an auto-generated token Secret must be unused before it is marked as invalid, "
+            "and again before it is deleted."
         ),
     )

@@ -13,7 +13,7 @@ class NamespaceConfig:
         300.0,
         flag="namespace-sync-period",
         key="NamespaceSyncPeriod",
-        help="How often every namespace is looked at again, changed or not.",
+        help="How often to sync every namespace, even without changes.",
     )
     concurrent_syncs: int = concurrency(
         "namespaces", 10, flag="concurrent-namespace-syncs", key="ConcurrentNamespaceSyncs"

@@ -17,36 +17,36 @@ class NodeIPAMConfig:
         flag="service-cluster-ip-range",
         key="ServiceCIDR",
         help=(
-            "Range of Service addresses, kept out of the nodes' ranges; two with a comma between for dual "
-            "stack. Used only with --allocate-node-cidrs."
+            "CIDR of Service addresses, which nodes' CIDRs must not overlap, or two separated by a "
+            "comma for dual stack. Used only with --allocate-node-cidrs."
         ),
     )
     secondary_service_cidr: str = option(
         STRING,
         "",
         key="SecondaryServiceCIDR",
-        help="The second range of Service addresses of a dual-stack cluster.",
+        help="Second CIDR of Service addresses in a dual-stack cluster.",
     )
     node_cidr_mask_size: int = option(
         INT32,
         0,
         flag="node-cidr-mask-size",
         key="NodeCIDRMaskSize",
-        help=("Size of a node's range in a cluster of one address family; 0 stands for 24 (IPv4) or 64 (IPv6)."),
+        help=("Mask size of nodes' CIDRs in a single-stack cluster. 0: 24 for IPv4, 64 for IPv6."),
     )
     node_cidr_mask_size_ipv4: int = option(
         INT32,
         0,
         flag="node-cidr-mask-size-ipv4",
         key="NodeCIDRMaskSizeIPv4",
-        help="Size of a node's IPv4 range in a dual-stack cluster; 0 stands for 24.",
+        help="Mask size of nodes' IPv4 CIDRs in a dual-stack cluster. 0: 24.",
     )
     node_cidr_mask_size_ipv6: int = option(
         INT32,
         0,
         flag="node-cidr-mask-size-ipv6",
         key="NodeCIDRMaskSizeIPv6",
-        help="Size of a node's IPv6 range in a dual-stack cluster; 0 stands for 64.",
+        help="Mask size of nodes' IPv6 CIDRs in a dual-stack cluster. 0: 64.",
     )
 
     def problems(self) -> Iterator[str]:

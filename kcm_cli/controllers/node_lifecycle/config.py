@@ -17,8 +17,8 @@ class NodeLifecycleConfig:
         key="NodeEvictionRate",
         unit="nodes/s",
         help=(
-            "Nodes per second whose pods are evicted when nodes of a healthy zone fail. A zone is a cluster "
-            "where nodes name none."
+            "Nodes per second whose pods are evicted when nodes fail in a healthy zone. Nodes "
+            "without a zone label form one zone."
         ),
     )
     secondary_eviction_rate: float = option(
@@ -27,39 +27,39 @@ class NodeLifecycleConfig:
         flag="secondary-node-eviction-rate",
         key="SecondaryNodeEvictionRate",
         unit="nodes/s",
-        help="The same for a zone that is itself unhealthy; taken as 0 in a cluster that is not large.",
+        help="The same for an unhealthy zone. Treated as 0 if the cluster is not large.",
     )
     startup_grace_period_s: float = duration(
         60.0,
         flag="node-startup-grace-period",
         key="NodeStartupGracePeriod",
-        help="How long a new node may be silent before it counts as unhealthy.",
+        help="How long a new node may not report its status before it is marked as unhealthy.",
     )
     monitor_grace_period_s: float = duration(
         50.0,
         flag="node-monitor-grace-period",
         key="NodeMonitorGracePeriod",
         help=(
-            "How long a running node may be silent before it counts as unhealthy: several times the period "
-            "in which the kubelet reports."
+            "How long a running node may not report its status before it is marked as unhealthy. "
+            "Should be several times the period in which kubelets report."
         ),
     )
     pod_eviction_timeout_s: float = duration(
         0.0,
         key="PodEvictionTimeout",
-        help="Without effect; pods are evicted by taints.",
+        help="No effect: pods are evicted by taints.",
     )
     large_cluster_size_threshold: int = option(
         INT32,
         50,
         flag="large-cluster-size-threshold",
         key="LargeClusterSizeThreshold",
-        help="From how many nodes on a cluster is large for the eviction rates.",
+        help="A cluster with more nodes than this is large, for the eviction rates.",
     )
     unhealthy_zone_threshold: float = option(
         FLOAT32,
         0.55,
         flag="unhealthy-zone-threshold",
         key="UnhealthyZoneThreshold",
-        help="Which share of a zone's nodes (three at least) must be not ready for the zone to be unhealthy.",
+        help=("Share of nodes in a zone that must be not ready, and at least three, for the zone to be unhealthy."),
     )

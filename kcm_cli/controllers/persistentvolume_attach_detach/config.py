@@ -17,8 +17,8 @@ class AttachDetachConfig:
         flag="disable-attach-detach-reconcile-sync",
         key="DisableAttachDetachReconcilerSync",
         help=(
-            "Do not compare what is attached with what nodes report. Volumes may then be taken for attached "
-            "when they are not."
+            "Do not check attached volumes against what nodes report. Volumes may then be considered "
+            "attached although they are not."
         ),
     )
     reconciler_sync_period_s: float = duration(
@@ -26,8 +26,8 @@ class AttachDetachConfig:
         flag="attach-detach-reconcile-sync-period",
         key="ReconcilerSyncLoopPeriod",
         help=(
-            "How often what is attached is compared with what nodes report. At least one second; a long "
-            "period lets pods wait on stale state."
+            "How often to check attached volumes against what nodes report. At least one second. "
+            "With a long period, pods may wait because of outdated state."
         ),
     )
     disable_force_detach_on_timeout: bool = option(
@@ -36,8 +36,8 @@ class AttachDetachConfig:
         flag="disable-force-detach-on-timeout",
         key="disableForceDetachOnTimeout",
         help=(
-            "Never detach a volume because its node failed to unmount it in time; it then stays attached "
-            "until the node is marked out of service."
+            "Never detach a volume because its node did not unmount it in time. It stays attached "
+            "until the node has the out-of-service taint."
         ),
     )
 

@@ -14,7 +14,7 @@ class PersistentVolumeBinderConfig:
         15.0,
         flag="pvclaimbinder-sync-period",
         key="PVClaimBinderSyncPeriod",
-        help="How often all volumes and claims are looked at again, changed or not.",
+        help="How often to sync all volumes and claims, even without changes.",
     )
     enable_host_path_provisioning: bool = option(
         BOOL,
@@ -22,8 +22,8 @@ class PersistentVolumeBinderConfig:
         flag="enable-hostpath-provisioner",
         key="VolumeConfiguration.EnableHostPathProvisioning",
         help=(
-            "Provision hostPath volumes where no cloud provider does: for trying things out on a single "
-            "node, never for real data."
+            "Provision hostPath volumes if there is no cloud provider. For tests on a single node "
+            "only: data may be lost."
         ),
     )
     enable_dynamic_provisioning: bool = option(
@@ -31,13 +31,13 @@ class PersistentVolumeBinderConfig:
         True,
         flag="enable-dynamic-provisioning",
         key="VolumeConfiguration.EnableDynamicProvisioning",
-        help="Provision volumes for claims where a provisioner supports it.",
+        help="Provision volumes for claims if the provisioner supports it.",
     )
     recycler_maximum_retry: int = option(
         INT32,
         3,
         key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.MaximumRetry",
-        help="Without effect, as in the original: a volume that could not be emptied is tried again until it is.",
+        help=("No effect, as in kube-controller-manager: scrubbing a volume is retried until it succeeds."),
     )
     recycler_minimum_timeout_nfs_s: int = option(
         INT32,
@@ -52,7 +52,7 @@ class PersistentVolumeBinderConfig:
         "",
         flag="pv-recycler-pod-template-filepath-nfs",
         key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.PodTemplateFilePathNFS",
-        help="File with the pod that recycles NFS volumes.",
+        help="File with the pod template for recycling NFS volumes.",
     )
     recycler_increment_timeout_nfs_s: int = option(
         INT32,
@@ -60,14 +60,14 @@ class PersistentVolumeBinderConfig:
         flag="pv-recycler-increment-timeout-nfs",
         key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.IncrementTimeoutNFS",
         unit="s",
-        help="Seconds added per Gi to the activeDeadlineSeconds of a recycler pod for an NFS volume.",
+        help=("Seconds per Gi that are added to the activeDeadlineSeconds of a recycler pod for an NFS volume."),
     )
     recycler_pod_template_file_host_path: str = option(
         STRING,
         "",
         flag="pv-recycler-pod-template-filepath-hostpath",
         key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.PodTemplateFilePathHostPath",
-        help="File with the pod that recycles hostPath volumes: for development only.",
+        help="File with the pod template for recycling hostPath volumes. For development only.",
     )
     recycler_minimum_timeout_host_path_s: int = option(
         INT32,
@@ -75,7 +75,7 @@ class PersistentVolumeBinderConfig:
         flag="pv-recycler-minimum-timeout-hostpath",
         key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.MinimumTimeoutHostPath",
         unit="s",
-        help="Shortest activeDeadlineSeconds of a recycler pod for a hostPath volume: for development only.",
+        help=("Shortest activeDeadlineSeconds of a recycler pod for a hostPath volume. For development only."),
     )
     recycler_increment_timeout_host_path_s: int = option(
         INT32,
@@ -84,8 +84,8 @@ class PersistentVolumeBinderConfig:
         key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.IncrementTimeoutHostPath",
         unit="s",
         help=(
-            "Seconds added per Gi to the activeDeadlineSeconds of a recycler pod for a hostPath volume: for "
-            "development only."
+            "Seconds per Gi that are added to the activeDeadlineSeconds of a recycler pod for a "
+            "hostPath volume. For development only."
         ),
     )
     flex_volume_plugin_dir: str = option(
@@ -93,5 +93,5 @@ class PersistentVolumeBinderConfig:
         "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
         flag="flex-volume-plugin-dir",
         key="VolumeConfiguration.FlexVolumePluginDir",
-        help="Directory of the FlexVolume drivers that attach volumes.",
+        help="Directory of FlexVolume drivers that attach volumes.",
     )

@@ -16,7 +16,6 @@ class PodGarbageCollectorConfig:
         flag="terminated-pod-gc-threshold",
         key="TerminatedPodGCThreshold",
         help=(
-            "How many finished pods may exist before the oldest are deleted. 0 or less: none is deleted for "
-            "being finished."
+            "Number of terminated pods above which the oldest are deleted. 0 or less: terminated pods are not deleted."
         ),
     )

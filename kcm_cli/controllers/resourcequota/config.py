@@ -13,7 +13,7 @@ class ResourceQuotaConfig:
         300.0,
         flag="resource-quota-sync-period",
         key="ResourceQuotaSyncPeriod",
-        help="How often the use of every quota is counted anew.",
+        help="How often to recalculate the usage of every quota.",
     )
     concurrent_syncs: int = concurrency(
         "ResourceQuotas", 5, flag="concurrent-resource-quota-syncs", key="ConcurrentResourceQuotaSyncs"

@@ -147,7 +147,7 @@ def test_a_mistake_goes_before_help(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_is_plain_when_piped() -> None:
     text = run("--help").stdout
     assert "\x1b" not in text
-    assert re.search(r"^  -v, --v Level   How much to log", text, re.M)
+    assert re.search(r"^  -v, --v Level   Verbosity", text, re.M)
     assert re.search(r"^      --kube-api-qps float32   .* \(default 20\)$", text, re.M)
     assert re.search(r'^      --cluster-name string   .* \(default "kubernetes"\)$', text, re.M)
     assert re.search(r"^      --leader-elect   .* \(default true\)$", text, re.M)
