@@ -64,10 +64,8 @@ class Updater:
 
         def produce(current: Stored | None) -> Tree:
             doc = first.pop() if first else self._decoded(call, options, [])
-            old = None
             self.check_uid(call, doc["metadata"].get("uid"), current, dry_run=options.dry_run)
-            if current is not None:
-                old = self._core.from_storage(call.served, current.doc)
+            old = None if current is None else self._live(call, current.doc)
             doc = core.completed(call.served, doc)
             core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())
             return self._core.to_storage(call.served, doc)
@@ -94,14 +92,14 @@ class Updater:
         def produce(current: Stored | None) -> Tree:
             if current is None:
                 raise api_errors.not_found(resource, call.name)
-            live = self._core.from_storage(call.served, current.copy())
+            live = self._live(call, current.copy())
             patched = core.patching.patch(resource, live, call.request.body, media, options.validation)
             call.warnings[:] = before + patched.warnings
             doc = patched.doc
             doc.setdefault("metadata", {})
             self._core.default(resource, doc)
             doc = self._core.completed(call.served, doc)
-            old = self._core.from_storage(call.served, current.doc)
+            old = self._live(call, current.doc)
             core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())
             self._check_identity(call, doc)
             return self._core.to_storage(call.served, doc)
@@ -119,7 +117,7 @@ class Updater:
         applied = core.patching.applied(resource, call.request.body, options.validation, call.warnings)
 
         def produce(current: Stored | None) -> Tree:
-            live = None if current is None else self._core.from_storage(call.served, current.copy())
+            live = None if current is None else self._live(call, current.copy())
             now = core.clock.now()
             wanted = Applied(applied, options.manager, options.force)
             doc: Tree = core.patching.apply(resource, call.subresource, live, wanted, now)
@@ -132,6 +130,10 @@ class Updater:
 
         creates = not call.subresource or self._creates(call)
         return await self._run(call, Change(produce, options, call.subresource, creates))
+
+    def _live(self, call: Call, doc: Tree) -> Tree:
+        """A stored document in the form of the resource, with what upstream stores of it and does not show."""
+        return self._core.from_storage(call.served, self._core.rules(call.hub.info).stored(doc))
 
     def _creates(self, call: Call) -> bool:
         """Whether an update makes what is not there: also one of the status, whatever the rest then is."""
@@ -195,6 +197,7 @@ class Updater:
         self._prepare(call, change, doc, old, current)
         core.patching.settle_times(old, doc)
         await core.admission.validate(attrs)
+        core.rules(hub).on_read(doc)
         doc = objects.ordered(hub, doc)
         kept = await core.stored_version(call.served, doc)
         if change.options.dry_run:

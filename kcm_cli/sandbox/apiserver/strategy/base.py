@@ -99,7 +99,8 @@ class Strategy(msgspec.Struct, frozen=True):
     propagation: what happens to dependents when the request does not say.
     empty_counts: an empty list or map that an update states, and that is not stored, makes a new generation each time
     (upstream compares with reflect.DeepEqual).
-    on_read: what a new object gets after it was checked and admitted, since upstream adds it when it reads the object.
+    on_read: what an object gets or loses after it was checked and admitted, since upstream does so when it reads it.
+    stored: the object with the fields that upstream stores and does not show; changes nothing.
     completes_on_read: whether upstream stores a new object (which is given) less complete than it shows it, so that
     rewriting it as it is shown is a write.
     grace_period: seconds that a deletion waits, from the object and the request's ``gracePeriodSeconds``; ``None``
@@ -123,6 +124,7 @@ class Strategy(msgspec.Struct, frozen=True):
     warn_refused: Callable[[Tree, Tree, list[FieldError]], list[str]] = lambda new, old, found: []
     completes_on_read: Callable[[Tree], bool] = lambda doc: False
     on_read: Change = nothing
+    stored: Callable[[Tree], Tree] = lambda doc: doc
     empty_counts: bool = False
     creates_on_update: bool = False
     needs_version_on_update: bool = False

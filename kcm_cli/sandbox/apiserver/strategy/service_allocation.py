@@ -387,7 +387,9 @@ def _ready(doc: Tree) -> bool:
 
 
 def _ips(doc: Tree) -> Iterable[str]:
-    return [ip for ip in (doc.get("spec") or {}).get("clusterIPs") or () if ip not in ("", "None")]
+    spec = doc.get("spec") or {}
+    ips = spec.get("clusterIPs") if families.needs_cluster_ip(spec) else None
+    return [ip for ip in ips or () if ip not in ("", "None")]
 
 
 def _ports(doc: Tree) -> Iterable[int]:

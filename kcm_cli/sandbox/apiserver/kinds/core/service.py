@@ -12,8 +12,8 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.networking.common import balancer_addresses
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy import service_families as families
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.strategy.service_families import needs_cluster_ip, node_ports
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field, wide
 from kcm_cli.sandbox.apiserver.tables.templates import NONE, labels_at
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -59,31 +59,44 @@ def _session_affinity(spec: Tree) -> None:
 
 def _new(doc: Tree) -> None:
     doc["status"] = {"loadBalancer": {}}
-    _drop_internal_policy(doc)
 
 
 def _update(new: Tree, old: Tree) -> None:
     parts.keep_status(new, old)
     drop_by_type(new, old)
-    _drop_internal_policy(new)
 
 
-def _drop_internal_policy(doc: Tree) -> None:
-    # upstream: pkg/registry/core/service/storage/storage.go#defaultOnReadInternalTrafficPolicy
+def _shown(doc: Tree) -> None:
+    # upstream: pkg/registry/core/service/storage/storage.go#defaultOnReadService
     spec = doc["spec"]
-    if spec.get("type") == "ExternalName" and not service_validation.unknown_internal_policy(spec):
+    families.normalize(spec, None)
+    if not families.needs_cluster_ip(spec):
         spec.pop("internalTrafficPolicy", None)
+
+
+def _stored(doc: Tree) -> Tree:
+    """The policy of a Service that is of no use to it is stored, and owned, but not shown."""
+    spec = doc["spec"]
+    if families.needs_cluster_ip(spec) or not any(
+        _owns_policy(entry) for entry in doc["metadata"].get("managedFields") or ()
+    ):
+        return doc
+    return {**doc, "spec": {**spec, "internalTrafficPolicy": "Cluster"}}
+
+
+def _owns_policy(entry: Tree) -> bool:
+    return "f:internalTrafficPolicy" in (entry.get("fieldsV1") or {}).get("f:spec", ())
 
 
 def drop_by_type(new: Tree, old: Tree) -> None:
     """Clear what a change of type makes meaningless, unless the client changed it too."""
     spec, known = new["spec"], old["spec"]
-    if needs_cluster_ip(known) and not needs_cluster_ip(spec):
+    if families.needs_cluster_ip(known) and not families.needs_cluster_ip(spec):
         _drop_addresses(spec, known)
     external, balancer = ("NodePort", "LoadBalancer"), "LoadBalancer"
     if known.get("type") in external and spec.get("type") not in external:
         ports = spec.get("ports") or []
-        if node_ports(known.get("ports") or []) >= node_ports(ports):
+        if families.node_ports(known.get("ports") or []) >= families.node_ports(ports):
             for port in ports:
                 port.pop("nodePort", None)
     if needs_health_check(known) and not needs_health_check(spec):
@@ -148,6 +161,8 @@ KIND = Kind(
         on_update=_update,
         on_status=parts.status_update,
         names=metadata.label,
+        on_read=_shown,
+        stored=_stored,
         check=service_validation.check,
         check_change=service_validation.check_change,
         update_steps=("metadata", "change", "rules"),

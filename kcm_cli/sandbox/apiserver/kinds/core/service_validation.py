@@ -217,12 +217,6 @@ def _external_policy(spec: Tree, path: str) -> Errors:
 _HEALTH_PORT = rules.fields(rules.required("healthCheckNodePort", ports.number))
 
 
-def unknown_internal_policy(spec: Tree) -> bool:
-    """Whether a policy is given that does not exist."""
-    policy = spec.get("internalTrafficPolicy")
-    return policy is not None and policy not in _TRAFFIC_POLICIES
-
-
 def _internal_policy(spec: Tree, path: str) -> Errors:
     if spec.get("internalTrafficPolicy") is None and spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP"):
         yield errors.required("spec.internalTrafficPolicy")

@@ -103,6 +103,11 @@ def test_what_ends_upstreams_connection_is_refused(api: Api) -> None:
     job = {"completionMode": "Indexed", "parallelism": 1, "successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
     jobs = f"/apis/batch/v1/namespaces/{api.namespace()}/jobs"
     assert api.post(jobs, {"metadata": {"name": "j"}, "spec": {**job, "template": {"spec": pod}}}).status == 422
+    services = f"/api/v1/namespaces/{api.namespace()}/services"
+    made = api.make(
+        services, {"metadata": {"name": "s"}, "spec": {"ipFamilyPolicy": "PreferDualStack", "ports": [{"port": 80}]}}
+    )
+    assert api.put(f"{services}/s", {**made, "spec": {**made["spec"], "clusterIP": "None"}}).status == 422
 
 
 def test_warnings_of_a_policy_name_any_field(api: Api) -> None:
