@@ -1,4 +1,4 @@
-"""An API server put together from its parts: the one place that knows all of them."""
+"""Assembles an API server: the only module that imports all of its parts."""
 
 import random
 
@@ -27,7 +27,7 @@ def assemble(
     address: str,
     settings: Settings = DEFAULTS,
 ) -> ApiServer:
-    """address: host:port by which the server calls itself."""
+    """address: host:port at which the server reaches itself."""
     security = Security.assemble(store, clock, rng, certificates, settings, address)
     catalog, schemas = Catalog(), Schemas()
     calls = WebhookCalls(store)

@@ -1,13 +1,13 @@
-"""The answers other than success that many parts give, worded as upstream's ``apimachinery/pkg/api/errors``.
+"""Error responses that many parts share, worded as in upstream's ``apimachinery/pkg/api/errors``.
 
-``group`` and ``plural`` name a resource as Status.details does; an empty plural is no resource.
+``group`` and ``plural`` name a resource as Status.details does; an empty plural means that there is no resource.
 """
 
 from collections.abc import Sequence
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.types import ApiError, FieldError
+from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, ResourceInfo
 
 
 def bad_request(message: str) -> ApiError:
@@ -21,7 +21,7 @@ def unauthorized() -> ApiError:
 
 
 def forbidden(group: str, plural: str, name: str, why: str, causes: Sequence[Doc] = ()) -> ApiError:
-    """403 of the authorizer or of admission."""
+    """403 by the authorizer or by admission."""
     if not plural:
         message = f"forbidden: {why}"
     elif not name:
@@ -32,25 +32,25 @@ def forbidden(group: str, plural: str, name: str, why: str, causes: Sequence[Doc
 
 
 def not_found(group: str, plural: str, name: str) -> ApiError:
-    """404 of an object."""
+    """404: the object does not exist."""
     message = f"{qualified(group, plural)} {quote(name)} not found"
     return ApiError(404, "NotFound", message, details=details(group, plural, name))
 
 
 def already_exists(group: str, plural: str, name: str) -> ApiError:
-    """409 of a create."""
+    """409: a create with the name of an existing object."""
     message = f"{qualified(group, plural)} {quote(name)} already exists"
     return ApiError(409, "AlreadyExists", message, details=details(group, plural, name))
 
 
 def conflict(group: str, plural: str, name: str, why: str) -> ApiError:
-    """409 of an update or of a precondition."""
+    """409: an update or a precondition does not match the stored object."""
     message = f"Operation cannot be fulfilled on {qualified(group, plural)} {quote(name)}: {why}"
     return ApiError(409, "Conflict", message, details=details(group, plural, name))
 
 
 def method_not_allowed() -> ApiError:
-    """405, as the router words it."""
+    """405 by the router."""
     return ApiError(
         405,
         "MethodNotAllowed",
@@ -60,7 +60,7 @@ def method_not_allowed() -> ApiError:
 
 
 def internal(message: str) -> ApiError:
-    """500 with the text that upstream puts in front."""
+    """500 with upstream's prefix."""
     text = f"Internal error occurred: {message}"
     return ApiError(500, "InternalError", text, details={"causes": [{"message": message}]})
 
@@ -71,7 +71,7 @@ def plain(message: str, code: int = 500) -> ApiError:
 
 
 class UnknownVersion(ApiError):
-    """500: a custom object is stored in a version that its definition does not have any more."""
+    """500: a custom object is stored in a version that its definition no longer has."""
 
     def __init__(self, version: str) -> None:
         super().__init__(500, "", f"request to convert CR from an invalid group/version: {version}")
@@ -83,7 +83,7 @@ def qualified(group: str, plural: str) -> str:
 
 
 def details(group: str, plural: str, name: str, causes: Sequence[Doc] = ()) -> Doc:
-    """Status.details; what is empty is left out."""
+    """Status.details without empty fields."""
     found: Doc = {}
     if name:
         found["name"] = name
@@ -96,8 +96,16 @@ def details(group: str, plural: str, name: str, causes: Sequence[Doc] = ()) -> D
     return found
 
 
+def invalid(resource: ResourceInfo, name: str, errors: Sequence[FieldError]) -> ApiError:
+    """422 for an object of a resource."""
+    return invalid_kind(resource.gvr.group, resource.kind, name, errors)
+
+
 def invalid_kind(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
-    """422 of a kind that no resource is named by (the kind may be empty, as upstream leaves it for reviews)."""
+    """422 Invalid: the causes are all errors, the message has equal ones once. The kind is empty for reviews.
+
+    upstream: NewInvalid
+    """
     texts = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
     joined = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     causes: list[Doc] = [{"reason": error.type, "message": error.message, "field": error.field} for error in errors]

@@ -1,4 +1,4 @@
-"""What /metrics of the API server shows: requests, watches, stored objects, seats, the process; and /metrics/slis.
+"""/metrics of the API server (requests, watches, stored objects, seats, the process) and /metrics/slis.
 
 upstream: apiserver pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics, pkg/util/flowcontrol (v1.36)
 """
@@ -27,12 +27,12 @@ _VERBS: Mapping[str, str] = {
     **{"delete": "DELETE", "deletecollection": "DELETECOLLECTION"},
 }
 SEATS = 600
-"""How many requests a kube-apiserver works on at once, unless flags say otherwise; priority levels share them."""
+"""Concurrent requests of a kube-apiserver with default flags, which the priority levels share."""
 _Place = tuple[str, str, str, str, str, str, str]
 
 
 class ServerMetrics:
-    """Counts requests; the rest is read off the store when asked for."""
+    """Counts requests. The other values are read from the store at each scrape."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -40,13 +40,13 @@ class ServerMetrics:
         stable = Stability.STABLE
         self._requests = self.registry.counter(
             "apiserver_request_total",
-            "Requests by verb, dry run, resource, scope and the code of the answer.",
+            "Requests by verb, dry run, resource, scope and response code.",
             labels=("verb", "dry_run", *_WHERE, "code"),
             stability=stable,
         )
         self._durations = self.registry.histogram(
             "apiserver_request_duration_seconds",
-            "How long answers took, by verb, dry run, resource and scope.",
+            "Latency of responses by verb, dry run, resource and scope.",
             _DURATION_BUCKETS,
             labels=("verb", "dry_run", *_WHERE),
             stability=stable,
@@ -58,7 +58,7 @@ class ServerMetrics:
         self.registry.add(ProcessMetrics())
 
     def answer(self, request: Request) -> Response | None:
-        """/metrics, and /metrics/slis: how the health checks came out, until they are forgotten (DELETE)."""
+        """The response to /metrics or /metrics/slis (health check results, reset by DELETE); None for other paths."""
         if request.path == "/metrics":
             return Response(200, _HEADERS, self.registry.expose())
         if request.path != "/metrics/slis":
@@ -69,7 +69,7 @@ class ServerMetrics:
         return Response(200, _HEADERS, self._slis.expose())
 
     def looked_at(self, request: Request) -> None:
-        """Count the checks of a health endpoint that has been asked for."""
+        """Count the checks of a requested health endpoint. Ignores other paths."""
         probe = request.path.removeprefix("/")
         excluded = {value for key, value in request.query if key == "exclude"}
         for check in CHECKS.get(probe, ()):
@@ -77,7 +77,7 @@ class ServerMetrics:
                 self._checks.observe(check, probe, healthy=True)
 
     def answered(self, request: Request, info: RequestInfo, answer: Response | Stream, duration_s: float) -> None:
-        """Count a request that has been answered (a watch: that has begun)."""
+        """Count a request at its response (a watch when it begins)."""
         scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
         if not info.is_resource:
             scope = ""
@@ -95,13 +95,13 @@ class ServerMetrics:
 
 
 class _Stored:
-    """Objects and watches per resource, as they are when asked."""
+    """A collector of the numbers of objects and watches per resource."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def collect(self) -> Iterable[Metric]:
-        """The families now."""
+        """The metric families with current values."""
         objects = Metric("apiserver_resource_objects", "[STABLE] How many objects are stored, by resource.", "gauge")
         for gvr, count in self._store.sizes().items():
             objects.add_sample("apiserver_resource_objects", {"group": gvr.group, "resource": gvr.plural}, count)
@@ -124,5 +124,5 @@ class _Stored:
 
 def _shares(level: Tree) -> int:
     spec = level["spec"]
-    given: Tree = spec.get("limited") or spec.get("exempt") or {}
-    return int(given.get("nominalConcurrencyShares") or 0)
+    configuration: Tree = spec.get("limited") or spec.get("exempt") or {}
+    return int(configuration.get("nominalConcurrencyShares") or 0)

@@ -1,4 +1,4 @@
-"""Which fields a field selector may name, and their values.
+"""Fields that a field selector may name, and their values.
 
 upstream: pkg/apis/*/v1/conversion.go (labels), pkg/registry/*/strategy.go#SelectableFields (values), v1.36
 """
@@ -15,9 +15,9 @@ Values = Callable[[Stored], dict[str, str]]
 class Selectable(msgspec.Struct, frozen=True):
     """Fields beyond name and namespace.
 
-    fields: label -> where its value is; aliases: label -> the label of ``values`` that it stands for; refusal: the
-    text for others; absent: label -> its value where the object has none; values: how to get all values, for kinds
-    where paths do not say it; namespace: whether ``metadata.namespace`` may be named.
+    fields: label -> dotted path of its value. aliases: label -> the label in ``values`` that it stands for. refusal:
+    the error for other labels. absent: label -> the value for objects without the field. values: returns all values,
+    for kinds where paths are not enough. namespace: whether ``metadata.namespace`` may be named.
     """
 
     fields: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -32,7 +32,7 @@ class Selectable(msgspec.Struct, frozen=True):
         return label in names or label in self.fields or label in self.aliases
 
     def of(self, stored: Stored) -> dict[str, str]:
-        """The values of an object, by label."""
+        """An object's values by label."""
         if self.values is not None:
             return self.values(stored)
         found = {"metadata.name": stored.name, "metadata.namespace": stored.namespace}
@@ -47,7 +47,7 @@ PLAIN = Selectable(refusal='"{label}" is not a known field selector: only "metad
 
 
 def text_at(value: object, path: str) -> str:
-    """The text at a dotted path; empty where there is none."""
+    """The scalar at a dotted path as text; empty if there is none."""
     for part in path.split(".") if path else ():
         if not isinstance(value, dict):
             return ""

@@ -1,7 +1,7 @@
-"""The API server without a socket: one request in, one answer out.
+"""The API server without a socket: maps requests to responses.
 
-``handle`` is what HTTP connections and the in-process transport call. It composes the parts: what is meant, who asks,
-may they, and the verb that does it.
+HTTP connections and the in-process transport call ``handle``. It authenticates, resolves the request, passes it to
+interceptors and injected faults, impersonates, authorizes, routes, and runs the verb.
 """
 
 import logging
@@ -70,7 +70,7 @@ _log = logging.getLogger(__name__)
 
 
 class Dependencies(msgspec.Struct, frozen=True):
-    """What a server is put together from."""
+    """The parts that a server is made of."""
 
     store: Store
     clock: Clock
@@ -86,8 +86,8 @@ class Dependencies(msgspec.Struct, frozen=True):
 
 
 class _Work(msgspec.Struct):
-    """A request, what its path has after the subresource, which revision a read shows (None: the newest), and what is
-    told about its place in the queues."""
+    """A request to handle. rest: its path after the subresource. at: the revision that reads show (None: the latest).
+    flow: the response headers that name its flow schema and priority level."""
 
     asked: Asked
     rest: str
@@ -97,7 +97,7 @@ class _Work(msgspec.Struct):
 
 
 class AggregatedApi(Protocol):
-    """Answers the requests of one API group."""
+    """Serves the resources of one API group."""
 
     group: Group
     resources: tuple[Served, ...]
@@ -140,7 +140,7 @@ class ApiServer:
         RemoteApis(self.core)
         self._metrics = ServerMetrics(deps.store)
         self.interceptors: list[Interceptor] = []
-        """They stand between each request and its answer, the first one outside; inside of them are the faults."""
+        """Each request passes them in order, and then the injected faults."""
         self.faults = Faults(self, deps.clock)
         self._verbs.watching.opened = self.faults.opened
         self._discovery = Discovery(self.catalog, deps.clock, deps.flags)
@@ -148,34 +148,34 @@ class ApiServer:
 
     @property
     def authenticator(self) -> Authenticator:
-        """Who knows who asks."""
+        """Maps credentials to users."""
         return self._security.authenticator
 
     @property
     def components(self) -> Components:
-        """What runs beside this server."""
+        """The statuses of components (ComponentStatuses)."""
         return self._verbs.components
 
     @property
     def inside(self) -> Inside:
-        """What containers answer."""
+        """The simulated insides of containers: logs, exec, attach, port-forward."""
         return self._verbs.inside
 
     def aggregate(self, api: AggregatedApi) -> None:
-        """Serve a group that is not kept in the store, as an aggregated API server would."""
+        """Serve a group whose objects are not in the store, as an aggregated API server would."""
         self.catalog.add_aggregated(api.group, api.resources)
         self._aggregated.update(((api.group.group, version), api) for version in api.group.versions)
 
     def open_watches(self) -> Iterable[OpenWatch]:
-        """The watches that clients have open."""
+        """All open watches."""
         return self._verbs.watching.running
 
     def revision(self) -> int:
-        """Of the last write."""
+        """The revision of the last write."""
         return self.core.store.revision
 
     async def handle(self, request: Request, peer_cert: bytes | None = None) -> Answer:
-        """Answer a request of whoever its credentials (or the client certificate, DER) say."""
+        """Handle a request whose user is in its credentials. ``peer_cert``: the client certificate in DER."""
         warnings: list[str] = []
         try:
             if problem := unresolvable(request.path):
@@ -190,7 +190,7 @@ class ApiServer:
         return with_headers(answer, {"audit-id": request.headers.get("audit-id") or str(uuid.uuid4())})
 
     async def handle_as(self, user: User, request: Request, warnings: list[str] | None = None) -> Answer:
-        """Answer a request of a known user."""
+        """Handle a request of an authenticated user."""
         notes: list[str] = [] if warnings is None else warnings
         query = _first_values(request.query)
         info, rest = resolve(request.method, request.path, query)
@@ -228,7 +228,7 @@ class ApiServer:
         except NotKept as error:
             _log.error("Not written", extra={"fields": {"path": request.path, "err": str(error)}})
             answer = error_response(internal(str(error)))
-        except Exception:  # noqa: BLE001 - the one boundary: a bug costs its request, and is seen
+        except Exception:  # noqa: BLE001 - the one boundary: a bug fails its request only, and is logged
             _log.exception("request failed", extra={"fields": {"method": request.method, "path": request.path}})
             answer = error_response(internal("the server met an error in itself, see its log"))
         self._metrics.answered(request, info, answer, clock.monotonic() - start)
@@ -286,9 +286,9 @@ class ApiServer:
         return metadata
 
     async def bootstrap(self, documents: Sequence[Doc]) -> None:
-        """Create those of the given objects that are missing. History begins after that."""
+        """Create the objects that are missing. Watches can start from the revision after that."""
         await create_missing(self, documents)
-        await self.core.clock.sleep(0)  # for what the server adds to them
+        await self.core.clock.sleep(0)  # the server writes to some of them in the next turn
         self.core.store.compact(self.core.store.revision)
 
 
@@ -297,20 +297,20 @@ _DEPRECATED = {
     GVR("", "v1", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
     GVR("", "v1", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
 }
-"""What every request to a resource is told."""
+"""Warnings in all responses of these resources."""
 
 
 def _without_token(headers: Mapping[str, str]) -> Mapping[str, str]:
-    """The headers of who is authenticated: nobody else has to read the token."""
+    """The headers without the token of the WebSocket subprotocols, once it has been authenticated."""
     try:
         found = websocket.bearer(headers) if not headers.get("authorization") else None
-    except ValueError:  # a certificate says who asks, and nobody has looked at it
+    except ValueError:  # the client has a certificate, and its token has not been read
         return headers
     return {**headers, "sec-websocket-protocol": found[1]} if found else headers
 
 
 def _for_people(request: Request, info: RequestInfo, query: Mapping[str, str]) -> bool:
-    """Whether the answer is one of resources or discovery, and to be laid out."""
+    """Whether to indent the response: one of resources or discovery, requested so or by a browser."""
     objects = info.path.startswith("/api") and info.subresource not in KUBELET
     return objects and negotiation.for_people(request.headers, query.get("pretty", ""))
 

@@ -1,4 +1,4 @@
-"""How an API server is told to differ from the default: what kube-apiserver's flags say and the sandbox can do.
+"""Settings of an API server: those of kube-apiserver's flags that the sandbox supports.
 
 upstream: pkg/kubeapiserver/options, staging/src/k8s.io/apiserver/pkg/server/options
 """
@@ -22,14 +22,15 @@ PLUGINS = frozenset(_PLUGINS_WORDS.split())
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """All defaults are those of ``kcm sandbox``.
+    """The defaults are those of ``kcm sandbox``.
 
-    tokens: static bearer tokens. client_cas: PEM, of those who vouch for client certificates beside the cluster's CA.
-    anonymous: whether requests without credentials have a user. authorization: modes, of which one that allows is
-    enough: RBAC, AlwaysAllow, AlwaysDeny. issuers: of service account tokens; the first one's name is in new tokens.
-    audiences: of such tokens; the issuers by default. token_keys: PEM, private, public or certificates, whose tokens
-    are good; by default the key that signs. disabled_plugins: admission plugins by upstream's names. service_ranges:
-    CIDRs of Services, one for each family, the cluster's default family first. ratchets: see ``registry.core.Core``.
+    tokens: static bearer tokens. client_cas: PEM of CAs for client certificates, in addition to the cluster's CA.
+    anonymous: whether requests without credentials are those of system:anonymous. authorization: modes (RBAC,
+    AlwaysAllow, AlwaysDeny), of which one has to allow a request. issuers: of service account tokens; the first one
+    issues new tokens. audiences: of such tokens, by default the issuers. token_keys: PEM of private keys, public keys
+    or certificates that verify tokens, by default the signing key. disabled_plugins: admission plugins by upstream's
+    names. service_ranges: CIDRs of Services, one for each family, the cluster's default family first. ratchets: see
+    ``registry.core.Core``.
     """
 
     tokens: Mapping[str, User] = msgspec.field(default_factory=dict)
@@ -44,7 +45,7 @@ class Settings(msgspec.Struct, frozen=True):
     ratchets: bool = False
 
     def flags(self) -> Mapping[str, str]:
-        """The same as flags of kube-apiserver, as it shows their values."""
+        """The values as kube-apiserver shows them on /flagz, by flag."""
         lists = {
             "api-audiences": self.audiences,
             "authorization-mode": self.authorization,

@@ -1,10 +1,10 @@
-"""Small work on documents that rules of many kinds do."""
+"""An operation on documents that the strategies of many kinds share."""
 
 from kcm_cli.sandbox.apiserver.types import Tree
 
 
 def keep(new: Tree, old: Tree, field: str) -> None:
-    """Take a field over from the old object, present or not."""
+    """Set a field to its value in the old object, or remove it if the old object does not have it."""
     if field in old:
         new[field] = old[field]
     else:

@@ -1,6 +1,6 @@
-"""The words that the parts of the API server share: a resource, a user, the attributes of a request, an error."""
+"""Types that all parts of the API server share: resources, users, attributes of requests, errors."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -9,11 +9,11 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.codec import Doc
 
 Tree = dict[str, Any]
-"""A document, or a part of one, that has passed its schema: the types of its fields are known to be right."""
+"""A document, or a part of one, that was decoded by its schema: its fields have the right types."""
 
 
 class ResourceInfo(msgspec.Struct, frozen=True):
-    """One served resource, built in or from a CustomResourceDefinition. Filled from discovery data."""
+    """A served resource, built-in or custom, as discovery lists it."""
 
     gvr: GVR
     kind: str
@@ -31,12 +31,12 @@ class ResourceInfo(msgspec.Struct, frozen=True):
 
     @property
     def group_resource(self) -> str:
-        """``deployments.apps``, or ``pods`` in the core group: as error texts name it."""
+        """``deployments.apps``, or ``pods`` in the core group, as errors name it."""
         return f"{self.gvr.plural}.{self.gvr.group}" if self.gvr.group else self.gvr.plural
 
 
 class User(msgspec.Struct, frozen=True):
-    """Who asks."""
+    """The user of a request."""
 
     name: str
     uid: str = ""
@@ -44,7 +44,7 @@ class User(msgspec.Struct, frozen=True):
     extra: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
     def info(self) -> Doc:
-        """As a UserInfo of the API."""
+        """The user as an ``authentication.k8s.io/v1`` UserInfo."""
         info: Doc = {"username": self.name}
         if self.uid:
             info["uid"] = self.uid
@@ -59,8 +59,8 @@ ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 
 
 class RequestInfo(msgspec.Struct, frozen=True):
-    """What a path and method mean. ``verb`` is the API verb (get, list, watch, create, update, patch, delete,
-    deletecollection) or the lower-case method for a path that is no resource."""
+    """The meaning of a path and method. ``verb``: the API verb (get, list, watch, create, update, patch, delete,
+    deletecollection), or the method in lower case for a path that is no resource."""
 
     verb: str
     path: str
@@ -74,9 +74,12 @@ class RequestInfo(msgspec.Struct, frozen=True):
 
 
 class Attributes(msgspec.Struct):
-    """A write as admission sees it. Mutating plugins change ``obj`` in place; ``old`` is never changed."""
+    """The attributes of a request for admission. Mutating plugins change ``obj`` in place, and nobody changes ``old``.
 
-    operation: str  # CREATE, UPDATE, DELETE, CONNECT
+    operation: CREATE, UPDATE, DELETE or CONNECT.
+    """
+
+    operation: str
     resource: ResourceInfo
     subresource: str
     namespace: str
@@ -92,7 +95,7 @@ class Attributes(msgspec.Struct):
 class FieldError(msgspec.Struct, frozen=True):
     """One cause of a 422. ``type``: FieldValueInvalid, FieldValueRequired, FieldValueNotSupported,
     FieldValueForbidden, FieldValueDuplicate, FieldValueNotFound, FieldValueTooLong, FieldValueTooMany,
-    FieldValueTypeInvalid. ``message`` is the text without the field's path, as upstream words it
+    FieldValueTypeInvalid. ``message``: upstream's text without the field's path
     (``Invalid value: "x": must be ...``)."""
 
     type: str
@@ -101,11 +104,11 @@ class FieldError(msgspec.Struct, frozen=True):
 
 
 Errors = Iterable[FieldError]
-"""What a rule gives, in upstream's order: a list, or a generator that is read once."""
+"""The errors that a rule returns, in upstream's order. It may be a generator, which can be read once."""
 
 
 class ApiError(Exception):
-    """An answer other than success. ``status`` is the metav1.Status document that the client gets."""
+    """An error response. ``status``: its body, a metav1.Status."""
 
     def __init__(self, code: int, reason: str, message: str, *, details: Doc | None = None) -> None:
         super().__init__(message)
@@ -126,22 +129,8 @@ class ApiError(Exception):
 
 
 class Dropped(Exception):
-    """The connection ends without an answer, or in the middle. ``effect``: whether the request was carried out."""
+    """The connection ends without a response or in the middle of it. ``effect``: whether the request took effect."""
 
     def __init__(self, *, effect: bool) -> None:
         super().__init__("injected: the connection was broken")
         self.effect = effect
-
-
-def invalid(resource: ResourceInfo, name: str, errors: Sequence[FieldError]) -> ApiError:
-    """422 Invalid with its causes, worded as upstream's NewInvalid."""
-    texts = list(dict.fromkeys(f"{e.field}: {e.message}" for e in errors))  # the causes keep what is said twice
-    joined = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
-    group = resource.gvr.group
-    qualified = f"{resource.kind}.{group}" if group else resource.kind
-    details: Doc = {"name": name} if name else {}
-    if group:
-        details["group"] = group
-    details["kind"] = resource.kind
-    details["causes"] = [{"reason": e.type, "message": e.message, "field": e.field} for e in errors]
-    return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {joined}', details=details)

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.errors import forbidden, plain
+from kcm_cli.sandbox.apiserver.errors import forbidden, invalid, plain
 from kcm_cli.sandbox.apiserver.registry import device_access, objects
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.registry.empties import reworded
 from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, stated_version, write_options
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context
-from kcm_cli.sandbox.apiserver.types import Attributes, Tree, invalid
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 from kcm_cli.sandbox.apiserver.validation.errors import required
 
 _NAME_ATTEMPTS = 8

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
-from kcm_cli.sandbox.apiserver.errors import invalid_kind
+from kcm_cli.sandbox.apiserver.errors import invalid, invalid_kind
 from kcm_cli.sandbox.apiserver.registry import device_access, objects
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -25,7 +25,7 @@ from kcm_cli.sandbox.apiserver.security.authorizer import refusal
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context
 from kcm_cli.sandbox.apiserver.strategy.parts import bump_generation
-from kcm_cli.sandbox.apiserver.types import Attributes, FieldError, Tree, invalid
+from kcm_cli.sandbox.apiserver.types import Attributes, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors as field_errors
 
 STATUS, SCALE = "status", "scale"

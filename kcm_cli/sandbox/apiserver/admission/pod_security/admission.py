@@ -18,9 +18,9 @@ from kcm_cli.sandbox.apiserver.admission.pod_security.levels import (
     LevelVersion,
     policy_of,
 )
-from kcm_cli.sandbox.apiserver.errors import forbidden
+from kcm_cli.sandbox.apiserver.errors import forbidden, invalid
 from kcm_cli.sandbox.apiserver.store import Store
-from kcm_cli.sandbox.apiserver.types import Attributes, Tree, invalid
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
 _NAMESPACES, _PODS = GVR("", "v1", "namespaces"), GVR("", "v1", "pods")
 _MAX_PODS = 3000

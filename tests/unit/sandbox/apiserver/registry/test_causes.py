@@ -577,3 +577,10 @@ def test_a_gated_field_of_a_driver_goes(served: Any) -> None:
 
     made = served(test)
     assert "preventPodSchedulingIfMissing" not in made["spec"]
+
+
+@pytest.mark.parametrize(("name", "quoted"), [('a"b', r'"a\"b"'), ("a\\b", r'"a\\b"'), ("a\nb", r'"a\nb"')])
+def test_wrong_names_are_quoted_as_by_go(served: Any, name: str, quoted: str) -> None:
+    status = refusal(served, f"{NS}/configmaps", {"metadata": {"name": name}})
+    assert status["message"].startswith(f"ConfigMap {quoted} is invalid: metadata.name: Invalid value: {quoted}: ")
+    assert status["details"]["name"] == name
