@@ -1,7 +1,7 @@
-"""Answers made of what the store holds, without decoding it again.
+"""Responses, made from stored bytes without decoding them.
 
-Stored bytes begin with kind and apiVersion (``objects.ordered``). Items of a built-in list have neither, so a list
-is made by cutting that prefix off.
+Stored bytes begin with kind and apiVersion (``objects.ordered``). Items of built-in lists have neither, so this prefix
+is cut off.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,12 +23,12 @@ TEXT_HEADERS: Mapping[str, str] = {
 
 
 def type_prefix(info: ResourceInfo) -> bytes:
-    """How the stored bytes of a resource begin."""
+    """The prefix of the stored bytes of a resource's objects."""
     return b'{"kind":"%s","apiVersion":"%s",' % (info.kind.encode(), info.api_version.encode())
 
 
 def list_metadata(revision: str, more: str, left: int | None) -> Doc:
-    """The metadata of a list."""
+    """ListMeta. ``more``: the continue token; ``left``: remainingItemCount."""
     metadata: Doc = {"resourceVersion": revision} if revision else {}
     if more:
         metadata["continue"] = more
@@ -46,7 +46,7 @@ def list_body(
     more: str = "",
     left: int | None = None,
 ) -> bytes:
-    """The body of a list of encoded objects. ``more``: the continue token; ``left``: how many follow."""
+    """The body of a list of encoded objects. ``more``, ``left``: see ``list_metadata``."""
     metadata = list_metadata(revision, more, left)
     if info.custom:
         metadata.setdefault("continue", "")
@@ -59,28 +59,28 @@ def list_body(
 
 
 def doc_response(status: int, doc: Doc) -> Response:
-    """A JSON answer of a document."""
+    """A JSON response."""
     return Response(status, JSON_HEADERS, codec.encode(doc) + b"\n")
 
 
 def text_response(status: int, text: str) -> Response:
-    """A plain answer."""
+    """A plain text response."""
     return Response(status, TEXT_HEADERS, text.encode())
 
 
 def error_response(error: ApiError) -> Response:
-    """The Status of a refusal."""
+    """A Status response."""
     return Response(error.code, {**JSON_HEADERS, **error.headers}, codec.encode(error.status) + b"\n")
 
 
 def with_warnings(answer: Response | Stream, warnings: Iterable[str]) -> Response | Stream:
-    """The answer with Warning headers, one per line of the header's value."""
+    """The response with Warning headers, one per line of the header's value."""
     lines = header_values(warnings)
     return with_headers(answer, {"warning": "\n".join(lines)}) if lines else answer
 
 
 def with_headers(answer: Response | Stream, headers: Mapping[str, str]) -> Response | Stream:
-    """The answer with further headers."""
+    """The response with further headers."""
     together = {**answer.headers, **headers}
     if isinstance(answer, Response):
         return Response(answer.status, together, answer.body)
@@ -88,7 +88,7 @@ def with_headers(answer: Response | Stream, headers: Mapping[str, str]) -> Respo
 
 
 def indented(answer: Response) -> Response:
-    """A JSON answer laid out for people."""
+    """A JSON response, indented; others unchanged."""
     if not (answer.body and answer.headers.get("content-type", "").startswith(JSON_HEADERS["content-type"])):
         return answer
     return replace(answer, body=msgspec.json.format(answer.body, indent=2).rstrip(b"\n"))

@@ -1,4 +1,4 @@
-"""A request on its way: what was asked, by whom, of which resource."""
+"""A routed and authorized request to a resource."""
 
 from collections.abc import Mapping
 
@@ -14,9 +14,9 @@ from kcm_cli.sandbox.apiserver.types import RequestInfo, ResourceInfo, User
 class Call(msgspec.Struct):
     """One request to a resource.
 
-    query: the first value of each parameter. hub: the resource whose form is stored (mostly ``served`` itself).
-    rest: what the path has after the subresource. at: the revision that a read shows, where it is not the newest.
-    asked: the request as it entered.
+    query: the first value of each parameter. hub: the resource in whose form objects are stored (mostly ``served``
+    itself). rest: the path after the subresource. at: the revision that reads show; None: the latest. asked: the
+    request as it was received.
     """
 
     request: Request
@@ -37,14 +37,12 @@ class Call(msgspec.Struct):
 
     @property
     def ruled(self) -> ResourceInfo:
-        """The resource whose rules hold: events have other ones in each of their groups, although they are stored
-        in one form.
-        """
+        """The resource whose strategy applies. Events of both groups are stored alike, but each group has its own."""
         return self.hub.info if self.hub.info.custom else self.served.info
 
     @property
     def namespace(self) -> str:
-        """The namespace of the objects; empty for cluster-scoped ones (a Namespace is not in itself)."""
+        """The namespace of the objects; empty for cluster-scoped ones, including Namespaces."""
         return self.info.namespace if self.served.info.namespaced else ""
 
     @property

@@ -1,4 +1,4 @@
-"""What every verb works with."""
+"""The store and the other parts that the verbs share."""
 
 import random
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ _DEFINITIONS = "apiextensions.k8s.io"
 
 
 class Admission(Protocol):
-    """Decides on writes, and may change them."""
+    """Admission plugins: they may change writes and refuse them."""
 
     async def mutate(self, attrs: Attributes) -> None:
         """Raises ApiError."""
@@ -34,35 +34,33 @@ class Admission(Protocol):
 
 
 class CustomKinds(Protocol):
-    """The rules of CustomResourceDefinitions and of the kinds that they bring."""
+    """Custom kinds: strategies, defaults and conversion between versions."""
 
     def rules(self, info: ResourceInfo, subresource: str) -> Strategy:
-        """The strategy of a custom kind, or of its status."""
+        """The strategy of a custom kind or of its status."""
 
     def default(self, info: ResourceInfo, doc: Tree) -> None:
         """Fill in the defaults of a custom kind, in place."""
 
     def read(self, info: ResourceInfo, doc: Tree) -> Tree:
-        """A stored object, of whatever version, as a resource shows it. Changes nothing. Raises ApiError."""
+        """A stored object, converted from any version to the resource's. Does not change ``doc``. Raises ApiError."""
 
     async def prepare(self, info: ResourceInfo, doc: Tree) -> None:
-        """Do what reading a stored object takes but does not wait for. Raises ApiError."""
+        """Call conversion webhooks, so that ``read`` of the object needs no await. Raises ApiError."""
 
     def check_versions(self, info: ResourceInfo, docs: Iterable[Tree]) -> None:
-        """Whether all that is stored is in versions that are known. Raises UnknownVersion."""
+        """Raises UnknownVersion if a stored object has a version that the definition no longer has."""
 
     async def stored(self, info: ResourceInfo, doc: Tree) -> Tree:
-        """A document of a resource in the version in which it is to be stored, kind and apiVersion first. Raises
-        ApiError.
-        """
+        """A document converted to the storage version, with kind and apiVersion first. Raises ApiError."""
 
     async def answered(self, info: ResourceInfo, doc: Tree) -> Tree:
-        """What would have been stored, as a resource shows it. Raises ApiError."""
+        """A document in the storage version, converted to the resource's version. Raises ApiError."""
 
 
 class Core(msgspec.Struct, frozen=True):
-    """The store and the parts that the verbs share. ratchets: what was wrong with an object already, since it came from
-    another server, is no reason to refuse an update.
+    """See the module. ratchets: an update may keep errors that the stored object has. Objects that were copied from
+    another server may have such errors.
     """
 
     store: Store
@@ -78,22 +76,20 @@ class Core(msgspec.Struct, frozen=True):
     ratchets: bool = False
 
     def rules(self, info: ResourceInfo, subresource: str = "") -> Strategy:
-        """The strategy of a kind, or of a subresource with rules of its own."""
+        """The strategy of a kind, or of a subresource that has its own."""
         if self.custom is not None and (info.custom or info.gvr.group == _DEFINITIONS):
             return self.custom.rules(info, subresource)
         return kinds.strategy_of(info, subresource)
 
     def default(self, info: ResourceInfo, doc: Tree) -> None:
-        """Fill in what the client left out, in place."""
+        """Fill in defaults, in place."""
         if self.custom is not None and (info.custom or info.gvr.group == _DEFINITIONS):
             self.custom.default(info, doc)
         else:
             kinds.of(info).defaults(doc)
 
     def to_storage(self, served: Served, doc: Tree) -> Tree:
-        """A document of a request in the form that is stored: custom objects as they were written."""
-        if not served.converts or served.info.custom:
-            return doc
+        """A request's document in the stored form. Custom objects stay as they are: see ``stored_version``."""
         return conversion.to_storage(served, doc)
 
     def prepares(self, served: Served) -> bool:
@@ -101,13 +97,13 @@ class Core(msgspec.Struct, frozen=True):
         return self.custom is not None and served.info.custom and served.converts
 
     async def prepare(self, served: Served, *stored: Stored) -> None:
-        """To be waited for before ``from_storage`` of these. Raises ApiError 500, UnknownVersion."""
+        """Prepare ``from_storage`` of these objects. Raises ApiError 500, UnknownVersion."""
         if self.custom is not None and self.prepares(served):
             for one in stored:
                 await self.custom.prepare(served.info, one.doc)
 
     def check_versions(self, served: Served) -> None:
-        """Before a watch. Raises ApiError 429 where an object is stored in a version that its definition has lost."""
+        """Raises ApiError 429 if an object is stored in a version that its definition no longer has."""
         if self.custom is not None and served.info.custom and served.converts:
             try:
                 self.custom.check_versions(served.info, (one.doc for one in self.store.scan(served.storage)))
@@ -115,34 +111,30 @@ class Core(msgspec.Struct, frozen=True):
                 raise api_errors.initializing(served.info, str(error)) from None
 
     async def prepare_all(self, served: Served, stored: Iterable[Stored]) -> None:
-        """The same as ``prepare`` for a list. Raises ApiError 429, 500."""
+        """``prepare`` for a list. Raises ApiError 429, 500."""
         try:
             await self.prepare(served, *stored)
         except UnknownVersion as error:  # upstream's watch cache cannot be filled then
             raise api_errors.initializing(served.info, str(error)) from None
 
     async def stored_version(self, served: Served, doc: Tree) -> Tree:
-        """A custom object in the version in which it is stored. Raises ApiError 500."""
+        """A custom object in the storage version. Raises ApiError 500."""
         if self.custom is None or not served.info.custom:
             return doc
         return await self.custom.stored(served.info, doc)
 
     async def answered(self, served: Served, doc: Tree) -> Tree:
-        """What a dry run would have stored, in the form of a resource. Raises ApiError 500."""
+        """The result of a dry run, in the resource's form. Raises ApiError 500."""
         if self.custom is None or not served.info.custom or not served.converts:
             return self.from_storage(served, doc)
         return await self.custom.answered(served.info, doc)
 
     def completed(self, served: Served, doc: Tree) -> Tree:
-        """A document with what its built-in stored form adds to it: the defaults of the other version."""
-        if not served.converts or served.info.custom:
-            return doc
+        """A document after a round trip through the stored form, which adds the defaults of the other version."""
         return conversion.from_storage(served, conversion.to_storage(served, doc))
 
     def from_storage(self, served: Served, doc: Tree) -> Tree:
-        """A stored document in the form of a resource; never changes the given one."""
-        if not served.converts:
-            return doc
-        if served.info.custom and self.custom is not None:
+        """A stored document in the resource's form. Does not change ``doc``."""
+        if served.converts and served.info.custom and self.custom is not None:
             return self.custom.read(served.info, doc)
         return conversion.from_storage(served, doc)

@@ -26,7 +26,7 @@ _CLOSED = "create not allowed while custom resource definition is terminating"
 
 
 class Creator:
-    """Answers create."""
+    """Handles create."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -40,10 +40,10 @@ class Creator:
         return await self.answer(call, made, 201)
 
     def _received(self, call: Call, options: WriteOptions) -> Tree:
-        """The object in a body, with defaults and managedFields.
+        """The object in the body, with defaults and managedFields.
 
-        A ReplicaSet sends the same body for each of its pods: objects with a generateName are cached by body and
-        second, as managedFields have the time.
+        A ReplicaSet sends the same body for each of its pods. So objects with a generateName are cached by body, and
+        by second because of the time in managedFields.
         """
         core, resource, body, now = self._core, call.resource, call.request.body, self._core.clock.now()
         sender = call.content_type, options.validation, options.manager
@@ -67,16 +67,16 @@ class Creator:
         return doc
 
     async def answer(self, call: Call, made: "Stored | Tree", status: int) -> Response:
-        """The object as it is stored, or as a dry run would have left it. Raises ApiError 500."""
+        """The response with a stored object or the result of a dry run. Raises ApiError 500."""
         if isinstance(made, Stored):
             await self._core.prepare(call.served, made)
             return call.media.object(status, made)
         return call.media.document(status, await self._core.answered(call.served, made))
 
     async def insert(self, call: Call, doc: Tree, options: WriteOptions, *, from_body: bool = False) -> "Stored | Tree":
-        """Admit, complete, check and store a new object (in the stored form). Raises ApiError.
+        """Admit, prepare, validate and store a new object, which is in the stored form. Raises ApiError.
 
-        from_body: it is what the body of the request says.
+        from_body: it is the request's body; False for objects of updates and patches.
         """
         core, meta = self._core, doc["metadata"]
         if call.hub.closed:
@@ -117,7 +117,7 @@ class Creator:
         objects.fill_system_fields(meta, core.random, now)
         if stem:
             meta["name"] = objects.generated_name(stem, core.random)
-        if not is_service(call) or call.subresource:  # a Service that comes by its status gets no address
+        if not is_service(call) or call.subresource:  # one that is created by an update of its status gets no address
             return await self._checked(call, doc, attrs, options, from_body)
         held = core.services.begin_create(doc, dry_run=options.dry_run)
         try:
@@ -139,7 +139,7 @@ class Creator:
         if not meta.get("name"):
             raise invalid(hub, "", [required("metadata.name", "name or generateName is required")])
         call.warnings += rules.warn(doc, None)
-        attrs.name = meta["name"]  # the one that was generated is known by now
+        attrs.name = meta["name"]  # may have been generated
         await core.admission.validate(attrs)
         if meta.get("resourceVersion") and not options.dry_run:
             raise plain("resourceVersion should not be set on objects to be created")
@@ -153,7 +153,7 @@ class Creator:
         return core.store.create(call.hub.storage, call.namespace, meta["name"], kept)
 
     def namespace_of(self, call: Call, meta: Tree) -> str:
-        """A Namespace is, for admission, in itself."""
+        """The namespace for admission. That of a Namespace is its name."""
         gvr = call.resource.gvr
         if gvr.plural == "namespaces" and not gvr.group:
             return meta.get("name") or ""

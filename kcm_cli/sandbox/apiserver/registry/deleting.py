@@ -31,7 +31,7 @@ _JOB_WARNING = (
 
 
 class _Outcome(msgspec.Struct, frozen=True):
-    """What became of a deletion. ``shown``: the object, where the answer is that and not a Status."""
+    """The result of a deletion. ``shown``: the object, if the response is that and not a Status."""
 
     shown: Stored | Tree | None
     uid: str
@@ -39,7 +39,7 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 
 class Deleter:
-    """Answers delete and deletecollection."""
+    """Handles delete and deletecollection."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -63,7 +63,7 @@ class Deleter:
         return call.media.document(status, document)
 
     async def delete_collection(self, call: Call) -> Response:
-        """DELETE of what a list selects; answers the list. Raises ApiError."""
+        """DELETE of all objects that a list selects. Responds with the list. Raises ApiError."""
         listed = list_options(call.query)
         check_list_version(listed)
         chosen, page = select(self._core, call, listed)
@@ -80,9 +80,9 @@ class Deleter:
         return call.media.list(chosen, page.revision, page.more, page.left)
 
     async def remove(self, call: Call, options: DeleteOptions, *, admit: bool = True) -> _Outcome:
-        """Delete the object that the call names, or mark it. Raises ApiError.
+        """Delete the object of the call, or mark it as terminating. Raises ApiError.
 
-        admit: ask admission; what another verb deletes has been admitted by that.
+        admit: run admission, unless that of another verb has run.
         """
         while True:
             current = self._core.store.get(call.hub.storage, call.namespace, call.name)
@@ -129,7 +129,7 @@ class Deleter:
         return self._remove(call, options, rules, stored)
 
     async def _namespace(self, call: Call, options: DeleteOptions, current: Stored) -> _Outcome | None:
-        """What is special about namespaces; None where the rest is as for any object."""
+        """Mark a namespace as terminating. None if it can be deleted as any other object."""
         old: Tree = current.doc
         namespaces.check_preconditions(call, options, old["metadata"])
         uid: str = old["metadata"]["uid"]
@@ -144,7 +144,7 @@ class Deleter:
         return _Outcome(current, uid, False) if namespaces.held(old) else None
 
     async def _definition(self, call: Call, options: DeleteOptions, current: Stored) -> _Outcome:
-        """The first deletion of a CustomResourceDefinition only marks it: its objects go first."""
+        """Mark a CustomResourceDefinition as terminating: its objects are deleted first."""
         old: Tree = current.doc
         namespaces.check_preconditions(call, options, old["metadata"])
         await self._admit(call, options, old)
@@ -173,7 +173,7 @@ class Deleter:
             document["orphanDependents"] = options.orphan_dependents
         if options.dry:
             document["dryRun"] = ["All"]
-        name = "" if call.info.verb == "deletecollection" else call.name  # upstream tells admission no name there
+        name = "" if call.info.verb == "deletecollection" else call.name  # upstream's attributes have no name there
         attrs = Attributes(
             "DELETE", call.resource, "", call.info.namespace, name, call.user, None, old, options.dry,
             document, call.warnings,
@@ -202,14 +202,14 @@ class Deleter:
 
 
 def _warn(call: Call, options: DeleteOptions) -> None:
-    """Warn that Jobs deleted without a propagation policy leave their pods, also where there is no such Job."""
+    """Warn that Jobs deleted without a propagation policy leave their pods, even if the Job does not exist."""
     says = options.propagation_policy is not None or options.orphan_dependents is not None
     if call.resource.group_resource == "jobs.batch" and not says:
         call.warnings.append(_JOB_WARNING)
 
 
 class _Mark:
-    """Sets the deletion's time and grace on an object."""
+    """Sets deletionTimestamp and deletionGracePeriodSeconds."""
 
     def __init__(self, rules: Strategy, options: DeleteOptions, now: datetime) -> None:
         self._rules = rules
@@ -218,14 +218,14 @@ class _Mark:
         self._period = 1 if period is not None and period < 0 else period
 
     def pending(self, meta: Tree) -> bool:
-        """Whether a graceful deletion is under way that this request does not shorten."""
+        """Whether a graceful deletion is in progress that this request does not shorten."""
         known: int | None = meta.get("deletionGracePeriodSeconds")
         if self._rules.grace_period is None or not meta.get("deletionTimestamp") or not known:
             return False
         return self._period is None or self._period >= known
 
     def grace(self, doc: Tree) -> int | None:
-        """Mark the object; its grace period, or None where the kind, or this object, goes without one."""
+        """Mark the object. Returns the grace period in seconds, or None if there is none."""
         rules, meta = self._rules, doc["metadata"]
         if rules.grace_period is None:
             return None
@@ -250,7 +250,7 @@ class _Mark:
         return period
 
     def at_once(self, meta: Tree) -> None:
-        """Mark an object that only its finalizers keep."""
+        """Mark an object without a grace period that has finalizers."""
         known = meta.get("deletionTimestamp")
         if not known and meta.get("generation"):
             meta["generation"] += 1
@@ -260,7 +260,7 @@ class _Mark:
 
 
 def _finalizers(meta: Tree, options: DeleteOptions, rules: Strategy) -> list[str]:
-    """The finalizers with those of the garbage collector as the propagation policy has them."""
+    """The finalizers, including those of the garbage collector for the propagation policy."""
     given: list[str] = meta.get("finalizers") or []
     kept = [one for one in given if one not in (ORPHAN, FOREGROUND)]
     if _orphans(given, options, rules):
@@ -300,7 +300,7 @@ def _set_finalizers(meta: Tree, finalizers: list[str]) -> None:
 
 
 def _of(call: Call, stored: Stored) -> Call:
-    """The deletion of one of a collection's objects."""
+    """The call that deletes one object of a collection."""
 
     info = replace(call.info, name=stored.name, namespace=stored.namespace)
     return replace(call, info=info, warnings=[])

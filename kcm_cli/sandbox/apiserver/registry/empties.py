@@ -1,24 +1,22 @@
-"""Empty lists, maps and texts that a client wrote: decoding drops them, and upstream tells them from absent ones where
-it words errors, and where it compares two objects with reflect.DeepEqual.
+"""Empty lists, maps and strings in requests.
 
-upstream: encoding/json makes an empty slice of ``[]``, and validation prints it.
+Decoding drops them. Upstream distinguishes them from absent fields in the values that validation errors print, and
+when it compares objects with reflect.DeepEqual, since encoding/json decodes ``[]`` to an empty slice.
 """
 
 from collections.abc import Callable, Sequence
 
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 
-_NOT_THE_CLIENTS = ("metadata", "status")
+_NOT_FROM_CLIENTS = ("metadata", "status")
 _CONTAINERS: tuple[object, ...] = ([], {})
 _TEXTS: tuple[object, ...] = ([], {}, "")
 
 
 def with_empty(doc: Tree, stated: Tree, *, texts: bool = False) -> Tree:
-    """The object with the empty lists and maps (and texts) that it has in ``stated`` and lacks itself; shares the
-    rest.
-    """
-    wanted = {key: value for key, value in stated.items() if key not in _NOT_THE_CLIENTS}
-    filled = _filled(doc, wanted, _TEXTS if texts else _CONTAINERS)
+    """The object with the empty lists and maps (with ``texts`` also strings) of ``stated``. Shares all other values."""
+    given = {key: value for key, value in stated.items() if key not in _NOT_FROM_CLIENTS}
+    filled = _filled(doc, given, _TEXTS if texts else _CONTAINERS)
     assert isinstance(filled, dict)
     return filled
 
@@ -26,7 +24,7 @@ def with_empty(doc: Tree, stated: Tree, *, texts: bool = False) -> Tree:
 def reworded(
     errors: list[FieldError], doc: Tree, stated: Tree, check: Callable[[Tree], Sequence[FieldError]]
 ) -> list[FieldError]:
-    """The errors of an object as they read for the one that the client wrote."""
+    """The errors with the values that the client wrote. ``stated``: the object before decoding."""
     filled = with_empty(doc, stated, texts=True)
     if filled == doc:
         return errors

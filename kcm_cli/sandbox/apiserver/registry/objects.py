@@ -1,4 +1,4 @@
-"""What happens to the metadata of any object on its way in.
+"""Checks and changes of metadata in requests, common to all kinds.
 
 upstream: apiserver pkg/registry/rest/{meta,create}.go, pkg/endpoints/handlers/rest.go (v1.36)
 """
@@ -23,7 +23,7 @@ _DUPLICATES = (
 
 
 def ordered(info: ResourceInfo, doc: Tree) -> Tree:
-    """The document with its kind and apiVersion first, as stored bytes begin (see ``answers``)."""
+    """The document with kind, apiVersion and metadata first, as it is stored (see ``answers``)."""
     if "metadata" not in doc:
         doc["metadata"] = {}
     return {"kind": info.kind, "apiVersion": info.api_version, "metadata": doc["metadata"]} | {
@@ -32,13 +32,13 @@ def ordered(info: ResourceInfo, doc: Tree) -> Tree:
 
 
 def wipe_system_fields(meta: Tree) -> None:
-    """Drop what only the server may set."""
+    """Remove fields that only the server may set."""
     for field in _SYSTEM:
         meta.pop(field, None)
 
 
 def fill_system_fields(meta: Tree, rng: random.Random, now: datetime) -> None:
-    """Set creation time and uid."""
+    """Set uid and creationTimestamp."""
     meta["uid"] = new_uid(rng)
     meta["creationTimestamp"] = format_time(now)
 
@@ -49,12 +49,12 @@ def new_uid(rng: random.Random) -> str:
 
 
 def generated_name(stem: str, rng: random.Random) -> str:
-    """The stem, cut where needed, with five random letters."""
+    """The generateName, cut to 58 letters, and five random letters."""
     return stem[: _LONGEST - _SUFFIX] + "".join(rng.choices(_LETTERS, k=_SUFFIX))
 
 
 def match_namespace(meta: Tree, namespace: str) -> None:
-    """Set the request's namespace, or clear it for a cluster-scoped object. Raises ApiError 400 for another one."""
+    """Set the request's namespace, or remove it from a cluster-scoped object. Raises ApiError 400 if they differ."""
     given = meta.get("namespace") or ""
     if given == namespace:
         if not given:
@@ -68,7 +68,7 @@ def match_namespace(meta: Tree, namespace: str) -> None:
 
 
 def check_name(meta: Tree, name: str) -> None:
-    """Raises ApiError 400 where the object's name is not the one of the URL."""
+    """Raises ApiError 400 if the object's name is not the one in the URL."""
     given = meta.get("name") or ""
     if not given:
         raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
@@ -77,7 +77,7 @@ def check_name(meta: Tree, name: str) -> None:
 
 
 def drop_repeated_owners(meta: Tree, warnings: list[str], *, mutated: bool) -> None:
-    """Equal owner references are kept once, with a warning."""
+    """Remove duplicate owner references, with a warning."""
     owners: Sequence[Tree] | None = meta.get("ownerReferences")
     if not owners or len(owners) < 2:
         return
@@ -95,7 +95,7 @@ def drop_repeated_owners(meta: Tree, warnings: list[str], *, mutated: bool) -> N
 
 
 def emptied(new: Tree, old: Tree, info: ResourceInfo) -> bool:
-    """Whether an update takes the last thing away that kept a deleted object."""
+    """Whether an update removes the last finalizer of an object that is being deleted."""
     meta, known = new["metadata"], old["metadata"]
     if meta.get("finalizers") or not known.get("deletionTimestamp"):
         return False
@@ -117,7 +117,7 @@ _STORAGE_PREFIXES = {
 
 
 def storage_key(info: ResourceInfo, key: str, *, dry_run: bool = False) -> str:
-    """Where a real server keeps an object: some error texts hold it, those of dry runs without the store's prefix."""
+    """The etcd key of an object in upstream's errors. Those of dry runs lack the prefix."""
     default = f"{info.gvr.group}/{info.gvr.plural}" if info.custom else info.gvr.plural
     root = "" if dry_run else "/registry"
     return f"{root}/{_STORAGE_PREFIXES.get(info.group_resource, default)}/{key}"

@@ -1,8 +1,8 @@
-"""Get and list: resource versions, pages, selections.
+"""Get and list: resource versions, pages, selectors.
 
-A list is as of one revision: the newest, an exact one, or the one that its continue token names. As long as the
-store keeps the history, and for some minutes, that holds however many writes came in between; after that the answer
-is 410 with a token for going on inconsistently.
+A list shows one revision: the latest, an exact one, or that of its continue token. Continue tokens are valid for some
+minutes, as long as the store keeps the history. After that the response is 410 with a token for continuing
+inconsistently.
 
 upstream: apiserver pkg/storage/{interfaces,continue}.go, etcd3/{store,errors,compact}.go, cacher (v1.36)
 """
@@ -29,9 +29,9 @@ from kcm_cli.sandbox.apiserver.store import Compacted, Store, Stored
 from kcm_cli.sandbox.apiserver.types import ApiError
 
 FRESH_WAIT_S = 3.0
-"""How long a request waits for a revision that has not been reached."""
+"""Seconds for which a request waits for a resourceVersion that has not been reached."""
 COMPACT_S = 300.0
-"""How long a list can be continued at least; it ends at the latest twice that after the next change."""
+"""The minimum lifetime of a continue token. It expires at the latest twice that time after the next change."""
 _POLL_S = 0.05
 _BASE64 = re.compile(r"[A-Za-z0-9_-]*")
 _INCONSISTENT = -1
@@ -45,7 +45,7 @@ _VERSION_EXPIRED = "The resourceVersion for the provided list is too old."
 
 
 class _Token(msgspec.Struct):
-    """A continue token: from key ``start`` on, as of revision ``rv``."""
+    """A continue token: the list continues at key ``start``, at revision ``rv``."""
 
     v: str = ""
     rv: int = 0
@@ -53,7 +53,7 @@ class _Token(msgspec.Struct):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """What a list tells about itself."""
+    """The metadata of a list; see ``answers.list_metadata``."""
 
     revision: str
     more: str = ""
@@ -61,7 +61,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 def fetch(core: Core, call: Call) -> Stored:
-    """The object that the request names. Raises ApiError 404."""
+    """The object of the request. Raises ApiError 404."""
     stored = core.store.get(call.hub.storage, call.namespace, call.name)
     if call.at is not None:
         stored = core.store.get_at(call.hub.storage, call.namespace, call.name, call.at)
@@ -81,9 +81,9 @@ def chosen_by(call: Call, options: ListOptions) -> Selection:
 
 
 class Pages:
-    """Forgets revisions as of which lists were begun once they are some minutes old.
+    """Expires continue tokens after some minutes. There is no timer without tokens.
 
-    It waits for those that were promised only. ``oldest``: lists can be as of that revision and later ones.
+    ``oldest``: the oldest revision that can be listed.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
@@ -95,9 +95,9 @@ class Pages:
         self._waits = False
 
     def promise(self, revision: int) -> None:
-        """A list as of that revision has more pages."""
+        """Keep a revision for the further pages of a list."""
         self._promised = max(self._promised, revision)
-        if revision == self._store.revision:  # lists may have begun there long ago, and this one has just begun
+        if revision == self._store.revision:  # it may be old, but this list has just begun
             self.oldest = min(self.oldest, revision)
             self._next = min(self._next, revision)
         if not self._waits:
@@ -114,7 +114,7 @@ class Pages:
 
 
 class Reader:
-    """Answers get and list."""
+    """Handles get and list."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -143,17 +143,23 @@ class Reader:
         return call.media.list(items, page.revision, page.more, page.left)
 
     async def reach(self, revision: int) -> None:
-        """Wait until a revision has been reached. Raises ApiError 504 after some seconds."""
-        store, clock = self._core.store, self._core.clock
-        deadline = clock.monotonic() + FRESH_WAIT_S
-        while store.revision < revision:
-            if clock.monotonic() >= deadline:
-                raise api_errors.too_large_version(revision, store.revision)
-            await clock.sleep(_POLL_S)
+        """Wait for a revision. Raises ApiError 504 after ``FRESH_WAIT_S``."""
+        if not await reached(self._core, revision, FRESH_WAIT_S):
+            raise api_errors.too_large_version(revision, self._core.store.revision)
+
+
+async def reached(core: Core, revision: int, timeout_s: float) -> bool:
+    """Wait for a revision; False if it is not reached in time."""
+    deadline = core.clock.monotonic() + timeout_s
+    while core.store.revision < revision:
+        if core.clock.monotonic() >= deadline:
+            return False
+        await core.clock.sleep(_POLL_S)
+    return True
 
 
 def parsed_version(text: str) -> int:
-    """A resourceVersion as a number. Raises ApiError 500, as upstream does where it is asked for one object."""
+    """A resourceVersion as a number. Raises ApiError 500, as upstream for get."""
     try:
         return unsigned(text)
     except FormatError as error:
@@ -161,7 +167,7 @@ def parsed_version(text: str) -> int:
 
 
 def check_list_version(options: ListOptions) -> int:
-    """The version that a list names, or 0. Raises ApiError 400."""
+    """The resourceVersion of a list, or 0. Raises ApiError 400."""
     try:
         return parsed_version(options.version) if options.version else 0
     except ApiError as error:
@@ -169,9 +175,9 @@ def check_list_version(options: ListOptions) -> int:
 
 
 def select(core: Core, call: Call, options: ListOptions, oldest: int = 0) -> tuple[Sequence[Stored], Page]:
-    """What a list shows, in the order of the keys, and how it goes on. Raises ApiError.
+    """The items of a list in the order of their keys, and its metadata. Raises ApiError.
 
-    oldest: of what was before that revision there are no lists, unless it is still as it was.
+    oldest: earlier revisions have expired, except the latest.
     """
     store = core.store
     chosen = chosen_by(call, options)
@@ -218,12 +224,12 @@ def _paged(
 
 
 def _is_exact(options: ListOptions) -> bool:
-    """Whether a list is about the version that it names, not about a newer one."""
+    """Whether a list is at exactly its resourceVersion, not at a newer one."""
     return options.match == "Exact" or (not options.match and options.limit > 0)
 
 
 def _position(options: ListOptions, prefix: str) -> tuple[str, int | None]:
-    """The first key and the revision (None: the newest) that a list is about. Raises ApiError 400."""
+    """The first key and the revision (None: the latest) of a list. Raises ApiError 400."""
     if options.more:
         token = _decoded(options.more)
         if options.version and options.version != "0":
@@ -265,7 +271,7 @@ def _decoded(text: str) -> _Token:
 
 
 def _not_base64(text: str) -> str:
-    """What Go says of a text that is not raw URL base64."""
+    """Go's error for a text that is not raw URL base64, otherwise empty."""
     match = _BASE64.match(text)
     good = 0 if match is None else match.end()
     if good == len(text) and good % 4 != 1:

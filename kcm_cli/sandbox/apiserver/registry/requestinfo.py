@@ -1,4 +1,4 @@
-"""What a method and a path mean.
+"""Resolves methods and paths to verbs, resources, namespaces and names.
 
 upstream: staging/src/k8s.io/apiserver/pkg/endpoints/request/requestinfo.go#NewRequestInfo (v1.36)
 """
@@ -15,11 +15,11 @@ _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 _ENDS = ("watch", "proxy", "watch/", "proxy/")
 _FIRST_WORDS = ("watch", "proxy")
-"""They stood before the resource in old paths; the first still may."""
+"""The prefixes of resources in old paths. ``watch`` still works."""
 
 
 def unresolvable(path: str) -> str:
-    """What is wrong with a path that ends before it says what it is about; mostly nothing."""
+    """The error for a path that ends before the resource, otherwise empty."""
     if not path.endswith(_ENDS):
         return ""
     parts = path.strip("/").split("/")
@@ -30,12 +30,12 @@ def unresolvable(path: str) -> str:
 
 
 def truthy(text: str) -> bool:
-    """How the API reads a boolean query parameter that is there: anything but 0 and false counts as true."""
+    """A boolean query parameter that is present: anything except 0 and false is true."""
     return text != "0" and text.lower() != "false"
 
 
 def resolve(method: str, path: str, query: Mapping[str, str]) -> tuple[RequestInfo, str]:
-    """The meaning of a request, and what the path has after the subresource."""
+    """The meaning of a request, and its path after the subresource."""
     parts = path.strip("/").split("/")
     groupless = parts[0] == "api"
     if len(parts) < 3 or not (groupless or (parts[0] == "apis" and len(parts) > 3)):
@@ -61,7 +61,7 @@ def resolve(method: str, path: str, query: Mapping[str, str]) -> tuple[RequestIn
 
 
 def selected_name(selector: str) -> str:
-    """The one name that a field selector asks for, or nothing."""
+    """The name that a field selector requires, or nothing."""
     if "metadata.name" not in selector:
         return ""
     try:

@@ -1,6 +1,6 @@
-"""From the meaning of a request to the resource and whether it has that verb there.
+"""Routing: finds the resource of a request and checks that it has the verb.
 
-upstream: apiserver pkg/endpoints/installer.go (which paths and methods exist), v1.36
+upstream: apiserver pkg/endpoints/installer.go, v1.36
 """
 
 from kcm_cli.machinery import names
@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.types import RequestInfo, ResourceInfo
 PLAIN_404 = "404 page not found\n"
 _METHODS = frozenset(["GET", "POST", "PUT", "PATCH", "DELETE"])
 _PROXIED = frozenset(["HEAD", "OPTIONS"])
-"""Methods that only proxies have, beside those of the API."""
+"""Further methods of proxy subresources."""
 _WITHOUT_NAMESPACE = frozenset(["list", "watch", "create"])
 _OF_OBJECTS = frozenset(["get", "update", "patch", "delete"])
 
@@ -22,16 +22,16 @@ UNAVAILABLE = "service unavailable\n"
 
 
 class Unavailable(Exception):
-    """A path of a group that another server is to answer, which cannot be reached: answered by plain text."""
+    """503 in plain text: the group is served by another server (APIService), which cannot be reached."""
 
 
 class NoSuchGroup(Exception):
-    """A path of a group that is not served: answered by plain text, not by a Status."""
+    """404 in plain text, not a Status: the group is not served."""
 
 
 def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str, warnings: list[str]) -> Served:
-    """The resource that a request is about; of a deprecated custom one ``warnings`` get the warning, also where the
-    request is refused. Raises ApiError 404, 405; NoSuchGroup; Unavailable.
+    """The resource of a request. Adds the warning of a deprecated custom resource, even if the request is refused.
+    Raises ApiError 404, 405; NoSuchGroup; Unavailable.
     """
     if path.startswith("//"):
         raise NoSuchGroup
@@ -65,7 +65,7 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
 
 
 def _check_name(info: RequestInfo) -> None:
-    """No object can have such a name. Raises ApiError 400.
+    """Raises ApiError 400 if no object can have the name.
 
     upstream: apiserver pkg/registry/generic/registry/store.go#NamespaceKeyFunc
     """
@@ -74,7 +74,7 @@ def _check_name(info: RequestInfo) -> None:
 
 
 def _check_unnamed(resource: ResourceInfo, info: RequestInfo, path: str) -> None:
-    """A client's empty namespace, ``/namespaces//pods``, is all of them to a list. Raises ApiError 400, 404."""
+    """An empty namespace (``/namespaces//pods``) means all namespaces, for lists. Raises ApiError 400, 404."""
     _, found, rest = path.partition("/namespaces//")
     if not found or "//" in rest or bool(rest) != resource.namespaced:
         raise api_errors.no_such_path()
@@ -90,7 +90,7 @@ def _check_scope(served: Served, info: RequestInfo) -> None:
 
 
 def _route_custom(served: Served, info: RequestInfo) -> None:
-    """Custom resources have a router of their own, with words of its own. Raises ApiError 404, 405.
+    """Custom resources have another router than built-in ones. Raises ApiError 404, 405.
 
     upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go#ServeHTTP
     """
@@ -104,7 +104,7 @@ def _route_custom(served: Served, info: RequestInfo) -> None:
 
 
 def _has_name(info: RequestInfo, path: str) -> bool:
-    """Whether the path itself names an object (a field selector may give info.name, too)."""
+    """Whether the path names an object (``info.name`` may also be from a field selector)."""
     return bool(info.subresource) or path.rstrip("/").rpartition("/")[2] != info.plural
 
 
@@ -123,7 +123,7 @@ def _check_verb(served: Served, info: RequestInfo, method: str) -> None:
     if info.subresource == "proxy" and method in _PROXIED:
         return
     if info.verb == "watch" and "list" in verbs:
-        return  # the path is that of the list, whatever becomes of the watch
+        return  # the path is that of the list
     collection = not _has_name(info, info.path)
     everywhere = collection and served.info.namespaced and not info.namespace
     if (everywhere and "list" not in verbs) or not (collection or info.subresource or _OF_OBJECTS.intersection(verbs)):

@@ -1,6 +1,6 @@
-"""Update and patch: of objects, of their status and of the other subresources that are parts of the object.
+"""Update and patch of objects, their status, and other subresources that are parts of them.
 
-A write makes its object from what is stored, and starts anew when another write came between reading and storing.
+The new object is made from the stored one. If another write comes in between, it is made again.
 
 upstream: apiserver pkg/endpoints/handlers/{update,patch}.go, pkg/registry/generic/registry/store.go#Update (v1.36)
 """
@@ -37,9 +37,9 @@ Produce = Callable[[Stored | None], Tree]
 
 
 class Change(msgspec.Struct, frozen=True):
-    """How the new object (in the stored form) is made from the stored one.
+    """How to make the new object (in the stored form) from the stored one.
 
-    creates: it may be made from nothing. stated: the new object as the client wrote it, before decoding.
+    creates: the write may create the object. stated: returns the new object as the client wrote it, before decoding.
     """
 
     produce: Produce
@@ -50,7 +50,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Updater:
-    """Answers update and patch."""
+    """Handles update and patch."""
 
     def __init__(self, core: Core, creator: Creator) -> None:
         self._core = core
@@ -85,7 +85,7 @@ class Updater:
         return await self._run(call, self.patch_change(call, options, media))
 
     def patch_change(self, call: Call, options: WriteOptions, media: str) -> Change:
-        """The change that a patch asks for."""
+        """The change of a patch."""
         core, resource = self._core, call.resource
         before = list(call.warnings)
 
@@ -136,7 +136,7 @@ class Updater:
         return self._core.from_storage(call.served, self._core.rules(call.hub.info).stored(doc))
 
     def _creates(self, call: Call) -> bool:
-        """Whether an update makes what is not there: also one of the status, whatever the rest then is."""
+        """Whether an update of the object or of its status creates it if it does not exist."""
         return call.subresource in ("", STATUS) and self._core.rules(call.hub.info).creates_on_update
 
     async def _run(self, call: Call, change: Change) -> Response:
@@ -144,7 +144,7 @@ class Updater:
         return await self._creator.answer(call, made, 201 if created else 200)
 
     async def write(self, call: Call, change: Change) -> tuple["Stored | Tree", bool]:
-        """Make the change; the object and whether it is new. Raises ApiError."""
+        """Make the change. Returns the object, and whether it was created. Raises ApiError."""
         store = self._core.store
         while True:
             current = store.get(call.hub.storage, call.namespace, call.name)
@@ -153,9 +153,7 @@ class Updater:
             await self._core.prepare(call.served, current)
             try:
                 return await self._replace(call, change, current), False
-            except Conflict:
-                continue
-            except NotFound:
+            except (Conflict, NotFound):
                 continue
 
     async def _create(self, call: Call, change: Change) -> "Stored | Tree":
@@ -210,7 +208,7 @@ class Updater:
         return core.store.update(gvr, call.namespace, call.name, kept, current.revision, always=always)
 
     def _prepare(self, call: Call, change: Change, doc: Tree, old: Tree, current: Stored) -> None:
-        """The kind's own rules. Raises ApiError 422."""
+        """Apply the kind's strategy. Raises ApiError 422."""
         hub = call.hub.info
         context = Context(format_time(self._core.clock.now()), call.user)
         if change.subresource == STATUS:
@@ -239,7 +237,7 @@ class Updater:
         call.warnings += warnings
 
     def _check_version(self, call: Call, doc: Tree, current: Stored) -> None:
-        """Optimistic concurrency, as far as the client asks for it. Raises ApiError 409, 422."""
+        """Optimistic concurrency, if the client states a resourceVersion. Raises ApiError 409, 422."""
         version = stated_version(doc["metadata"])
         if version == 0:
             if self._core.rules(call.hub.info).needs_version_on_update:
@@ -266,7 +264,7 @@ class Updater:
         objects.check_name(doc["metadata"], call.name)
 
     def check_uid(self, call: Call, uid: str | None, current: Stored | None, *, dry_run: bool) -> None:
-        """Raises ApiError 409 where the client means another object of that name; none has no uid."""
+        """Raises ApiError 409 if the client states another uid than the stored object's."""
         known = current.doc["metadata"]["uid"] if current is not None else ""  # type: ignore[index]
         if uid and uid != known:
             name = f"{call.namespace}/{call.name}" if call.namespace else call.name
@@ -284,6 +282,6 @@ class Updater:
 
 
 def _fresh(errors: Sequence[FieldError], known: Sequence[FieldError]) -> list[FieldError]:
-    """The errors in fields that were not wrong already."""
+    """The errors that the stored object does not have."""
     there = {(error.type, error.field) for error in known}
     return [error for error in errors if (error.type, error.field) not in there]

@@ -1,4 +1,4 @@
-"""Which code answers which verb of which resource."""
+"""Dispatches requests to the handlers of verbs and subresources."""
 
 from collections.abc import Awaitable, Callable
 
@@ -34,7 +34,7 @@ Handler = Callable[[Call], Awaitable[Response | Stream]]
 
 
 class Verbs:
-    """Answers requests that have been routed."""
+    """Handles requests that have been routed."""
 
     def __init__(self, core: Core, security: Security) -> None:
         self._core = core
@@ -100,7 +100,7 @@ class Verbs:
         return call.media.document(201, made)
 
     async def _admit(self, call: Call, name: str, doc: Tree, options: WriteOptions) -> None:
-        """Ask admission about what is answered and not kept. Raises ApiError."""
+        """Run admission for a create whose object is not stored. Raises ApiError."""
         attrs = Attributes(
             "CREATE", call.resource, call.subresource, call.namespace, name, call.user, doc, None,
             options.dry_run, options.document("CreateOptions"), call.warnings,

@@ -1,8 +1,8 @@
-"""Watches: a stream of frames from a revision on, filtered by a selection.
+"""Watches: streams of events after a revision, filtered by selectors.
 
-An object that enters a selection comes as ADDED, one that leaves it as DELETED (its last selected state, with the
-version of the change). A watch ends at its timeout; one that falls behind the kept history, or starts before it, is
-told so by an ERROR event with a 410 Status.
+An object that starts to match is sent as ADDED, and one that no longer matches as DELETED: its last matching state
+with the resourceVersion of the change. A watch ends at its timeout. If the history that it needs has been compacted, it
+sends an ERROR event with a 410 Status.
 
 upstream: apiserver pkg/endpoints/handlers/watch.go, pkg/storage/cacher (v1.36)
 """
@@ -22,10 +22,10 @@ from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.media import ProtobufMedia, protobuf_stream
 from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options
-from kcm_cli.sandbox.apiserver.registry.reading import FRESH_WAIT_S, chosen_by, parsed_version
+from kcm_cli.sandbox.apiserver.registry.reading import FRESH_WAIT_S, chosen_by, parsed_version, reached
 from kcm_cli.sandbox.apiserver.registry.selection import Selection
 from kcm_cli.sandbox.apiserver.schema.bodies import target_of
-from kcm_cli.sandbox.apiserver.store import Compacted, Event, Store, Stored, Watcher, frame_of
+from kcm_cli.sandbox.apiserver.store import Compacted, Event, Stored, Watcher, frame_of
 from kcm_cli.sandbox.apiserver.types import ApiError, Dropped
 from kcm_cli.sandbox.streams import websocket
 from kcm_cli.sandbox.streams.one_way import events_over_websocket
@@ -36,10 +36,10 @@ _BATCH = 500
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """What a watch sends.
+    """The parameters of a watch.
 
-    since: the revision to go on from. initial: whether what is there comes first. ahead: that revision was not reached
-    when the watch began; what comes before it is left out.
+    since: the revision after which events are sent. initial: send existing objects first. end_mark: send a bookmark
+    after these. ahead: ``since`` had not been reached when the watch began.
     """
 
     chosen: Selection
@@ -61,18 +61,18 @@ class RunningWatch:
         self._watcher = watcher
 
     def end(self, how: str) -> None:
-        """``closed``, ``broken`` (in the middle) or ``expired`` (told 410)."""
+        """End the watch: ``closed``, ``broken`` (the connection breaks) or ``expired`` (with a 410 event)."""
         self.ending = self.ending or how
         self._watcher.close()
 
     def hold(self, revision: int | None) -> None:
-        """Show nothing after a revision; None: everything."""
-        if not self.ending:  # what was not shown before the end is not shown any more
+        """Hold back the events after a revision; None: none."""
+        if not self.ending:  # events that are held back at the end are not sent
             self._watcher.hold(revision)
 
 
 class Watching:
-    """Answers watch. ``opened``: called with each watch that has begun."""
+    """Handles watch. ``opened``: called with each watch when it begins."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -107,11 +107,11 @@ class Watching:
 
     async def _stream(self, call: Call, plan: _Plan) -> AsyncIterator[bytes]:
         store, clock = self._core.store, self._core.clock
-        deadline = clock.monotonic() + plan.timeout_s
         if plan.timeout_s < 0:
             yield _error(ApiError(500, "InternalError", "context deadline exceeded"))
             return
-        if plan.ahead and plan.initial and not await self._reached(plan.since, deadline):
+        wait_s = min(plan.timeout_s, FRESH_WAIT_S)
+        if plan.ahead and plan.initial and not await reached(self._core, plan.since, wait_s):
             yield _error(api_errors.too_large_version(plan.since, store.revision))
             return
         try:
@@ -120,7 +120,7 @@ class Watching:
         except Compacted as error:
             yield _error(_too_old(error))
             return
-        except ApiError:  # a form that only a list has: upstream ends the watch
+        except ApiError:  # a form that only lists have: upstream ends the watch
             return
         running = RunningWatch(call.asked, watcher)
         self.running[running] = None
@@ -141,7 +141,7 @@ class Watching:
             watcher.close()
 
     async def _prepare_initial(self, call: Call, plan: _Plan) -> None:
-        """Have what the client gets at once ready to be read, however much changes meanwhile. Raises ApiError."""
+        """Prepare the initial objects for reading. Objects may change meanwhile. Raises ApiError."""
         store, seen = self._core.store, -1
         if not self._core.prepares(call.served):
             return
@@ -150,7 +150,7 @@ class Watching:
             await self._core.prepare(call.served, *store.scan(call.hub.storage, plan.namespace))
 
     def _open(self, call: Call, plan: _Plan) -> tuple[Watcher, bytes]:
-        """The watcher and what the client gets at once. Raises Compacted."""
+        """The watcher and the initial events. Raises Compacted."""
         # atomic: no await between the initial events and the watcher's position
         store, media, gvr = self._core.store, call.media, call.hub.storage
         if not plan.initial:
@@ -166,7 +166,7 @@ class Watching:
     async def _events(self, call: Call, plan: _Plan, watcher: Watcher) -> AsyncIterator[bytes]:
         clock, store = self._core.clock, self._core.store
         chosen, media = plan.chosen, call.media
-        marks = _Bookmarks(plan.bookmarks, clock.monotonic(), store.revision)
+        last_mark = clock.monotonic()
         wake = clock.call_later(BOOKMARK_S, watcher.wake) if plan.bookmarks else None
         try:
             while not watcher.closed:
@@ -186,7 +186,9 @@ class Watching:
                     return
                 if frames:
                     yield b"".join(frames)
-                if plan.bookmarks and not (watcher.behind or watcher.held) and marks.due(clock.monotonic(), store):
+                due = plan.bookmarks and clock.monotonic() - last_mark >= BOOKMARK_S
+                if due and not (watcher.behind or watcher.held):
+                    last_mark = clock.monotonic()
                     yield media.bookmark(self._mark(call, store.revision))
                     if wake is not None:
                         wake.cancel()
@@ -196,7 +198,7 @@ class Watching:
                 wake.cancel()
 
     def _mark(self, call: Call, revision: int, *, initial_end: bool = False) -> Doc:
-        """The object of a bookmark: built-in kinds have the fields that are never left out."""
+        """The object of a bookmark. That of a built-in kind has the fields without omitempty."""
         info, schemas = call.resource, self._core.schemas
         metadata: Doc = {"resourceVersion": str(revision)}
         if initial_end:
@@ -204,29 +206,6 @@ class Watching:
         node = None if info.custom else schemas.node(target_of(info))
         empty = {} if node is None else cast("Doc", schemas.normalizers.run(node, {}))
         return {**empty, "kind": info.kind, "apiVersion": info.api_version, "metadata": metadata}
-
-    async def _reached(self, revision: int, deadline: float) -> bool:
-        clock = self._core.clock
-        end = min(deadline, clock.monotonic() + FRESH_WAIT_S)
-        while self._core.store.revision < revision:
-            if clock.monotonic() >= end:
-                return False
-            await clock.sleep(0.05)
-        return True
-
-
-class _Bookmarks(msgspec.Struct):
-    """When the next bookmark is due: once a minute."""
-
-    wanted: bool
-    last: float
-    revision: int
-
-    def due(self, now: float, store: Store) -> bool:
-        if now - self.last < BOOKMARK_S:
-            return False
-        self.last, self.revision = now, store.revision
-        return True
 
 
 def _frames(call: Call, chosen: Selection, events: Sequence[Event]) -> list[bytes]:
@@ -236,7 +215,7 @@ def _frames(call: Call, chosen: Selection, events: Sequence[Event]) -> list[byte
 
 
 def _shown(chosen: Selection, event: Event) -> Iterator[Stored]:
-    """The objects that the frame of an event may show."""
+    """The objects that an event may be sent with."""
     yield event.stored
     if event.previous is not None and not chosen.everything:
         yield event.previous.at(event.revision)
@@ -247,7 +226,7 @@ def _selected(chosen: Selection, stored: Stored) -> bool:
 
 
 def _frame(call: Call, chosen: Selection, event: Event) -> bytes | None:
-    """The event as the selection sees it."""
+    """The event for a selection, or None."""
     media, previous = call.media, event.previous
     after = event.type != "DELETED" and chosen.matches(event.stored)
     before = previous is not None and chosen.matches(previous)
