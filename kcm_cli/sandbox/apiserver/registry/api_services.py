@@ -1,4 +1,4 @@
-"""The APIServices of groups and versions that CustomResourceDefinitions serve.
+"""Keeps APIServices for the groups and versions of CustomResourceDefinitions.
 
 upstream: kube-aggregator pkg/controllers/autoregister/autoregister_controller.go,
 pkg/controlplane/controller/crdregistration/crdregistration_controller.go (v1.36)
@@ -18,7 +18,7 @@ _LABEL, _ALWAYS = "kube-aggregator.kubernetes.io/automanaged", "true"
 
 
 class CustomApiServices:
-    """Keeps one for each version of a group that is served, whatever others do to it."""
+    """Keeps an APIService for each served version of a custom group. Reverts changes by clients."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

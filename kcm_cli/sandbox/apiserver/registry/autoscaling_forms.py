@@ -1,4 +1,4 @@
-"""The forms of what autoscaling/v1 keeps in annotations. What does not have its form says nothing.
+"""Types of the annotations of autoscaling/v1. Values of other types are ignored.
 
 upstream: staging/src/k8s.io/api/autoscaling/v1/types.go, pkg/apis/autoscaling/types.go
 """
@@ -30,7 +30,7 @@ class _Reference(msgspec.Struct, rename="camel"):
 
 
 class _Source(msgspec.Struct, rename="camel"):
-    """What any source of metrics has."""
+    """The fields of all metric sources and statuses."""
 
     name: str = ""
     container: str = ""
@@ -48,7 +48,7 @@ class _Source(msgspec.Struct, rename="camel"):
 
 
 class Metric(msgspec.Struct, rename="camel"):
-    """A metric, wanted or measured."""
+    """A MetricSpec or a MetricStatus."""
 
     type: str = ""
     object: _Source | None = None
@@ -72,14 +72,14 @@ class _Rules(msgspec.Struct, rename="camel"):
 
 
 class Behavior(msgspec.Struct, rename="camel"):
-    """How fast it scales."""
+    """A HorizontalPodAutoscalerBehavior."""
 
     scale_up: _Rules | None = None
     scale_down: _Rules | None = None
 
 
 class Condition(msgspec.Struct, rename="camel"):
-    """A condition."""
+    """A HorizontalPodAutoscalerCondition."""
 
     type: str = ""
     status: str = ""
@@ -89,7 +89,7 @@ class Condition(msgspec.Struct, rename="camel"):
 
 
 def has_form(value: Any, form: type[T]) -> bool:
-    """Whether a value without nulls has a form; fields that the form does not know may be there."""
+    """Whether a value without nulls has a type. It may have unknown fields."""
     try:
         msgspec.convert(value, form, dec_hook=_read)
     except msgspec.ValidationError:

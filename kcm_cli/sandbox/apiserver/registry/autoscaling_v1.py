@@ -1,6 +1,6 @@
-"""HorizontalPodAutoscalers of autoscaling/v1: what that version has no fields for, it keeps in annotations.
+"""HorizontalPodAutoscalers of autoscaling/v1, which have the fields that are new in v2 in annotations.
 
-Metrics in annotations have the form of the first beta: names and targets side by side, no nested objects.
+Metrics in annotations have the form of v2beta1: names and targets are not nested.
 
 upstream: pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/annotations.go (v1.36)
 """
@@ -22,7 +22,7 @@ _BEHAVIOR_TYPE = "autoscaling.HorizontalPodAutoscalerBehavior"
 _DEFAULT_CPU_PERCENT = 80
 
 _Fields = tuple[tuple[str, str], ...]
-"""The older name of a field, and its way in v2."""
+"""Pairs of the name in v2beta1 and the dotted path in v2."""
 _SUBJECT: Mapping[str, _Fields] = {
     "object": (("target", "describedObject"), ("metricName", "metric.name"), ("selector", "metric.selector")),
     "pods": (("metricName", "metric.name"), ("selector", "metric.selector")),
@@ -57,7 +57,7 @@ _ORDER = (
     *("targetAverageValue", "currentValue", "currentAverageUtilization", "currentAverageValue"),
     *("selector", "averageValue", "container"),
 )
-"""How the fields follow each other in an annotation."""
+"""The order of fields in annotations."""
 _NEVER_ABSENT: Mapping[str, str] = {
     "object.targetValue": "0",
     "pods.targetAverageValue": "0",
@@ -71,7 +71,7 @@ _CONDITION_FIELDS = ("type", "status", "lastTransitionTime", "reason", "message"
 
 
 def to_v2(doc: Tree) -> Tree:
-    """The document as autoscaling/v2, the version that is stored."""
+    """The document as autoscaling/v2, the storage version."""
     metadata, annotations = dict(doc["metadata"]), dict(doc["metadata"].get("annotations") or {})
     spec, status = dict(doc.get("spec") or {}), dict(doc.get("status") or {})
     target = spec.pop("targetCPUUtilizationPercentage", None)
@@ -82,7 +82,7 @@ def to_v2(doc: Tree) -> Tree:
     if behavior and has_form(behavior, Behavior):
         spec["behavior"] = behavior
     if not status.get("currentReplicas"):
-        status.pop("currentReplicas", None)  # which v2 leaves out
+        status.pop("currentReplicas", None)  # omitempty in v2
     percent = status.pop("currentCPUUtilizationPercentage", None)
     shown = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": percent}}}
     current = [_newer(item, _CURRENTS) for item in _annotated(annotations, _CURRENT, Metric)]
@@ -94,7 +94,7 @@ def to_v2(doc: Tree) -> Tree:
 
 
 def from_v2(doc: Tree) -> Tree:
-    """A stored document as autoscaling/v1; never changes the given one."""
+    """A stored document as autoscaling/v1. Does not change ``doc``."""
     metadata, annotations = dict(doc["metadata"]), dict(doc["metadata"].get("annotations") or {})
     spec, status = dict(doc.get("spec") or {}), dict(doc.get("status") or {})
     metrics: list[Tree] = spec.pop("metrics", None) or []
@@ -132,7 +132,7 @@ def _cpu_percent(metric: Tree, kind: str) -> int | None:
 
 
 def _older(metric: Tree, values: Mapping[str, _Fields]) -> Tree:
-    """A metric of v2 in the form of annotations."""
+    """A metric of v2 as v2beta1."""
     older: Tree = {"type": metric.get("type", "")}
     for source in _SUBJECT:
         if (given := metric.get(source)) is not None:
@@ -143,7 +143,7 @@ def _older(metric: Tree, values: Mapping[str, _Fields]) -> Tree:
 
 
 def _newer(metric: Tree, values: Mapping[str, _Fields]) -> Tree:
-    """A metric from an annotation in the form of v2."""
+    """A metric of v2beta1 as v2."""
     newer: Tree = {"type": metric.get("type", "")}
     for source in _SUBJECT:
         if (given := metric.get(source)) is None:
@@ -160,7 +160,7 @@ def _newer(metric: Tree, values: Mapping[str, _Fields]) -> Tree:
 
 
 def _typed(source: str, target: Tree) -> Tree:
-    """A target with its type, which the older form does not have."""
+    """A target with its type, which v2beta1 does not have."""
     if source == "object" and "averageValue" in target and from_json(target.get("value", "0")) == 0:
         target = {key: value for key, value in target.items() if key != "value"}
     if "averageUtilization" in target:
@@ -191,7 +191,7 @@ def _picked(item: Tree, names: tuple[str, ...]) -> Tree:
 
 
 def _lowered(value: Any) -> Any:
-    """Names of fields as they are on the wire; nothing where the value says nothing."""
+    """The value with field names in lower camel case and without nulls."""
     if isinstance(value, list):
         return [_lowered(item) for item in value]
     if not isinstance(value, dict):

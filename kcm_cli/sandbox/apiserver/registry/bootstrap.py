@@ -1,4 +1,4 @@
-"""The objects that every cluster begins with."""
+"""Creates the objects that every cluster has from its start."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -15,21 +15,21 @@ SYSTEM = User("system:apiserver", groups=("system:masters", "system:authenticate
 
 
 class Server(Protocol):
-    """What is needed of a server."""
+    """An ``ApiServer``."""
 
     catalog: Catalog
     core: Core
 
     async def handle_as(self, user: User, request: Request) -> Response | Stream:
-        """Answer a request."""
+        """See ``ApiServer.handle_as``."""
 
 
 class BootstrapError(Exception):
-    """An object that every cluster needs could not be made."""
+    """An object could not be created or updated."""
 
 
 async def create_missing(server: Server, documents: Sequence[Doc]) -> None:
-    """Create what is not there, and bring up to date what tells how this server is reached. Raises BootstrapError."""
+    """Create missing objects, and update those with the server's address, port and CA. Raises BootstrapError."""
     for document in documents:
         doc: Tree = dict(document)
         served = server.catalog.by_kind(doc["apiVersion"], doc["kind"])
@@ -55,11 +55,11 @@ _OF_THIS_START: dict[str, tuple[str, ...]] = {
     "EndpointSlice": ("endpoints", "ports"),
     "ConfigMap": ("data",),
 }
-"""What may differ from start to start: addresses, the port, the CA."""
+"""Fields that differ from start to start: addresses, the port, the CA."""
 
 
 _TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
-"""Of the first start."""
+"""A ConfigMap with the date of the first start."""
 
 
 def _outdated(doc: Tree, known: Tree) -> bool:

@@ -1,8 +1,8 @@
-"""Puts CA certificates into webhook configurations and CustomResourceDefinitions, as envtest and cert-manager do.
+"""Injects CA certificates into webhook configurations and CustomResourceDefinitions, as envtest and cert-manager do.
 
-Webhooks whose Service has a route, and which have no certificate yet, are given the cluster's CA: it has signed what
-``webhook_certificates`` issues. cert-manager's annotations are followed as its cainjector follows them, so that both
-may run; where the Secret of a Certificate is missing, since nobody issues it, the cluster's CA takes its place.
+Webhooks without a certificate whose Service has a route get the cluster's CA, which signs the certificates of
+``webhook_certificates``. cert-manager's annotations have the same effect as with its cainjector, so that both may run.
+If a Certificate has no Secret, since nobody issues it, the cluster's CA is injected.
 
 upstream: controller-runtime pkg/envtest/webhook.go, cert-manager pkg/controller/cainjector
 """
@@ -37,7 +37,7 @@ _CERTIFICATE = f"{_CERT_MANAGER}/certificate-name"
 
 
 class CaInjection:
-    """See the module. ``ca``: the cluster's, PEM."""
+    """See the module. ``ca``: the cluster's CA certificate, PEM."""
 
     def __init__(self, core: Core, routes: Routes, ca: bytes) -> None:
         self._core = core
@@ -45,7 +45,7 @@ class CaInjection:
         self._ca = b64encode(ca).decode()
         self._next_tick = NextTick(self._settle)
         self._known: set[tuple[GVR, str]] = set()
-        """Objects with a webhook in them."""
+        """Objects with a webhook."""
         self._due: set[tuple[GVR, str]] = set()
         for gvr in _INTO:
             for stored in core.store.list(gvr):
@@ -57,7 +57,7 @@ class CaInjection:
         self._settle_all()
 
     def _note(self, gvr: GVR, name: str, doc: Tree) -> bool:
-        """Whether it is one of those."""
+        """Record whether an object has a webhook, and return it."""
         if not any(_clients(doc)):
             self._known.discard((gvr, name))
             return False
@@ -101,7 +101,7 @@ class CaInjection:
                 update(self._core, gvr, current, new, _MANAGER)
 
     def _bundles(self, doc: Tree) -> list[str | None]:
-        """Of each ``clientConfig``; None where it stays as it is."""
+        """The new ``caBundle`` of each ``clientConfig``; None for no change."""
         asked, replaces = self._asked_for(doc)
         return [self._bundle(client, asked, replaces=replaces) for client in _clients(doc)]
 
@@ -113,7 +113,7 @@ class CaInjection:
         return wanted if wanted != known else None
 
     def _asked_for(self, doc: Tree) -> tuple[str, bool]:
-        """The bundle that the annotations ask for, if any, and whether it replaces another one."""
+        """The bundle by the annotations, if any, and whether it replaces an existing one."""
         annotations = _annotations(doc)
         namespace, _, name = annotations.get(_FROM_CERTIFICATE, "").partition("/")
         if name:
@@ -126,7 +126,7 @@ class CaInjection:
         return (self._ca, True) if annotations.get(_FROM_SERVER) == "true" else ("", False)
 
     def _in_secret(self, namespace: str, annotation: str, value: str, *, secret: str = "") -> str:
-        """The CA in a Secret with that annotation; empty where there is none."""
+        """The CA in a Secret with the annotation, or empty."""
         for stored in self._core.store.list(_SECRETS, namespace) if namespace else ():
             doc: Tree = stored.doc
             if _annotations(doc).get(annotation) == value and secret in ("", stored.name):
@@ -137,7 +137,7 @@ class CaInjection:
 
 
 def _clients(doc: Tree) -> Iterator[Tree]:
-    """Each ``clientConfig`` in a configuration or a definition."""
+    """Each ``clientConfig`` of a webhook configuration or CustomResourceDefinition."""
     conversion: Tree = (doc.get("spec") or {}).get("conversion") or {}
     for webhook in (*(doc.get("webhooks") or ()), conversion.get("webhook") or {}):
         client: Tree | None = webhook.get("clientConfig")
@@ -151,7 +151,7 @@ def _annotations(doc: Tree) -> Tree:
 
 
 def _has_certificate(bundle: str) -> bool:
-    """False for nothing, and for what stands in manifests in its place, such as an empty line."""
+    """False for an empty bundle and for the placeholders in manifests, such as an empty line."""
     try:
         return b"BEGIN CERTIFICATE" in b64decode(bundle)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which resources are served: the built-in ones from data, custom ones as their definitions come and go."""
+"""The catalog of served resources: built-in ones from data, custom ones from CustomResourceDefinitions."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -18,11 +18,11 @@ _STORED_AS = {
     GVR("events.k8s.io", "v1", "events"): GVR("", "v1", "events"),
     GVR("autoscaling", "v1", "horizontalpodautoscalers"): GVR("autoscaling", "v2", "horizontalpodautoscalers"),
 }
-"""Resources that are a second form of another one: where their objects are kept."""
+"""Resources whose objects are stored as those of another resource."""
 
 
 class Subresource(msgspec.Struct, frozen=True):
-    """A subresource; kind and group are its own where they differ from the parent's."""
+    """A subresource. ``group`` and ``version`` are empty if they are the parent's."""
 
     name: str
     verbs: frozenset[str]
@@ -32,7 +32,7 @@ class Subresource(msgspec.Struct, frozen=True):
 
 
 class ScalePaths(msgspec.Struct, frozen=True):
-    """Where an object has what its Scale shows: dotted paths; ``selector`` may be empty."""
+    """The dotted paths of replicas (in spec and status) and selector. ``selector`` may be empty."""
 
     spec: str
     status: str
@@ -40,11 +40,11 @@ class ScalePaths(msgspec.Struct, frozen=True):
 
 
 class Served(msgspec.Struct, frozen=True, eq=False):
-    """A resource with what the request path needs at hand.
+    """A served resource.
 
-    storage: where its objects are kept. warning: what every answer warns of. selectable, scale, table: of a custom
-    resource, the fields that selectors may name, where its Scale comes from, and its columns. same: its objects are
-    stored as this resource shows them, wherever that is. closed: none may be created any more.
+    storage: the resource that its objects are stored as. warning: in all responses. For custom resources: selectable:
+    fields for selectors, label -> path; scale: paths for its Scale; table: its columns; same: the definition never had
+    another version, so objects are stored as served; closed: the definition is terminating, so none are created.
     """
 
     info: ResourceInfo
@@ -61,14 +61,14 @@ class Served(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def go_type(self) -> str:
-        """What upstream calls the type of its objects: ``core.ConfigMap``, ``unstructured.Unstructured``."""
+        """The Go type of its objects: ``core.ConfigMap``, ``unstructured.Unstructured``."""
         if self.info.custom:
             return "unstructured.Unstructured"
         return f"{internal(self.info.gvr.group)}.{self.info.kind}"
 
     @property
     def converts(self) -> bool:
-        """Whether objects are kept in another form than this resource shows."""
+        """Whether the stored form of objects differs from this resource's."""
         return self.storage != self.info.gvr and not self.same
 
 
@@ -107,7 +107,7 @@ class _File(msgspec.Struct):
 
 
 class Catalog:
-    """The served resources. ``changed`` callbacks run after each change (discovery drops what it has cached)."""
+    """The served resources. ``changed``: callbacks, called after each change (discovery drops its cache)."""
 
     def __init__(self) -> None:
         self._builtin_groups, served = _builtin()
@@ -121,12 +121,12 @@ class Catalog:
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """All groups, in the order of discovery; the core group is the empty one."""
+        """The groups that this server serves, in the order of discovery. The core group's name is empty."""
         return self._builtin_groups + tuple(self._custom_groups.values())
 
     @property
     def listed(self) -> tuple[Group, ...]:
-        """All groups that discovery lists: those of other servers, too."""
+        """The groups in discovery, including those of other servers."""
         known = {group.group for group in self.groups}
         remote: dict[str, list[str]] = {}
         for name, version in self._remote:
@@ -135,38 +135,36 @@ class Catalog:
         return ours + tuple(Group(name, tuple(remote[name])) for name in remote if name not in known)
 
     def is_remote(self, group: str, version: str) -> bool:
-        """Whether another server is to answer for a version, and this one does not."""
+        """Whether a version is served by another server (APIService) and not by this one."""
         return (group, version) in self._remote and (group, version) not in self._versions
 
     def knows(self, group: str, version: str) -> bool:
-        """Whether a path of that version leads anywhere."""
+        """Whether the group, or the version by another server, is served."""
         return self.has_group(group) or self.is_remote(group, version)
 
     def find(self, group: str, version: str, plural: str) -> Served | None:
-        """The resource of that address."""
         return self._served.get((group, version, plural))
 
     def by_gvr(self, gvr: GVR) -> Served | None:
-        """The resource of that address."""
         return self._served.get((gvr.group, gvr.version, gvr.plural))
 
     def by_kind(self, api_version: str, kind: str) -> Served | None:
-        """The resource whose objects have that kind."""
+        """The resource of a kind."""
         for served in self._served.values():
             if served.info.kind == kind and served.info.api_version == api_version:
                 return served
         return None
 
     def has_version(self, group: str, version: str) -> bool:
-        """Whether anything is served in that group and version."""
+        """Whether this server serves a resource of the group and version."""
         return (group, version) in self._versions
 
     def is_custom(self, group: str) -> bool:
-        """Whether a group comes from CustomResourceDefinitions alone."""
+        """Whether a group has custom resources only."""
         return group in self._custom_groups
 
     def has_group(self, group: str) -> bool:
-        """Whether the group is served."""
+        """Whether this server serves the group."""
         return any(one.group == group for one in self.groups)
 
     def resources(self, group: str, version: str) -> list[Served]:
@@ -199,7 +197,7 @@ class Catalog:
             callback()
 
     def add_aggregated(self, group: Group, served: Iterable[Served]) -> None:
-        """Serve one more group, whose requests another server answers."""
+        """Serve the group of an aggregated API."""
         self._builtin_groups = (*self._builtin_groups, group)
         for one in served:
             self._insert(one)
@@ -219,7 +217,7 @@ def _with_versions(group: Group, versions: Iterable[str]) -> Group:
 
 @cache
 def _builtin() -> tuple[tuple[Group, ...], tuple[Served, ...]]:
-    """The groups and resources of every server."""
+    """The built-in groups and resources."""
     facts = codec.decode(read_data("discovery"), _File)
     return facts.groups, tuple(_served(one) for one in facts.resources)
 

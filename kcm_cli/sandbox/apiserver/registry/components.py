@@ -1,4 +1,4 @@
-"""ComponentStatuses: whether what runs beside the server answers when it is asked.
+"""ComponentStatuses: the health of scheduler, controller manager and store.
 
 upstream: pkg/registry/core/componentstatus, pkg/registry/core/rest/storage_core.go#serversToValidate (v1.36)
 """
@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.store.stored import Recent
 from kcm_cli.sandbox.apiserver.types import Tree
 
 Probe = Callable[[int], Awaitable[str]]
-"""Asks a port of this machine for its health; the answer is what went wrong, or nothing."""
+"""Probes /healthz on a local port. Returns the error, or nothing."""
 _PORTS = {"scheduler": 10259, "controller-manager": 10257}
 _STORE = "etcd-0"
 _NAMES = (*_PORTS, _STORE)
@@ -29,14 +29,14 @@ async def _no_probe(port: int) -> str:
 
 
 class Components:
-    """Answers get and list. ``running``: components in this process. ``probe``: asks for the others."""
+    """Handles get and list. ``running``: components in this process. ``probe``: probes the others."""
 
     def __init__(self) -> None:
         self.running: set[str] = {_STORE}
         self.probe: Probe = _no_probe
 
     async def answer(self, call: Call) -> Response:
-        """Raises ApiError."""
+        """The response to a get or list. Raises ApiError."""
         if call.info.verb == "watch":
             raise api_errors.verb_not_supported(call.resource, call.info.verb)
         if call.info.verb == "list":

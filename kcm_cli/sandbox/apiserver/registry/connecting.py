@@ -1,4 +1,4 @@
-"""What admission sees of exec, attach, port forwarding and proxies: the options that path and query state.
+"""Admission (CONNECT) of exec, attach, port-forward and proxies, with the options in path and query.
 
 upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/rest.go, staging/src/k8s.io/api/core/v1,
 staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/conversion.go (v1.36)
@@ -16,7 +16,7 @@ _PORT_DIGITS, _MOST_PORT = 5, (1 << 16) - 1
 
 
 async def admit(core: Core, call: Call) -> None:
-    """Ask admission about a connection, before its object is looked at. Raises ApiError."""
+    """Run admission for a connection, before its object is read. Raises ApiError."""
     attrs = Attributes(
         "CONNECT", call.resource, call.subresource, call.namespace, call.name, call.user, options(call), None,
         warnings=call.warnings,
@@ -26,13 +26,13 @@ async def admit(core: Core, call: Call) -> None:
 
 
 def options(call: Call) -> Tree:
-    """PodExecOptions, NodeProxyOptions and so on. Raises ApiError 400."""
+    """The options as PodExecOptions, NodeProxyOptions and so on. Raises ApiError 400."""
     found: Tree = {"kind": call.served.subresources[call.subresource].kind, "apiVersion": "v1"}
     if call.subresource == "proxy":
         path = call.request.path.partition(f"/{call.resource.gvr.plural}/{call.name}/proxy")[2]
         return {**found, "path": path} if path else found
     if call.subresource == "portforward":
-        return {**found, "ports": asked} if (asked := ports(call)) else found
+        return {**found, "ports": numbers} if (numbers := ports(call)) else found
     found |= {name: True for name in _STREAMS if name in call.query and truthy(call.query[name])}
     if container := call.query.get("container"):
         found["container"] = container
@@ -42,7 +42,7 @@ def options(call: Call) -> Tree:
 
 
 def ports(call: Call) -> list[int]:
-    """Those that a client wants to have forwarded, each 0 to 65535. Raises ApiError 400."""
+    """The ports to forward, each 0 to 65535. Raises ApiError 400."""
     return [_port(text) for value in _values(call, "ports") for text in value.split(",")]
 
 

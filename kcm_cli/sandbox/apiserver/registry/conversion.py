@@ -1,6 +1,6 @@
-"""Built-in resources that are a second form of another: events.k8s.io and autoscaling/v1.
+"""Conversion of built-in resources that are stored as another version: events.k8s.io and autoscaling/v1.
 
-Documents of a request are converted to the form that is stored, and back for its answer. Metadata stays as it is.
+Requests are converted to the stored form, and back for responses. Metadata is not converted.
 
 upstream: pkg/apis/events/v1/conversion.go (v1.36)
 """
@@ -22,19 +22,19 @@ _EVENT_NAMES = (
     ("reportingController", "reportingComponent"),
 )
 _EVENT_ALWAYS: Tree = {"reportingComponent": "", "reportingInstance": ""}
-"""Fields that the core form has even when they are empty."""
+"""Fields without omitempty in the core form."""
 _EVENT_OPTIONAL = frozenset(["reportingComponent", "reportingInstance", "message", "reason", "action"])
 
 
 def to_storage(served: Served, doc: Tree) -> Tree:
-    """The document in the form that is stored. Custom objects are the business of ``crd``."""
+    """The document in the stored form. Custom objects are converted in ``crd``."""
     if not served.converts or served.info.custom:
         return doc
     return _CONVERTERS[served.info.gvr][0](doc)
 
 
 def from_storage(served: Served, doc: Tree) -> Tree:
-    """A stored document in the form of the resource; never changes the given one."""
+    """A stored document in the resource's form. Does not change ``doc``."""
     if not served.converts or served.info.custom:
         return doc
     return _CONVERTERS[served.info.gvr][1](doc)

@@ -1,7 +1,7 @@
-"""Who may ask for devices as an administrator, give devices to claims, and tell the state of devices.
+"""Authorization of admin access to devices, of the allocation of claims, and of the status of devices.
 
-Upstream's strategies ask for the namespace and the user's permissions while they validate; here the registry does,
-since strategies are values that know of neither.
+Upstream's strategies read the namespace and the user's permissions during validation. Here the registry does it, since
+strategies have neither store nor authorizer.
 
 upstream: pkg/registry/resource/utils.go
 """
@@ -24,7 +24,7 @@ _NEEDED = f"admin access to devices requires the `{LABEL}: true` label on the co
 
 
 def on_create(core: Core, call: Call, doc: Tree) -> list[FieldError]:
-    """What stands against a new claim or template."""
+    """The errors of a new claim or template."""
     gvr = call.hub.info.gvr
     if gvr.group != GROUP or gvr.plural not in ("resourceclaims", "resourceclaimtemplates"):
         return []
@@ -37,7 +37,7 @@ def on_create(core: Core, call: Call, doc: Tree) -> list[FieldError]:
 
 
 def on_status(core: Core, call: Call, new: Tree, old: Tree) -> list[FieldError]:
-    """What stands against a change of a claim's status."""
+    """The errors of a change of a claim's status."""
     gvr = call.hub.info.gvr
     if gvr.group != GROUP or gvr.plural != "resourceclaims":
         return []
@@ -62,7 +62,7 @@ def _labelled(core: Core, call: Call, path: str) -> list[FieldError]:
 
 
 def _admin_result(status: Tree) -> int | None:
-    """The first device that an administrator got."""
+    """The index of the first allocated device with admin access."""
     results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
     return next((index for index, result in enumerate(results) if result.get("adminAccess")), None)
 
@@ -78,7 +78,9 @@ def _may_bind(core: Core, call: Call) -> list[FieldError]:
 
 
 def _check_driver_access(core: Core, call: Call, driver: str, node: str) -> list[FieldError]:
-    """Drivers on the node of the devices may be given less than others."""
+    """The errors of a user who may not write a driver's device status. A driver on the devices' node needs permission
+    for its node only.
+    """
     verbs = [f"arbitrary-node:{call.info.verb}"]
     if node and call.user.name.startswith(_ACCOUNT) and [*call.user.extra.get(_NODE_NAME, ())] == [node]:
         verbs.insert(0, f"associated-node:{call.info.verb}")
@@ -98,7 +100,7 @@ def _problem(core: Core, call: Call, info: RequestInfo) -> str:
 
 
 def _touched_drivers(now: Tree, before: Tree) -> list[str]:
-    """The drivers of the devices whose state is another than before."""
+    """The drivers whose device status has changed."""
     after, known = _by_device(now), _by_device(before)
     changed = {key for key in after.keys() | known.keys() if after.get(key) != known.get(key)}
     return sorted({str(key[0]) for key in changed})
@@ -110,7 +112,7 @@ def _by_device(status: Tree) -> dict[tuple[object, ...], Tree]:
 
 
 def _node_of(allocation: Tree) -> str:
-    """The one node that an allocation is for."""
+    """The only node of an allocation, or empty."""
     terms = (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms") or []
     if len(terms) != 1 or terms[0].get("matchExpressions") or len(terms[0].get("matchFields") or ()) != 1:
         return ""

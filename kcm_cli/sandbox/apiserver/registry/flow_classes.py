@@ -1,6 +1,6 @@
-"""Which flow schema and priority level a request belongs to; answers name them in two headers.
+"""Classifies requests: responses name the matching FlowSchema and its priority level in two headers.
 
-Nothing is queued or refused: the sandbox throttles nobody.
+The sandbox does not throttle: no request is queued or rejected.
 
 upstream: apiserver pkg/util/flowcontrol/rule.go, pkg/server/filters/priority-and-fairness.go (v1.36)
 """
@@ -16,19 +16,17 @@ from kcm_cli.sandbox.apiserver.types import RequestInfo, Tree, User
 
 _ALL = "*"
 _KEPT = 10_000
-_UNTRACKED = KUBELET | {"proxy", "log"}
-"""Requests of these subresources may last for ever, so none of them is classified."""
 
 
 class _Schema(msgspec.Struct, frozen=True):
-    """A flow schema with what it says to the client."""
+    """A FlowSchema and the response headers that name it."""
 
     rules: Sequence[Tree]
     headers: Mapping[str, str]
 
 
 class FlowClasses:
-    """Reads the schemas of a store; remembers what it has found until one is written."""
+    """Classifies by the FlowSchemas in the store. Caches results until one of them is written."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -38,8 +36,8 @@ class FlowClasses:
         store.subscribe(PRIORITY_LEVELS, self._written)
 
     def headers(self, user: User, info: RequestInfo) -> Mapping[str, str]:
-        """The headers of the answer; none where nothing matches. Costs about a microsecond."""
-        if info.subresource in _UNTRACKED:
+        """The response headers, without a matching schema none. Takes about a microsecond."""
+        if info.subresource in KUBELET:  # long-running: not classified
             return {}
         where = (info.group, info.plural, info.subresource, info.namespace) if info.is_resource else info.path
         key = (user.name, user.groups, info.verb, where)

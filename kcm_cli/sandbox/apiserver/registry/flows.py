@@ -1,4 +1,4 @@
-"""What the server itself writes into flow schemas: whether the priority level that they name exists.
+"""Keeps the Dangling condition of FlowSchemas: whether their PriorityLevelConfiguration exists.
 
 upstream: apiserver pkg/util/flowcontrol/apf_controller.go#presyncFlowSchemaStatus (v1.36)
 """
@@ -20,7 +20,7 @@ _MANAGER = "api-priority-and-fairness-config-consumer-v1"
 
 
 class FlowSchemaStatus:
-    """Keeps the Dangling condition true, right after each write that may change it."""
+    """Updates the condition after each write that may change it."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -71,7 +71,7 @@ class FlowSchemaStatus:
 
 
 def _is_news(doc: Tree, condition: Tree) -> bool:
-    """Whether a condition changes anything beside the time."""
+    """Whether a condition differs from the known one in more than its time."""
     known: list[Tree] = (doc.get("status") or {}).get("conditions") or []
     compared = ("status", "reason", "message")
     return not any(

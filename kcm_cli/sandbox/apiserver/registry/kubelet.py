@@ -1,6 +1,6 @@
-"""Subresources that a kubelet answers: logs, exec, attach, port forwarding, proxies.
+"""Subresources that kubelets serve: logs, exec, attach, port-forward, proxies.
 
-The checks that come before a kubelet is asked are made; behind them is ``streams.inside``. There are no proxies.
+The API server's checks are here, the simulated kubelet is ``streams.inside``. Proxies are not supported.
 
 upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/apis/core/validation (v1.36)
 """
@@ -27,7 +27,7 @@ _SCHEMES = ("http", "https")
 
 
 def answer(core: Core, inside: Inside, call: Call) -> Response | Stream:
-    """Raises ApiError."""
+    """The response to a request. Raises ApiError."""
     if call.resource.gvr.plural == "pods":
         if call.subresource == "proxy":
             _check_proxied(core, call)
@@ -51,7 +51,7 @@ def answer(core: Core, inside: Inside, call: Call) -> Response | Stream:
 
 
 def _bound(core: Core, call: Call) -> Stored | None:
-    """The pod, whose container has to exist, if it has a node. Raises ApiError 400, 404."""
+    """The pod, or None if it has no node. Raises ApiError 404, and 400 if the container does not exist."""
     stored = fetch(core, call)
     pod: Tree = stored.doc
     if call.subresource != "portforward":
@@ -94,7 +94,7 @@ def _check_log_options(call: Call) -> None:
 
 
 def _check_proxied(core: Core, call: Call) -> None:
-    """Whether the pod has an address that may be reached."""
+    """Raises ApiError 404, and 400 if the pod's address must not be reached."""
     pod: Tree = _found(core, call).doc
     try:
         address = ipaddress.ip_address((pod.get("status") or {}).get("podIP") or "")
@@ -105,7 +105,7 @@ def _check_proxied(core: Core, call: Call) -> None:
 
 
 def _found(core: Core, call: Call) -> Stored:
-    """The object that a proxy leads to: ``NAME``, ``NAME:PORT`` or ``SCHEME:NAME:PORT``. Raises ApiError 400, 404."""
+    """The object of a proxy request: ``NAME``, ``NAME:PORT`` or ``SCHEME:NAME:PORT``. Raises ApiError 400, 404."""
     name = _proxied_name(call.name, call.resource.kind.lower())
     stored = core.store.get(call.hub.storage, call.namespace, name)
     if stored is None:

@@ -1,4 +1,4 @@
-"""The forms in which objects are answered: JSON as stored, another version's JSON, metadata only, YAML, protobuf.
+"""The forms of objects in responses: JSON as stored, JSON of another version, metadata only, YAML, protobuf.
 
 Tables are in ``tables.media``.
 """
@@ -21,33 +21,33 @@ from kcm_cli.sandbox.apiserver.types import Tree
 META_V1 = "meta.k8s.io/v1"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 KUBELET = frozenset(["log", "exec", "attach", "portforward", "proxy"])
-"""Subresources whose answers are not objects."""
+"""Subresources that a kubelet serves. Their responses are not objects."""
 
 
 class Media(Protocol):
-    """One form of answers for one resource."""
+    """A form of the responses for a resource."""
 
     def object(self, status: int, stored: Stored) -> Response:
-        """One stored object."""
+        """A stored object."""
 
     def document(self, status: int, doc: Doc) -> Response:
-        """One document in the resource's own form that is not stored (a dry run's result), a Scale, a Status."""
+        """A document that is not stored, in the resource's form: the result of a dry run, a Scale, a Status."""
 
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
-        """A list."""
+        """A list. ``more``, ``left``: see ``answers.list_metadata``."""
 
     def frame(self, type_: str, stored: Stored) -> bytes:
-        """One event of a watch."""
+        """A watch event of any type."""
 
     def event(self, event: Event) -> bytes:
-        """One event of a watch, as it was written."""
+        """A watch event with the type and object of a write."""
 
     def bookmark(self, mark: Doc) -> bytes:
-        """The object of a BOOKMARK event: a resourceVersion, and the fields that the kind always has."""
+        """A BOOKMARK event. ``mark``: its object."""
 
 
 class PlainJson:
-    """JSON as it is stored: nothing is decoded or encoded."""
+    """JSON as it is stored, neither decoded nor encoded."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -75,9 +75,9 @@ class PlainJson:
 
 
 class ShapedJson:
-    """JSON made from the documents by a function: another version of a kind.
+    """JSON of another version, made from the stored documents by a function.
 
-    list_names: kind and apiVersion of a list; typed: whether its items have theirs, too.
+    list_names: kind and apiVersion of lists. typed: whether their items have kind and apiVersion, too.
     """
 
     def __init__(
@@ -117,9 +117,9 @@ class ShapedJson:
 
 
 class PartialJson:
-    """The metadata of objects, or of lists where ``of_list``; each refuses the other.
+    """PartialObjectMetadata, or with ``of_list`` PartialObjectMetadataList. Raises ApiError 406 for the other one.
 
-    ``bare``: items of lists do not say their kind.
+    bare: items of lists have no kind and apiVersion.
     """
 
     def __init__(self, served: Served, version: str, *, of_list: bool, bare: bool = False) -> None:
@@ -161,7 +161,7 @@ class PartialJson:
 
 
 class _Rewritten:
-    """Whatever another form answers, rewritten; watches stay as they are."""
+    """Another form, whose responses are rewritten. Watch events are not."""
 
     def __init__(self, inner: Media, rewrite: Callable[[Response], Response]) -> None:
         self._inner = inner
@@ -187,21 +187,21 @@ class _Rewritten:
 
 
 class YamlMedia(_Rewritten):
-    """As YAML. Has no watches."""
+    """YAML. There are no watches in YAML."""
 
     def __init__(self, inner: Media) -> None:
         super().__init__(inner, as_yaml)
 
 
 class ProtobufMedia(_Rewritten):
-    """As protobuf; JSON where a kind has no such form. See ``protobuf_stream`` for watches."""
+    """Protobuf, or JSON for kinds without a protobuf form. Watches: see ``protobuf_stream``."""
 
     def __init__(self, inner: Media) -> None:
         super().__init__(inner, as_protobuf)
 
 
 def partial(doc: Tree) -> Tree:
-    """The metadata of an object."""
+    """The object's PartialObjectMetadata."""
     return {"kind": "PartialObjectMetadata", "apiVersion": META_V1, **_metadata(doc)}
 
 
@@ -210,13 +210,13 @@ def _metadata(doc: Tree) -> Tree:
 
 
 def as_yaml(response: Response) -> Response:
-    """A JSON answer as YAML."""
+    """A JSON response as YAML."""
     text = yaml_text.dump(codec.decode_doc(response.body))
     return Response(response.status, {**response.headers, "content-type": "application/yaml"}, text.encode())
 
 
 def as_protobuf(response: Response, media: str = PROTOBUF) -> Response:
-    """A JSON answer as protobuf, if its kind has that form."""
+    """A JSON response as protobuf, if its kind has a protobuf form."""
     try:
         body = to_protobuf(codec.decode_doc(response.body))
     except UnknownForm:

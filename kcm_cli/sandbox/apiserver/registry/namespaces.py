@@ -1,4 +1,4 @@
-"""The end of a namespace: first it is marked Terminating, and goes when nothing holds it any more.
+"""Deletion of namespaces: first the phase becomes Terminating, and it is deleted when its finalizers are gone.
 
 upstream: pkg/registry/core/namespace/storage/storage.go#Delete (v1.36)
 """
@@ -29,7 +29,7 @@ def check_preconditions(call: Call, options: DeleteOptions, meta: Tree) -> None:
 
 
 def mark_terminating(doc: Tree, options: DeleteOptions, now: datetime) -> None:
-    """What the first deletion does to a namespace."""
+    """Mark a namespace as Terminating."""
     meta = doc["metadata"]
     meta["deletionTimestamp"] = format_time(now)
     doc["status"] = {**(doc.get("status") or {}), "phase": "Terminating"}
@@ -47,5 +47,5 @@ def mark_terminating(doc: Tree, options: DeleteOptions, now: datetime) -> None:
 
 
 def held(doc: Tree) -> bool:
-    """Whether the namespace's own finalizers keep it."""
+    """Whether the namespace has finalizers in its spec."""
     return bool((doc.get("spec") or {}).get("finalizers"))

@@ -1,4 +1,4 @@
-"""Which form a client wants its answer in.
+"""Content negotiation: the media types and transforms of requests and responses.
 
 upstream: apiserver pkg/endpoints/handlers/negotiation/negotiate.go (v1.36)
 """
@@ -44,7 +44,7 @@ _TRUE = frozenset(["1", "t", "T", "true", "TRUE", "True"])
 
 
 class Clause(msgspec.Struct, frozen=True):
-    """One alternative of an Accept header."""
+    """A media range of an Accept header, with its parameters except q."""
 
     media: str
     params: tuple[tuple[str, str], ...] = ()
@@ -53,12 +53,12 @@ class Clause(msgspec.Struct, frozen=True):
         return dict(self.params).get(name, "")
 
     def accepts(self, media: str) -> bool:
-        """Whether a media type fits, wildcards included."""
+        """Whether a media type matches, by name or wildcard."""
         return self.media in (media, "*/*") or self.media == media.partition("/")[0] + "/*"
 
 
 def clauses(header: str) -> tuple[Clause, ...]:
-    """The alternatives, best first, as far as the header is read."""
+    """The media ranges, best first. A header is read up to ``MAX_ACCEPT``."""
     return _clauses(header[:MAX_ACCEPT])
 
 
@@ -82,7 +82,7 @@ def _quality(text: str) -> float:
 
 
 def for_people(headers: Mapping[str, str], asked: str) -> bool:
-    """Whether JSON is to be laid out for people: the parameter ``pretty`` says, else who asks."""
+    """Whether to indent JSON: by the query parameter ``pretty``, otherwise by the client."""
     if asked:
         return asked in _TRUE
     if headers.get("user-agent", "").startswith(_PEOPLE):
@@ -92,9 +92,9 @@ def for_people(headers: Mapping[str, str], asked: str) -> bool:
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """A negotiated form. transform: Table, PartialObjectMetadata(List) or nothing, in that version of meta.k8s.io.
+    """A negotiated form. transform: Table, PartialObjectMetadata(List) or nothing; version: its version in meta.k8s.io.
 
-    ``bare``: JSON for a client that prefers protobuf of the same form, in which items of lists do not say their kind.
+    bare: JSON for a client that prefers protobuf of the same form, whose list items have no kind and apiVersion.
     """
 
     yaml: bool = False
@@ -105,7 +105,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def readable(request: Request, *, custom: bool) -> Request:
-    """The request with a body that is JSON or YAML. Raises ApiError 400; 415 for a form that is not read."""
+    """The request with a body in JSON or YAML, converted from protobuf. Raises ApiError 400, 415."""
     header = request.headers.get("content-type", "")
     media = header.partition(";")[0].strip()
     if not header or media in (JSON, YAML):
@@ -122,14 +122,14 @@ def readable(request: Request, *, custom: bool) -> Request:
 
 
 def check_route(header: str, *, listing: bool) -> None:
-    """What the router of built-in resources asks of an Accept header. Raises ApiError 406."""
+    """Check an Accept header as the router of built-in resources does. Raises ApiError 406."""
     check_produced(header, f"{BUILTIN_TYPES}, {_STREAM_TYPES}" if listing else BUILTIN_TYPES)
 
 
 def negotiate(header: str, *, transforms: frozenset[str] = TRANSFORMS) -> Wanted | None:
-    """What to answer with, or None where nothing that is accepted can be had.
+    """The form of the response, or None if no accepted one can be produced.
 
-    Whoever accepts JSON beside protobuf gets that: it is what is stored.
+    A client that accepts both JSON and protobuf gets JSON, which is what is stored.
     """
     return _negotiate(header[:MAX_ACCEPT], transforms)
 
@@ -159,12 +159,12 @@ def _wants_packed(packed: Wanted | None, kind: str, version: str) -> bool:
 
 
 def for_status(header: str) -> Wanted | None:
-    """The form of a Status that refuses: never transformed; None where nothing that is accepted can be had."""
+    """The form of an error's Status, without transforms; None if no accepted one can be produced."""
     return negotiate(header, transforms=_NO_TRANSFORMS)
 
 
 def shaped(response: Response, form: Wanted) -> Response:
-    """A JSON answer in the form that was asked for, but for transforms."""
+    """A JSON response as protobuf or YAML, if negotiated. Does not transform."""
     if form.protobuf:
         return as_protobuf(response)
     return as_yaml(response) if form.yaml else response
@@ -173,19 +173,18 @@ def shaped(response: Response, form: Wanted) -> Response:
 def wanted(
     header: str, *, custom: bool = False, stream: bool = False, transforms: frozenset[str] = TRANSFORMS
 ) -> Wanted:
-    """Raises ApiError 406."""
+    """``negotiate`` for a resource. Raises ApiError 406."""
     found = negotiate(header, transforms=transforms)
     if found is None or (found.protobuf and custom and found.transform not in PARTIAL):
-        raise refused()  # of custom objects only their metadata has a form in protobuf
+        raise refused()  # custom objects have no protobuf form, only their metadata
     if stream and found.yaml:
         raise api_errors.NotAcceptable(_STREAM_TYPES)
     return found
 
 
 def check_produced(header: str, produced: str) -> None:
-    """What the router looks at before a handler does: plain names of media types, ranges of a group are none.
+    """The router's check: names of media types without parameters; ``type/*`` is not known. Raises ApiError 406.
 
-    Raises ApiError 406.
     upstream: go-restful v3 route.go#matchesAccept
     """
     names = [part.partition(";")[0].strip() for part in header[:MAX_ACCEPT].split(",")] if header else ["*/*"]
@@ -195,12 +194,12 @@ def check_produced(header: str, produced: str) -> None:
 
 
 def refused() -> ApiError:
-    """406."""
+    """406: no accepted form can be produced."""
     return api_errors.NotAcceptable(BUILTIN_TYPES)
 
 
 def media_for(served: Served, form: Wanted, convert: Convert) -> Media:
-    """The form for a resource; tables are not made here. convert: from the stored form to the resource's own."""
+    """The form for a resource, except tables. convert: converts from the stored form to the resource's."""
     inner: Media
     if form.transform in PARTIAL:
         inner = PartialJson(served, form.version, of_list=form.transform.endswith("List"), bare=form.bare)

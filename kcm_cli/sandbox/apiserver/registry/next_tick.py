@@ -1,4 +1,4 @@
-"""Work that follows writes: once on the loop's next turn, however many there were."""
+"""Runs work after writes: once in the loop's next turn, after any number of writes."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,14 +7,14 @@ from kcm_cli.sandbox.apiserver.store import Event
 
 
 class NextTick:
-    """Asks for some work. The work itself runs without an await, and outside of the write that asked for it."""
+    """Schedules ``work``, which has no await and does not run inside the write that causes it."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
         self._due = False
 
     def ask(self, event: Event) -> None:
-        """To be subscribed to what the work depends on."""
+        """Schedule the work. Subscribe it to the resources that the work depends on."""
         if not self._due:
             self._due = True
             asyncio.get_running_loop().call_soon(self._run)

@@ -1,4 +1,4 @@
-"""Options of requests, from query parameters or a body, checked as upstream checks them.
+"""Options of requests, read from query parameters or a body, and validated.
 
 upstream: apimachinery pkg/apis/meta/v1/validation, pkg/apis/meta/internalversion/validation (v1.36)
 """
@@ -28,13 +28,15 @@ from kcm_cli.sandbox.apiserver.validation.metadata import MANAGER_LENGTH, manage
 _GROUP = "meta.k8s.io"
 _INTEGER, _DIGITS = re.compile(r"[-+]?[0-9]+"), re.compile(r"[0-9]+")
 _LONG = 1000
-"""Numbers of more digits are not even read: that takes long."""
+"""Numbers with more digits are not parsed, which would take long."""
 _VALIDATION = ("", "Ignore", "Strict", "Warn")
 APPLY_TYPES = ("application/apply-patch+yaml",)
 
 
 class WriteOptions(msgspec.Struct, frozen=True):
-    """Of create, update and patch. ``validation``: Strict, Warn or Ignore; ``stated``: what the client said itself."""
+    """Options of create, update and patch. validation: Strict, Warn or Ignore. stated: fieldManager and
+    fieldValidation, if the client set them.
+    """
 
     dry_run: bool = False
     manager: str = ""
@@ -43,7 +45,7 @@ class WriteOptions(msgspec.Struct, frozen=True):
     stated: tuple[tuple[str, str], ...] = ()
 
     def document(self, kind: str) -> Tree:
-        """As admission sees them."""
+        """The options for admission."""
         document: Tree = {"kind": kind, "apiVersion": "meta.k8s.io/v1", **dict(self.stated)}
         if self.dry_run:
             document["dryRun"] = ["All"]
@@ -51,7 +53,7 @@ class WriteOptions(msgspec.Struct, frozen=True):
 
 
 def write_options(kind: str, request: Request, query: Mapping[str, str], *, apply: bool = False) -> WriteOptions:
-    """``kind``: CreateOptions, UpdateOptions or PatchOptions. Raises ApiError 422."""
+    """The options of a request. kind: CreateOptions, UpdateOptions or PatchOptions. Raises ApiError 422."""
     if not query and not apply:
         return WriteOptions(manager=agent_name(request))
     manager = query.get("fieldManager", "")
@@ -74,7 +76,7 @@ def write_options(kind: str, request: Request, query: Mapping[str, str], *, appl
 
 
 def agent_name(request: Request) -> str:
-    """The manager of a request that names none: the first part of its user agent."""
+    """The default field manager: the user agent up to the first slash."""
     agent = request.headers.get("user-agent", "").split("/", 1)[0]
     if not agent.isprintable():
         agent = "".join(letter for letter in agent if letter.isprintable())
@@ -109,7 +111,7 @@ _PROPAGATION = ("Foreground", "Background", "Orphan")
 
 
 def delete_options(schemas: Schemas, request: Request, query: Mapping[str, str]) -> DeleteOptions:
-    """From the body, or without one from the query. Raises ApiError 400, 415, 422."""
+    """The options in the body, or without a body in the query. Raises ApiError 400, 415, 422."""
     options = _delete_body(schemas, request) if request.body else _delete_query(request, query)
     check_delete_options(options)
     return options
@@ -139,7 +141,7 @@ def _delete_body(schemas: Schemas, request: Request) -> DeleteOptions:
             group = found.group if body.doc.get("apiVersion") else "meta.k8s.io"
             raise ApiError(400, "BadRequest", not_registered(group, found.version, found.kind, _OPTIONS_SCHEME))
         data = request.body
-        if found != target:  # the options of any group are the same
+        if found != target:  # DeleteOptions are the same in all groups
             data, content_type = codec.encode({**body.doc, "apiVersion": "v1"}), "application/json"
         doc, _ = schemas.bodies.decode(target, data, content_type, "Ignore")
     except ApiError as error:
@@ -148,7 +150,7 @@ def _delete_body(schemas: Schemas, request: Request) -> DeleteOptions:
 
 
 def _decoding(error: ApiError) -> ApiError:
-    """What the decoder found, without what is said around it where an object is sent."""
+    """The decoder's error without the text that is added for objects."""
     text = str(error)
     for before in ("cannot be handled as a DeleteOptions: ", "(must be of type DeleteOptions): "):
         _, found, rest = text.partition(before)
@@ -172,7 +174,7 @@ def _delete_query(request: Request, query: Mapping[str, str]) -> DeleteOptions:
 
 
 class ListOptions(msgspec.Struct, frozen=True):
-    """Of list, watch and deletecollection."""
+    """Options of list, watch and deletecollection. more: continue; initial: sendInitialEvents."""
 
     labels: Selector = labels.EVERYTHING
     fields: FieldSelector = fields.EVERYTHING
@@ -248,7 +250,7 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
 
 
 def check_timeout(text: str) -> None:
-    """The ``timeout`` that any request may have. Raises ApiError 400.
+    """Check the query parameter ``timeout``. Raises ApiError 400.
 
     upstream: apiserver pkg/endpoints/filters/request_deadline.go
     """
@@ -272,7 +274,7 @@ def integer(query: Mapping[str, str], name: str) -> int | None:
 
 
 def unsigned(text: str) -> int:
-    """A version, as Go parses it. Raises FormatError."""
+    """A resourceVersion, as Go parses it. Raises FormatError."""
     try:
         return _whole(text, _DIGITS, range(2**64))
     except FormatError as error:
@@ -280,7 +282,7 @@ def unsigned(text: str) -> int:
 
 
 def stated_version(meta: Mapping[str, object]) -> int:
-    """The resourceVersion that the client of an update states, 0 for none. Raises ApiError 500."""
+    """The resourceVersion in an update's metadata, or 0. Raises ApiError 500."""
     try:
         return unsigned(str(meta.get("resourceVersion") or "0"))
     except FormatError as error:

@@ -1,4 +1,4 @@
-"""Objects that the server writes itself, without a request."""
+"""Writes of the server itself, without requests."""
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
@@ -12,7 +12,7 @@ MANAGER = "kube-apiserver"
 
 
 def create(core: Core, gvr: GVR, doc: Tree) -> None:
-    """Write a new object as any other: with metadata, defaults and owners of its fields. atomic: no await."""
+    """Create an object with system metadata, managedFields, and its kind's preparation. atomic: no await."""
     served = core.catalog.by_gvr(gvr)
     assert served is not None
     now = core.clock.now()
@@ -23,8 +23,8 @@ def create(core: Core, gvr: GVR, doc: Tree) -> None:
 
 
 def update(core: Core, gvr: GVR, current: Stored, doc: Tree, manager: str) -> None:
-    """Write a changed copy of an object as any other, without looking for errors: with its generation and owners of its
-    fields. Raises StoreError where the object is another one by now. atomic: no await.
+    """Update an object with managedFields and its kind's preparation (generation), without validation. ``doc``: a
+    changed copy. Raises StoreError if the stored object has changed. atomic: no await.
     """
     served = core.catalog.by_gvr(gvr)
     assert served is not None

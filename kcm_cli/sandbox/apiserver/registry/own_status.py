@@ -1,4 +1,4 @@
-"""What the server's own controllers write into the status of objects, as the owner that it is."""
+"""Status updates by the controllers inside the API server."""
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
@@ -11,7 +11,7 @@ _MANAGER = "kube-apiserver"
 
 
 class OwnStatus:
-    """Updates ``.../status``."""
+    """Updates ``.../status`` as the field manager kube-apiserver."""
 
     def __init__(self, store: Store, catalog: Catalog, patching: Patching, clock: Clock) -> None:
         self._store = store
@@ -20,7 +20,7 @@ class OwnStatus:
         self._clock = clock
 
     def update(self, gvr: GVR, current: Stored, new: Tree) -> None:
-        """Write a changed copy of an object. Raises StoreError where the object is another one by now."""
+        """Write a changed copy of an object. Raises StoreError if the stored object has changed."""
         served = self._catalog.by_gvr(gvr)
         assert served is not None
         self._patching.track_update(served.info, "status", current.doc, new, _MANAGER, self._clock.now())

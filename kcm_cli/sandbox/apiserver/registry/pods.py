@@ -1,4 +1,4 @@
-"""What pods have beside the usual verbs: binding to a node, eviction under disruption budgets.
+"""Bindings of pods to nodes, and evictions, which respect PodDisruptionBudgets.
 
 upstream: pkg/registry/core/pod/storage/{storage,eviction}.go (v1.36)
 """
@@ -38,12 +38,12 @@ _DONE: Tree = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "
 
 
 STORAGE_S = 0.02
-"""An eviction is two writes, and a real server's storage takes this long for one: the budget's controller sees the
-first before whoever evicts has the answer."""
+"""The latency of a write to a real server's storage. An eviction has two writes, and the disruption controller sees the
+first one before the client has its response."""
 
 
 class PodWrites:
-    """Answers the create of bindings and evictions."""
+    """Handles create of bindings and evictions."""
 
     def __init__(self, core: Core, deleter: Deleter) -> None:
         self._core = core
@@ -76,7 +76,7 @@ class PodWrites:
         return call.media.document(201, _DONE)
 
     def _bound(self, current: Stored, meta: Tree, node: str, *, dry_run: bool) -> Tree:
-        """The pod on its node; it shares with the stored document what stays as it is. Raises ApiError 409."""
+        """The bound pod. Shares unchanged parts with the stored document. Raises ApiError 409."""
         old: Tree = current.doc
         name, spec, known = current.name, {**old["spec"]}, {**old["metadata"]}
         self._check_identity(current, meta, known, dry_run=dry_run)
@@ -96,7 +96,7 @@ class PodWrites:
         return {**old, "metadata": known, "spec": spec, "status": status}
 
     def _check_identity(self, current: Stored, meta: Tree, known: Tree, *, dry_run: bool) -> None:
-        """A binding may say which pod it means, and of which version. Raises ApiError 409."""
+        """Check the preconditions (uid, resourceVersion) of a binding. Raises ApiError 409."""
         for what, asked, found in (
             ("UID", meta.get("uid"), known["uid"]),
             ("ResourceVersion", meta.get("resourceVersion"), str(current.revision)),
@@ -134,7 +134,7 @@ class PodWrites:
         return call.media.document(201, _DONE)
 
     async def _charge(self, call: Call, pod: Stored, wanted: DeleteOptions) -> ApiError | None:
-        """Take the eviction from the pod's budget. Raises ApiError 429, 403; returns what is answered as a Status."""
+        """Count the eviction in the pod's budget. Raises ApiError 403, 429; returns a 500, as upstream."""
         budgets = self._budgets(pod)
         if len(budgets) > 1:
             return ApiError(
@@ -149,7 +149,7 @@ class PodWrites:
             wanted.preconditions = wanted.preconditions or Preconditions()
             wanted.preconditions.resourceVersion = wanted.preconditions.resourceVersion or str(pod.revision)
             return None
-        # atomic: no await between the look at the budget and its new count
+        # atomic: no await between reading the budget and writing its new count
         changed = self._decremented(budgets[0], pod.name)
         if not wanted.dry:
             gvr = BUDGETS
@@ -162,7 +162,7 @@ class PodWrites:
         return [one for one in self._core.store.scan(BUDGETS, pod.namespace) if _selects(one.doc, found)]
 
     def _decremented(self, stored: Stored, pod: str) -> Tree:
-        """The budget with one disruption less. Raises ApiError."""
+        """The budget with one allowed disruption less. Raises ApiError 403, 429."""
         budget: Tree = stored.copy()
         name, status = stored.name, budget.setdefault("status", {})
         if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
@@ -246,7 +246,7 @@ def _unbindable(name: str, why: str) -> ApiError:
 
 
 def _set_condition(status: Tree, condition: Tree, now: str) -> None:
-    """Add or replace a condition of a pod; the time moves only with the status."""
+    """Add or replace a condition of a pod. lastTransitionTime changes only with the status."""
     known: list[Tree] = status.get("conditions") or []
     entry = {"lastProbeTime": None, "lastTransitionTime": now, **condition}
     for index, one in enumerate(known):

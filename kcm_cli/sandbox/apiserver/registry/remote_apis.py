@@ -1,7 +1,6 @@
-"""APIServices that another server is to answer: whether it could be reached, and that its group is there.
+"""APIServices with a Service: their Available condition, and their groups in discovery.
 
-Nothing runs behind the services of a sandbox, so requests to such a group are answered by 503, and no check of its
-discovery succeeds.
+Nothing listens behind the Services of a sandbox. So requests to such a group get 503, and its discovery check fails.
 
 upstream: kube-aggregator pkg/controllers/status/remote/remote_available_controller.go, pkg/apiserver/handler_proxy.go
 """
@@ -24,7 +23,7 @@ _SERVICE_LABEL = "kubernetes.io/service-name"
 
 
 class RemoteApis:
-    """Keeps the Available condition, and tells the catalogue of the groups."""
+    """Keeps the Available conditions and the groups in the catalog."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -70,12 +69,12 @@ class RemoteApis:
 
     def _state(self, spec: Tree) -> tuple[str, str, str]:
         """Status, reason and message of the condition."""
-        if self._core.catalog.has_version(spec.get("group", ""), spec["version"]):  # as the metrics of a sandbox
+        if self._core.catalog.has_version(spec.get("group", ""), spec["version"]):  # such as metrics.k8s.io
             return "True", "Passed", "all checks passed"
         return "False", *self._problem(spec)
 
     def _problem(self, spec: Tree) -> tuple[str, str]:
-        """Why the server behind an APIService cannot be reached."""
+        """Reason and message of an APIService that is not available."""
         service: Tree = spec["service"]
         namespace, name, number = service["namespace"], service["name"], service.get("port", 443)
         where = f"service/{name} in {quote(namespace)}"

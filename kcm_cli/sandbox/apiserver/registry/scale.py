@@ -1,4 +1,4 @@
-"""The scale subresource: a Scale made of an object, and the object's replicas set through it.
+"""The scale subresource: reads an object as a Scale, and sets the object's replicas.
 
 upstream: pkg/registry/apps/{deployment,replicaset,statefulset}/storage, pkg/registry/core/replicationcontroller,
 apiextensions-apiserver pkg/registry/customresource/etcd.go#ScaleREST (v1.36)
@@ -34,22 +34,22 @@ _SCALES = ResourceInfo(
     GVR("autoscaling", "v1", "scales"), "Scale", "scale", True, frozenset(["get", "update", "patch"])
 )
 _UNSET = -(1 << 31)
-"""The replicas of a custom object's Scale where the object has none: a patch has to set them."""
+"""The replicas in the Scale of a custom object without replicas. A patch has to set them."""
 _NO_CUSTOM_APPLY = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
 
 Make = Callable[[Tree], Tree]
-"""From the Scale as it is to the one that is asked for."""
+"""Maps the current Scale to the new one."""
 
 
 class Scaling:
-    """Answers get, update and patch of scales."""
+    """Handles get, update and patch of scales."""
 
     def __init__(self, core: Core, updater: Updater) -> None:
         self._core = core
         self._updater = updater
 
     async def get(self, call: Call) -> Response:
-        """Raises ApiError 404; 500 for a custom object without replicas."""
+        """GET. Raises ApiError 404; 500 for a custom object without replicas."""
         stored = fetch(self._core, call)
         await self._core.prepare(call.served, stored)
         doc: Tree = self._core.from_storage(call.hub, stored.doc)
@@ -102,7 +102,7 @@ class Scaling:
         return await self._write(call, options, make)
 
     def _same(self, call: Call, scale: Tree) -> Tree:
-        """The Scale, if it is of the object that the path names. Raises ApiError 400."""
+        """The Scale, after checking that it has the name and namespace of the path. Raises ApiError 400."""
         objects.match_namespace(scale["metadata"], call.namespace)
         objects.check_name(scale["metadata"], call.name)
         return scale
@@ -119,12 +119,11 @@ class Scaling:
             self._scaled(call, doc, make, current, dry_run=options.dry_run)
             return doc
 
-        # The parent is what is written; its own rules apply.
         made, _ = await self._updater.write(call, Change(produce, options, SCALE))
         return call.media.document(200, scale_of(call.served, made.doc if isinstance(made, Stored) else made))
 
     def _scaled(self, call: Call, doc: Tree, make: Make, current: Stored, *, dry_run: bool) -> None:
-        """Change a parent through its Scale. Raises ApiError."""
+        """Change the parent by its Scale. Raises ApiError."""
         served, meta = call.served, doc["metadata"]
         live, owners = scale_of(served, doc), meta.pop("managedFields", None)
         if replicas_owners := scale_owners.of_scale(owners, lambda version: _place(call, version)):
@@ -161,7 +160,7 @@ def _place(call: Call, version: str) -> tuple[str, ...] | None:
 
 
 def _check_uid(call: Call, uid: str | None, known: str) -> None:
-    """Raises ApiError 409 where a patch makes it the scale of another object."""
+    """Raises ApiError 409 if a patch states another uid than the object's."""
     if uid and uid != known:
         gvr = call.resource.gvr
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
@@ -169,7 +168,7 @@ def _check_uid(call: Call, uid: str | None, known: str) -> None:
 
 
 def _unapplicable(call: Call, live: Tree) -> ApiError:
-    """Scales of custom objects cannot be applied; the error depends on whether their replicas have an owner."""
+    """Scales of custom objects cannot be applied. The error depends on whether their replicas have a manager."""
     if live["metadata"].get("managedFields"):
         return ApiError(500, "", f"failed to convert new object (/{call.name}; {_KIND}) {_NO_CUSTOM_APPLY}")
     start = "failed to create manager for existing fields"

@@ -1,4 +1,4 @@
-"""The Scale that stands for an object, and back: which of the object's fields it shows and sets."""
+"""Conversion between an object and its Scale."""
 
 from kcm_cli.machinery import codec, labels
 from kcm_cli.machinery.codec import Doc
@@ -12,7 +12,7 @@ _BUILTIN = ScalePaths("spec.replicas", "status.replicas", "")
 
 
 def scale_of(served: Served, doc: Doc) -> Tree:
-    """The Scale of an object. Raises ApiError 500 where a custom object has something else than numbers there."""
+    """The Scale of an object. Raises ApiError 500 if a custom object's fields have the wrong type."""
     parent: Tree = doc
     where = served.scale or _BUILTIN
     if served.info.custom:
@@ -29,17 +29,17 @@ def scale_of(served: Served, doc: Doc) -> Tree:
 
 
 def replicas_path(served: Served) -> tuple[str, ...]:
-    """Where an object has the number that its Scale asks for."""
+    """The path of the desired replicas."""
     return tuple((served.scale or _BUILTIN).spec.split("."))
 
 
 def shows_replicas(served: Served, doc: Tree) -> bool:
-    """Whether the object has that number."""
+    """Whether the object has desired replicas."""
     return _get(doc, (served.scale or _BUILTIN).spec) is not None
 
 
 def set_replicas(served: Served, doc: Tree, replicas: int) -> None:
-    """Put what a Scale asks for into its object. Raises ApiError 500 where the path to it leads through no object."""
+    """Set an object's replicas. Raises ApiError 500 if a parent on the path is not an object."""
     *parents, last = replicas_path(served)
     for index, part in enumerate(parents):
         doc = doc.setdefault(part, {})

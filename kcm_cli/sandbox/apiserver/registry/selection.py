@@ -1,4 +1,4 @@
-"""Which objects of a collection a list or watch is about."""
+"""Label and field selectors of lists and watches."""
 
 from collections.abc import Callable, Mapping
 
@@ -26,7 +26,7 @@ class _Labelled(msgspec.Struct, gc=False):
 
 
 class Selection:
-    """Label and field selectors of one request."""
+    """The selectors of a request. name, namespace: required by the field selector, otherwise None."""
 
     __slots__ = ("_labels", "_fields", "_values", "everything", "name", "namespace")
 
@@ -41,7 +41,7 @@ class Selection:
         self.everything = self._labels is None and self._fields is None
 
     def narrowed(self, name: str) -> "Selection":
-        """The same for one object only."""
+        """The selection, limited to one object."""
         one = FieldSelector((FieldRequirement("metadata.name", name),))
         return Selection(self._labels or labels.EVERYTHING, one, self._values)
 
@@ -55,7 +55,7 @@ class Selection:
 
 
 def parse_selectors(label_text: str, field_text: str) -> tuple[Selector, FieldSelector]:
-    """Raises ApiError 400 for selectors that cannot be read."""
+    """Parse a label and a field selector. Raises ApiError 400."""
     try:
         return _parse_labels(label_text), fields.parse(field_text)
     except FormatError as error:
@@ -65,7 +65,7 @@ def parse_selectors(label_text: str, field_text: str) -> tuple[Selector, FieldSe
 def selection(
     info: ResourceInfo, chosen: Selector, field_selector: FieldSelector, custom: Mapping[str, str] | None = None
 ) -> Selection:
-    """The selection that a request asks for. Raises ApiError 400."""
+    """The selection of a request. ``custom``: see ``resolve``. Raises ApiError 400."""
     field_selector, values = resolve(info, field_selector, custom)
     return Selection(chosen, field_selector, values)
 
@@ -73,7 +73,7 @@ def selection(
 def resolve(
     info: ResourceInfo, selector: FieldSelector, custom: Mapping[str, str] | None = None
 ) -> tuple[FieldSelector, Values]:
-    """The selector in the labels of the values, and how to get the values. Raises ApiError 400.
+    """The selector with aliases replaced, and the function that returns an object's values. Raises ApiError 400.
 
     ``custom``: the selectable fields of a custom resource, label -> path.
     """

@@ -1,4 +1,4 @@
-"""The range of service addresses that the server itself makes: it is there, and it is ready.
+"""Keeps the default ServiceCIDR.
 
 upstream: pkg/controlplane/controller/defaultservicecidr/default_servicecidr_controller.go (v1.36)
 """
@@ -21,7 +21,7 @@ _MESSAGE = "Kubernetes default Service CIDR is ready"
 
 
 class DefaultRange:
-    """Keeps the default ServiceCIDR, which a start makes: makes it again when it is gone, and says that it is ready."""
+    """Creates the default ServiceCIDR again when it is deleted, and sets its Ready condition."""
 
     def __init__(self, core: Core, ranges: Sequence[str]) -> None:
         self._ranges = ranges
@@ -54,7 +54,7 @@ class DefaultRange:
 
 
 def _has_status(doc: Tree) -> bool:
-    """Whether it is being deleted, or was found ready before."""
+    """Whether it is being deleted or has a Ready condition."""
     if doc["metadata"].get("deletionTimestamp"):
         return True
     conditions: list[Tree] = (doc.get("status") or {}).get("conditions") or []

@@ -1,4 +1,4 @@
-"""Objects in other versions of their API, as managers of their fields have written them."""
+"""Converts objects to the API versions of their field managers."""
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
@@ -18,7 +18,7 @@ class KindVersions:
         self._custom = custom
 
     def convert(self, resource: ResourceInfo, doc: Doc, version: str) -> tuple[Node, Doc] | None:
-        """The type and the object in another apiVersion; None if it is not served. Changes nothing."""
+        """The type and the object in another apiVersion; None if that is not served. Does not change ``doc``."""
         group, _, name = version.rpartition("/")
         wanted = self._catalog.find(group, name, resource.gvr.plural)
         own = self._catalog.by_gvr(resource.gvr)

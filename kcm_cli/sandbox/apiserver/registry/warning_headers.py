@@ -1,4 +1,4 @@
-"""Warnings as values of Warning headers: each once, nothing in them that could end a header, not too many.
+"""Warnings as values of Warning headers: without duplicates and control characters, and limited in length.
 
 upstream: apiserver pkg/endpoints/filters/warning.go, apimachinery pkg/util/net/http.go#NewWarningHeader
 """
@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 
 _YAML = ("error converting YAML to JSON: yaml: unmarshal errors:\n", "yaml: unmarshal errors:\n")
 _TOTAL, _ITEM = 4096, 256
-"""So many letters are sent; where there would be more, so many of each warning."""
+"""If all warnings have more letters than ``_TOTAL``, each one is cut to ``_ITEM``."""
 
 
 def header_values(warnings: Iterable[str]) -> list[str]:
-    """One value for each warning that can be sent."""
+    """A header value for each warning that can be sent."""
     texts = [text for text in dict.fromkeys(_single(warnings)) if text and not _has_control(text)]
     if sum(map(len, texts)) > _TOTAL:
         texts = list(_cut(texts))
@@ -20,7 +20,7 @@ def header_values(warnings: Iterable[str]) -> list[str]:
 
 
 def _single(warnings: Iterable[str]) -> Iterator[str]:
-    """What a YAML parser found is told line by line."""
+    """The warnings. An error of the YAML parser is split into lines."""
     for text in warnings:
         prefix = next((prefix for prefix in _YAML if text.startswith(prefix)), None)
         if prefix is None:

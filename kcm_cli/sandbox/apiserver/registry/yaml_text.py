@@ -1,7 +1,7 @@
-"""JSON documents as the YAML that the original's library writes.
+"""Writes documents as YAML in the format of upstream's library.
 
-A text that YAML would read as something else is in double quotes, one with line breaks is a literal block; keys are
-in natural order: letters last, numbers by value.
+A string that YAML would read as another type is in double quotes, one with line breaks is a literal block. Keys are in
+natural order: letters last, numbers by value.
 
 upstream: sigs.k8s.io/yaml goyaml.v2 (encode.go, resolve.go, sorter.go)
 """
@@ -75,7 +75,7 @@ def _compare_numbers(first: str, second: str, place: int) -> int:
 
 
 natural = cmp_to_key(_compare)
-"""The order of keys."""
+"""The sort key of mapping keys."""
 
 _PLAIN_THERE = ("tag:yaml.org,2002:value", "tag:yaml.org,2002:merge")
 _Dumper.yaml_implicit_resolvers = {
@@ -87,5 +87,5 @@ _Dumper.add_representer(dict, _mapping)
 
 
 def dump(document: object) -> str:
-    """One document, with a line break at its end."""
+    """A document, with a line break at its end."""
     return yaml.dump(document, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, sort_keys=False)
