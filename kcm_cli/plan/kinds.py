@@ -96,7 +96,6 @@ KINDS = (
 CONFIG_MAPS = _kind("v1/configmaps", "ConfigMap")
 EVENTS = _kind("v1/events", "Event")
 DEFINITIONS = _cluster("apiextensions.k8s.io/v1/customresourcedefinitions", "CustomResourceDefinition")
-OPTIONAL = (CONFIG_MAPS, EVENTS, DEFINITIONS)
 CUSTOM = "custom"
 """What --include calls custom resources together with their definitions."""
 SECRETS = "secrets"

@@ -51,13 +51,9 @@ def same_when_defaulted(left: Doc, right: Doc) -> bool:
     return same(serialised(left, defaulted=True), serialised(right, defaulted=True))
 
 
-def same_meaning(left: Doc, right: Doc) -> bool:
-    """Whether two templates are semantically equal: quantities are compared as numbers, defaults are not filled in."""
-    return meaning_as(left)(right)
-
-
 def meaning_as(template: Doc) -> Callable[[Doc], bool]:
-    """``same_meaning`` of one template with several others. Its form is computed once at most."""
+    """Whether other templates are semantically equal to this one, whose form is computed once at most: quantities are
+    compared as numbers, defaults are not filled in."""
     walk = _walk(_TEMPLATE, _Mode(numbers=True))
     own: list[object] = []
 

@@ -13,7 +13,6 @@ from kcm_cli.planning.jobs import COMPLETE
 
 SUCCEEDED = "succeeded"
 FAILED = "failed"
-_MODES = (names.INDEXED, names.NON_INDEXED)
 
 
 class JobMetrics:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from kcm_cli.machinery.cel.operators import no_overload
-from kcm_cli.machinery.cel.values import CelError, Uint, Value
+from kcm_cli.machinery.cel.values import Uint, Value
 
 Function = Callable[..., Value]
 Kinds = tuple[type, ...]
@@ -43,15 +43,3 @@ def takes(function: Function, count: int) -> bool:
     except TypeError:
         return False
     return True
-
-
-def failing(function: Callable[..., Value], error: type[Exception]) -> Function:
-    """The function, with this error raised as CelError."""
-
-    def run(*args: Value) -> Value:
-        try:
-            return function(*args)
-        except error as problem:
-            raise CelError(str(problem)) from None
-
-    return run

@@ -111,12 +111,6 @@ class Twin:
         has_any = bool(self.store.list(AUTOSCALERS))
         await self.clock.sleep(max(START_S, looks_s + MARGIN_S) if has_any else START_S)
 
-    @property
-    def left_out(self) -> dict[str, tuple[str, ...]]:
-        """The enabled controllers that do not run, with the kinds that the snapshot lacks."""
-        wanted = self._config.controllers
-        return {name: lacking for name in wanted if (lacking := lacks(self.snapshot, name))}
-
     async def __aenter__(self) -> "Twin":
         self.clock.now()
         self._tasks = tasks = Tasks(lambda name, error: self.failed.append((name, error)))

@@ -81,10 +81,6 @@ class PodInfo(msgspec.Struct, frozen=True):
     size: object = msgspec.field(default_factory=object)
     shape: object = msgspec.field(default_factory=object)
 
-    @property
-    def has_affinity(self) -> bool:
-        return bool(self.affinity or self.anti_affinity or self.preferred or self.preferred_anti)
-
 
 def pod_info(pod: SimulatedPod) -> PodInfo:
     """Parse a pod. An invalid selector selects nothing."""

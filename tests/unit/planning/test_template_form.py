@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning import template_form
-from kcm_cli.planning.template_form import same_meaning, same_when_defaulted, serialised
+from kcm_cli.planning.template_form import meaning_as, same_when_defaulted, serialised
 
 UPSTREAM = Path("/work/kube/src/pkg/controller/statefulset/testdata")
 
@@ -170,7 +170,7 @@ def test_what_a_server_returns_is_serialised_as_it_is():
 @given(chosen=st.lists(st.sampled_from(SPELLINGS + NUMBERS), unique_by=lambda one: one[0]))
 @settings(deadline=None)
 def test_spellings_mean_the_same(chosen):
-    assert same_meaning(FULL, respelt(FULL, chosen))
+    assert meaning_as(FULL)(respelt(FULL, chosen))
 
 
 @given(
@@ -187,7 +187,7 @@ def test_spellings_and_defaults_are_serialised_alike(chosen, absent):
 @pytest.mark.parametrize(("path", "value"), CHANGES, ids=lambda one: str(one))
 def test_changes_are_seen(path, value):
     changed = edited(FULL, path, value)
-    assert not same_meaning(FULL, changed)
+    assert not meaning_as(FULL)(changed)
     assert not same_when_defaulted(FULL, changed) and not same_when_defaulted(changed, FULL)
 
 
@@ -218,7 +218,7 @@ def test_a_volume_without_a_source_is_an_empty_directory():
 
 @pytest.mark.parametrize("odd", [{"spec": []}, {"metadata": "x", "spec": {"containers": {}}}, {"spec": {"volumes": 1}}])
 def test_what_is_no_template_is_only_itself(odd):
-    assert same_meaning(odd, copy.deepcopy(odd)) and not same_meaning(odd, FULL)
+    assert meaning_as(odd)(copy.deepcopy(odd)) and not meaning_as(odd)(FULL)
     assert same_when_defaulted(odd, odd) and not same_when_defaulted(odd, FULL)
 
 

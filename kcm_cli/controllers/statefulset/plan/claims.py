@@ -17,7 +17,7 @@ from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference, PartialObject
 from kcm_cli.planning.pod_template import controller_ref, labels_of
 
-RETAIN, DELETE = "Retain", "Delete"
+RETAIN = "Retain"
 
 Claims = Mapping[str, PersistentVolumeClaim]
 

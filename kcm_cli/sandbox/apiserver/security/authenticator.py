@@ -28,7 +28,6 @@ from kcm_cli.sandbox.apiserver.types import ANONYMOUS, ApiError, User
 from kcm_cli.sandbox.streams import websocket
 
 AUTHENTICATED, UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
-MASTERS = "system:masters"
 INVALID_TOKEN = "invalid bearer token"
 
 _UID_OID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")

@@ -3,13 +3,9 @@
 upstream: pkg/registry/apps/*/strategy.go, pkg/registry/batch/*/strategy.go, pkg/api/job/warnings.go
 """
 
-from collections.abc import Callable
-
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.types import Tree
-
-Warn = Callable[[Tree, Tree | None], list[str]]
 
 
 def changed(new: Tree, old: Tree | None) -> bool:
