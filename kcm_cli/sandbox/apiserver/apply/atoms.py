@@ -1,6 +1,6 @@
-"""What a value is for ownership: a map, a list or a single value, and whether it is owned as a whole.
+"""How a value is owned: as a whole, by its entries, or by its items.
 
-Types that leave their form open (any JSON) take the form of the value, as upstream's deduced types do.
+A type that accepts any JSON takes the form of the value, like upstream's deduced types.
 
 upstream: sigs.k8s.io/structured-merge-diff typed/helpers.go#deduceAtom, kube-openapi pkg/schemaconv
 """
@@ -11,9 +11,8 @@ from kcm_cli.sandbox.apiserver.schema.model import Node
 
 
 class Form(Enum):
-    """``whole``: one value with one owner. ``map``: entries are owned. ``items``: items of a set or keyed
-    list are.
-    """
+    """``WHOLE``: the value as a whole (atomic). ``MAP``: each entry or field. ``ITEMS``: each item of a set or a keyed
+    list."""
 
     WHOLE = "whole"
     MAP = "map"
@@ -46,7 +45,7 @@ def entry(node: Node, key: str) -> Node:
 
 
 def declared(node: Node, key: str) -> bool:
-    """Whether a struct names this field; entries of maps are never named."""
+    """Whether it is a field of a struct, not an entry of a map."""
     return key in node.fields
 
 

@@ -1,7 +1,7 @@
-"""Which fields a change added, modified and removed: the hot half of ownership, run on every write.
+"""Compares two versions of an object: the fields that were added, modified and removed. Runs on every write.
 
-``Comparer`` makes one function per type; equal subtrees are skipped by one comparison in C, so an update
-costs what it changes and a create one pass over the object.
+``Comparer`` compiles one function per type. Equal values are skipped by a comparison in C, so that an update costs
+what it changes, and a create one pass over the object.
 
 upstream: sigs.k8s.io/structured-merge-diff typed/compare.go
 """
@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.apply.fieldset import LEAF, SELF, Fields, union
 from kcm_cli.sandbox.apiserver.schema.model import Node
 
 Whole = Callable[[object], Fields]
-"""The entry of a value of which everything is new (or gone)."""
+"""Returns the fields of a value that was added or removed."""
 
 
 class Changes:
@@ -35,25 +35,25 @@ class Changes:
 
 
 class Comparer:
-    """Compares documents of any type; keeps what it has compiled."""
+    """Compares documents of any type. Compiled functions are kept."""
 
     def __init__(self) -> None:
         self._wholes: dict[Node, Whole] = {}
 
     def compare(self, node: Node, old: Doc, new: Doc) -> Changes:
-        """Raises NoElement for a list whose items cannot be told apart."""
+        """Raises NoElement for a set or keyed list with an item that has no path element."""
         changes = Changes()
         self._map(node, old, new, (changes.added, changes.modified, changes.removed))
         return changes
 
     def whole(self, node: Node) -> Whole:
-        """The function that gives the entry of a value of this type with all that is below."""
+        """The function for values of this type."""
         made = self._wholes.get(node)
         if made is None:
             made = self._wholes[node] = self._make(node)
         return made
 
-    # --- everything is new ---------------------------------------------------------------------------
+    # --- added and removed values --------------------------------------------------------------------
 
     def _make(self, node: Node) -> Whole:
         if node.kind in ("struct", "map") and not node.atomic:
@@ -88,7 +88,7 @@ class Comparer:
         return entry
 
     def _later(self, labels: dict[str, tuple[str, Whole | None]], name: str, node: Node) -> Whole:
-        """Compiles a field's type when it is first met."""
+        """Compile a field's type when it is first needed."""
 
         def entry(value: object) -> Fields:
             made = self.whole(node)
@@ -128,10 +128,10 @@ class Comparer:
             return LEAF
         return {SELF: LEAF, **{f"f:{key}": self._whole_any(item) for key, item in value.items()}}
 
-    # --- something is on both sides ------------------------------------------------------------------
+    # --- changed values ------------------------------------------------------------------------------
 
     def _value(self, node: Node, old: object, new: object, key: str, out: tuple[Fields, Fields, Fields]) -> None:
-        """Put what differs under ``key`` of the three sets."""
+        """Put the differences under ``key`` of the three sets."""
         if old == new and old.__class__ is new.__class__:
             return
         form = atoms.form(node, new if new is not None else old)
@@ -153,7 +153,7 @@ class Comparer:
                 target[key] = found
 
     def _changed_form(self, node: Node, old: object, new: object, key: str, out: tuple[Fields, Fields, Fields]) -> None:
-        """A value of open type that was a map and is none any more, or the other way round."""
+        """A value of a type that accepts any JSON became a map, or is no longer one."""
         out[1][key] = LEAF
         for target, value in ((out[0], new), (out[2], old)):
             below = {k: v for k, v in self.whole(node)(value).items() if k != SELF} if _fits(Form.MAP, value) else {}
@@ -198,7 +198,7 @@ class Comparer:
 
 
 def taken(changes: Changes) -> Fields:
-    """What the writer owns after the change."""
+    """The fields that a change makes its writer own."""
     return union(changes.modified, changes.added)
 
 

@@ -1,7 +1,9 @@
-"""The JSON that a refusal of a patch echoes: the patched object as the server had it in hands.
+"""The JSON of the patched object in errors about patches.
 
-Objects that the patch went into have sorted keys; parts it did not touch have their fields in the order of
-the API types, as far as that order is known here.
+Objects that the patch changes have sorted keys. The others have their fields in the order of the API types, as far as
+it is known.
+
+upstream: apiserver pkg/endpoints/handlers/patch.go#applyPatchToCurrentObject
 """
 
 import re
@@ -19,7 +21,7 @@ _field = re.compile(r"(\w+)(?:=([\w.]+))?:(\S+)")
 
 
 def echo(node: Node, doc: Doc, patch: object) -> str:
-    """``patch``: the merge patch; or a tree of dicts with the places that a JSON patch went through."""
+    """``patch``: the merge patch, or for a JSON patch the result of ``touched``."""
     text = codec.encode(_arranged(node, doc, patch)).decode()
     for plain, escaped in _ESCAPES:
         text = text.replace(plain, escaped)
@@ -27,7 +29,7 @@ def echo(node: Node, doc: Doc, patch: object) -> str:
 
 
 def touched(operations: list[Doc]) -> Doc:
-    """The places that the operations of a JSON patch go through."""
+    """The objects and lists on the paths of a JSON patch's operations, as a tree of dicts."""
     tree: Doc = {}
     for operation in operations:
         for name in ("path", "from"):
@@ -70,7 +72,7 @@ def _field_order(node: Node, value: Doc) -> list[str]:
 
 @cache
 def _orders() -> dict[str, dict[str, int]]:
-    """Type to field to place."""
+    """The positions of fields, by type and field."""
     lines = dict(line.split(" ", 1) for line in go_types.STRUCTS.strip().replace("\n  ", " ").split("\n"))
     found = {type_: _names(type_, lines) for type_ in lines}
     return {type_: {name: place for place, name in enumerate(names)} for type_, names in found.items()}
@@ -78,7 +80,7 @@ def _orders() -> dict[str, dict[str, int]]:
 
 @cache
 def _numbers() -> dict[str, dict[str, int]]:
-    """The same for the types whose order in Go is not known here: as their messages number the fields."""
+    """The same by the field numbers of protobuf messages, for types whose order in Go is not known."""
     found: dict[str, dict[str, int]] = {}
     for name in message_names():
         fields = message(name) or {}

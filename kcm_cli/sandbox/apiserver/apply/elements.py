@@ -16,7 +16,7 @@ _ORDER = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
 class NoElement(Exception):
-    """An item of a list cannot be told from others; the text is upstream's."""
+    """An item of a set or keyed list has no path element, for lack of its keys for example. The text is upstream's."""
 
 
 def item_element(node: Node, item: object) -> str:
@@ -70,7 +70,7 @@ def _string_value(value: str) -> str:
 
 
 def text(element: str) -> str:
-    """As conflicts print it: ``.image``, ``[name="a"]``, ``[="x"]``, ``[0]``."""
+    """An element as conflicts print it: ``.image``, ``[name="a"]``, ``[="x"]``, ``[0]``."""
     kind, _, content = element.partition(":")
     if kind == "f":
         return "." + content
@@ -108,7 +108,7 @@ def order(element: str) -> tuple[int, object]:
 
 
 def _rank(value: object) -> tuple[int, object]:
-    """Numbers before text before booleans."""
+    """Numbers before strings before booleans."""
     if isinstance(value, bool):
         return 2, value
     if isinstance(value, int | float):

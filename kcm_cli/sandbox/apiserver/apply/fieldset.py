@@ -1,11 +1,11 @@
 """Sets of field paths in the form of fieldsV1: a tree of dicts.
 
 An entry ``"f:x": {}`` means that the path ends there and belongs to the set; ``"f:x": {".": {}, ...}`` that
-it belongs and has members below; without the ``.`` only what is below belongs. The keys of an entry are path
+it belongs and has members below; without the ``.`` only the members below belong. The keys of an entry are path
 elements: ``f:name`` a field, ``k:{...}`` an item of a list by its key fields, ``v:value`` an item of a set,
 ``i:0`` an index.
 
-Sets are values: no function changes its arguments, results share parts with them, nobody may change a set.
+Sets are immutable: functions change no argument, and their results share parts with the arguments.
 
 upstream: sigs.k8s.io/structured-merge-diff fieldpath/set.go
 """
@@ -16,10 +16,10 @@ from kcm_cli.sandbox.apiserver.apply.elements import order
 from kcm_cli.sandbox.apiserver.schema.model import Node
 
 Fields = dict[str, "Fields"]
-"""A set, or what is below one of its entries."""
+"""A set, or the part of it below an entry."""
 
 LEAF: Fields = {}
-"""The one entry that ends a path."""
+"""The entry that ends a path."""
 SELF = "."
 _ONLY_SELF = {SELF}
 
@@ -35,7 +35,7 @@ def union(left: Fields, right: Fields) -> Fields:
         return right
     if not right:
         return left
-    if len(left) < len(right):  # the longer one is copied, the shorter one walked through
+    if len(left) < len(right):  # copy the larger one, iterate over the smaller one
         left, right = right, left
     out = dict(left)
     for key, entry in right.items():
@@ -113,7 +113,10 @@ def recursive_difference(left: Fields, right: Fields) -> Fields:
 
 
 def with_named_fields(fields: Fields, node: Node | None) -> Fields:
-    """The set with all fields of structs on the way to its paths as members (map entries and items are not)."""
+    """The set, and the fields of structs (not entries of maps or items) on the way to its paths.
+
+    upstream: Set.EnsureNamedFieldsAreMembers
+    """
     out: Fields = {}
     for key, entry in fields.items():
         if not entry:
@@ -136,7 +139,7 @@ def _below(node: Node | None, key: str) -> tuple[Node | None, bool]:
 
 
 def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every path, those of one level before those below, in order."""
+    """All paths in order: those that end at a level before longer ones."""
     keys = sorted((key for key in fields if key != SELF), key=order)
     for key in keys:
         if is_member(fields[key]):
@@ -147,7 +150,7 @@ def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, .
 
 
 def ordered(fields: Fields) -> Fields:
-    """The same set, written in the order in which upstream writes it."""
+    """The same set, in the order in which upstream writes it."""
     keys = sorted((key for key in fields if key != SELF), key=order)
     out: Fields = {SELF: LEAF} if SELF in fields else {}
     for key in keys:

@@ -1,4 +1,4 @@
-"""Values as Go prints them with ``%v``: ``map[a:1 b:[x y]]``. Some errors echo documents that way."""
+"""Values as Go prints them with ``%v``: ``map[a:1 b:[x y]]``. Some errors contain documents in this form."""
 
 import math
 from decimal import Decimal
@@ -10,7 +10,7 @@ _FLOATS = 10**308
 
 
 def go_value(value: object) -> str:
-    """``%v`` of a decoded JSON value: keys sorted, text without quotes."""
+    """``%v`` of a decoded JSON value: keys sorted, strings without quotes."""
     if value is None:
         return "<nil>"
     if value is True or value is False:

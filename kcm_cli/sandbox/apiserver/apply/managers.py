@@ -1,4 +1,4 @@
-"""metadata.managedFields: who owns which fields, read from an object and written back.
+"""Reads and writes metadata.managedFields: which manager owns which fields.
 
 upstream: apimachinery pkg/util/managedfields/internal/{managedfields,capmanagers,managedfieldsupdater}.go
 """
@@ -24,7 +24,7 @@ class BadManagedFields(Exception):
 
 
 class ManagerId(msgspec.Struct, frozen=True):
-    """Entries with the same identity are one. ``version`` is empty for appliers: theirs may change."""
+    """Identifies a manager's entry. ``version`` is empty for Apply, whose apiVersion may change."""
 
     manager: str
     operation: str
@@ -37,9 +37,8 @@ def build_manager_id(manager: str, operation: str, version: str, subresource: st
 
 
 class Owned(msgspec.Struct, frozen=True):
-    """What one manager owns, in which version of the API, since when. ``entry`` is the document it was read
-    from.
-    """
+    """The fields of a manager, their apiVersion, and the time of its last change (RFC 3339). ``entry``: the entry that
+    it was read from."""
 
     fields: Fields
     version: str
@@ -51,12 +50,12 @@ Managers = dict[ManagerId, Owned]
 
 
 def is_reset(entries: object) -> bool:
-    """Whether a client asks to forget all owners: an empty list, or one empty entry."""
+    """Whether managedFields of a request remove all managers: an empty list, or one empty entry."""
     return entries == [] or entries == _EMPTY
 
 
 def read(entries: object) -> Managers:
-    """Raises BadManagedFields."""
+    """The managers of an object's managedFields. Raises BadManagedFields."""
     found: Managers = {}
     for index, item in enumerate(cast("list[Doc]", entries or [])):
         operation, version = cast("str", item.get("operation", "")), cast("str", item.get("apiVersion", ""))
@@ -76,7 +75,7 @@ def read(entries: object) -> Managers:
 
 
 def read_stated(entries: object) -> Managers:
-    """What a client says; who owns nothing is left out. Raises BadManagedFields."""
+    """The managers in a request, without those that own no field. Raises BadManagedFields."""
     found: Managers = {}
     for manager_id, owned in read(entries).items():
         stated = (owned.entry or {}).get("fieldsV1")
@@ -97,7 +96,7 @@ def _fields_type_problem(item: Doc, index: int) -> str:
 
 
 def write(managers: Managers) -> list[Doc]:
-    """The entries, sorted: appliers first, then by time, name, version and subresource."""
+    """The entries, sorted by operation (Apply first), time, name, version and subresource."""
     if len(managers) == 1:
         manager_id, owned = next(iter(managers.items()))
         return [_entry(manager_id, owned)]
@@ -124,7 +123,7 @@ def _entry(manager_id: ManagerId, owned: Owned) -> Doc:
 
 
 def release(owned: Owned, *fields_removed: Fields) -> Owned | None:
-    """Without these fields; None if nothing is left, the same if nothing changes."""
+    """Remove fields from a manager's. None if none is left; the same object if nothing changes."""
     fields = owned.fields
     for part in fields_removed:
         if part:
@@ -135,7 +134,7 @@ def release(owned: Owned, *fields_removed: Fields) -> Owned | None:
 
 
 def cap(managers: Managers) -> None:
-    """Merge the oldest updaters, so that at most ``MAX_UPDATERS`` of them stay."""
+    """Merge the oldest Update entries of each version, until at most ``MAX_UPDATERS`` are left."""
     updaters = [manager_id for manager_id in managers if manager_id.operation == UPDATE]
     surplus = len(updaters) - MAX_UPDATERS
     if surplus <= 0:

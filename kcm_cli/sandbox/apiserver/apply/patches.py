@@ -75,7 +75,7 @@ class Patches:
         raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
 
     def merged(self, target: Target, current: Doc, body: bytes, content_type: str) -> Doc:
-        """What a patch that ``apply`` takes makes of the live object, not decoded. Changes ``current``."""
+        """The result of a patch that ``apply`` accepts, before it is decoded. Changes ``current``."""
         value, _ = gojson.read(body)
         if content_type == JSON_PATCH:
             return cast("Doc", json_patches.json_patch(current, _operations(value)))
@@ -86,8 +86,8 @@ class Patches:
         return strategic.merge(node, current, cast("Doc", value or {}))
 
     def _json(self, target: Target, current: Doc, body: bytes, mode: str) -> Patched:
-        said = "" if mode == IGNORE else "error decoding patch: "
-        value, problems = _read(body, _RAW_OPERATIONS if mode == IGNORE else _OPERATIONS, said)
+        prefix = "" if mode == IGNORE else "error decoding patch: "
+        value, problems = _read(body, _RAW_OPERATIONS if mode == IGNORE else _OPERATIONS, prefix)
         operations = _operations(value)
         if len(operations) > MAX_OPERATIONS:
             limit = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
@@ -108,12 +108,12 @@ class Patches:
         return self._finish(target, patched, patch, problems if mode != IGNORE else [], mode)
 
     def _finish(self, target: Target, patched: object, patch: object, problems: list[str], mode: str) -> Patched:
-        """Decode the patched JSON again, as a client's body would be."""
+        """Decode the result of the patch, like the body of a request."""
         node = (not self._schemas.is_custom(target) and self._schemas.node(target)) or _ANY
         if not isinstance(patched, dict):
             raise invalid_patch(codec.encode(patched).decode(), "couldn't get version/kind; json parse error")
 
-        pristine = _encoded(patched)  # cheaper than a copy, and mostly not needed
+        pristine = _encoded(patched)  # for errors; cheaper than a copy
 
         def refuse(text: str) -> ApiError:
             return invalid_patch(echo(node, codec.decode_doc(pristine), patch), text)
@@ -142,7 +142,7 @@ class Patches:
 
 
 def _encoded(patched: Doc) -> bytes:
-    """Raises ApiError (422) where copies into copies have made it too deep."""
+    """Raises ApiError (422) if ``copy`` operations nested it too deep."""
     try:
         data = codec.encode(patched)
         gojson.check_depth(data)
@@ -152,33 +152,33 @@ def _encoded(patched: Doc) -> bytes:
 
 
 def _judge(problems: list[str], mode: str, refuse: Callable[[str], ApiError]) -> list[str]:
-    """The warnings; refuses in strict mode."""
+    """The warnings in mode Warn. Raises ``refuse(text)`` in mode Strict."""
     if mode == STRICT and problems:
         raise refuse("strict decoding error: " + ", ".join(problems))
     return problems if mode == WARN else []
 
 
 def _operations(value: object) -> list[Doc]:
-    """Those of a JSON patch, which may be null, as each of them may."""
+    """The operations of a JSON patch. The patch and each operation may be null."""
     return [one or {} for one in cast("list[Doc | None]", value or [])]
 
 
-def _read(body: bytes, node: Node, said: str) -> tuple[object, list[str]]:
-    """A patch document, and its unknown or repeated fields. Raises ApiError (400)."""
+def _read(body: bytes, node: Node, prefix: str) -> tuple[object, list[str]]:
+    """A patch document, and its unknown or repeated fields. Raises ApiError (400). ``prefix``: of its message."""
     try:
         value, pairs = gojson.read(body)
     except gojson.SyntaxProblem as problem:
-        raise ApiError(400, "BadRequest", f"{said}{problem}") from None
+        raise ApiError(400, "BadRequest", f"{prefix}{problem}") from None
     if pairs is None and node is _MAP and isinstance(value, dict):
         return value, []
     findings = strict.examine(node, value if pairs is None else pairs)
     if findings.fatal:
-        raise ApiError(400, "BadRequest", said + findings.fatal)
+        raise ApiError(400, "BadRequest", prefix + findings.fatal)
     return value, findings.strict
 
 
 def read_configuration(body: bytes, mode: str, warnings: list[str]) -> Doc:
-    """What an apply patch wants. Raises ApiError (400)."""
+    """The configuration in the body of an apply patch. Raises ApiError (400)."""
     try:
         value, repeated = _load(body)
     except yaml_body.YamlError as error:
@@ -198,7 +198,7 @@ def read_configuration(body: bytes, mode: str, warnings: list[str]) -> Doc:
 
 
 def _load(body: bytes) -> tuple[object, list[str]]:
-    """JSON is the common case and read fast; everything else is YAML, and so is JSON that YAML reads differently."""
+    """Read JSON with the fast parser, unless YAML would read it differently, and everything else as YAML."""
     if _differs_in_yaml(body):
         return yaml_body.load(body)
     try:
@@ -206,7 +206,7 @@ def _load(body: bytes) -> tuple[object, list[str]]:
         if pairs is None:
             return value, []
     except gojson.SyntaxProblem:
-        pass  # as YAML it may be right, and if not, YAML's words are the answer
+        pass  # it may be YAML, and otherwise the error is the YAML parser's
     return yaml_body.load(body)
 
 
@@ -222,7 +222,7 @@ def _differs_in_yaml(body: bytes) -> bool:
 
 
 def invalid_patch(value: str, text: str) -> ApiError:
-    """422: the patch applied, but what it made is no object of the kind."""
+    """422: the patch applies, but its result cannot be decoded."""
     message = f"Invalid value: {quote(value)}: {text}"
     cause = {"reason": "FieldValueInvalid", "message": message, "field": "patch"}
     return ApiError(422, "Invalid", f' "" is invalid: patch: {message}', details={"causes": [cause]})
@@ -233,7 +233,7 @@ def _generic_refusal() -> ApiError:
 
 
 def strategic_refusal(error: strategic.StrategicError) -> ApiError:
-    """What the client sees of a strategic patch that cannot be merged."""
+    """The response to a strategic merge patch that cannot be merged."""
     if error.code == 422:
         return _generic_refusal()
     return ApiError(error.code, "BadRequest" if error.code == 400 else "", str(error))

@@ -1,4 +1,4 @@
-"""What the registry asks of this package: patches, and who owns which field."""
+"""The interface of this package for the registry: patches, server-side apply and managed fields."""
 
 from datetime import datetime
 from typing import cast
@@ -25,7 +25,7 @@ class Applied(msgspec.Struct, frozen=True):
 
 
 class Patching:
-    """Patches of one server's kinds."""
+    """Patches objects and tracks their managed fields, for the kinds of one server."""
 
     def __init__(self, schemas: Schemas, versions: Versions | None = None) -> None:
         self._schemas = schemas
@@ -47,25 +47,24 @@ class Patching:
     ) -> Patched:
         """Apply a JSON, merge or strategic merge patch.
 
-        ``current`` is the live object (in the path's version, kind and apiVersion set) as a copy of the
-        caller's own: it is changed. The result is normalised, but has no defaults. Raises ApiError: 400 for a
-        malformed patch, 422 for one that does not apply or makes an object of wrong type, 500 as the real
-        server does for some strategic patches, 415 for another content type.
+        ``current``: a copy of the live object in the version of the path, with kind and apiVersion; it is changed.
+        The result is normalised, without defaults. Raises ApiError: 400 for a malformed patch, 415 for another content
+        type, 422 for a patch that does not apply or whose result cannot be decoded, 500 for some strategic merge
+        patches, as upstream.
         """
         return self._patches.apply(target or target_of(resource), current, body, content_type, mode or WARN)
 
     def stated(self, resource: ResourceInfo, current: Doc, body: bytes, content_type: str) -> Doc:
-        """What a patch that applies makes of the live object, not decoded. Changes ``current``."""
+        """The result of a patch that applies, before it is decoded. Changes ``current``."""
         return self._patches.merged(target_of(resource), current, body, content_type)
 
     def track_update(
         self, resource: ResourceInfo, subresource: str, old: Doc | None, new: Doc, manager: str, now: datetime
     ) -> None:
-        """Set new's managedFields for a create (``old`` is None), update or patch.
+        """Set the managedFields of ``new``, for a create (``old`` is None), update or patch.
 
-        To be called with the decoded and defaulted object, before admission and the strategy: what those
-        change belongs to nobody. An empty ``managedFields`` in the request forgets all owners. Changes
-        ``new``'s metadata.
+        To be called after decoding and defaulting, before admission and the strategy, whose changes have no owner. An
+        empty ``managedFields`` in the request removes all managers.
         """
         self._tracker.update(self._place(resource, subresource), old, new, manager, now)
 
@@ -84,11 +83,10 @@ class Patching:
         applied: Applied,
         now: datetime,
     ) -> Doc:
-        """The live object (None: none yet) with the configuration applied, normalised, managedFields set.
+        """The live object (None if there is none) with the configuration applied: normalised, with managedFields,
+        without defaults.
 
-        Defaults are not set; after they are, ``settle_times`` takes back times that nothing else justifies.
-        Changes none of its arguments. Raises ApiError: 409 for conflicts, 400 and 500 as the real server
-        does.
+        Changes no argument. Raises ApiError: 409 for conflicts, 400 and 500 as upstream.
         """
         place = self._place(resource, subresource)
         doc, managed = self._server_side.apply(place, live, applied.doc, applied.manager, force=applied.force, now=now)
@@ -99,13 +97,14 @@ class Patching:
         return fresh
 
     def settle_times(self, old: Doc, new: Doc) -> None:
-        """After defaulting and admission of an update, patch or apply: if ``new`` differs from ``old`` in
-        nothing but the times of managedFields, give it back the old ones. Changes ``new``'s metadata.
+        """If only the times of managedFields differ, set those of ``old`` in ``new``.
+
+        To be called after defaulting and admission of an update, patch or apply.
         """
         tracking.settle_times(old, new)
 
     def _place(self, resource: ResourceInfo, subresource: str) -> Place:
-        if self._seen != self._schemas.changes:  # custom types have come, gone or changed
+        if self._seen != self._schemas.changes:  # custom kinds were added, changed or removed
             self._places.clear()
             self._seen = self._schemas.changes
         place = self._places.get((id(resource), subresource))
@@ -115,5 +114,5 @@ class Patching:
             assert node is not None, f"no type for {resource.kind}"
             normalizers = Normalizers() if self._schemas.is_custom(target) else self._schemas.normalizers
             place = Place(resource, subresource, node, cast("Doc", normalizers.run(node, {})))
-            self._places[id(resource), subresource] = place  # the place keeps the resource, so its id stays its own
+            self._places[id(resource), subresource] = place  # the place holds the resource, so its id is not reused
         return place

@@ -1,4 +1,4 @@
-"""Fields that a path cannot write, and so nobody comes to own through it; which, is said by each kind.
+"""The fields that a resource or subresource cannot write, so that its writers do not own them. Each kind declares them.
 
 upstream: the GetResetFields methods under pkg/registry and apiextensions-apiserver
 pkg/registry/customresource
@@ -15,16 +15,16 @@ from kcm_cli.sandbox.apiserver.apply.fieldset import (
 
 
 class Writable(msgspec.Struct, frozen=True):
-    """What may be owned through a path: all but ``without``."""
+    """The fields that writers of a path can own: all but ``without``."""
 
     without: Fields = msgspec.field(default_factory=dict)
 
     def of(self, fields: Fields) -> Fields:
-        """The part of a set that may be owned."""
+        """The part of a set that can be owned."""
         return recursive_difference(fields, self.without) if self.without else fields
 
     def narrow(self, changes: Changes) -> None:
-        """Leave out of the changes what the path does not write."""
+        """Remove fields that the path does not write from the changes."""
         if any(key in part for key in self.without for part in (changes.added, changes.modified, changes.removed)):
             changes.added = self.of(changes.added)
             changes.modified = self.of(changes.modified)

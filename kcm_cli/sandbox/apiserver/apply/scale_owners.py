@@ -1,4 +1,4 @@
-"""Who owns the replicas of an object, told as the owners of its Scale, and back.
+"""Converts the managedFields of an object to those of its Scale, and back.
 
 upstream: apimachinery pkg/util/managedfields/scalehandler.go (v1.36)
 """
@@ -14,11 +14,11 @@ _SCALE_VERSION = "autoscaling/v1"
 _REPLICAS = of_paths(("spec", "replicas"))
 
 PathIn = Callable[[str], tuple[str, ...] | None]
-"""The place of the replicas in a version of the parent; None where that version is unknown."""
+"""The path of the replicas in an apiVersion of the parent; None if that is unknown."""
 
 
 def of_scale(parent: object, path_in: PathIn) -> list[Doc]:
-    """The managedFields of the Scale of an object that has these."""
+    """The managedFields of a Scale, from those of its parent."""
     found: Managers = {}
     for manager_id, owned in _read(parent).items():
         path = path_in(owned.version)
@@ -28,7 +28,7 @@ def of_scale(parent: object, path_in: PathIn) -> list[Doc]:
 
 
 def of_parent(parent: object, scale: object, version: str, path_in: PathIn) -> list[Doc]:
-    """The managedFields of an object after those of its Scale have changed. ``version``: the parent's own."""
+    """The managedFields of a parent after those of its Scale have changed. ``version``: the parent's apiVersion."""
     before, after = _read(parent), _read(scale)
     found: Managers = {}
     for manager_id, owned in before.items():

@@ -1,4 +1,4 @@
-"""Server-side apply: merge what a manager wants into the live object, and settle who owns what.
+"""Server-side apply: merges a manager's configuration into the live object, and updates the managers.
 
 upstream: sigs.k8s.io/structured-merge-diff merge/update.go#Apply,
 apimachinery pkg/util/managedfields/internal/{structuredmerge,skipnonapplied,lastappliedmanager}.go
@@ -46,7 +46,7 @@ Conflicts = list[tuple[ManagerId, Owned]]
 
 
 class ApplyConflict(Exception):
-    """Others own fields that the applier wants to change: (manager, what of his is in the way)."""
+    """The configuration changes fields of other managers. ``conflicts``: these managers, each with those fields."""
 
     def __init__(self, conflicts: Conflicts) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class ApplyConflict(Exception):
 
 
 class Apply(msgspec.Struct, frozen=True):
-    """One apply request, ready to run. ``config`` has no managedFields; ``live`` neither."""
+    """An apply request. Neither ``live`` nor ``config`` has managedFields."""
 
     place: Place
     manager_id: ManagerId
@@ -63,8 +63,8 @@ class Apply(msgspec.Struct, frozen=True):
     force: bool
 
 
-class Applied(msgspec.Struct, frozen=True):
-    """``doc`` is None where the configuration changes nothing."""
+class _Result(msgspec.Struct, frozen=True):
+    """``doc`` is None if the configuration changes nothing."""
 
     doc: Doc | None
     managers: Managers
@@ -87,12 +87,12 @@ class ServerSide:
         before = without_managed(live) if live is not None else place.empty
         manager_id = place.manager(manager, APPLY)
         try:
-            applied = self._run(Apply(place, manager_id, before, config, force), managers)
+            result = self._run(Apply(place, manager_id, before, config, force), managers)
         except ApplyConflict as conflict:
             raise conflict_error(conflict.conflicts) from None
         except NoElement as error:
             raise ApiError(500, "", f"failed to merge config: {error}") from None
-        doc, managers = applied.doc, applied.managers
+        doc, managers = result.doc, result.managers
         if doc is not None and manager_id in managers:
             managers[manager_id] = Owned(managers[manager_id].fields, place.version, format_time(now))
         if doc is None:
@@ -102,7 +102,7 @@ class ServerSide:
         return doc, write(managers) if managers else []
 
     def _live_managers(self, place: Place, live: Doc | None, now: datetime) -> Managers:
-        """The managers so far. An object that was not tracked belongs to the writers before the first apply."""
+        """The managers of the live object. If it has none, ``before-first-apply`` owns its fields."""
         if live is None:
             return {}
         try:
@@ -116,7 +116,7 @@ class ServerSide:
                 managers[place.manager(BEFORE_FIRST_APPLY, UPDATE)] = Owned(fields, place.version, format_time(now))
         return managers
 
-    def _run(self, request: Apply, managers: Managers) -> Applied:
+    def _run(self, request: Apply, managers: Managers) -> _Result:
         try:
             return self._attempt(request, dict(managers))
         except ApplyConflict as conflict:
@@ -131,7 +131,7 @@ class ServerSide:
                 raise ApplyConflict(remaining) from None
         return self._attempt(replace(request, force=True), dict(managers))
 
-    def _attempt(self, request: Apply, managers: Managers) -> Applied:
+    def _attempt(self, request: Apply, managers: Managers) -> _Result:
         place, node = request.place, request.place.node
         merged = typed.merge(node, request.live, request.config)
         last = managers.get(request.manager_id)
@@ -147,10 +147,10 @@ class ServerSide:
             managers[request.manager_id] = _renewed(last, ordered(mine), place.version)
         else:
             del managers[request.manager_id]
-        return Applied(None if result == request.live else result, managers)
+        return _Result(None if result == request.live else result, managers)
 
     def _prune(self, request: Apply, merged: Doc, managers: Managers, last: Owned | None) -> Doc:
-        """Without what the manager applied before and does not any more, unless somebody else owns it."""
+        """Remove the fields that the manager applied before and no longer applies, unless another manager owns them."""
         if last is None or not last.fields:
             return merged
         node = request.place.node
@@ -168,7 +168,7 @@ class ServerSide:
 
 
 def _renewed(last: Owned | None, fields: Fields, version: str) -> Owned:
-    """The manager's entry, the old one where it says the same."""
+    """The manager's entry: the last one if it is the same."""
     if last is not None and last.fields == fields and last.version == version:
         return last
     return Owned(fields, version, last.time if last is not None else None)
@@ -179,7 +179,7 @@ def _less(owned: Owned, allowed: Fields) -> Owned:
 
 
 def _refuse_conflicts(tracker: Tracker, request: Apply, managers: Managers, changes: Changes, result: Doc) -> None:
-    """Raises ApplyConflict if the change touches what others own, in whatever version they wrote it."""
+    """Raise ApplyConflict if the change touches fields of other managers, compared in the version of each."""
     place = request.place
     wanted = Changes()
     wanted.added, wanted.modified, wanted.removed = changes.added, changes.modified, changes.removed
@@ -199,7 +199,7 @@ def _refuse_conflicts(tracker: Tracker, request: Apply, managers: Managers, chan
         raise ApplyConflict(conflicts)
 
 
-# --- checks and refusals ---------------------------------------------------------------------------------
+# --- checks and errors -----------------------------------------------------------------------------------
 
 
 def check_kind(config: Doc, wanted_version: str, wanted_kind: str) -> None:
@@ -210,7 +210,7 @@ def check_kind(config: Doc, wanted_version: str, wanted_kind: str) -> None:
 
 
 def check_config(place: Place, config: Doc) -> None:
-    """The configuration must be of the path's kind and of its type. Raises ApiError."""
+    """The configuration must be of the path's kind and match its type. Raises ApiError."""
     check_kind(config, place.version, place.resource.kind)
     meta = config.get("metadata")
     if isinstance(meta, dict) and meta.get("managedFields") is not None:
@@ -219,7 +219,7 @@ def check_config(place: Place, config: Doc) -> None:
 
 
 def _check_live(place: Place, live: Doc) -> None:
-    """An object from before the schema changed need not be of its type any more. Raises ApiError."""
+    """An object that was stored before the schema changed may not match its type. Raises ApiError (500)."""
     _refuse_untyped("live", live, typed.problems(place.node, live, duplicates=True))
 
 
@@ -282,7 +282,8 @@ def _last_applied(doc: Doc) -> str:
 
 
 def _allowed_by_last_applied(tracker: Tracker, request: Apply) -> Fields | None:
-    """The fields that kubectl applied from the client's side and nobody changed since; None if it did not."""
+    """The fields that a client-side apply of kubectl set and that have not changed since; None without such an
+    apply."""
     recorded = _last_applied(request.live)
     if not recorded:
         return None
@@ -301,7 +302,7 @@ def _allowed_by_last_applied(tracker: Tracker, request: Apply) -> Fields | None:
 
 
 def _with_last_applied(doc: Doc, config: Doc) -> Doc:
-    """Keeps kubectl's annotation true where the object has it."""
+    """Update kubectl's last-applied annotation, if the object has it."""
     if not _last_applied(doc):
         return doc
     meta = cast("Doc", doc["metadata"])

@@ -1,4 +1,4 @@
-"""fieldsV1 as clients state it: read strictly, and brought to the form in which sets are kept.
+"""Reads fieldsV1 of requests strictly, into the form of ``fieldset``.
 
 upstream: sigs.k8s.io/structured-merge-diff fieldpath/{serialize,serialize-pe}.go
 """
@@ -14,11 +14,11 @@ _INDEX = re.compile(r"[-+]?[0-9]{1,18}", re.ASCII)
 
 
 class BadFields(Exception):
-    """No set of fields."""
+    """Invalid fieldsV1."""
 
 
 def stated_fields(value: object) -> Fields:
-    """The set; elements of kinds that nobody knows yet are left out. Raises BadFields."""
+    """The set. Path elements of unknown kinds are left out. Raises BadFields."""
     if not isinstance(value, dict):
         raise BadFields("a set is an object")
     found: Fields = {}

@@ -1,11 +1,11 @@
-"""Strategic merge patches: what a patch means depends on the type of the field.
+"""Strategic merge patches: the type of a field decides how it is merged.
 
-Lists of objects merge by the field's merge key, lists of scalars as sets, where the type says so; all other
-lists are replaced. Directives in the patch: ``$patch`` (replace, delete, and merge in a list is refused),
-``$retainKeys``, ``$setElementOrder/LIST``, ``$deleteFromPrimitiveList/LIST``.
+If the type says so, lists of objects are merged by the field's merge key, and lists of scalars as sets. Other lists
+are replaced. Directives in the patch: ``$patch`` (replace and delete; merge is refused), ``$retainKeys``,
+``$setElementOrder/LIST``, ``$deleteFromPrimitiveList/LIST``.
 
-Guarantees: order of list items and texts of errors as the real server's. The current document and the patch
-are both changed: pass copies (or fresh parses).
+The order of items and the texts of errors are upstream's. Both the current document and the patch are changed: pass
+copies.
 
 upstream: apimachinery pkg/util/strategicpatch/patch.go
 """
@@ -72,7 +72,7 @@ def _merge_map(node: Node, current: Doc, patch: Doc) -> Doc:
 
 
 def _whole_map(patch: Doc) -> Doc:
-    """A map that says of itself what is to be done with it."""
+    """A map with a ``$patch`` directive."""
     directive = patch[DIRECTIVE]
     if directive == "replace":
         del patch[DIRECTIVE]
@@ -87,7 +87,7 @@ def _plain(value: object) -> str:
 
 
 def _take(current: Doc, key: str, value: object) -> None:
-    """Put in a value that has no counterpart: without nulls and without what carries directives."""
+    """Set a value that is not merged: without nulls, and without maps that have directives."""
     kept = _without_directives(value, nulls=False) if value.__class__ in _NESTED else value
     if kept is _NOTHING:
         current.pop(key, None)
@@ -96,8 +96,8 @@ def _take(current: Doc, key: str, value: object) -> None:
 
 
 def _without_directives(value: object, *, nulls: bool = True) -> object:
-    """A map or list without what carries directives, changed in place; _NOTHING where nothing is left. ``nulls``: maps
-    keep theirs."""
+    """A map or list without maps that have directives, changed in place; _NOTHING if it is such a map. ``nulls``:
+    whether maps keep theirs."""
     if value.__class__ is dict:
         doc = cast("Doc", value)
         if DIRECTIVE in doc and (nulls or doc[DIRECTIVE] is not None):
@@ -126,7 +126,7 @@ _NESTED = (dict, list)
 
 
 def _field(node: Node, key: str) -> Field:
-    """The field that a key names. Below what has no fields (maps, free JSON) everything merges plainly."""
+    """The field of a key. Values in maps and free JSON are merged without a strategy."""
     if node.kind != "struct":
         return Field(key, node.item if node.kind == "map" and node.item else _FREE)
     found = node.fields.get(key)
@@ -151,7 +151,7 @@ def _merge_list_field(field: Field, current: Items, patch: Items, *, deleting: b
 
 
 def _retain_keys(current: Doc, patch: Doc) -> None:
-    """Drop all keys of the current map but those named, among them every key of the patch."""
+    """Remove the keys of the current map that ``$retainKeys`` does not have. It must have every key of the patch."""
     if RETAIN_KEYS not in patch:
         return
     names = patch.pop(RETAIN_KEYS)
@@ -166,7 +166,7 @@ def _retain_keys(current: Doc, patch: Doc) -> None:
 
 
 def _merge_ordered(node: Node, current: Doc, patch: Doc) -> None:
-    """Merge the lists whose order the patch states, and bring them into that order."""
+    """Merge the lists that have a ``$setElementOrder``, and sort them by it."""
     for name in [key for key in patch if key.startswith(ELEMENT_ORDER)]:
         order = patch.pop(name)
         if not isinstance(order, list):
@@ -209,7 +209,7 @@ def _list_name(name: str, prefix: str, problem: str) -> str:
 
 
 def _check_order(given: Items, order: Items, merge_key: str) -> None:
-    """The items of the patch must stand in the stated order too, in the same sequence."""
+    """The items of the patch must be in ``order``, in the same sequence. Raises StrategicError."""
     if not order or not given:
         return
     if merge_key:
@@ -238,7 +238,7 @@ def _same_key(left: object, right: object, merge_key: str) -> bool:
 
 
 def _key_of(item: object, merge_key: str) -> object:
-    """The value of the merge key, which must be there."""
+    """The value of the merge key. Raises StrategicError if it is missing."""
     if not isinstance(item, dict):
         raise _bad_type({}, item)
     if merge_key not in item:
@@ -277,7 +277,7 @@ def _kind_name(node: Node | None) -> str:
 
 
 def _element_type(*lists: Items) -> type:
-    """The one type that all items have."""
+    """The type of all items. Raises StrategicError if they differ or there are none."""
     found: type | None = None
     for item in (item for items in lists for item in items):
         if found is None:
@@ -299,7 +299,7 @@ def _distinct(items: Items) -> Items:
 
 
 def _apply_item_directives(current: Items, patch: Items, key: str) -> tuple[Items, Items]:
-    """Carry out what items of the patch say with ``$patch``; what remains of both lists."""
+    """Apply the ``$patch`` directives of items; returns the rest of both lists."""
     plain: Items = []
     deleted = set()
     replace = False
@@ -339,12 +339,12 @@ def _merge_items(node: Node, current: Items, patch: Items, key: str) -> Items:
 
 
 def _identity(value: object) -> Hashable:
-    """Equal for values that are the same, as `same` says; lists of any length are compared by it in time."""
+    """A key that is equal for values that are the ``same``, for comparing long lists in linear time."""
     return type(value), json.dumps(value, sort_keys=True) if isinstance(value, (dict, list)) else value
 
 
 def _partition(items: Items, named: Items, key: str) -> tuple[Items, Items]:
-    """The items that ``named`` names, and the others."""
+    """The items that are in ``named``, and the others."""
     ours: Items = []
     others: Items = []
     place = _places(named, key or None)
@@ -354,7 +354,7 @@ def _partition(items: Items, named: Items, key: str) -> tuple[Items, Items]:
 
 
 def _places(order: Items, key: str | None) -> Callable[[object], int]:
-    """Where an item stands in a list, by its merge key, or as it is; -1 where it does not."""
+    """Returns the index of an item in ``order``, by its merge key or its value; -1 if it is absent."""
     places: dict[Hashable, int] = {}
     unread = -1
     for index, other in enumerate(order):
@@ -376,7 +376,7 @@ def _places(order: Items, key: str | None) -> Callable[[object], int]:
 
 
 def _in_order(ours: Items, others: Items, order: Items, live: Items, key: str | None) -> Items:
-    """Items of the patch in the order it states, the others put in between where the live list has them."""
+    """Merge the items of the patch, in ``order``, with the others, in the order of the live list."""
     if key is not None:
         for item in [*ours, *order, *others, *live]:
             _key_of(item, key)
@@ -398,8 +398,8 @@ def _in_order(ours: Items, others: Items, order: Items, live: Items, key: str | 
 
 
 def _sorted(items: Items, order: Items, key: str | None) -> Items:
-    """By the place in ``order``; items to delete move to the end, and one that is not there to the front of those
-    before it: those after it pass it only where they precede all of these."""
+    """Sort by index in ``order``, with items to delete at the end. An item that is absent from ``order`` is put before
+    all items that precede it; a later item passes it only if its index is lower than all of theirs."""
     deleted: Items = []
     if key is not None:
         deleted = [item for item in items if cast("Doc", item).get(DIRECTIVE) == "delete"]

@@ -1,7 +1,7 @@
-"""Ownership on create, update and patch: what the writer changed becomes his, and nobody else's any more.
+"""Managed fields on create, update and patch: the writer becomes the only owner of the fields that it changes.
 
-Cost: one comparison of the two documents (equal parts are skipped), and work on the sets of those managers
-whose fields changed; entries that stay as they are keep their documents.
+Cost: one comparison of the two documents, which skips equal parts, and operations on the sets of the managers whose
+fields changed. Unchanged entries are written as they were read.
 
 upstream: apimachinery pkg/util/managedfields/internal/{fieldmanager,structuredmerge,stripmeta}.go,
 sigs.k8s.io/structured-merge-diff merge/update.go
@@ -55,9 +55,8 @@ _STRIPPED = frozenset(
 
 
 class Place(msgspec.Struct, frozen=True):
-    """What is written to: a path of a resource, its type, and how an object of it looks before anybody fills
-    it, which is not to be changed.
-    """
+    """The target of a write: a resource or subresource, its type, and a normalised object without fields (``empty``),
+    which must not be changed."""
 
     resource: ResourceInfo
     subresource: str
@@ -77,31 +76,31 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Versions(Protocol):
-    """Objects in other versions of their API, where managers have written those."""
+    """Converts objects to the API versions of managers."""
 
     def convert(self, resource: ResourceInfo, doc: Doc, version: str) -> tuple[Node, Doc] | None:
         """The type and the object in another apiVersion; None if it is not served. Changes nothing."""
 
 
 class Tracker:
-    """Keeps managedFields for the types of one server."""
+    """Tracks managed fields for the types of one server."""
 
     def __init__(self, versions: Versions | None = None) -> None:
         self.comparer = Comparer()
         self._versions = versions
 
     def update(self, place: Place, old: Doc | None, new: Doc, manager: str, now: datetime) -> None:
-        """Write new's managedFields. ``old`` is None for a create."""
+        """Set the managedFields of ``new``. ``old`` is None for a create."""
         meta = cast("Doc", new["metadata"])
         given = meta.pop("managedFields", None)
         managers = _known_managers(old, given, from_request=not place.subresource)
         if not managers and old is not None:
-            return  # not tracked so far: only an apply starts it
+            return  # not tracked, until the first apply
         before = without_managed(old) if old is not None else place.empty
         manager_id = place.manager(manager, UPDATE)
         try:
             if place.resource.custom and _misshapen(place.node, before, new):
-                return  # as upstream, too: what has no type has no owners
+                return  # as upstream: values of wrong types cannot be tracked
             changes = self.comparer.compare(place.node, before, new)
             self.share(place, managers, changes, before, new)
         except NoElement:
@@ -125,9 +124,8 @@ class Tracker:
         *,
         keep: ManagerId | None = None,
     ) -> None:
-        """Take from all managers (but ``keep``) what was changed or removed, and forget those of versions that are not
-        served. Narrows ``changes``.
-        """
+        """Remove the changed fields from all managers but ``keep``, and the managers whose version is not served.
+        Narrows ``changes``."""
         place.writable.narrow(changes)
         if not changes and all(owned.version == place.version for owned in managers.values()):
             return
@@ -145,7 +143,7 @@ class Tracker:
                 managers[manager_id] = rest
 
     def changes_in(self, place: Place, version: str, before: Doc, after: Doc) -> Changes | None:
-        """The changes as another version of the API shows them; None if that is not served any more."""
+        """The changes in another version of the API; None if that is not served."""
         if self._versions is None:
             return None
         earlier = self._versions.convert(place.resource, before, version)
@@ -158,7 +156,7 @@ class Tracker:
 
 
 def _known_managers(old: Doc | None, given: object, *, from_request: bool) -> Managers:
-    """The managers that the request states, or those of the live object where it states none."""
+    """The managers in the request, or those of the live object if the request has none that are valid."""
     live = cast("Doc", old["metadata"]).get("managedFields") if old is not None else None
     if from_request:
         if is_reset(given):
@@ -175,7 +173,7 @@ def _known_managers(old: Doc | None, given: object, *, from_request: bool) -> Ma
 
 
 def without_managed(doc: Doc) -> Doc:
-    """The document without managedFields; shares the rest."""
+    """The document without managedFields. The rest is shared."""
     meta = cast("Doc", doc.get("metadata", {}))
     if "managedFields" not in meta:
         return doc
@@ -183,7 +181,7 @@ def without_managed(doc: Doc) -> Doc:
 
 
 def stripped(fields: Fields) -> Fields:
-    """Without the fields that nobody owns: type, and metadata that the server keeps."""
+    """Remove the fields that have no owner: apiVersion, kind, and metadata that the server sets."""
     out = {key: value for key, value in fields.items() if key not in ("f:apiVersion", "f:kind")}
     meta = out.get("f:metadata")
     if meta is not None:
@@ -196,7 +194,7 @@ def stripped(fields: Fields) -> Fields:
 
 
 def settle_times(old: Doc, new: Doc) -> None:
-    """Take back new times in managedFields if nothing else differs, so that a write of nothing stays one."""
+    """Set the old times of managedFields if nothing else differs, so that a write without changes remains one."""
     before = cast("list[Doc]", cast("Doc", old["metadata"]).get("managedFields") or [])
     after = cast("list[Doc]", cast("Doc", new["metadata"]).get("managedFields") or [])
     if len(before) != len(after) or not after or before == after:
@@ -209,7 +207,7 @@ def settle_times(old: Doc, new: Doc) -> None:
 
 
 def _misshapen(node: Node, *docs: Doc) -> bool:
-    """Whether custom objects, which are tracked before they are checked, have values of wrong types."""
+    """Whether custom objects, which are not validated yet, have values of wrong types."""
     return any(typed.problems(node, doc, duplicates=True) for doc in docs)
 
 

@@ -1,7 +1,6 @@
-"""What server-side apply does with documents: check them, merge one into another, list their fields, remove
-some.
+"""The operations of server-side apply on documents: validate, list fields, merge, remove fields.
 
-All functions leave their arguments alone; results may share parts with them.
+Functions change no argument. Their results may share parts with the arguments.
 
 upstream: sigs.k8s.io/structured-merge-diff typed/{validate,merge,tofieldset,remove}.go
 """
@@ -23,11 +22,11 @@ _ABSENT = object()
 Items = list[object]
 
 
-# --- checking --------------------------------------------------------------------------------------------
+# --- validation ------------------------------------------------------------------------------------------
 
 
 def problems(node: Node, value: object, path: str = "", *, duplicates: bool = False) -> list[str]:
-    """What is wrong with a document for its type: ``path: text`` each. ``duplicates``: allowed in lists."""
+    """Where a document does not match its type: ``path: text`` each. ``duplicates``: whether lists may repeat items."""
     if value is None or (node.kind in ("raw", "any", "or") and not (node.fields and isinstance(value, dict))):
         return []
     if node.kind in ("struct", "map", "object", "any"):
@@ -104,12 +103,12 @@ def _go(value: object) -> str:
 
 
 def field_set(node: Node, doc: Doc) -> Fields:
-    """The fields that a document states: leaves, items of lists and entries of maps, but no structs."""
+    """The fields that a document has: leaves, items of lists and entries of maps, but no structs."""
     return _fields(node, doc)
 
 
 def _fields(node: Node, value: object) -> Fields:
-    """What is below a value that is a map or a list of items."""
+    """The fields below a map or a list of items."""
     out: Fields = {}
     if form(node, value) is Form.MAP and isinstance(value, dict):
         for key, item in value.items():
@@ -146,12 +145,12 @@ def _entry(node: Node, value: object, *, member: bool) -> Fields:
 
 
 def merge(node: Node, live: Doc, config: Doc) -> Doc:
-    """The live document with all that the configuration states put into it."""
+    """The live document with the configuration merged into it."""
     return cast("Doc", _merge(node, live, config) or {})
 
 
 def _merge(node: Node, live: object, config: object) -> object:
-    """``_ABSENT`` stands for a side that has no such value; so does an absent result."""
+    """``_ABSENT`` stands for a value that is missing, as argument and as result."""
     if config is _ABSENT:
         return live
     shape = form(node, config if config is not None else live)
@@ -177,7 +176,7 @@ def _merge_maps(node: Node, live: Doc, config: Doc) -> object:
 
 
 def _merge_items(node: Node, live: Items, config: Items) -> object:  # noqa: C901 - one walk along two lists
-    """The live order is kept where it can be; items of the configuration keep theirs among themselves."""
+    """The items of the configuration keep their order; the order of live items is kept where this allows it."""
     kind = atoms.item(node)
     ours = {item_element(node, item): item for item in config}
     ours_order = list(ours)
@@ -207,7 +206,7 @@ def _merge_items(node: Node, live: Items, config: Items) -> object:  # noqa: C90
                     left, right = left + 1, right + 1
                     continue
                 if element in ours and shared and shared[0] != element:
-                    left += 1  # it comes later, where the configuration has it
+                    left += 1  # added later, at its position in the configuration
                     continue
             if element not in ours:
                 out.append(live[left])
@@ -225,7 +224,7 @@ def _merge_items(node: Node, live: Items, config: Items) -> object:  # noqa: C90
 
 
 def remove(node: Node, doc: Doc, removed: Fields) -> Doc:
-    """The document without these fields; maps and lists that lose their last entry stay, empty."""
+    """The document without these fields. Maps and lists that lose their last entry are kept, empty."""
     return cast("Doc", _remove(node, doc, removed))
 
 
@@ -252,7 +251,7 @@ def _remove(node: Node, value: object, removed: Fields) -> object:
 
 
 def _emptied(node: Node, value: object) -> object:
-    """What removing something from a value without parts leaves."""
+    """The result of removing fields of an empty or atomic value."""
     if isinstance(value, dict):
         return {}
     return [] if isinstance(value, list) else value
