@@ -1,4 +1,4 @@
-"""The shapes of all kinds, and what is made of a body: see ``Schemas``."""
+"""The types of all kinds, and the decoding of request bodies: see ``Schemas``."""
 
 from kcm_cli.sandbox.apiserver.schema.bodies import Target, target_of
 from kcm_cli.sandbox.apiserver.schema.schemas import Schemas

@@ -1,4 +1,4 @@
-"""Bodies of requests: from bytes to a normalised document, or to the error that a real server would give.
+"""Decodes request bodies: from bytes to a normalised document, or to the error of a kube-apiserver.
 
 upstream: apiserver pkg/endpoints/handlers/{create,update,rest}.go, apimachinery pkg/runtime/serializer/json
 """
@@ -25,7 +25,7 @@ _SUMMARY = 30
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The kind that a path takes: the resource's own, or a subresource's. ``older``: versions that it takes, too."""
+    """The kind that a path accepts: the resource's, or a subresource's. ``older``: other versions that it accepts."""
 
     group: str
     version: str
@@ -43,12 +43,13 @@ class Target:
 
 
 def target_of(resource: ResourceInfo) -> Target:
-    """The kind that a resource's own path takes."""
+    """The kind that the path of a resource accepts."""
     return Target(resource.gvr.group, resource.gvr.version, resource.kind)
 
 
 class CustomTypes(Protocol):
-    """Custom kinds, whose bodies are decoded by their own rules. All raise ApiError, but only for kinds they have."""
+    """Custom kinds, which have rules of their own for decoding. The methods after ``has`` are for existing kinds, and
+    raise ApiError."""
 
     def has(self, target: Target) -> bool:
         """Whether there is such a kind."""
@@ -65,17 +66,16 @@ class CustomTypes(Protocol):
     def finish(
         self, target: Target, doc: Doc, refuse: Callable[[str], ApiError], *, applied: bool = False
     ) -> tuple[Doc, list[str]]:
-        """The pruned result of a patch (made in place), and the unknown fields that it had.
+        """Prune the result of a patch in place; returns it and its unknown fields.
 
-        applied: of a server-side apply, of which nulls stay: validation refuses those that no default replaces. Fields
-        that an object without properties does not have stay, too, until it is stored: they count as a change.
+        applied: of a server-side apply. Nulls are kept: validation refuses those that no default replaces. Unknown
+        fields of an object without properties are kept until it is stored: they count as a change.
         """
 
 
 class Body(msgspec.Struct):
-    """A parsed body. ``data`` is what was sent, ``json`` the same as JSON. ``pairs`` is set when keys are repeated;
-    ``problems`` are the repeated keys of YAML.
-    """
+    """A parsed body. ``data``: the bytes of the request; ``json``: the same as JSON. ``pairs`` is set if keys are
+    repeated; ``problems``: the repeated keys of YAML."""
 
     doc: Doc
     data: bytes
@@ -113,7 +113,7 @@ class Bodies:
         return clean, problems if mode == WARN else []
 
     def normalize(self, node: Node, body: Body, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
-        """The document in the server's form, and what a strict decoder objects to."""
+        """The normalised document, and the errors of a strict decoder."""
         if body.pairs is None:
             try:
                 return cast("Doc", self._normalizers.run(node, body.doc)), body.problems
@@ -128,14 +128,14 @@ class Bodies:
         return cast("Doc", self._normalizers.run(node, doc)), body.problems + findings.strict
 
     def normalize_patched(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
-        """The same for the JSON that a patch made. Raises what ``refuse`` makes of the text of an error."""
+        """The same for the result of a JSON or merge patch. Raises ``refuse(text)``."""
         if self.custom is not None and self.custom.has(target):
             return self.custom.finish(target, doc, refuse)
         found = _kind_of(target, doc)
         if found != target and not self._same_in_old_form(target, found):
             raise self._patched_kind(target, found, doc, refuse)
         unread: list[str] = []
-        if not doc.get("apiVersion") and doc.get("kind"):  # read as the server's own form of it, with other names
+        if not doc.get("apiVersion") and doc.get("kind"):  # decoded as the internal version, with other names
             unread = [f'unknown field "{name}"' for name in sorted(doc) if name not in ("apiVersion", "kind")]
             doc = {}
         doc["kind"], doc["apiVersion"] = target.kind, target.api_version
@@ -152,9 +152,9 @@ class Bodies:
     def normalize_merged(
         self, target: Target, doc: Doc, refuse: Callable[[str], ApiError], touched: Collection[str] | None = None
     ) -> tuple[Doc, list[str]]:
-        """The same for a document that a strategic merge (which custom kinds do not have) or an apply made.
+        """The same for the result of a strategic merge patch or a server-side apply.
 
-        touched: the fields in which it differs from one that was normalised before; None: any.
+        touched: the fields that may differ from those of a normalised document; None: all.
         """
         if self.custom is not None and self.custom.has(target):
             return self.custom.finish(target, doc, refuse, applied=True)
@@ -171,9 +171,7 @@ class Bodies:
         return cast("Doc", self._normalizers.run(node, restore.settle(node, doc))), unknown
 
     def _other_kind(self, target: Target, found: Target, body: Body) -> ApiError:
-        """A body of another kind or version than the path takes; it must be a valid one of its own kind
-        first.
-        """
+        """The error for a body of another kind or version than the path accepts. Errors in the body come first."""
         text = self._kind_problem(target, found, body.pairs or body.doc)
         return cannot_handle(found, target, text) if text else wrong_version(found.api_version, target)
 
@@ -182,9 +180,8 @@ class Bodies:
         return refuse(text) if text else wrong_version(found.api_version, target)
 
     def _same_in_old_form(self, target: Target, found: Target) -> bool:
-        """Whether it is the kind in a version that is served no more: its objects are read all the same, but for
-        definitions, whose old form has defaults that none is allowed to have any more.
-        """
+        """Whether it is the kind in a version that is no longer served, which can still be decoded. Definitions cannot:
+        the old version sets defaults that are invalid in the new one."""
         if found.kind == "CustomResourceDefinition":
             return False
         registered = scheme.is_registered(self._builtin.registered, found.group, found.version, found.kind)
@@ -219,9 +216,7 @@ def parse(target: Target, data: bytes, content_type: str) -> Body:
 
 
 def kind_in(target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> Target:
-    """The kind that the body names; what it leaves out is taken from the path. Raises what ``refuse`` makes of the text
-    of an error.
-    """
+    """The kind that the body names, completed by that of the path. Raises ``refuse(text)``."""
     api_version, kind = doc.get("apiVersion"), doc.get("kind")
     for name, value in (("apiVersion", api_version), ("kind", kind)):
         if value is not None and not isinstance(value, str):
@@ -272,7 +267,7 @@ def _summary(data: bytes) -> str:
 
 
 def misread(data: bytes) -> str:
-    """What a decoder says of the answer of a webhook that is no object; nothing if it is one."""
+    """The decoding error of a webhook's response that is not an object; empty if it is one."""
     try:
         value, _ = yaml_body.load(data)
     except yaml_body.YamlError as error:

@@ -1,12 +1,11 @@
-"""From what a client sent to what the server keeps, in one pass over the parsed document.
+"""Normalises documents: from the form that a client sends to the form that is stored, in one pass.
 
-A normaliser checks the type of every value and brings the document to the form that a real server would have
-written: no unknown fields, no nulls where they mean absence, zeros dropped where they are not told from
-absence, embedded structs filled in, quantities and times in canonical form. It works in place and is the hot
-path of every write (20-40 µs for a pod), so it only says *that* something is wrong (``Irregular``);
-``strict`` then finds out what.
+A normaliser checks the type of every value and converts the document to the form that a kube-apiserver writes:
+without unknown fields, nulls that mean absence, and zeros that equal absence; with embedded structs; with quantities
+and times in canonical form. It works in place and runs on every write (20-40 µs for a pod), so it only reports
+*that* something is wrong (``Irregular``); ``strict`` finds out what.
 
-Normalisers are made when first needed, field by field.
+Normalisers are compiled when first needed, field by field.
 """
 
 from collections.abc import Callable, Collection
@@ -20,9 +19,7 @@ from kcm_cli.sandbox.apiserver.schema.model import NOTHING, Field, Node
 
 Convert = Callable[[object], object]
 _Spec = tuple[type | None, Convert | None, bool]
-"""The class that a plain value has (None: ask the converter), the converter, and whether an empty value is
-dropped.
-"""
+"""The class of valid values (None: the converter checks), the converter, and whether an empty value is dropped."""
 
 
 class Irregular(Exception):
@@ -44,16 +41,15 @@ _CONVERT: dict[str, Convert] = {
 
 
 class Normalizers:
-    """Makes and keeps one normaliser per node."""
+    """Compiles one normaliser per node, and keeps it."""
 
     def __init__(self) -> None:
         self._made: dict[Node, Convert] = {}
 
     def run(self, node: Node, doc: object) -> object:
-        """Normalise in place; returns the document. Raises Irregular, and may have changed the document by
-        then.
+        """Normalise in place; returns the document. Raises Irregular, possibly after changing the document.
 
-        An object's own empty list of managers stays, for it forgets them all; that of a template means nothing.
+        The empty ``managedFields`` of an object is kept, since it removes all managers; that of a template is dropped.
         """
         resets = doc.__class__ is dict and forgets_managers(doc.get("metadata"))
         try:
@@ -65,7 +61,7 @@ class Normalizers:
         return made
 
     def run_on(self, node: Node, doc: Doc, touched: Collection[str] | None) -> Doc:
-        """The same for some fields of a document (None: all) whose others have been normalised before."""
+        """The same for some fields of a document (None: all). The others must be normalised."""
         if touched is None:
             return cast("Doc", self.run(node, doc))
         part = cast("Doc", self.run(node, {name: doc[name] for name in touched if name in doc}))
@@ -215,12 +211,12 @@ class Normalizers:
         return normalize
 
     def zero(self, node: Node) -> object:
-        """What a null stands for where it cannot be left out: in a list or as the value of a map."""
+        """The value of a null in a list or a map."""
         return self.of(node)({}) if node.kind == "struct" else ZEROS.get(node.kind)
 
 
 def forgets_managers(meta: object) -> bool:
-    """Whether an object's metadata states that nobody owns anything."""
+    """Whether metadata has an empty ``managedFields``, which removes all managers."""
     return meta.__class__ is dict and meta.get("managedFields") == []
 
 

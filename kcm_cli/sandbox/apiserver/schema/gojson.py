@@ -1,6 +1,6 @@
-"""JSON as Go reads it: the texts of its syntax errors, and a parser that keeps what dicts lose.
+"""JSON as Go reads it: with the texts of its syntax errors, and repeated keys, which dicts lose.
 
-Only bodies that are wrong, or not written compactly, come here.
+Valid JSON without spaces takes a fast path.
 """
 
 import json
@@ -16,7 +16,7 @@ _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"')
 _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[^u]", re.DOTALL)
 _NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 MAX_DEPTH = 200
-"""How deep a document may be nested. Upstream allows 10,000; whoever writes more than this is not after an object."""
+"""The maximum nesting of a document; upstream's is 10,000."""
 _LONG_INT = 20
 _END = "unexpected end of JSON input"
 
@@ -52,14 +52,14 @@ def parse_pairs(text: str) -> object:
 
 
 def _replace_lone_surrogate(match: re.Match[str]) -> str:
-    """A surrogate without its other half is no character."""
+    """Half of a surrogate pair is read as U+FFFD."""
     text = match[0]
     alone = len(text) == 6 and text[2] in "dD" and text[3] in "89abcdefABCDEF"
     return "\\ufffd" if alone else text
 
 
 def merged(value: object) -> object:
-    """Pairs as dicts. Of repeated keys the later wins; where both are objects they are merged, as Go does."""
+    """Convert Pairs to dicts. Of repeated keys the last wins; objects are merged, as in Go."""
     if isinstance(value, Pairs):
         out: dict[str, object] = {}
         for key, item in value:
@@ -108,7 +108,7 @@ def check_depth(data: bytes) -> None:
 
 
 def _read_slowly(data: bytes) -> tuple[object, object]:
-    """A text that the fast parser refuses: mostly wrong, at times only unusual (bytes that are no UTF-8)."""
+    """Read a text that the fast parser refuses. It is wrong, or only unusual (bytes that are not UTF-8)."""
     text = data.decode("utf-8", "replace")
     problem = syntax_error(text)
     if problem is not None:
@@ -140,7 +140,7 @@ def _repeats_keys(text: str) -> bool:
 
 
 def syntax_error(text: str) -> str | None:
-    """What Go's parser says of the text, or None if it is one JSON value."""
+    """The error of Go's parser, or None if the text is one JSON value."""
     try:
         end = _Scanner(text).value(0)
     except _Syntax as error:
@@ -155,7 +155,7 @@ class _Syntax(Exception):
 
 
 class _Scanner:
-    """Finds the first character that cannot stand where it does."""
+    """Finds the first invalid character."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -262,7 +262,7 @@ class _Scanner:
 
 
 def _char(char: str) -> str:
-    """One character in single quotes, as Go quotes the byte it stumbles over."""
+    """The first byte of a character in single quotes, as in Go's errors."""
     if char == "'":
         return "'\\''"
     if char == '"':

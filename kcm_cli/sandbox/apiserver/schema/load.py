@@ -1,4 +1,4 @@
-"""The built-in types, read from ``data/types.json.gz`` when first asked for; nodes are made per kind."""
+"""The built-in types, read from ``data/types.json.gz`` when first needed. Nodes are created kind by kind."""
 
 import threading
 from typing import cast
@@ -37,7 +37,7 @@ _GO = {
 _KEY_DEFAULTS: dict[str, object] = {"protocol": "TCP"}
 """Defaults of fields that are keys of lists; required ones have their zero."""
 _EMPTY_KEYS = frozenset({"LocalObjectReference"})
-"""Types of items whose key may be left out, and is the empty text then."""
+"""Types of items whose key may be omitted; it is empty then."""
 _PREFIXES = (
     ("io.k8s.api.", ""),
     ("io.k8s.apimachinery.pkg.apis.", ""),
@@ -118,7 +118,7 @@ class BuiltIn:
         return node
 
     def _make(self, definition: str) -> Node:
-        """Types refer to each other in circles, so a node is found before it is whole."""
+        """Types may be recursive, so unfinished nodes can be found."""
         node = self._nodes.get(definition) or self._unfinished.get(definition)
         if node is None:
             type_ = self._file.types[definition]
@@ -201,7 +201,7 @@ def _key_defaults(item: Node, keys: tuple[str, ...]) -> dict[str, object]:
 
 
 def _prop(raw: object) -> _Prop:
-    """A property is written bare where there is nothing but its type."""
+    """A property, which is only its type in the file if there is nothing else."""
     if isinstance(raw, dict) and "t" in raw:
         return msgspec.convert(raw, _Prop)
     return _Prop(t=cast("str | dict[str, object]", raw))

@@ -1,7 +1,7 @@
-"""What the server knows of the shape of a type: one graph of nodes that decoding, patching and applying walk.
+"""The types of the API, as graphs of nodes that decoding, patches and server-side apply walk.
 
-A node is made once and shared; graphs may be cyclic (JSONSchemaProps). Built-in kinds come from ``load``,
-custom ones from a structural schema (``crd``).
+A node is created once and shared; graphs may be cyclic (JSONSchemaProps). The nodes of built-in kinds are made by
+``load``, those of custom kinds from a structural schema (``crd``).
 """
 
 import msgspec
@@ -9,21 +9,19 @@ import msgspec
 SCALARS = frozenset(
     {"string", "boolean", "int32", "int64", "number", "bytes", "time", "microtime", "quantity", "intorstr"}
 )
-"""Node kinds that hold one value. Beside them: struct, map, list, object (a JSON object nobody looks into),
-raw (RawExtension: any JSON, embedded as it came), any (any JSON) and or (the item's type where it is an object,
-else what ``other`` says).
-"""
+"""The kinds of nodes with a single value. The others are struct, map, list, object (an opaque JSON object), raw
+(RawExtension: any JSON, unchanged), any (any JSON) and or (the item's type if it is an object, else ``other``)."""
 
 
 class Node(msgspec.Struct, eq=False):
     """One type.
 
     ``fields`` for a struct; ``item`` for the values of a map and the items of a list. ``list_type`` is
-    atomic, set or map (then with ``keys``); ``atomic`` marks a map or struct that has one owner as a whole.
-    ``go`` is the type's name as error texts print it, ``struct`` the bare name of a struct. ``key_defaults``
-    fill absent parts of a key of a map list. ``open``: a struct that keeps fields which it does not name
-    (custom resources). ``other``: what an ``or`` may be besides an object: a boolean (nothing else is read), a list of
-    such objects, or strings (a list of them; any other scalar is read as nothing by both).
+    atomic, set or map (then with ``keys``); ``atomic`` marks a map or struct that is owned as a whole.
+    ``go`` is the type's name in errors, ``struct`` the name of a struct without its package. ``key_defaults``: values
+    of absent keys of a map list. ``open``: a struct that keeps unknown fields (custom resources). ``other``: what an
+    ``or`` accepts besides an object: ``boolean``, ``list`` (of such objects) or ``strings`` (a list of strings). The
+    last two read any other value as null.
     """
 
     kind: str
@@ -46,12 +44,11 @@ class Node(msgspec.Struct, eq=False):
 class Field(msgspec.Struct, eq=False):
     """One field of a struct.
 
-    ``keeps_zero``: an explicit zero is kept apart from absence. ``absent``: what the server writes where the
-    client wrote nothing (``NOTHING``: leaves it out); a struct here is filled in turn. ``transient``: an empty
-    list or map is kept apart from absence until it is stored. ``strategy``: the words of the strategic merge patch
-    strategy (merge, replace, retainKeys), ``merge_key`` its key. ``default`` is what the schema states. For error
-    texts: ``go`` is the name of the field's type where it has one of its own, ``embedded`` the embedded structs that
-    it is in.
+    ``keeps_zero``: an explicit zero differs from absence. ``absent``: the value that the server writes for a missing
+    field (``NOTHING``: none; a dict: the type's normalised empty struct). ``transient``: an empty list or map differs
+    from absence until the object is stored. ``strategy``: the strategic merge patch strategy (merge, replace,
+    retainKeys), ``merge_key`` its key. ``default``: the schema's. For errors: ``go`` is the field's type if its name
+    is not the node's, ``embedded`` the embedded structs that the field is in.
     """
 
     name: str
@@ -71,4 +68,4 @@ class Nothing:
 
 
 NOTHING = Nothing()
-"""A field that is absent when it is not given."""
+"""``Field.absent`` of a field that is not written if it is missing."""

@@ -1,4 +1,4 @@
-"""The texts of errors when a merged document, not JSON text, is turned into an object of a kind.
+"""The errors of converting a merged document, not JSON text, to a typed object.
 
 upstream: apimachinery pkg/runtime/converter.go#fromUnstructured
 """
@@ -22,13 +22,13 @@ _FITTING: dict[str, tuple[type, ...]] = {
     "int64": (int,),
 }
 _CONVERTIBLE: dict[str, tuple[type, ...]] = {"string": (int,), "int32": (float,), "int64": (float,)}
-"""What Go's reflection calls convertible, so that another text tells that it was not converted."""
+"""Types that Go's reflection calls convertible, so that the error is a different one."""
 _GO_KINDS = {"boolean": "bool", "number": "float64"}
 _BITS = {"int32": 32, "int64": 64}
 
 
 def first_problem(node: Node, value: object) -> str:
-    """What the conversion fails on; empty if nothing."""
+    """The error of the conversion; empty if it succeeds."""
     if value is None or node.kind in ("any", "raw", "object"):
         return ""
     if node.kind == "or":
@@ -86,9 +86,8 @@ def _scalar(node: Node, value: object) -> str:
 
 
 def settle(node: Node, value: object) -> object:
-    """A value without problems with its whole numbers as the fields take them: no fractions, no more bits than these
-    have. Lists and maps are changed in place.
-    """
+    """Convert the numbers of integer fields in a value that has no problem: without fraction, and wrapped to the
+    field's bits. Lists and maps are changed in place."""
     if node.kind == "struct" and isinstance(value, dict):
         for name in node.fields.keys() & value.keys():
             value[name] = settle(node.fields[name].node, value[name])

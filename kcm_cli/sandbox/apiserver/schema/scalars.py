@@ -1,7 +1,7 @@
-"""Scalars as the server keeps them: what a text means, written back in its one canonical form.
+"""Scalars in the canonical form in which the server stores them.
 
-Each function returns the value to store, raises ``FormatError`` with upstream's text for a value of the right
-JSON type that means nothing, and ``TypeError`` for another JSON type.
+Each function returns the value to store. It raises ``FormatError`` with upstream's text for a value that cannot be
+parsed, and ``TypeError`` for a value of another JSON type.
 """
 
 import base64
@@ -36,7 +36,7 @@ def number(value: object) -> object:
 
 
 def any_json(value: object) -> object:
-    """Any JSON, with its numbers as they are written once they were read; objects and lists in place."""
+    """Any JSON, with its numbers as Go writes them after reading. Objects and lists are changed in place."""
     try:
         return settle_numbers(widen(value))
     except OverflowError:
@@ -54,7 +54,7 @@ def _time(text: str) -> str | None:
 
 
 def time(value: object) -> object:
-    """metav1.Time: whole seconds, UTC; year 1 is no time at all."""
+    """metav1.Time: whole seconds, UTC; Go's zero time is null."""
     if value.__class__ is not str:
         raise TypeError
     return _time(value)
@@ -79,7 +79,7 @@ def _quantity(text: str) -> str:
 
 
 def quantity(value: object) -> object:
-    """resource.Quantity: a number is taken as its text."""
+    """resource.Quantity: of a number, its text is parsed."""
     if value.__class__ is str:
         return _quantity(value.strip())
     if value.__class__ is bool or not isinstance(value, int | float):
@@ -88,7 +88,7 @@ def quantity(value: object) -> object:
 
 
 def base64_bytes(value: object) -> object:
-    """[]byte: standard base64, padded; line breaks are skipped. A list of numbers counts, too."""
+    """[]byte: standard base64, padded, without its line breaks. A list of byte values is encoded."""
     if isinstance(value, list) and all(is_byte(item) for item in value):
         return base64.b64encode(bytes(item or 0 for item in value)).decode()
     if value.__class__ is not str:
@@ -102,7 +102,7 @@ def base64_bytes(value: object) -> object:
 
 
 def is_byte(value: object) -> bool:
-    """Whether it can be an item of a []byte that is written as a list; null is a zero."""
+    """Whether it can be an item of a []byte that is written as a list. Null is 0."""
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _BYTE_MAX)
 
 
@@ -112,7 +112,7 @@ _ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 
 def _bad_base64(text: str) -> int:
-    """Where a decoder that reads groups of four characters gives up."""
+    """The index at which a decoder that reads groups of four characters fails."""
     for index, char in enumerate(text):
         if char in _ALPHABET:
             continue

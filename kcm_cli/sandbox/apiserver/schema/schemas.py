@@ -1,4 +1,4 @@
-"""The shapes that one server knows: the built-in ones, and those of its custom resources."""
+"""The types of one server: those of the built-in kinds, and of its custom resources."""
 
 from collections.abc import Callable, Collection
 from functools import cache
@@ -16,14 +16,14 @@ _STORED_AS_JSON = "apiextensions.k8s.io"
 
 @cache
 def _shared() -> tuple[BuiltIn, Normalizers, Transient]:
-    """The built-in types and what is made for them, which fill as they are used: one for all servers of a process."""
+    """The built-in types and what is compiled for them as they are used, shared by all servers of a process."""
     return BuiltIn(), Normalizers(), Transient()
 
 
 class Schemas:
-    """Answers what a kind looks like and decodes bodies of it.
+    """The types of kinds, and the decoding of their bodies.
 
-    ``changes`` grows when a custom type comes, goes or changes: what was kept of the types is then out of date.
+    ``changes`` is incremented when a custom kind is added, changed or removed: cached types are then invalid.
     """
 
     def __init__(self) -> None:
@@ -55,14 +55,14 @@ class Schemas:
     ) -> tuple[Tree, list[str]]:
         """A POST or PUT body as a normalised document, and the texts for Warning headers.
 
-        ``mode`` is the fieldValidation directive (empty: Warn); ``target`` the kind where a subresource takes
-        another than its resource (``Target("autoscaling", "v1", "Scale")``). The document's kind and
-        apiVersion are set. Raises ApiError (400).
+        ``mode``: the fieldValidation directive (empty: Warn); ``target``: the kind that a subresource accepts, if it
+        is not that of its resource (``Target("autoscaling", "v1", "Scale")``). The document's kind and apiVersion are
+        set. Raises ApiError (400).
         """
         return self.bodies.decode(target or target_of(resource), data, content_type, mode or WARN)
 
     def stated(self, resource: ResourceInfo, data: bytes, content_type: str) -> Tree:
-        """A body that can be decoded as its client wrote it: unknown fields, nulls and empty values included."""
+        """The document of a valid body as the client wrote it: with unknown fields, nulls and empty values."""
         return parse(target_of(resource), data, content_type).doc
 
     def node(self, target: Target) -> Node | None:
@@ -73,7 +73,7 @@ class Schemas:
         return None if definition is None else self.builtin.node(definition)
 
     def forget_empty(self, resource: ResourceInfo, doc: Doc) -> None:
-        """Take away, in place, the empty lists of a document of a kind that storing forgets."""
+        """Set the empty lists and maps of a document that storing loses to null, in place (see ``transient``)."""
         if not resource.custom and resource.gvr.group != _STORED_AS_JSON:
             target = target_of(resource)
             definition = self.builtin.definition(target.group, target.version, target.kind)
@@ -81,16 +81,17 @@ class Schemas:
                 self._transient.forget(self.builtin.node(definition), doc)
 
     def finish_patched(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
-        """Normalise the result of a JSON or merge patch, in place; the unknown fields that were dropped.
+        """Normalise the result of a JSON or merge patch in place; returns it and the unknown fields that were dropped.
 
-        Raises what ``refuse`` makes of the text of an error.
+        Raises ``refuse(text)``.
         """
         return self.bodies.normalize_patched(target, doc, refuse)
 
     def finish_merged(
         self, target: Target, doc: Doc, refuse: Callable[[str], ApiError], touched: Collection[str] | None = None
     ) -> tuple[Doc, list[str]]:
-        """The same for the result of a strategic merge patch, of which all but ``touched`` is as it was stored."""
+        """The same for the result of a strategic merge patch. ``touched``: the fields that may differ from the stored
+        ones; None: all."""
         return self.bodies.normalize_merged(target, doc, refuse, touched)
 
     def finish_applied(self, target: Target, doc: Doc, described: str) -> Doc:

@@ -1,4 +1,4 @@
-"""Which kinds a server knows at all, and what it says of bodies of another kind than the path asks for."""
+"""The kinds that are registered in a server's scheme, and the errors for bodies of another kind than the path's."""
 
 from kcm_cli.machinery.quoting import quote
 
@@ -9,7 +9,7 @@ _OWN_SCHEMES = {
     "apiextensions.k8s.io": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
     "apiregistration.k8s.io": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
 }
-"""The groups of the two servers beside the main one, which know no other kinds than their own."""
+"""The groups of apiextensions-apiserver and kube-aggregator, whose schemes have only their own kinds."""
 
 _LEGACY = {
     "apps/v1beta1": ("Deployment", "StatefulSet", "ControllerRevision", "Scale"),
@@ -41,7 +41,7 @@ _LEGACY = {
     "apiregistration.k8s.io/v1beta1": ("APIService",),
     "admissionregistration.k8s.io/v1beta1": ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
 }
-"""Versions that are served no more but that the server can still read."""
+"""Versions that are no longer served, but registered, so that the server can decode them."""
 
 _legacy_kinds = frozenset(f"{gv}/{kind}" for gv, kinds in _LEGACY.items() for kind in kinds)
 
@@ -52,7 +52,7 @@ def scheme_of(group: str) -> str:
 
 
 def is_registered(registered: frozenset[str], group: str, version: str, kind: str) -> bool:
-    """Whether the server of a group can read a kind."""
+    """Whether the server of a group can decode a kind."""
     key = f"{group}/{version}/{kind}"
     return key in registered or key in _legacy_kinds
 
@@ -63,10 +63,10 @@ def not_registered(group: str, version: str, kind: str, scheme: str = SCHEME) ->
 
 
 def no_conversion(version: str, kind: str, group: str, expected: str) -> str:
-    """``group`` and ``expected`` name the kind that the path asks for."""
+    """``group`` and ``expected``: the kind that the path accepts."""
     return f"converting ({version}.{kind}) to ({internal(group)}.{expected}): unknown conversion"
 
 
 def internal(group: str) -> str:
-    """The package of a group's own types: core, apps, rbac, networking."""
+    """The package of a group's internal types: core, apps, rbac, networking."""
     return group.partition(".")[0] or "core"

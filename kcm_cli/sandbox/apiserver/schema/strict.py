@@ -1,10 +1,8 @@
-"""What is wrong with a document that the fast path refused: types, unknown and repeated fields, with their
-paths.
+"""The errors of a document that ``decode`` refuses: wrong types, unknown and repeated fields, with their paths.
 
-Guarantees: the texts, their order and which error wins are those of a real server's JSON decoder: values of
-wrong types are noted and reading goes on, the first one is reported; a text that its type cannot read
-(quantity, time, base64) ends the reading at once; unknown and repeated fields count only when nothing else is
-wrong.
+Texts, order and precedence are those of a kube-apiserver's JSON decoder. After a value of a wrong type decoding
+continues, and the first such error is returned. An error of a type that unmarshals itself (quantity, time) ends
+decoding. Unknown and repeated fields count only if there is no other error.
 """
 
 import json
@@ -24,7 +22,7 @@ _STRING = Node("string", go="string")
 
 
 class Malformed(Exception):
-    """A value that the decoder gives up on; the text is the server's."""
+    """A value that ends decoding. The text is the server's."""
 
 
 class Findings(msgspec.Struct):
@@ -51,9 +49,8 @@ class _Reader:
         self._within = ""
 
     def read(self, node: Node, value: object, path: str, stack: tuple[str, ...], go: str = "") -> None:
-        """``path`` is what strict errors name, ``stack`` the fields that type errors name, ``go`` the type if it is
-        not the node's.
-        """
+        """``path``: for strict errors; ``stack``: the fields for type errors; ``go``: the type, if it is not the
+        node's."""
         if value is None:
             return
         go = go or node.go
@@ -92,9 +89,8 @@ class _Reader:
             self._struct = outer
 
     def _read_or(self, node: Node, item: Node, value: object, stack: tuple[str, ...]) -> None:
-        """A type that reads itself: its first error ends everything, in the name of the struct that it is in, and what
-        it does not know is not told.
-        """
+        """A type that unmarshals itself: its first error ends decoding and names the enclosing struct; unknown fields
+        are not reported."""
         inner = _Reader()
         inner._within = self._within or self._struct
         if _items(value) is not None:
@@ -167,7 +163,7 @@ class _Reader:
             self._mismatch(value, node.go, stack, literal=True)
 
     def _read_bytes(self, value: object, stack: tuple[str, ...]) -> None:
-        if isinstance(value, Pairs):  # a list to Python
+        if isinstance(value, Pairs):  # an object, although a list in Python
             self._mismatch(value, "[]uint8", stack)
             return
         try:
@@ -182,7 +178,7 @@ class _Reader:
             self._note(str(error))
 
     def _read_special(self, node: Node, value: object, stack: tuple[str, ...]) -> None:
-        """Types that read themselves: their errors end everything."""
+        """A type that unmarshals itself: its error ends decoding."""
         try:
             if node.kind == "quantity":
                 scalars.quantity(_quantity_text(value))
@@ -240,7 +236,7 @@ def drop_unknown(node: Node, value: object) -> None:
 
 
 def unreadable(value: object, go: str) -> str:
-    """The text for a value that stands alone, without a field around it."""
+    """The error for a value of a wrong type that is not in a field."""
     literal = isinstance(value, int | float) and not isinstance(value, bool)
     said = f"number {_literal(value)}" if literal and go != "string" else json_kind(value)
     return f"json: cannot unmarshal {said} into Go value of type {go}"
@@ -253,7 +249,7 @@ def _items(value: object) -> list[tuple[str, object]] | None:
 
 
 def json_kind(value: object) -> str:
-    """What kind of JSON value this is, in the words of Go's decoder."""
+    """The kind of a JSON value in errors of Go's decoder."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):
@@ -278,7 +274,7 @@ def _literal(value: object) -> str:
 
 
 def _quantity_text(value: object) -> str:
-    """A quantity reads its own JSON: quotes are taken off, anything else is its text."""
+    """The text that a quantity parses: its JSON, without the quotes of a string."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool | int | float):

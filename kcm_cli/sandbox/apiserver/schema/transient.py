@@ -1,9 +1,9 @@
-"""Empty lists that a client stated and that storing forgets.
+"""Empty lists in requests that are lost when the object is stored.
 
-A list of a Go type without ``omitempty`` is ``[]`` in JSON where it is empty and ``null`` where there is none. Decoding
-keeps the two apart, so that whoever writes ``[]`` owns the field, and so do webhooks. Built-in kinds are stored as
-protobuf, which has one form for both: what is stored and answered is ``null`` (or nothing, where the field is left out
-then). Definitions are stored as JSON and keep them.
+In JSON, an empty list of a Go type is ``[]`` and a nil one ``null``. Decoding preserves the difference, so a client
+that writes ``[]`` owns the field, and webhooks see it. Built-in kinds are stored as protobuf, which has one form for
+both: ``null`` is stored and returned (or nothing, if the field has ``omitempty``). CustomResourceDefinitions are
+stored as JSON and keep ``[]``.
 
 upstream: the types' JSON tags, apimachinery pkg/runtime/serializer/protobuf
 """
@@ -16,17 +16,17 @@ from kcm_cli.sandbox.apiserver.schema.model import Node
 
 Forget = Callable[[object], None]
 _Part = tuple[str, Forget | None, bool]
-"""A field, what to do with its value, and whether an empty value is to be forgotten."""
+"""A field, the function for its value, and whether an empty value becomes null."""
 
 
 class Transient:
-    """Makes and keeps one function per type. A type has none if nothing below it can be forgotten."""
+    """Compiles one function per type, and keeps it. A type without transient fields has none."""
 
     def __init__(self) -> None:
         self._made: dict[Node, Forget | None] = {}
 
     def forget(self, node: Node, doc: Doc) -> None:
-        """Put null for such lists and maps of a normalised document, in place."""
+        """Set such lists and maps of a normalised document to null, in place."""
         if node not in self._made:
             found: dict[Node, Forget | None] = {}
             _of(node, found)

@@ -1,12 +1,11 @@
-"""Which fields tell zero from absent, and which are written even when nothing was given.
+"""The fields whose zero differs from absence, and those that are written even if they are not set.
 
-A real server keeps objects as structs, and that shows on the wire: a plain number, string or boolean that is
-optional vanishes when it is zero, unless the field is a pointer; an embedded struct is written as ``{}`` and
-an embedded time as ``null`` although nobody set them; required fields are always there. The published schemas
-do not say which is which, so the names are listed here. A name means the field in all types unless an entry
-``Type.field`` says otherwise; the last rule in ``keeps_zero`` and ``absent`` decides for the rest.
+A kube-apiserver decodes objects to Go structs, which shows in JSON: an optional number, string or boolean is omitted
+if it is zero, unless the field is a pointer; an embedded struct is written as ``{}`` and an embedded time as ``null``
+even if they are not set; required fields are always written. The published schemas do not have this, so the fields
+are listed here: ``field`` is a field of any type, ``Type.field`` and ``group.version.Type.field`` that of one type.
 
-Source: the API reference of v1.36 and the answers of a v1.36 server.
+Source: the API reference of v1.36 and the responses of a v1.36 server.
 """
 
 
@@ -107,8 +106,8 @@ ALWAYS_NULL = _table(
     LimitedPriorityLevelConfiguration.nominalConcurrencyShares
     """
 )
-"""Fields without a value are written as ``null``: embedded times, and lists and pointers that are never left
-out."""
+"""Fields that are written as ``null`` if they are not set: embedded times, and lists and pointers without
+``omitempty``."""
 
 ALWAYS_ZERO = _table(
     """ NodeRuntimeHandler.name core.v1.Event.reportingComponent core.v1.Event.reportingInstance
@@ -120,7 +119,7 @@ ALWAYS_ZERO = _table(
     QueuingConfiguration.handSize QueuingConfiguration.queueLengthLimit ResourceFieldSelector.divisor
     """
 )
-"""Optional scalars that are written as zero."""
+"""Optional scalars that are written as zero if they are not set."""
 
 NEVER = _table(
     """
@@ -132,7 +131,7 @@ NEVER = _table(
     CustomResourceSubresources.status
     """
 )
-"""Required fields, and structs by a name of those above, that are left out all the same when they are not given."""
+"""Exceptions: required fields, and structs of a name above, that are omitted if they are not set."""
 
 
 KEEPS_EMPTY = _table(
@@ -140,11 +139,11 @@ KEEPS_EMPTY = _table(
     CustomResourceDefinitionSpec.versions
     """
 )
-"""Empty lists and maps that validation tells from absent ones: they are wrong."""
+"""Lists and maps whose validation distinguishes empty from absent."""
 
 
 def _names(type_: str, field: str) -> tuple[str, str, str]:
-    """The ways in which a table may name a field, most exact first. ``type_``: ``core.v1.Container``."""
+    """The entries of tables that name a field. ``type_``: ``core.v1.Container``."""
     return f"{type_}.{field}", f"{type_.rpartition('.')[2]}.{field}", field
 
 
@@ -153,12 +152,12 @@ def _in(table: frozenset[str], type_: str, field: str) -> bool:
 
 
 def keeps_zero(type_: str, field: str, *, required: bool) -> bool:
-    """Whether an explicit zero of a scalar survives."""
+    """Whether an explicit zero of a scalar is kept."""
     return required and not _in(NEVER, type_, field) or _in(KEEPS_ZERO, type_, field) or _in(ALWAYS_ZERO, type_, field)
 
 
 def keeps_empty(type_: str, field: str) -> bool:
-    """Whether an empty list or map means something else than none."""
+    """Whether an empty list or map differs from absence."""
     return _in(KEEPS_EMPTY, type_, field)
 
 

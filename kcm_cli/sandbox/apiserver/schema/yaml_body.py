@@ -1,7 +1,7 @@
-"""YAML as the server reads it: scalars resolved as its parser does, repeated keys noted, keys made text.
+"""Parses YAML as the server does, with its rules for scalars; keys become strings, and repeated ones are reported.
 
-Made of the parser's events, without recursion, so no depth of nesting and no alias can hurt. Only the first document is
-read.
+Values are built from the parser's events without recursion, with bounds for nesting and aliases. Only the first
+document is read.
 
 upstream: sigs.k8s.io/yaml, gopkg.in/yaml.v2 decode.go
 """
@@ -25,7 +25,7 @@ _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class YamlError(Exception):
-    """The text is not YAML, or nothing that JSON can say; the message is the server's."""
+    """The text is not YAML, or cannot be converted to JSON. The message is the server's."""
 
 
 def load(data: bytes) -> tuple[object, list[str]]:
@@ -46,12 +46,12 @@ def load(data: bytes) -> tuple[object, list[str]]:
 
 
 def _text(data: bytes) -> str:
-    """The characters that marks count."""
+    """The characters that the parser's marks count."""
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 def _where(error: yaml.MarkedYAMLError) -> str:
-    """The line as upstream counts it, which is not the same for all of its errors."""
+    """The line as upstream counts it, which depends on the error."""
     line = error.problem_mark.line if error.problem_mark is not None else 0
     if line:
         line += isinstance(error, yaml.scanner.ScannerError)
@@ -61,7 +61,7 @@ def _where(error: yaml.MarkedYAMLError) -> str:
 
 
 class _Part(msgspec.Struct, frozen=True):
-    """A value. ``size``: how many nodes it has, itself included; ``depth``: how many lists and maps deep it is."""
+    """A value. ``size``: its number of nodes, itself included; ``depth``: its nesting of lists and maps."""
 
     value: object
     size: int = 1
@@ -69,7 +69,8 @@ class _Part(msgspec.Struct, frozen=True):
 
 
 class _Open(msgspec.Struct):
-    """A list or map that has not ended yet. The key of a map's next value, its line, and what is odd about it."""
+    """A list or map that has not ended. ``key``: that of a map's next value; ``line``: the key's; ``merges``: the key
+    is ``<<``; ``refused``: it cannot be a key; ``is_key``: this list or map is itself in the place of a key."""
 
     value: dict[str, object] | list[object]
     anchor: str | None
@@ -83,7 +84,7 @@ class _Open(msgspec.Struct):
 
 
 class _Builder(msgspec.Struct):
-    """``text``: the document where it may have a slash that is escaped, which upstream's parser refuses."""
+    """``text``: the document if it may have an escaped slash, which upstream's parser refuses; else empty."""
 
     text: str
     value: object = None
@@ -172,7 +173,7 @@ class _Builder(msgspec.Struct):
         frame.size += 1
 
     def _add(self, part: _Part, line: int) -> None:
-        """Put a value where it belongs."""
+        """Add a value to the innermost list or map."""
         if not self._open:
             self.value = part.value
             return
@@ -199,7 +200,7 @@ class _Builder(msgspec.Struct):
             raise YamlError(f"yaml: {f'line {line + 1}: ' if line else ''}exceeded max depth of {MAX_DEPTH}")
 
     def _check_aliases(self) -> None:
-        """Refuse documents that aliases make many times as big as they are written."""
+        """Refuse documents that consist mostly of the expansion of aliases."""
         if self._aliased <= _FREE_ALIASES or self._nodes <= _FREE_NODES:
             return
         above = min(max(self._nodes - _FEW, 0) / (_MANY - _FEW), 1.0)
@@ -212,7 +213,7 @@ def _line(event: yaml.Event) -> int:
 
 
 def _merged(value: object) -> Iterable[tuple[str, object]]:
-    """The entries that ``<<`` brings; of several maps the first wins."""
+    """The entries that ``<<`` adds; of several maps the first wins."""
     maps = [value] if isinstance(value, dict) else list(reversed(value)) if isinstance(value, list) else [None]
     found: dict[str, object] = {}
     for one in maps:

@@ -1,4 +1,4 @@
-"""What the scalars of YAML stand for: the server's mix of YAML 1.1 and 1.2, not PyYAML's rules.
+"""The values of YAML scalars, by the server's mix of YAML 1.1 and 1.2 instead of PyYAML's rules.
 
 ``y`` and ``n`` are booleans, ``0o7`` and ``07`` octal numbers, ``1e3`` is a number; times and ``12:30:45`` stay text.
 """
@@ -36,11 +36,11 @@ _TAGS = ("str", "int", "float", "bool", "null", "binary")
 
 
 class BadScalar(Exception):
-    """A scalar that is not of its tag; the text is the server's."""
+    """A scalar that does not match its tag, or that JSON does not have. The text is the server's."""
 
 
 def plain(text: str) -> object:
-    """What a scalar without quotes and tag stands for."""
+    """The value of a scalar without quotes and tag."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":
@@ -57,7 +57,7 @@ def plain(text: str) -> object:
 
 
 def tagged(tag: str, text: str) -> object:
-    """What a scalar with a tag stands for; unknown tags are ignored. Raises BadScalar."""
+    """The value of a scalar with a tag. Unknown tags are ignored. Raises BadScalar."""
     short = tag.removeprefix(_PREFIX)
     if tag == short or short not in _TAGS or short == "str":
         return text
@@ -73,7 +73,7 @@ def tagged(tag: str, text: str) -> object:
 
 
 def json_value(value: object) -> object:
-    """A scalar as it arrives where JSON is read. Raises BadScalar: JSON has no infinite numbers."""
+    """A scalar after its conversion to JSON. Raises BadScalar for infinities and NaN."""
     if not isinstance(value, float):
         return value
     if math.isnan(value) or math.isinf(value):
@@ -82,7 +82,7 @@ def json_value(value: object) -> object:
 
 
 def key_text(value: object) -> str | None:
-    """A scalar as the key of a JSON object; None for what cannot be one."""
+    """A scalar as the key of a JSON object; None if it cannot be one."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
