@@ -1,1 +1,1 @@
-"""Values that the API server fills in where a client leaves fields out: what several kinds have in common."""
+"""Defaulting that several kinds share."""

@@ -1,7 +1,6 @@
-"""The two ways of filling in a default, and the way of making a missing object.
+"""Two ways to set a default, and one to create a missing object.
 
-Absent differs from empty for fields that are pointers in the original; text and numbers that are not are
-absent when they are empty.
+Go pointers get a default if they are absent (``absent``); other strings and numbers also if they are empty (``empty``).
 """
 
 from collections.abc import Iterable
@@ -13,21 +12,21 @@ Defaults = Iterable[tuple[str, object]]
 
 
 def absent(holder: Tree, defaults: Defaults) -> None:
-    """Set what is not there."""
+    """Set the fields that are absent."""
     for field, value in defaults:
         if holder.get(field) is None:
             holder[field] = value
 
 
 def empty(holder: Tree, defaults: Defaults) -> None:
-    """Set what is not there or is empty, zero or false."""
+    """Set the fields that are absent, empty, zero or false."""
     for field, value in defaults:
         if not holder.get(field):
             holder[field] = value
 
 
 def made(holder: Tree, field: str) -> Tree:
-    """A field's object, made if it is missing."""
+    """A field's object, created if it is missing."""
     found: Tree | None = holder.get(field)
     if found is None:
         found = holder[field] = {}

@@ -1,4 +1,4 @@
-"""Which tag an image reference names: what the default pull policy depends on.
+"""The tag of an image reference, on which the default pull policy depends.
 
 upstream: pkg/util/parsers/parsers.go; distribution/reference normalize.go, regexp.go
 """
@@ -19,8 +19,8 @@ _NAME_MAX = 255
 
 @remembered(1024)
 def pull_policy(image: str) -> str:
-    """``Always`` for the tag ``latest``, named or implied; ``IfNotPresent`` for others and for what is no
-    reference at all."""
+    """``Always`` for the tag ``latest``, explicit or implied; ``IfNotPresent`` for others and for invalid
+    references."""
     return "Always" if _tag(image) == "latest" else "IfNotPresent"
 
 

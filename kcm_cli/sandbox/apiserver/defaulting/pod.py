@@ -1,6 +1,6 @@
 """Defaults of pods and of pod templates.
 
-Fields that the original always writes (``resources: {}``) are set here too.
+Fields that upstream writes even if they are not set (``resources: {}``) are set, too.
 
 upstream: pkg/apis/core/v1/{defaults,zz_generated.defaults}.go
 """
@@ -26,14 +26,14 @@ _SPEC_DEFAULTS: tuple[tuple[str, object], ...] = (
 
 
 def template(holder: Tree) -> None:
-    """The pod template in a field ``template``; made if it is missing."""
+    """Default the pod template in the field ``template``, which is created if it is missing."""
     found = holder.setdefault("template", {})
     drop_init_annotations(found.setdefault("metadata", {}))
     pod_spec(found.setdefault("spec", {}))
 
 
 def pod_spec(spec: Tree) -> None:
-    """What pods and templates have in common."""
+    """Default the spec of a pod or a template."""
     fill.empty(spec, _SPEC_DEFAULTS)
     if spec.get("securityContext") is None:
         spec["securityContext"] = {}
@@ -55,7 +55,7 @@ def pod_spec(spec: Tree) -> None:
 
 
 def container(item: Tree) -> None:
-    """A container of any sort."""
+    """Default a container, init container or ephemeral container."""
     if not item.get("imagePullPolicy"):
         item["imagePullPolicy"] = pull_policy(item.get("image", ""))
     fill.empty(item, _CONTAINER_DEFAULTS)
@@ -75,7 +75,7 @@ def container(item: Tree) -> None:
 
 
 def probe(found: Tree) -> None:
-    """A probe of a container."""
+    """Default a probe."""
     fill.empty(found, _PROBE_DEFAULTS)
     _http_get(found)
     grpc = found.get("grpc")

@@ -1,4 +1,4 @@
-"""Quantities in resource lists: canonical, and no finer than a thousandth.
+"""Quantities in resource lists: canonical, and rounded up to thousandths.
 
 upstream: pkg/apis/core/v1/defaults.go#SetDefaults_ResourceList; apimachinery pkg/api/resource
 """
@@ -16,12 +16,12 @@ def milli(value: str | int | float) -> str:
 
 @remembered_all(4096)
 def canonical(value: str | int | float | None) -> str:
-    """The canonical text of a quantity; absent is zero."""
+    """The canonical text of a quantity; None is zero."""
     return str(quantity.from_json(value))
 
 
 def resource_list(amounts: Tree | None) -> None:
-    """A map of resource names to amounts, in place."""
+    """Convert the quantities of a resource list, in place."""
     if not amounts:
         return
     for name, value in amounts.items():
@@ -29,14 +29,14 @@ def resource_list(amounts: Tree | None) -> None:
 
 
 def limits_and_requests(resources: Tree | None) -> None:
-    """Both maps of some resources, in place."""
+    """Convert the quantities of limits and requests, in place."""
     if resources:
         resource_list(resources.get("limits"))
         resource_list(resources.get("requests"))
 
 
 def requirements(container: Tree) -> None:
-    """The limits and requests of a container (or a claim): the field itself is always there."""
+    """Default ``resources`` of a container or a claim, which upstream writes even if it is not set."""
     resources = container.get("resources")
     if resources is None:
         container["resources"] = {}

@@ -1,4 +1,4 @@
-"""Defaults of volumes, of pods and of persistent volumes.
+"""Defaults of volumes, PersistentVolumes and PersistentVolumeClaims.
 
 upstream: pkg/apis/core/v1/{defaults,zz_generated.defaults}.go
 """
@@ -24,7 +24,7 @@ _ABSENT: dict[str, tuple[tuple[str, object], ...]] = {
 
 
 def volume(doc: Tree) -> None:
-    """A volume of a pod."""
+    """Default a volume of a pod."""
     source_found = False
     for name, source in doc.items():
         if name == "name" or source is None:
@@ -36,14 +36,14 @@ def volume(doc: Tree) -> None:
 
 
 def persistent_source(spec: Tree) -> None:
-    """The source of a persistent volume, which lies among the fields of its spec."""
+    """Default the source of a PersistentVolume, which is a field of its spec."""
     for name in ("hostPath", "rbd", "iscsi", "azureDisk", "scaleIO"):
         if (source := spec.get(name)) is not None:
             _fill(name, source)
 
 
 def claim_spec(spec: Tree) -> None:
-    """The spec of a PersistentVolumeClaim or of a template for one."""
+    """Default the spec of a PersistentVolumeClaim or of a template for one."""
     if spec.get("volumeMode") is None:
         spec["volumeMode"] = "Filesystem"
     resources.requirements(spec)
@@ -55,7 +55,7 @@ def claim_spec(spec: Tree) -> None:
 
 
 def divisor(reference: Tree) -> None:
-    """A ResourceFieldSelector: its divisor is always written."""
+    """Set the divisor of a ResourceFieldSelector, which upstream writes even if it is not set."""
     reference["divisor"] = resources.canonical(reference.get("divisor"))
 
 
@@ -100,7 +100,7 @@ def _items(downward: Tree) -> None:
 
 
 def claim(doc: Tree) -> None:
-    """A PersistentVolumeClaim."""
+    """Default a PersistentVolumeClaim."""
     claim_spec(doc.setdefault("spec", {}))
     status = doc.setdefault("status", {})
     if not status.get("phase"):

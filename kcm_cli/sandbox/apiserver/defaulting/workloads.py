@@ -1,4 +1,4 @@
-"""Defaults that the kinds which make pods have in common.
+"""Defaults that kinds with pod templates share.
 
 upstream: pkg/apis/apps/v1/defaults.go, pkg/apis/batch/v1/defaults.go, pkg/apis/core/v1/defaults.go
 """
@@ -15,7 +15,7 @@ def spec_of(doc: Tree) -> Tree:
 
 
 def zero_counters(doc: Tree, counters: tuple[str, ...]) -> None:
-    """Counters that are written even when they are zero."""
+    """Set the counters of the status that upstream writes even if they are zero."""
     status = doc["status"]
     for field in counters:
         status.setdefault(field, 0)

@@ -1,4 +1,4 @@
-"""What the server does with a kind around a write (see ``base.Strategy``), and steps that kinds have in common."""
+"""Strategies: how writes of a kind are prepared and validated (see ``base.Strategy``), and steps that kinds share."""
 
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 

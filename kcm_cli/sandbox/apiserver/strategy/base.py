@@ -1,7 +1,7 @@
-"""What the server does with a kind around a write: prepare, validate, warn, and how it deletes.
+"""The strategy of a kind: how writes are prepared and validated, which warnings they cause, and how deletion works.
 
-A ``Strategy`` is a value put together from functions; what a kind leaves out does nothing. The methods are what the
-registry calls, in upstream's order:
+A ``Strategy`` is a value made of functions, whose defaults do nothing. The registry calls its methods in upstream's
+order:
 
 - create: ``prepare_create``, then ``validate_create``, then ``warn(doc, None)``;
 - update: ``prepare_update``, then ``validate_update``, then ``warn(new, old)``;
@@ -34,7 +34,7 @@ from kcm_cli.sandbox.apiserver.validation.metadata import (
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What of the request goes into objects: who asks, and the time (RFC 3339) that is written as now."""
+    """The parts of a request that strategies write into objects: its user, and the current time (RFC 3339)."""
 
     now: str = ""
     user: User = ANONYMOUS
@@ -54,7 +54,7 @@ Propagation = Literal["Background", "Orphan"]
 
 
 def nothing(*given: object) -> None:
-    """Change nothing: for a kind without a step."""
+    """Change nothing."""
 
 
 def no_errors(new: Tree, old: Tree | None) -> Errors:
@@ -63,7 +63,7 @@ def no_errors(new: Tree, old: Tree | None) -> Errors:
 
 
 def by(rule: rules.Rule) -> Check:
-    """A kind that checks new and changed objects alike, by rules for the whole object."""
+    """A check of new and of changed objects by rules for the whole object."""
     return lambda new, old: rule(new, "")
 
 
@@ -73,7 +73,7 @@ def by_spec(rule: rules.Rule) -> Check:
 
 
 def status_check(rule: rules.Rule, change: CheckUpdate = no_errors) -> CheckUpdate:
-    """A change of the status: that of the metadata, rules for the status, and what holds for the change."""
+    """A check of status updates: changes of metadata, rules for the status, and rules for its change."""
     return lambda new, old: [
         *validate_meta_update(new["metadata"], old["metadata"]),
         *rule(new.get("status") or {}, "status"),
@@ -84,27 +84,27 @@ def status_check(rule: rules.Rule, change: CheckUpdate = no_errors) -> CheckUpda
 class Strategy(msgspec.Struct, frozen=True):
     """The rules of one kind (or of one of its subresources).
 
-    namespaced: filled in from discovery for built-in kinds (see ``kinds.strategy_of``).
-    names: how objects are named, most as DNS subdomains; None for a kind that checks its metadata itself.
-    warn, warn_status: warnings for the client, where the change is accepted; ``old`` is None on creation.
-    warn_refused: those of an update that is refused for these errors.
-    core_finalizers: whether finalizers without a domain have to be standard ones (kinds of the core packages).
-    check: the kind's rules, for a new object (``old`` is None) and a changed one.
-    check_change: what is wrong with a change only.
-    update_steps: what an update is checked for, in upstream's order: the change of the metadata, names and other
+    namespaced: set from discovery for built-in kinds (see ``kinds.strategy_of``).
+    names: the rule for names, mostly that of DNS subdomains; None for a kind whose ``check`` validates metadata.
+    warn, warn_status: warnings for a change that is accepted; ``old`` is None on creation.
+    warn_refused: warnings for an update that is refused for these errors.
+    core_finalizers: whether finalizers without a domain must be standard ones (kinds of the core packages).
+    check: the rules for a new object (``old`` is None) and for a changed one.
+    check_change: the rules for changes only.
+    update_steps: the validation of an update, in upstream's order: the change of the metadata, names and other
     metadata, ``check``, ``check_change``.
-    creates_on_update: a PUT to a name that is not there creates the object.
+    creates_on_update: a PUT of an object that does not exist creates it.
     needs_version_on_update: a PUT without ``resourceVersion`` is refused (422).
-    returns_object_on_delete: DELETE answers the object, not a Status.
-    propagation: what happens to dependents when the request does not say.
-    empty_counts: an empty list or map that an update states, and that is not stored, makes a new generation each time
+    returns_object_on_delete: DELETE returns the object, not a Status.
+    propagation: the default propagation policy of deletions.
+    empty_counts: an update with an empty list or map, which is not stored, increments the generation each time
     (upstream compares with reflect.DeepEqual).
-    on_read: what an object gets or loses after it was checked and admitted, since upstream does so when it reads it.
-    stored: the object with the fields that upstream stores and does not show; changes nothing.
-    completes_on_read: whether upstream stores a new object (which is given) less complete than it shows it, so that
-    rewriting it as it is shown is a write.
-    grace_period: seconds that a deletion waits, from the object and the request's ``gracePeriodSeconds``; ``None``
-    for kinds that go at once. Zero means at once.
+    on_read: changes an object after validation and admission; upstream makes this change when it reads the object.
+    stored: the object with the fields that upstream stores and does not return; changes nothing.
+    completes_on_read: whether upstream stores this new object without fields that it adds when it reads it, so that
+    an update with the object as it was returned is a write.
+    grace_period: the grace period of a deletion in seconds (0: none), from the object and the request's
+    ``gracePeriodSeconds``; None for kinds without graceful deletion.
     """
 
     namespaced: bool = True
@@ -133,7 +133,7 @@ class Strategy(msgspec.Struct, frozen=True):
     grace_period: GracePeriod | None = None
 
     def prepare_create(self, doc: Tree, context: Context = NO_CONTEXT) -> None:
-        """After ``uid`` and ``creationTimestamp`` are set and the name is generated."""
+        """Prepare a new object, which has a name, ``uid`` and ``creationTimestamp``."""
         self.on_create(doc)
         self.stamp(doc, None, context)
 
@@ -152,13 +152,13 @@ class Strategy(msgspec.Struct, frozen=True):
         _keep_system_fields(new, old)
 
     def validate_create(self, doc: Tree) -> list[FieldError]:
-        """What is wrong with a new object."""
+        """The errors of a new object."""
         if self.names is not None:
             return [*self._metadata(doc["metadata"], self.names), *self.check(doc, None)]
         return [*self.check(doc, None)] or [*validate_plain_meta(doc["metadata"], self.namespaced, path_segment)]
 
     def validate_update(self, new: Tree, old: Tree) -> list[FieldError]:
-        """What is wrong with a change; errors that two layers find appear twice, as upstream reports them."""
+        """The errors of an update. Those that two layers find are listed twice, as upstream does."""
         meta, known = new["metadata"], old["metadata"]
         changed = [*validate_plain_meta_update(meta, known)]
         found = [*validate_plain_meta(meta, self.namespaced, path_segment), *changed]
@@ -180,7 +180,7 @@ class Strategy(msgspec.Struct, frozen=True):
         return check(meta, self.namespaced, rule)
 
     def validate_status(self, new: Tree, old: Tree) -> list[FieldError]:
-        """What is wrong with a change of the status."""
+        """The errors of an update of the status."""
         return [*validate_common_update(new, old, self.namespaced), *self.check_status(new, old)]
 
 

@@ -1,6 +1,6 @@
-"""Fields of pods that gates of this version keep off, and annotations that have become fields.
+"""Fields of pods whose feature gates are off in this version.
 
-upstream: pkg/api/pod/util.go#dropDisabledFields, pkg/registry/core/pod/strategy.go#applyAppArmorVersionSkew
+upstream: pkg/api/pod/util.go#dropDisabledFields
 """
 
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -10,7 +10,7 @@ _PROJECTIONS = ("clusterTrustBundle", "podCertificate")
 
 
 def drop_gated(spec: Tree, known: Tree | None = None) -> None:
-    """Drop what is off unless the older object uses it.
+    """Drop the fields of disabled gates, unless the old object has them.
 
     Off: ContainerStopSignals, ClusterTrustBundleProjection, PodCertificateRequest, GenericWorkload.
     """

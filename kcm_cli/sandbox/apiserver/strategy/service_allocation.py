@@ -1,13 +1,12 @@
-"""Addresses and node ports of Services, handed out before a Service is written.
+"""Allocates cluster IPs and node ports, before a Service is written.
 
-What is in use is read off the stored Services themselves, so nothing has to be given back: a deleted Service
-frees what it had, a restart finds what there is. What a request has been promised and not yet written is held
-by its ``Reservation``.
+The allocations are those of the stored Services, so that a deletion needs no release and a restart no repair. A
+``Reservation`` has the allocations of a request that are not stored yet.
 
 The registry calls ``begin_create`` or ``begin_update`` right before it prepares and validates a Service, and
-``Reservation.done`` when the request is over, however it ended.
+``Reservation.done`` at the end of the request, also after an error.
 
-Guarantees: no address and no port is in two Services; the same random source gives the same choices.
+No address and no port is in two Services. The same random source makes the same choices.
 upstream: pkg/registry/core/service/{storage,ipallocator,portallocator}
 """
 
@@ -54,12 +53,8 @@ _TAKEN_PORT = "provided port is already allocated"
 _NOT_A_PORT = f"provided port is not in the valid range. The range of valid ports is {_FIRST_PORT}-{_LAST_PORT}"
 
 
-class _Full(Exception):
-    """Nothing is left to hand out."""
-
-
 class Reservation:
-    """What one request holds until it is written or given up."""
+    """The allocations of one request, until its end."""
 
     def __init__(self, give_back: Callable[["Reservation"], None], *, dry_run: bool = False) -> None:
         self.dry_run = dry_run
@@ -68,12 +63,13 @@ class Reservation:
         self._give_back = give_back
 
     def done(self) -> None:
-        """The request is over."""
+        """Release the allocations: the request has ended."""
         self._give_back(self)
 
 
 class ServiceAllocator:
-    """Hands out addresses from ``ranges`` (one per family, the cluster's default family first)."""
+    """Allocates node ports, and addresses from ``ranges`` (one per family, the cluster's default family first) and
+    ServiceCIDRs."""
 
     def __init__(
         self, store: Store, resource: ResourceInfo, rng: random.Random, ranges: tuple[str, ...] = (SERVICE_RANGE,)
@@ -91,13 +87,13 @@ class ServiceAllocator:
         store.subscribe(SERVICES, self._on_event)
 
     def begin_create(self, doc: Tree, *, dry_run: bool = False) -> Reservation:
-        """Fill in families, addresses and ports of a new Service. Raises ApiError (422)."""
+        """Set families, addresses and ports of a new Service. Raises ApiError: 422, or 500 if a range is full."""
         spec = doc["spec"]
         families.normalize(spec, None)
         return self._allocate(doc, None, dry_run)
 
     def begin_update(self, new: Tree, old: Tree, *, dry_run: bool = False) -> Reservation:
-        """The same for a change. Raises ApiError (422)."""
+        """The same for an update."""
         spec, known = new["spec"], old["spec"]
         families.patch_allocated(spec, known)
         families.normalize(spec, known)
@@ -129,7 +125,7 @@ class ServiceAllocator:
         kept = len((known or {}).get("clusterIPs") or ()) if known and families.needs_cluster_ip(known) else 0
         ips = list(spec.get("clusterIPs") or ())
         if kept >= len(wanted):
-            return  # nothing comes in; validation says what may not change
+            return  # nothing to allocate; validation refuses invalid changes
         for index in range(kept, len(wanted)):
             ip = ips[index] if index < len(ips) else ""
             chosen = self._take_ip(doc, ip, held) if ip else self._next_ip(doc, wanted[index], held)
@@ -158,18 +154,16 @@ class ServiceAllocator:
             if _family(network) == family:
                 if held.dry_run:
                     return str(network.network_address)
-                try:
-                    chosen = self._free_in(network)
-                except _Full:
-                    continue
-                held.ips.add(chosen)
-                return chosen
+                chosen = self._free_in(network)
+                if chosen is not None:
+                    held.ips.add(chosen)
+                    return chosen
         name = doc["metadata"].get("name", "")
         text = f'failed to allocate a serviceIP for Service "{name}": range is full'
         raise ApiError(500, "InternalError", f"Internal error occurred: {text}")
 
-    def _free_in(self, network: Network) -> str:
-        """A free address, from the upper part of the range as long as there is one."""
+    def _free_in(self, network: Network) -> str | None:
+        """A free address, from the upper part of the range as long as it has one; None if the range is full."""
         first = 1
         last = network.num_addresses - (2 if network.version == 4 else 1)
         band = min(max(16, network.num_addresses // 16), 256) if last >= 16 else 0
@@ -182,13 +176,13 @@ class ServiceAllocator:
                 ip = str(network[low + (start + step) % size])
                 if not self._ip_taken(ip):
                     return ip
-        raise _Full
+        return None
 
     def _ip_taken(self, ip: str) -> bool:
         return ip in self._ips or any(ip in held.ips for held in self._pending)
 
     def _networks(self) -> list[Network]:
-        """The ranges that a ready ServiceCIDR holds, the server's own first; its own too while no object holds them."""
+        """The ranges of ready ServiceCIDRs, after the server's own, which are usable also without a ServiceCIDR."""
         ready: dict[Network, bool] = {}
         for stored in self._store.list(_RANGES):
             doc: Tree = stored.doc
@@ -266,7 +260,7 @@ class ServiceAllocator:
         held.ports.add(port)
 
     def _port_refusal(self, port: int, held: Reservation) -> str:
-        # upstream: portallocator/operation.go#Allocate looks at nothing but what is taken in a dry run
+        # upstream: in a dry run, portallocator/operation.go#Allocate checks only whether the port is allocated
         if not held.dry_run and not _FIRST_PORT <= port <= _LAST_PORT:
             return _NOT_A_PORT
         return _TAKEN_PORT if self._port_taken(port) else ""
@@ -316,7 +310,7 @@ class ServiceAllocator:
                 del self._ports[port]
 
     def _mirror(self, doc: Tree, before: Tree | None) -> None:
-        """An IPAddress object per address, as the original's allocator keeps them."""
+        """Create and delete IPAddress objects, one per address, as upstream's allocator does."""
         known, current = set(_ips(before) if before else ()), set(_ips(doc))
         for ip in sorted(current - known):
             try:
@@ -369,14 +363,14 @@ def _family(network: Network) -> str:
 
 
 def _usable(network: Network, address: addresses.Address) -> bool:
-    """Whether a range holds an address, its first (and last, for IPv4) left out."""
+    """Whether an address can be allocated from a range: not its first, nor the last of an IPv4 range."""
     if address not in network or address == network.network_address:
         return False
     return network.version == 6 or address != network.broadcast_address
 
 
 def _ready(doc: Tree) -> bool:
-    """Not being deleted, and nobody says that it is not ready: there may be no controller to say so.
+    """Whether it is neither being deleted nor marked as not ready. Without its controller it has no condition.
 
     upstream: pkg/registry/core/service/ipallocator/cidrallocator.go#isReady
     """

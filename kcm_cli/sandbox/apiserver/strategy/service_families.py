@@ -1,4 +1,4 @@
-"""The linked fields of a Service that the server works out: families, addresses, what an update may leave out.
+"""Sets the fields of a Service that depend on each other: families, addresses, and what an update omits.
 
 upstream: pkg/registry/core/service/storage/{alloc,storage}.go, pkg/registry/core/service/strategy.go
 """
@@ -14,18 +14,18 @@ _MULTIPLE = "must be 'RequireDualStack' or 'PreferDualStack' when multiple"
 
 
 def needs_cluster_ip(spec: Tree) -> bool:
-    """All but names for something outside."""
+    """Whether a Service has a cluster IP: all but those of type ExternalName."""
     return spec.get("type") != "ExternalName"
 
 
 def needs_node_port(spec: Tree) -> bool:
-    """Whether ports of nodes are handed out to its ports."""
+    """Whether node ports are allocated for its ports."""
     kind = spec.get("type")
     return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
 
 
 def normalize(spec: Tree, known: Tree | None) -> None:
-    """Bring ``clusterIP`` and ``clusterIPs`` in line where a client gave one of them."""
+    """Make ``clusterIP`` and ``clusterIPs`` consistent if a client set one of them."""
     if known is None:
         if spec.get("clusterIP") and not spec.get("clusterIPs"):
             spec["clusterIPs"] = [spec["clusterIP"]]
@@ -42,7 +42,7 @@ def normalize(spec: Tree, known: Tree | None) -> None:
 
 
 def patch_allocated(spec: Tree, known: Tree) -> None:
-    """Keep what the server had handed out and an update left out."""
+    """Keep the allocations that an update omits."""
     if needs_cluster_ip(known) and needs_cluster_ip(spec):
         if not spec.get("clusterIP") and known.get("clusterIP"):
             spec["clusterIP"] = known["clusterIP"]
@@ -69,7 +69,7 @@ def node_ports(ports: list[Tree]) -> set[int]:
 
 
 def init_families(spec: Tree, known: Tree | None, configured: tuple[str, ...]) -> list[FieldError]:
-    """Work out ``ipFamilyPolicy`` and ``ipFamilies``. ``configured``: the cluster's families, its default
+    """Set ``ipFamilyPolicy`` and ``ipFamilies``; returns errors. ``configured``: the cluster's families, its default
     first."""
     if not needs_cluster_ip(spec) or (known is not None and _keeps_both(spec, known)):
         return []
@@ -89,7 +89,7 @@ def init_families(spec: Tree, known: Tree | None, configured: tuple[str, ...]) -
 
 
 def _keeps_both(spec: Tree, known: Tree) -> bool:
-    """An untouched PreferDualStack service is not changed with the cluster."""
+    """Whether a PreferDualStack Service keeps its families although those of the cluster may have changed."""
     policies = {spec.get("ipFamilyPolicy"), known.get("ipFamilyPolicy", "PreferDualStack")}
     same = all((spec.get(field) or []) == (known.get(field) or []) for field in ("clusterIPs", "ipFamilies"))
     return same and policies == {"PreferDualStack"} and spec.get("type") == known.get("type")

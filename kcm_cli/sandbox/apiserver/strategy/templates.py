@@ -1,4 +1,4 @@
-"""Steps that the kinds which make pods have in common.
+"""Steps that kinds with pod templates share.
 
 upstream: pkg/registry/apps/*/strategy.go, pkg/registry/batch/*/strategy.go,
 pkg/registry/core/{replicationcontroller,podtemplate}/strategy.go
