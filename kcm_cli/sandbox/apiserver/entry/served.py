@@ -1,10 +1,10 @@
-"""Faults for those who are not in the server's process: a path of its own.
+"""Faults for clients in other processes.
 
-GET     /sandbox.kcm.dev/faults        all of them, each with its number and what it has hit
-POST    /sandbox.kcm.dev/faults        add one, or a list of them
-DELETE  /sandbox.kcm.dev/faults[/N]    remove one, or all
+GET     /sandbox.kcm.dev/faults[/N]    the faults, each with its number and the requests that it has hit
+POST    /sandbox.kcm.dev/faults        add a fault, or a list of them
+DELETE  /sandbox.kcm.dev/faults[/N]    remove a fault, or all
 
-Who may, RBAC says: the path is a nonResourceURL. It is never hit itself.
+RBAC applies: the path is a nonResourceURL. Faults do not hit it.
 """
 
 import msgspec
@@ -23,20 +23,20 @@ PATH = "/sandbox.kcm.dev/faults"
 
 
 def serves(path: str) -> bool:
-    """Whether a path is ours."""
+    """Whether a path is served here."""
     return path == PATH or path.startswith(PATH + "/")
 
 
 def answer(faults: Faults, request: Request) -> Response:
-    """Raises ApiError."""
-    word = request.path.removeprefix(PATH).strip("/")
-    if word and not (word.isascii() and word.isdigit() and int(word) in faults.all):
+    """The response to a request. Raises ApiError 400, 404, 405."""
+    number = request.path.removeprefix(PATH).strip("/")
+    chosen = [one for one in faults.all.values() if number in ("", str(one.number))]
+    if number and not chosen:
         raise api_errors.no_such_path()
-    chosen = [faults.all[int(word)]] if word else list(faults.all.values())
     match request.method:
         case "GET":
             pass
-        case "POST" if not word:
+        case "POST" if not number:
             chosen = [faults.add(fault) for fault in _read(request.body)]
         case "DELETE":
             for one in chosen:
