@@ -230,7 +230,7 @@ class ApiServer:
             answer = error_response(internal(str(error)))
         except Exception:  # noqa: BLE001 - the one boundary: a bug fails its request only, and is logged
             _log.exception("request failed", extra={"fields": {"method": request.method, "path": request.path}})
-            answer = error_response(internal("the server met an error in itself, see its log"))
+            answer = error_response(internal("unexpected error, see the log of the server"))
         self._metrics.answered(request, info, answer, clock.monotonic() - start)
         if isinstance(answer, Response) and _for_people(request, info, query):
             answer = indented(answer)

@@ -1,4 +1,4 @@
-"""What enters: a request whose sender is known, and those who may stand between it and its answer."""
+"""Authenticated requests, and interceptors between them and the server."""
 
 from collections.abc import Awaitable, Callable
 from fnmatch import fnmatchcase
@@ -14,11 +14,11 @@ from kcm_cli.sandbox.apiserver.types import RequestInfo, User
 
 Answer = Response | Stream
 Proceed = Callable[[Request, int | None], Awaitable[Answer]]
-"""Answers a request; reads of it show what was there at the given revision, where there is one."""
+"""Handles a request. The int: the revision that reads show; None: the latest."""
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A request as it enters. ``user``: who its credentials stand for, whomever it acts as."""
+    """A received request. ``user``: the authenticated one, not an impersonated one."""
 
     user: User
     request: Request
@@ -30,34 +30,34 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def token(self) -> str:
-        """The bearer token, or nothing."""
+        """The bearer token, or empty."""
         scheme, _, token = self.request.headers.get("authorization", "").partition(" ")
         return token.strip() if scheme.lower() == "bearer" else ""
 
     @property
     def resource(self) -> str:
-        """``pods``, ``pods/status``; empty for paths that are no resources."""
+        """``pods``, ``pods/status``; empty for nonResourceURLs."""
         info = self.info
         return f"{info.plural}/{info.subresource}" if info.subresource else info.plural
 
     @property
     def name(self) -> str:
-        """The name of the object; of one that is created, as far as its body tells."""
+        """The object's name. For a create, the name or generateName in the body."""
         return self.info.name or (_name_in(self.request.body) if self.info.verb == "create" else "")
 
     def is_of(self, patterns: tuple[str, ...]) -> bool:
-        """Whether its resource is one of these: ``pods``, ``pods/status``, ``deployments.apps``; ``*``, ``?``."""
+        """Whether its resource matches a pattern: ``pods``, ``pods/status``, ``deployments.apps``, ``*``."""
         resource, group = self.resource, self.info.group
         named = f"{self.info.plural}.{group}{resource.removeprefix(self.info.plural)}" if group else resource
         return any(fnmatchcase(resource, one) or fnmatchcase(named, one) for one in patterns)
 
 
 Interceptor = Callable[[Asked, Proceed], Awaitable[Answer]]
-"""Answers in the server's place, or passes the request on; raises ApiError or Dropped."""
+"""Returns a response or calls ``Proceed``. Raises ApiError, Dropped."""
 
 
 def as_json(body: bytes) -> bytes:
-    """A body in protobuf as JSON; any other as it is, and one that cannot be read."""
+    """A body in protobuf as JSON. Other bodies, and those that cannot be decoded, are not changed."""
     if not body.startswith(MAGIC):
         return body
     try:

@@ -1,4 +1,4 @@
-"""What can go wrong on purpose, and for whom; and what did."""
+"""Faults to inject, the requests that they select, and records of the requests that were hit."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,9 +19,9 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "expire": ("watch", "list"),
     "stale": ("get", "list", "watch"),
 }
-"""What a kind of fault can hit; others hit all."""
+"""The verbs that a kind of fault can hit; other kinds can hit all."""
 _ALL = (*_WRITES, "get", "list", "watch", "post", "put", "head", "options", "connect", "proxy")
-"""Those of RBAC, and of what is no resource."""
+"""The verbs of resources and nonResourceURLs."""
 _NAMES = {
     "user_agent": "userAgent",
     "start_s": "startSeconds",
@@ -35,28 +35,28 @@ _NAMES = {
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=_NAMES, omit_defaults=True):
-    """A fault of the served API. Which kind it is, whom and what it hits, and when.
+    """A fault of the API server: its kind, the requests that it hits, and its time.
 
     kind       refuse: an error, ``status``, without effect. conflict: 409 for updates and patches, without effect.
-               throttle: 429 with Retry-After. delay: the answer comes later. lose: a write takes effect, and the
-               connection breaks before the answer. away: the connection breaks before anything happens, watches too.
-               cut: a watch ends ``after_s`` after it began (at once for those that are open), in order or, with
-               ``broken``, in the middle. expire: a watch from a version, or a list with a continue token, is told 410.
-               stale: what a client sees stands still at a revision: its watches, and its reads with
-               resourceVersion=0 (as a server with a slow cache answers them); with ``all_reads`` its other ones, too.
+               throttle: 429 with Retry-After. delay: the request is delayed. lose: a write takes effect, and the
+               connection breaks before the response. away: the connection breaks before the request takes effect, as
+               do those of open watches. cut: a watch ends ``after_s`` after it begins (an open one after the fault
+               begins); with ``broken`` the connection breaks. expire: 410 for a watch from a resourceVersion, or a list
+               with a continue token. stale: watches, and reads with resourceVersion=0, show nothing after a revision,
+               as from a server with a slow cache; with ``all_reads`` also reads without a resourceVersion.
 
-    user, user_agent   patterns with ``*`` and ``?``; token: a bearer token. Empty: anyone's.
+    user, user_agent   patterns with ``*`` and ``?``; token: a bearer token; empty: all.
     verbs      create, update, patch, delete, deletecollection, get, list, watch; empty: all that the kind can hit.
-    resources  patterns: ``pods``, ``pods/status``, ``deployments.apps``; empty: all, and what is no resource.
+    resources  patterns: ``pods``, ``pods/status``, ``deployments.apps``; empty: all, and nonResourceURLs.
     namespace, name    patterns, too.
 
-    Of the requests that it could hit it passes the first ``skip`` and then hits each ``every``-th with the probability
-    ``chance``, at most ``times`` of them (0: any number). ``seed`` makes the same choices for the same requests.
-    ``start_s``, ``for_s``: it begins so many seconds after it was added, and lasts so long (0: until it is removed).
+    The first ``skip`` requests that it could hit pass. Then it hits each ``every``-th with the probability ``chance``,
+    at most ``times`` (0: any number). The same ``seed`` makes the same choices for the same requests. It begins
+    ``start_s`` seconds after it is added, and lasts ``for_s`` seconds (0: until it is removed).
 
-    status     of refuse, with ``message``. retry_after_s: of throttle. delay_s: seconds, or from and to.
-    revision   of stale; by default the one at the time when it begins. Of expire: watches from it or later are not hit,
-               as if the server had compacted its history up to there.
+    status     of refuse, with ``message``. retry_after_s: of throttle. delay_s: seconds, or a minimum and a maximum.
+    revision   of stale: by default the revision when it begins. Of expire: watches from this or a later revision are
+               not hit, as if the server had compacted its history up to there.
     """
 
     kind: Kind
@@ -104,12 +104,12 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=_NAM
 
     @property
     def delays(self) -> tuple[float, float]:
-        """The shortest and the longest delay."""
+        """The minimum and the maximum of the delay."""
         one = self.delay_s
         return one if isinstance(one, tuple) else (one, one)
 
     def could_hit(self, asked: Asked) -> bool:
-        """Whether a request is of those that it is about."""
+        """Whether the fault selects a request."""
         info = asked.info
         verbs = self.verbs or VERBS.get(self.kind)
         return (
@@ -124,7 +124,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=_NAM
 
 
 def faults_of(found: object) -> tuple[Fault, ...]:
-    """Read one fault, or a list of them, as JSON or YAML have them. Raises ValueError."""
+    """One fault or a list of them, from decoded JSON or YAML. Raises ValueError."""
     several = found if isinstance(found, list) else [found]
     try:
         return tuple(msgspec.convert(one, Fault) for one in several)
@@ -133,12 +133,12 @@ def faults_of(found: object) -> tuple[Fault, ...]:
 
 
 def document_of(fault: Fault) -> dict[str, object]:
-    """As ``faults_of`` reads it."""
+    """The fault as a document, which ``faults_of`` reads."""
     return cast(dict[str, object], msgspec.to_builtins(fault))
 
 
 class Happening(msgspec.Struct, frozen=True):
-    """A request that a fault has hit. ``resource``: ``pods``, ``pods/status``; ``group``: of the API."""
+    """A request that a fault has hit. ``resource``: ``pods``, ``pods/status``; ``group``: the API group."""
 
     time: datetime
     fault: Kind
@@ -160,7 +160,7 @@ class Happening(msgspec.Struct, frozen=True):
 
 
 def happening(time: datetime, kind: Kind, asked: Asked) -> Happening:
-    """That a fault hits a request."""
+    """The record of a request that a fault hits."""
     info = asked.info
     who = asked.user.name, asked.user_agent
     return Happening(

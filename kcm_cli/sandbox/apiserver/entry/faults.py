@@ -1,4 +1,4 @@
-"""Injects faults where requests enter. Which ones are hit follows from the requests and a seed, not from time."""
+"""Injects faults into requests. The choice of requests depends on the requests and a seed, not on time."""
 
 import random
 from collections import Counter
@@ -34,26 +34,26 @@ _OUTDATED = "the object has been modified; please apply your changes to the late
 
 
 class OpenWatch(Protocol):
-    """A watch that a client has open."""
+    """An open watch: ``registry.watching.RunningWatch``."""
 
     asked: Asked
 
     def end(self, how: str) -> None:
-        """``closed``, ``broken`` (in the middle) or ``expired`` (told 410)."""
+        """End the watch: ``closed``, ``broken`` (the connection breaks) or ``expired`` (with a 410 event)."""
 
     def hold(self, revision: int | None) -> None:
-        """Show nothing after a revision; None: everything."""
+        """Hold back the events after a revision; None: none."""
 
 
 class Server(Protocol):
-    """What faults need of their server."""
+    """An ``ApiServer``."""
 
     def open_watches(self) -> Iterable[OpenWatch]: ...
     def revision(self) -> int: ...
 
 
 class Injected:
-    """A fault that was added. ``happened``: the requests that it has hit, in order."""
+    """An injected fault. ``happened``: the requests that it has hit, in order. ``since``: monotonic time."""
 
     def __init__(self, number: int, fault: Fault, since: float) -> None:
         self.number = number
@@ -67,7 +67,7 @@ class Injected:
         self._met = 0
 
     def fires(self) -> bool:
-        """Whether it hits this one of the requests that it could hit."""
+        """Whether to hit the current request, one of those that it could hit. Counts it."""
         fault = self.fault
         self._met += 1
         count = self._met - fault.skip
@@ -77,7 +77,7 @@ class Injected:
 
 
 class Faults:
-    """The faults of one server; see the module. Belongs to its loop."""
+    """The faults of one server; see the module."""
 
     def __init__(self, server: Server, clock: Clock) -> None:
         self._server = server
@@ -88,18 +88,18 @@ class Faults:
 
     @property
     def any(self) -> bool:
-        """Whether any request may be hit."""
+        """Whether there are faults or severed tokens."""
         return bool(self.all or self._severed)
 
     def sever(self, token: str) -> None:
-        """Break the connections of a bearer token, and all that come: for ever, whatever faults are ended."""
+        """Break the watches and all later requests of a bearer token. This cannot be undone."""
         self._severed.add(token)
         for watch in list(self._server.open_watches()):
             if watch.asked.token == token:
                 watch.end("broken")
 
     def add(self, fault: Fault) -> Injected:
-        """Begin with a fault."""
+        """Start a fault."""
         self._count += 1
         one = Injected(self._count, fault, self._clock.monotonic())
         self.all[one.number] = one
@@ -112,7 +112,7 @@ class Faults:
         return one
 
     def remove(self, number: int) -> None:
-        """End a fault; none of that number is no error."""
+        """End a fault, if it exists."""
         one = self.all.pop(number, None)
         if one is not None:
             for cancel in one.timers:
@@ -121,11 +121,11 @@ class Faults:
                 self._hold_all()
 
     def counts(self) -> dict[str, int]:
-        """How many requests each kind of fault has hit."""
+        """The number of hit requests by kind of fault."""
         return dict(Counter(each.fault for one in self.all.values() for each in one.happened))
 
     def clear(self) -> None:
-        """End all of them; tokens that were severed stay so."""
+        """End all faults. Severed tokens remain severed."""
         for number in list(self.all):
             self.remove(number)
 
@@ -156,7 +156,7 @@ class Faults:
         return answer
 
     def opened(self, watch: OpenWatch) -> None:
-        """A watch has begun."""
+        """Apply faults to a watch that begins."""
         for one in list(self.all.values()):
             if self._active(one) and one.fault.could_hit(watch.asked):
                 self._meet(one, watch)
@@ -195,9 +195,9 @@ class Faults:
             end()
 
     def _expire(self, one: Injected, asked: Asked) -> None:
-        """Raises ApiError for a list that is to be told; watches are told when they are open."""
-        goes_on = any(key == "continue" and value for key, value in asked.request.query)
-        if asked.info.verb == "list" and goes_on and one.fires():
+        """Raises ApiError 410 for a list with a continue token. Watches get it when they are open."""
+        continues = any(key == "continue" and value for key, value in asked.request.query)
+        if asked.info.verb == "list" and continues and one.fires():
             self._note(one, asked)
             raise ApiError(410, "Expired", "injected: the continue token is too old")
 
@@ -211,7 +211,7 @@ class Faults:
         return one.revision
 
     def _hold_all(self) -> None:
-        """What stood still goes on, unless another fault holds it."""
+        """Let watches proceed, unless another fault holds them."""
         stale = [one for one in self.all.values() if one.fault.kind == "stale" and self._active(one)]
         for watch in list(self._server.open_watches()):
             held = [one.revision for one in stale if one.fault.could_hit(watch.asked)]
@@ -244,7 +244,7 @@ def _refusal(fault: Fault, asked: Asked) -> Exception:
 
 
 def _is_older(request: Request, revision: int) -> bool:
-    """Whether a watch goes on from a version, one before the revision if that is not 0."""
+    """Whether a watch starts at a resourceVersion, before ``revision`` if that is not 0."""
     version = _version(request)
     return version not in _OLD and (not revision or (version.isdecimal() and int(version) < revision))
 

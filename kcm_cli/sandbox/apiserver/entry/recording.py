@@ -1,4 +1,4 @@
-"""Keeps what clients asked and what they were answered."""
+"""Records requests and their responses."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -13,13 +13,13 @@ from kcm_cli.sandbox.apiserver.registry.answers import error_response
 from kcm_cli.sandbox.apiserver.types import ApiError, Dropped
 
 LOST = 0
-"""The status of a request whose connection ended without an answer."""
+"""The status of a request whose connection ended without a response."""
 
 
 class RecordedRequest(msgspec.Struct, frozen=True):
-    """A request and its answer. ``resource``: ``pods``, ``pods/status``, or empty; ``verb``: RBAC's.
+    """A request and its response. ``resource``: ``pods``, ``pods/status``, or empty; ``verb``: RBAC's.
 
-    ``status``: of the answer, 0 where the connection ended without one. ``answer``: empty for watches.
+    ``status``: of the response, 0 if the connection ended without one. ``answer``: its body, empty for watches.
     """
 
     time: datetime
@@ -44,7 +44,10 @@ class RecordedRequest(msgspec.Struct, frozen=True):
 
 
 class Recorder:
-    """Tells each request that matches once it is answered; a watch once it has begun."""
+    """Calls ``keep`` with each matching request after its response (a watch when it begins).
+
+    user, user_agent: patterns with ``*`` and ``?``; empty: all.
+    """
 
     def __init__(
         self, clock: Clock, keep: Callable[[RecordedRequest], object], user: str = "", user_agent: str = ""

@@ -1,10 +1,10 @@
-"""HTTP/1.1 on a connection, straight on httptools.
+"""HTTP/1.1 connections, on httptools.
 
-Not an ASGI server, for two reasons: the certificate of a TLS client has to reach authentication, which ASGI does
-not carry; and a request costs a third of what uvicorn's own way to an application costs.
+This is no ASGI server: ASGI does not pass client certificates, and a request takes a third of the time that it takes
+with uvicorn.
 
-Guarantees: answers leave in the order of their requests (pipelining); a watch whose client is gone ends at once; a
-slow reader holds back its own stream only.
+Guarantees: responses are sent in the order of their requests (pipelining). A watch ends as soon as its client
+disconnects. A slow client delays only its own stream.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ from kcm_cli.sandbox.streams.upgrade import Upgraded
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 BODY_S = 60.0
-"""A body has to come within the time of a request."""
+"""The time limit for receiving a body."""
 GZIP_BYTES = 128 * 1024
 _GZIP_LEVEL = 1
 _UNREAD_PARTS = 16
-_PIPELINED_BYTES = 64 * 1024
-"""A request with so large a body is the last that is read before one of those before it is answered."""
+_PIPELINED, _PIPELINED_BYTES = 16, 64 * 1024
+"""No more requests are read while more than ``_PIPELINED`` are waiting, or after one with such a large body."""
 _log = logging.getLogger(__name__)
 _FIRST_COUNTS = frozenset(("authorization", "content-type"))
-"""Where a header is repeated."""
+"""Headers of which the first one is used, if they are repeated."""
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _BETWEEN_TOKENS = re.compile("[ ,\t]")
 _NO_QUERY: tuple[tuple[str, str], ...] = ()
@@ -68,32 +68,32 @@ Handler = Callable[[Request, bytes | None], Awaitable[Response | Stream]]
 
 
 class Connections(Protocol):
-    """What a connection needs of its server."""
+    """The server of connections."""
 
     handler: Handler
     open: "set[HttpConnection]"
     limits: ConnectionLimits
 
     def date(self) -> str:
-        """The Date header of now."""
+        """The current Date header."""
 
 
 class HttpConnection(asyncio.Protocol):
-    """One connection of one client."""
+    """A connection of a client. ``slot``: its part of the server's limits."""
 
     def __init__(self, server: Connections, slot: Slot) -> None:
         self._server = server
         self._parser = httptools.HttpRequestParser(self)
         self.transport: asyncio.Transport | None = None
         self._peer: bytes | None = None
-        self._waiting: deque[_Asked] = deque()
+        self._waiting: deque[_Pending] = deque()
         self._task: asyncio.Task[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._closing = False
         self._last = b""
-        """What is sent before the connection is closed: nothing more is read."""
+        """The last response before the connection is closed. No more is read."""
         self._expects = False
-        """Whether the client waits with the body until it is asked for."""
+        """Whether the client waits for 100 Continue before it sends the body."""
         self._endless = False
         self._begun = False
         self._url = b""
@@ -112,7 +112,7 @@ class HttpConnection(asyncio.Protocol):
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's transports are no subclass
         self._slot.on_refusal(self.abort, self._refuse_head)
         self._server.open.add(self)
         self._peer = next(iter(transport.get_extra_info(PEER_CERTIFICATES) or ()), None)
@@ -135,14 +135,14 @@ class HttpConnection(asyncio.Protocol):
     def _fits(self, slot: Slot, count: int) -> bool:
         if self._in_head:
             return slot.received(count)
-        return self._length > MAX_BODY_BYTES or slot.body(count)  # what is too large is not kept
+        return self._length > MAX_BODY_BYTES or slot.body(count)  # bodies that are too large are not kept
 
     def _feed_rest(self, data: bytes) -> None:
-        """A head that came in parts goes to the parser when it is complete, which else would copy it with each."""
+        """Parse a head that arrives in parts when it is complete. The parser would copy it for each part."""
         self._rest += data
         seen = self._tail + data
         self._tail = seen[-3:]
-        if b"\n\r\n" in seen or b"\n\n" in seen:  # a lone newline ends a line, too
+        if b"\n\r\n" in seen or b"\n\n" in seen:  # a line may end without a carriage return
             rest, self._rest = bytes(self._rest), bytearray()
             self._feed(rest)
 
@@ -164,15 +164,15 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(400, b"400 Bad Request")
 
     def _refuse_head(self) -> None:
-        """The limits close the connection when its client could read why."""
+        """Send 431 or 413. The limits close the connection later, so that the client can read it."""
         self._rest, self._body, self._headers = bytearray(), [], {}
         status, body = (431, b"431 Request Header Fields Too Large") if self._in_head else (413, _TOO_LARGE)
         self._refuse(status, body, close=False)
 
     def _unknown_method(self, data: bytes) -> None:
-        """Go on as if a method had been sent that the parser knows, and that no path has."""
+        """Parse a request with an unknown method as TRACE, which no path supports."""
         _, space, rest = data.partition(b" ")
-        if not space or self._task is not None:  # other requests may come first in it
+        if not space or self._task is not None:  # the data may begin with other requests
             self._bad_request()
             return
         self._parser = httptools.HttpRequestParser(self)
@@ -245,25 +245,25 @@ class HttpConnection(asyncio.Protocol):
         self._slot.complete()
         keep_alive = self._parser.should_keep_alive()
         request = _request(self._parser.get_method().decode("latin-1"), self._url, self._headers, self._body)
-        self._waiting.append(_Asked(request, keep_alive, self._parser.get_http_version() == "1.0"))
+        self._waiting.append(_Pending(request, keep_alive, self._parser.get_http_version() == "1.0"))
         if self._length > MAX_BODY_BYTES:
             self._waiting.pop()
             self._refuse(413, _TOO_LARGE, "application/json")
         elif self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._serve())
-        elif (len(self._waiting) > 16 or self._length > _PIPELINED_BYTES) and self.transport is not None:
+        elif (len(self._waiting) > _PIPELINED or self._length > _PIPELINED_BYTES) and self.transport is not None:
             self.transport.pause_reading()
 
-    # Answering
+    # Responses
 
     async def _serve(self) -> None:
-        """Answer what waits, in order; ends when nothing does."""
+        """Handle the waiting requests in order."""
         try:
             while self._waiting and not self._closing:
                 await self._answer(self._waiting.popleft())
         except Dropped:
             self.abort()
-        except Exception:  # noqa: BLE001 - a bug costs this connection, and is seen; its client is not left waiting
+        except Exception:  # noqa: BLE001 - a bug ends this connection, and is logged; its client must not wait
             _log.exception("Connection failed")
             self._fail()
         finally:
@@ -272,22 +272,22 @@ class HttpConnection(asyncio.Protocol):
             self._send_last()
         self._ask_for_body()
 
-    async def _answer(self, asked: "_Asked") -> None:
+    async def _answer(self, pending: "_Pending") -> None:
         self._begun = False
-        if asked.request.method == "OPTIONS" and asked.request.path == "*":  # of the server, not of a path
+        if pending.request.method == "OPTIONS" and pending.request.path == "*":  # options of the server, not of a path
             answer: Response | Stream = Response(200, {}, b"")
         else:
-            answer = await self._server.handler(asked.request, self._peer)
-        if self._upgrading:  # what comes next would not be read as HTTP
-            asked = asked._replace(keep_alive=False)
+            answer = await self._server.handler(pending.request, self._peer)
+        if self._upgrading:  # the next bytes are not HTTP
+            pending = pending._replace(keep_alive=False)
         if isinstance(answer, Upgraded):
             await self._upgrade(answer)
         elif isinstance(answer, Stream):
-            asked = asked._replace(keep_alive=asked.keep_alive and not asked.old)
-            await self._stream(answer, asked)
+            pending = pending._replace(keep_alive=pending.keep_alive and not pending.old)
+            await self._stream(answer, pending)
         else:
-            await self._whole(asked, answer)
-        if not asked.keep_alive or self._closing:
+            await self._whole(pending, answer)
+        if not pending.keep_alive or self._closing:
             self.close()
         elif self.transport is not None:
             self.transport.resume_reading()
@@ -296,30 +296,30 @@ class HttpConnection(asyncio.Protocol):
 
     def _fail(self) -> None:
         if self._begun:
-            self.abort()  # half an answer must not look like a whole one
+            self.abort()  # an incomplete response must not look complete
         else:
             self._closing = False
             self._last = self._refusal(500, _FAILED, "application/json")
 
-    async def _whole(self, asked: "_Asked", answer: Response) -> None:
-        body, encoding, request = answer.body, "", asked.request
+    async def _whole(self, pending: "_Pending", answer: Response) -> None:
+        body, encoding, request = answer.body, "", pending.request
         if len(body) >= GZIP_BYTES and "gzip" in request.headers.get("accept-encoding", ""):
             encoding = "gzip"
             body = await asyncio.to_thread(gzip.compress, body, _GZIP_LEVEL)
         if self.transport is None:
             return
         length = f"Content-Length: {len(body)}\r\n"
-        head = self._head(answer.status, answer.headers, asked, encoding, length)
+        head = self._head(answer.status, answer.headers, pending, encoding, length)
         self._begun = True
         self.transport.write(head if request.method == "HEAD" else head + body)
         await self.drained()
 
-    async def _stream(self, answer: Stream, asked: "_Asked") -> None:
-        """In chunks; to a client of HTTP/1.0, which knows none, up to the end of the connection."""
+    async def _stream(self, answer: Stream, pending: "_Pending") -> None:
+        """Send a stream in chunks. With HTTP/1.0 it has none, and ends with the connection."""
         if self.transport is None:
             return
-        chunked = "" if asked.old else "Transfer-Encoding: chunked\r\n"
-        head = self._head(answer.status, answer.headers, asked, "", chunked)
+        chunked = "" if pending.old else "Transfer-Encoding: chunked\r\n"
+        head = self._head(answer.status, answer.headers, pending, "", chunked)
         self._begun = True
         self.transport.write(head)
         self._endless = True
@@ -328,17 +328,17 @@ class HttpConnection(asyncio.Protocol):
             async for chunk in chunks:
                 if self.transport is None:
                     return
-                if not chunk:  # it would end the body
+                if not chunk:  # an empty chunk would end the body
                     continue
-                self.transport.write(chunk if asked.old else b"%x\r\n%s\r\n" % (len(chunk), chunk))
+                self.transport.write(chunk if pending.old else b"%x\r\n%s\r\n" % (len(chunk), chunk))
                 if self._writable is not None:
                     await self.drained()
         self._endless = False
-        if self.transport is not None and not asked.old:
+        if self.transport is not None and not pending.old:
             self.transport.write(b"0\r\n\r\n")
 
     async def _upgrade(self, answer: Upgraded) -> None:
-        """What follows is not HTTP: the answer's own business, until it is done or the client is gone."""
+        """Switch protocols. ``answer`` uses the connection until it returns or the client disconnects."""
         if self.transport is None or not self._upgrading:
             return
         lines = [f"HTTP/1.1 101 {_REASONS[101]}\r\n"]
@@ -349,15 +349,15 @@ class HttpConnection(asyncio.Protocol):
         await answer.serve(self._duplex)
 
     async def drained(self) -> None:
-        """Wait while the client is slow to read."""
+        """Wait until the client has read enough (flow control)."""
         while self._writable is not None:
             await self._writable
 
     def _head(
-        self, status: int, headers: Mapping[str, str], asked: "_Asked | None", encoding: str, length: str
+        self, status: int, headers: Mapping[str, str], pending: "_Pending | None", encoding: str, length: str
     ) -> bytes:
-        """``asked``: None for what is refused before it is a request."""
-        old, keep_alive = asked is not None and asked.old, asked is not None and asked.keep_alive
+        """The status line and headers. ``pending``: None if the request was refused before it was parsed."""
+        old, keep_alive = pending is not None and pending.old, pending is not None and pending.keep_alive
         lines = [f"HTTP/1.{0 if old else 1} {status} {_REASONS.get(status, 'Unknown')}\r\n"]
         fields = {"cache-control": "no-cache, private", **headers}
         if encoding:
@@ -366,7 +366,7 @@ class HttpConnection(asyncio.Protocol):
         for name in sorted(fields):
             written = _written(name)
             lines += [f"{written}: {one}\r\n" for one in fields[name].split("\n")]
-        if keep_alive == old:  # not what clients of that version expect
+        if keep_alive == old:  # differs from the default of the HTTP version
             lines.append(f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n")
         lines.append(f"Date: {self._server.date()}\r\n{length}\r\n")
         return "".join(lines).encode("utf-8")
@@ -374,7 +374,7 @@ class HttpConnection(asyncio.Protocol):
     def _refuse(
         self, status: int, body: bytes, content_type: str = "text/plain; charset=utf-8", *, close: bool = True
     ) -> None:
-        """Answer so after all that came before, and read no more. close: the connection, then."""
+        """Send an error after all earlier responses, and read no more. close: close the connection then."""
         if self._closing or self._last:
             return
         self._last = self._refusal(status, body, content_type)
@@ -395,24 +395,24 @@ class HttpConnection(asyncio.Protocol):
                 self.close()
 
     def _ask_for_body(self) -> None:
-        """Once what came before is answered."""
+        """Send 100 Continue after all earlier responses, if the client expects it."""
         if self._expects and self._task is None and self.transport is not None and not self._closing:
             self._expects = False
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def close(self) -> None:
-        """Close once what was written is sent."""
+        """Close the connection after the written data is sent."""
         self._closing = True
         if self.transport is not None:
             self.transport.close()
 
     @property
     def busy(self) -> bool:
-        """Whether a request is being answered that will come to an end."""
+        """Whether a request is in progress that is not a stream."""
         return self._task is not None and not self._endless
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close the connection at once."""
         self._closing = True
         if self._task is not None:
             self._task.cancel()
@@ -420,8 +420,8 @@ class HttpConnection(asyncio.Protocol):
             self.transport.abort()
 
 
-class _Asked(NamedTuple):
-    """A request that waits for its answer. ``old``: in HTTP/1.0."""
+class _Pending(NamedTuple):
+    """A request that waits for its response. ``old``: HTTP/1.0."""
 
     request: Request
     keep_alive: bool
@@ -429,7 +429,7 @@ class _Asked(NamedTuple):
 
 
 class _Duplex:
-    """A connection after its request. Reading stops while what was received is not consumed."""
+    """A connection after an upgrade. Reading pauses while received data is not consumed."""
 
     def __init__(self, connection: HttpConnection) -> None:
         self._connection = connection
@@ -438,7 +438,7 @@ class _Duplex:
         self._waiting: asyncio.Future[None] | None = None
 
     def feed(self, data: bytes) -> None:
-        """Bytes have come."""
+        """Add received bytes."""
         self._parts.append(data)
         self._wake()
         transport = self._connection.transport
@@ -446,7 +446,7 @@ class _Duplex:
             transport.pause_reading()
 
     def end(self) -> None:
-        """Nothing will come any more."""
+        """Mark the end of the received data."""
         self._ended = True
         self._wake()
 
@@ -473,13 +473,13 @@ class _Duplex:
 
 @cache
 def _written(name: str) -> str:
-    """A header's name as it is sent: ``Content-Type``."""
+    """A header's name in the form ``Content-Type``."""
     return name.title()
 
 
 _FAILED = (
     b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
-    b'"message":"Internal error occurred: the server met an error in itself, see its log",'
+    b'"message":"Internal error occurred: unexpected error, see the log of the server",'
     b'"reason":"InternalError","code":500}\n'
 )
 _TOO_LARGE = (
@@ -489,9 +489,9 @@ _TOO_LARGE = (
 
 
 def _wrong_head(version: str, url: bytes, headers: Mapping[str, str]) -> tuple[int, str] | None:
-    """Why a head that can be parsed is refused: a status, and a text.
+    """Status and text of the error for a head that can be parsed and is not valid; None if it is valid.
 
-    upstream: net/http server.go#readRequest, #serve, which answers before any handler is asked
+    upstream: net/http server.go#readRequest, #serve, which responds before any handler is called
     """
     if version not in ("1.0", "1.1"):
         return (505, "505 HTTP Version Not Supported: unsupported protocol version") if version >= "2" else _BAD
@@ -527,7 +527,7 @@ def _request(method: str, url: bytes, headers: dict[str, str], body: list[bytes]
 
 
 def _readable(query: str) -> str:
-    """Without the parameters that Go drops: those with a semicolon, or with an escape that is none."""
+    """The query without the parameters that Go ignores: those with a semicolon or an invalid escape."""
     if ";" not in query and not _BAD_ESCAPE.search(query):
         return query
     return "&".join(part for part in query.split("&") if ";" not in part and not _BAD_ESCAPE.search(part))

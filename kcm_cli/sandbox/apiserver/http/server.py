@@ -1,4 +1,4 @@
-"""The listening side: TLS, connections, an orderly end."""
+"""The server: sockets, TLS, connections, graceful shutdown."""
 
 import asyncio
 import socket
@@ -23,7 +23,7 @@ LIMITS = Limits(1024, all_head_bytes=2 << 20, sweep_s=5.0)
 
 
 def tls_context(certificates: Certificates) -> SSL.Context:
-    """Serves with the cluster's certificate; a client may show any, which is judged with its requests."""
+    """A context with the cluster's serving certificate. Client certificates are verified with each request."""
     context = server_context(ask_clients=True)
     context.set_min_proto_version(SSL.TLS1_2_VERSION)
     context.use_certificate(x509.load_pem_x509_certificate(certificates.serving.certificate))
@@ -45,7 +45,7 @@ class HttpServer:
         self._date: tuple[int, str] = (0, "")
 
     async def start(self, sockets: Sequence[socket.socket], context: SSL.Context | None) -> None:
-        """Accept connections; without a context in plain HTTP."""
+        """Accept connections. Without a context they use plain HTTP."""
         for one in sockets:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED_BYTES)
             if context is None:
@@ -55,7 +55,7 @@ class HttpServer:
             self._listeners.append(Listener(one, self.limits, make))
 
     async def stop(self, patience_s: float) -> None:
-        """Accept no more; give running requests (watches excepted, which never end) ``patience_s`` to finish."""
+        """Stop accepting connections, wait up to ``patience_s`` for requests except streams, and close all."""
         for listener in self._listeners:
             listener.close()
         deadline = self._clock.monotonic() + patience_s
@@ -70,7 +70,7 @@ class HttpServer:
         await self._clock.sleep(0)
 
     def date(self) -> str:
-        """The Date header of now, made once a second."""
+        """The current Date header, formatted once a second."""
         second = int(self._clock.monotonic())
         if self._date[0] != second:
             self._date = (second, format_datetime(self._clock.now(), usegmt=True))

@@ -1,4 +1,4 @@
-"""Keeps all objects (see ``store.store``)."""
+"""The store of all objects (see ``store.store``)."""
 
 from kcm_cli.sandbox.apiserver.store.errors import (
     AlreadyExists,

@@ -1,38 +1,36 @@
-"""Why the store refuses.
+"""The errors of the store.
 
 StoreError
-├── AlreadyExists   create: the key is taken
-├── NotFound        update, delete: there is no such key
-├── Conflict        update, delete: another revision than the expected one is there
-├── Compacted       watch, scan: the revision is no longer kept
-├── NotKept         create, update, delete: the data directory takes no writes, for a full disk as a rule
-└── DirectoryInUse  open: another process holds the data directory
+├── AlreadyExists   create: the key exists
+├── NotFound        update, delete: the key does not exist
+├── Conflict        update, delete: the object's revision is not the expected one
+├── Compacted       watch, scan: the history of the revision is gone
+├── NotKept         create, update, delete: the data directory is not writable, in most cases because the disk is full
+└── DirectoryInUse  open: another process uses the data directory
 """
 
 
 class StoreError(Exception):
-    """Base of the store's refusals."""
+    """The base class."""
 
 
 class AlreadyExists(StoreError):
-    """The key is taken."""
+    """The key exists."""
 
 
 class NotFound(StoreError):
-    """There is no such key."""
+    """The key does not exist."""
 
 
 class Conflict(StoreError):
-    """Another revision than the expected one is there."""
+    """The object's revision is not the expected one."""
 
     def __init__(self, expected: int, actual: int) -> None:
         super().__init__(f"expected revision {expected}, found {actual}")
-        self.expected = expected
-        self.actual = actual
 
 
 class Compacted(StoreError):
-    """The revision asked for is older than what is kept; ``oldest`` is the oldest that can be asked for."""
+    """The history of a revision is gone. ``oldest``: the oldest revision that has one."""
 
     def __init__(self, asked: int, oldest: int) -> None:
         super().__init__(f"revision {asked} is compacted, the oldest kept is {oldest}")
@@ -41,8 +39,8 @@ class Compacted(StoreError):
 
 
 class NotKept(StoreError):
-    """The data directory takes no writes; nothing has changed."""
+    """The data directory is not writable. Nothing has changed."""
 
 
 class DirectoryInUse(StoreError):
-    """Another process holds the data directory."""
+    """Another process uses the data directory."""

@@ -1,36 +1,34 @@
-"""The events of one resource in order, and the watchers that read them.
+"""The ordered events of one resource, and the watchers that read them.
 
-A watcher is a position in the log and not a queue: a write costs nothing per watcher until that watcher
-reads, and a slow watcher holds no memory. The log is cut at its old end; who is still there then gets
-``Compacted``.
+A watcher is a position in the log, not a queue: a write only wakes sleeping watchers, and slow watchers take no memory.
+The oldest events are dropped; a watcher that still needs them gets ``Compacted``.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Self
+from collections.abc import Sequence
 
 from kcm_cli.sandbox.apiserver.store.errors import Compacted
 from kcm_cli.sandbox.apiserver.store.stored import Event
 
 
 class EventLog:
-    """Kept events of one resource, oldest first. ``floor``: the last revision before what is kept."""
+    """The latest events of one resource, oldest first. ``floor``: the last revision before these."""
 
     def __init__(self, keep: int, floor: int) -> None:
         self._keep = keep
         self._events: list[Event] = []
-        self._cut = 0  # How many events were cut off: positions count from the first event ever.
+        self._cut = 0  # the number of dropped events: positions count from the first event of all
         self.floor = floor
         self._sleepers: dict[Watcher, None] = {}
         self.watchers = 0
 
     @property
     def end(self) -> int:
-        """The position after the newest event."""
+        """The position after the latest event."""
         return self._cut + len(self._events)
 
     def append(self, event: Event) -> None:
-        """Add the newest event and wake the watchers."""
+        """Add an event and wake the watchers."""
         self._events.append(event)
         if len(self._events) > self._keep + self._keep // 4:
             self._drop(len(self._events) - self._keep)
@@ -50,12 +48,12 @@ class EventLog:
         return self._events[self._index_after(revision) :]
 
     def position_after(self, revision: int) -> int:
-        """Where to read on for the events after a revision. Raises Compacted."""
+        """The position of the first event after a revision. Raises Compacted."""
         self._check(revision)
         return self._cut + self._index_after(revision)
 
     def read(self, position: int, limit: int) -> Sequence[Event]:
-        """Up to ``limit`` events from a position on. Raises Compacted."""
+        """Up to ``limit`` events, starting at a position. Raises Compacted."""
         start = position - self._cut
         if start < 0:
             raise Compacted(0, self.floor)
@@ -66,7 +64,7 @@ class EventLog:
         self._sleepers[watcher] = None
 
     def leave(self, watcher: "Watcher") -> None:
-        """Do not wake this watcher any more."""
+        """No longer wake this watcher."""
         self._sleepers.pop(watcher, None)
 
     def _check(self, revision: int) -> None:
@@ -94,24 +92,19 @@ class EventLog:
 
 
 class Watcher:
-    """Reads the events of one resource from a revision on, in order, without loss or repeat.
-
-    ``take`` gives what is there without waiting; ``wait`` returns when there is something, or ``close`` was
-    called. ``on_wake`` may be set by a reader that has no task of its own. Belongs to one reader.
-    """
+    """Reads the events of one resource after a revision: in order, each once. For one reader."""
 
     def __init__(self, log: EventLog, namespace: str, position: int) -> None:
         self._log = log
         self._namespace = namespace
         self._position = position
         self._waiting: asyncio.Future[None] | None = None
-        self.on_wake: Callable[[], None] | None = None
         self.closed = False
         self._until: int | None = None
         log.watchers += 1
 
     def take(self, limit: int = 500) -> list[Event]:
-        """The next events, at most ``limit`` of the log; empty when there are none now. Raises Compacted."""
+        """The next events, up to ``limit`` of the log; empty if there are none now. Raises Compacted."""
         while True:
             events = self._log.read(self._position, limit)
             if self._until is not None:
@@ -124,35 +117,29 @@ class Watcher:
 
     @property
     def behind(self) -> bool:
-        """Whether unread events are there (of any namespace)."""
+        """Whether there are unread events (of any namespace)."""
         if self._position >= self._log.end or self._until is None:
             return self._position < self._log.end
         try:
             return any(event.revision <= self._until for event in self._log.read(self._position, 1))
         except Compacted:
-            return True  # take says so
+            return True  # take raises it
 
     @property
     def held(self) -> bool:
-        """Whether it is held at a revision."""
+        """Whether events after a revision are held back."""
         return self._until is not None
 
     def hold(self, revision: int | None) -> None:
-        """Read nothing after a revision, as if it had not been written yet; None: everything."""
+        """Hold back the events after a revision; None: none."""
         self._until = revision
         self.wake()
 
-    def arm(self) -> bool:
-        """Ask for one ``on_wake`` call at the next event. False: there is something to read already."""
-        if self.behind or self.closed:
-            return False
-        self._log.sleep(self)
-        return True
-
     async def wait(self) -> None:
-        """Return when something is to be read, or the watcher is closed."""
-        if not self.arm():
+        """Wait for an event, ``wake`` or ``close``."""
+        if self.behind or self.closed:
             return
+        self._log.sleep(self)
         self._waiting = asyncio.get_running_loop().create_future()
         try:
             await self._waiting
@@ -161,22 +148,14 @@ class Watcher:
             self._log.leave(self)
 
     def wake(self) -> None:
-        """Called by the log, or by anyone who wants ``wait`` to return."""
+        """Make ``wait`` return."""
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
-        if self.on_wake is not None:
-            self.on_wake()
 
     def close(self) -> None:
-        """Read no more. May be called twice."""
+        """Stop watching. May be called twice."""
         if not self.closed:
             self.closed = True
             self._log.watchers -= 1
             self._log.leave(self)
             self.wake()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

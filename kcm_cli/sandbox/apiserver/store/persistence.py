@@ -1,9 +1,8 @@
-"""The data directory: objects in SQLite, guarded against a second process.
+"""The data directory: objects in SQLite, locked against other processes.
 
-WAL with one transaction per write. ``synchronous=OFF``: a write that was acknowledged is in the kernel's
-hands and survives the death of this process at any moment; power loss may cost the last seconds, but never
-corrupts more than SQLite's WAL allows. That is the promise of a sandbox, at a tenth of the price of an fsync
-per write.
+WAL with one transaction per write and ``synchronous=OFF``: an acknowledged write has been passed to the kernel, so it
+survives a crash of this process. A power failure may lose the last seconds, and corrupts no more than SQLite's WAL
+allows. An fsync per write would take ten times as long.
 """
 
 import contextlib
@@ -18,7 +17,7 @@ from kcm_cli.sandbox.apiserver.store.errors import DirectoryInUse, NotKept
 from kcm_cli.sandbox.apiserver.store.stored import Stored
 
 _FORMAT = 1
-"""Of the tables; 0 is the same, from before this was written down."""
+"""The version of the tables. 0 is the same format, written by versions that did not set it."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS objects (
   resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL, data BLOB
@@ -30,9 +29,9 @@ INSERT OR IGNORE INTO state VALUES (1, 1);
 
 
 class SqliteJournal:
-    """Implements ``store.Journal`` in a directory, which is made (mode 0700) where it is missing.
+    """Implements ``store.Journal`` in a directory, which is created (mode 0700) if it is missing.
 
-    Raises DirectoryInUse, OSError, sqlite3.Error, ValueError for the format of a later version.
+    Raises DirectoryInUse, OSError, sqlite3.Error; ValueError if the format is newer.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -70,7 +69,7 @@ class SqliteJournal:
                 execute("INSERT OR REPLACE INTO objects VALUES (?,?,?,?,?)", (*key, stored.revision, stored.data))
             execute("UPDATE state SET revision=?", (stored.revision,))
         except BaseException:
-            if self._database.in_transaction:  # SQLite may have rolled back by itself
+            if self._database.in_transaction:  # SQLite may have rolled back already
                 execute("ROLLBACK")
             raise
         execute("COMMIT")

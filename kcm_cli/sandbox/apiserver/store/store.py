@@ -1,12 +1,11 @@
-"""All objects, one log of revisions across all resources, optimistic concurrency, watches.
+"""The store: objects of all resources with common revisions, optimistic concurrency, and watches.
 
-Every method is synchronous and atomic on the loop: no await between check and write. Revisions grow by one
-per write and are never used twice. What is returned is encoded: lists, gets and watches send those bytes as
-they are.
+All methods are synchronous and so atomic on the loop. Each write increments the revision by one. Objects are stored
+encoded, and responses have these bytes.
 
-Guarantees: a watch sees every write after its revision, in order, once. With a journal, a write is on disk
-(in the kernel's hands, safe from kill -9) before the method returns. Not guaranteed: safety from power loss;
-history of before the start (a watch from there gets ``Compacted``).
+Guarantees: a watch has every write after its revision once, in order. With a journal, a write has been passed to the
+kernel (and survives SIGKILL) before the method returns. Not guaranteed: durability at power failures; history from
+before the start (such a watch gets ``Compacted``).
 """
 
 from bisect import bisect_left, insort
@@ -24,29 +23,29 @@ from kcm_cli.sandbox.apiserver.store.log import EventLog, Watcher
 from kcm_cli.sandbox.apiserver.store.stored import Event, EventType, Recent, Stored, object_key
 
 KEPT_EVENTS = 20_000
-"""Events kept per resource. At 3 KB for a pod that is some 60 MB, and several minutes of a busy cluster."""
+"""Events kept per resource: 60 MB for pods of 3 kB, and several minutes of a busy cluster."""
 KEPT_DOCUMENTS = 2_000
-"""Parsed documents kept beside the bytes."""
+"""Decoded documents kept in addition to the bytes."""
 
 
 class Journal(Protocol):
-    """Where writes are made durable (``persistence.SqliteJournal``)."""
+    """Durable storage of writes (``persistence.SqliteJournal``)."""
 
     def load(self) -> tuple[int, Iterable[tuple[GVR, str, str, int, bytes]]]:
-        """The last revision, and (resource, namespace, name, revision, data) of every object."""
+        """The latest revision, and (resource, namespace, name, revision, data) of each object."""
 
     def write(self, gvr: GVR, stored: Stored, deleted: bool) -> None:
-        """Make one write durable before returning."""
+        """Make a write durable. Raises NotKept."""
 
     def drop(self, gvr: GVR) -> None:
-        """Forget a resource."""
+        """Delete all objects of a resource."""
 
     def close(self) -> None:
-        """Give the files free."""
+        """Close the files."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A store's last revision and objects: (resource, namespace, name, revision, data) of each, by revision."""
+    """A store's revision and its objects as (resource, namespace, name, revision, data), sorted by revision."""
 
     revision: int
     objects: tuple[tuple[GVR, str, str, int, bytes], ...]
@@ -72,7 +71,7 @@ class _Collection:
         del self.objects[key], self.keys[bisect_left(self.keys, key)]
 
     def places(self, low: str, high: str | None) -> slice:
-        """Where in ``keys`` those from one to before another are."""
+        """The part of ``keys`` from ``low`` up to and without ``high``."""
         return slice(bisect_left(self.keys, low), len(self.keys) if high is None else bisect_left(self.keys, high))
 
 
@@ -85,22 +84,22 @@ class Store:
         self._collections: dict[GVR, _Collection] = {}
         self._journal = journal
         self.observers: list[Callable[[GVR, Event], None]] = []
-        """Called with every write, whatever its resource."""
+        """Called with each write of any resource."""
         self.revision = 1
         self._start = 1
         if journal is not None:
             self._load(journal)
 
-    # Whole
+    # Snapshots
 
     def snapshot(self) -> "Snapshot":
-        """All objects as they are, for ``restore``."""
+        """All objects, for ``restore``."""
         kept = [(gvr, one) for gvr, c in self._collections.items() for one in c.objects.values()]
         objects = [(gvr, one.namespace, one.name, one.revision, one.data) for gvr, one in kept]
         return Snapshot(self.revision, tuple(sorted(objects, key=lambda each: each[3])))
 
     def restore(self, snapshot: "Snapshot") -> None:
-        """Fill an empty store; subscribers are called as for writes. No history is left to watch."""
+        """Fill an empty store. Subscribers are called as for writes, but there is no history."""
         assert self.revision == 1 and self._journal is None
         for gvr, namespace, name, revision, data in snapshot.objects:
             stored = Stored(namespace, name, revision, data, self._recent)
@@ -111,11 +110,11 @@ class Store:
     # Reading
 
     def get(self, gvr: GVR, namespace: str, name: str) -> Stored | None:
-        """The newest version of an object."""
+        """The latest version of an object."""
         return self._collection(gvr).objects.get(object_key(namespace, name))
 
     def get_at(self, gvr: GVR, namespace: str, name: str, revision: int) -> Stored | None:
-        """An object as it was at a revision; as it is, where that is no longer known."""
+        """An object at a revision; its latest version if the history is gone."""
         collection, key = self._collection(gvr), object_key(namespace, name)
         found = collection.objects.get(key)
         if revision >= collection.log.floor:
@@ -125,15 +124,13 @@ class Store:
         return found
 
     def list(self, gvr: GVR, namespace: str = "") -> list[Stored]:
-        """The newest versions, sorted by key."""
+        """The latest versions, sorted by key."""
         return list(self.scan(gvr, namespace))
 
     def scan(self, gvr: GVR, namespace: str = "", *, start: str = "", at: int | None = None) -> Iterator[Stored]:
-        """Objects in the order of their keys, from key ``start`` on, as they are or as they were at a
-        revision.
+        """Objects sorted by key, starting at key ``start``; ``at``: at a revision (None: the latest).
 
-        Do not write while iterating. Raises Compacted (on the first step) when that revision is no longer
-        kept.
+        Do not write while iterating. The first step raises Compacted if the history of the revision is gone.
         """
         collection = self._collection(gvr)
         objects = collection.objects
@@ -147,35 +144,31 @@ class Store:
             yield objects[key] if found is None else found
 
     def count(self, gvr: GVR, namespace: str = "", *, start: str = "") -> int:
-        """How many objects there are from a key on."""
+        """The number of objects, starting at a key."""
         places = self._collection(gvr).places(*_range(namespace, start))
         return int(places.stop - places.start)
 
     def watch(self, gvr: GVR, namespace: str, since: int) -> Watcher:
-        """Read every write after revision ``since``. Raises Compacted."""
+        """A watcher of the writes after revision ``since``. Raises Compacted."""
         log = self._collection(gvr).log
         return Watcher(log, namespace, log.position_after(since))
 
     def subscribe(self, gvr: GVR, listener: Callable[[Event], None]) -> None:
-        """Call back with every later write, before the writer goes on. For caches inside the server."""
+        """Call ``listener`` with each later write, before the write returns. For caches inside the server."""
         self._collection(gvr).listeners.append(listener)
 
-    def oldest(self, gvr: GVR) -> int:
-        """The oldest revision that can be watched from."""
-        return self._collection(gvr).log.floor
-
     def watchers(self) -> dict[GVR, int]:
-        """Open watches per resource."""
+        """The number of open watches by resource."""
         return {gvr: c.log.watchers for gvr, c in self._collections.items() if c.log.watchers}
 
     def sizes(self) -> dict[GVR, int]:
-        """Objects per resource."""
+        """The number of objects by resource."""
         return {gvr: len(c.objects) for gvr, c in self._collections.items() if c.objects}
 
-    # Writing. The document is the store's own from then on, with its new resourceVersion in it.
+    # Writing. The store keeps ``doc`` and sets its resourceVersion: do not change it afterwards.
 
     def create(self, gvr: GVR, namespace: str, name: str, doc: Doc) -> Stored:
-        """Raises AlreadyExists."""
+        """Add an object. Raises AlreadyExists, NotKept."""
         collection = self._collection(gvr)
         if object_key(namespace, name) in collection.objects:
             raise AlreadyExists(name)
@@ -186,9 +179,7 @@ class Store:
     def update(
         self, gvr: GVR, namespace: str, name: str, doc: Doc, expected: int | None = None, *, always: bool = False
     ) -> Stored:
-        """Replace an object; one that equals the newest version is no write, but ``always``. Raises NotFound,
-        Conflict.
-        """
+        """Replace an object; an equal one is only written with ``always``. Raises NotFound, Conflict, NotKept."""
         collection = self._collection(gvr)
         current = self._current(collection, namespace, name, expected)
         metadata = _metadata(doc)
@@ -197,37 +188,27 @@ class Store:
             return current
         return self._put(gvr, collection, "MODIFIED", self._version(namespace, name, doc), current)
 
-    def delete(
-        self,
-        gvr: GVR,
-        namespace: str,
-        name: str,
-        *,
-        final_doc: Doc | None = None,
-        expected: int | None = None,
-    ) -> Stored:
-        """Remove an object. Returns its last state, with the revision of the removal. Raises NotFound,
-        Conflict.
-        """
+    def delete(self, gvr: GVR, namespace: str, name: str, *, expected: int | None = None) -> Stored:
+        """Delete an object. Returns its last state with the deletion's revision. Raises NotFound, Conflict, NotKept."""
         collection = self._collection(gvr)
         current = self._current(collection, namespace, name, expected)
-        last = self._version(namespace, name, current.copy() if final_doc is None else final_doc)
+        last = self._version(namespace, name, current.copy())
         return self._put(gvr, collection, "DELETED", last, current)
 
     def drop(self, gvr: GVR) -> None:
-        """Forget a resource whose definition is gone: objects, log and watches."""
+        """Remove a resource whose definition is deleted, with its objects, log and watches."""
         collection = self._collections.pop(gvr, None)
         if collection is not None and self._journal is not None:
             self._journal.drop(gvr)
 
     def compact(self, revision: int) -> None:
-        """Drop history up to a revision."""
+        """Drop the history up to a revision."""
         self._start = max(self._start, revision)
         for collection in self._collections.values():
             collection.log.compact(revision)
 
     def close(self) -> None:
-        """Give the journal's files free. No write may follow."""
+        """Close the journal. No write may follow."""
         if self._journal is not None:
             self._journal.close()
             self._journal = None
@@ -272,7 +253,7 @@ class Store:
         return collection
 
     def _past(self, collection: _Collection, at: int, low: str, high: str | None) -> dict[str, Stored | None]:
-        """What the keys changed since a revision held then, by going back through the log."""
+        """The objects at a revision (None: absent) by key, for the keys with later changes."""
         past: dict[str, Stored | None] = {}
         if at < collection.log.floor:
             raise Compacted(at, collection.log.floor)

@@ -1,7 +1,7 @@
-"""One version of an object as the store keeps it, and the event that brought it.
+"""Stored versions of objects, and events.
 
-The encoded bytes are the truth; the document is parsed from them when somebody asks. A document that has been
-parsed or written is kept for a while (``Recent``) and then let go: bytes take a fifth of a document's memory.
+A version has the encoded bytes. Its document is decoded from them on access and cached for a while (``Recent``), since
+bytes take a fifth of a document's memory.
 """
 
 from collections import deque
@@ -14,12 +14,12 @@ EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
 def object_key(namespace: str, name: str) -> str:
-    """``namespace/name``, or ``name``: the sort order of lists."""
+    """``namespace/name``, or ``name``. Lists are sorted by key."""
     return f"{namespace}/{name}" if namespace else name
 
 
 class Stored:
-    """A version of an object. Never changed after it was made; neither may the document be."""
+    """A version of an object. Immutable, and so is its document."""
 
     __slots__ = ("key", "namespace", "name", "revision", "data", "created", "_doc", "_recent")
 
@@ -32,7 +32,7 @@ class Stored:
         self.revision = revision
         self.data = data
         self.created = False
-        """Whether this is the first version, and was made in this process."""
+        """Whether this is the first version, created in this process."""
         self._recent = recent
         self._doc = doc
         if doc is not None:
@@ -40,7 +40,7 @@ class Stored:
 
     @property
     def doc(self) -> Doc:
-        """The object as a document, shared by all who ask: never change it (``copy`` is for that)."""
+        """The object as a shared document. Do not change it; use ``copy``."""
         doc = self._doc
         if doc is None:
             doc = self._doc = codec.decode_doc(self.data)
@@ -48,11 +48,11 @@ class Stored:
         return doc
 
     def copy(self) -> Doc:
-        """The object as a new document, the caller's own."""
+        """The object as a new document, which may be changed."""
         return codec.decode_doc(self.data)
 
     def at(self, revision: int) -> "Stored":
-        """The same state under another version, as a watch shows what left its selection."""
+        """The same state with another resourceVersion, for watches that the object no longer matches."""
         doc = self.copy()
         metadata = doc["metadata"]
         assert isinstance(metadata, dict)
@@ -60,7 +60,7 @@ class Stored:
         return Stored(self.namespace, self.name, revision, codec.encode(doc), self._recent)
 
     def forget(self) -> None:
-        """Let the parsed document go; it comes back when asked for."""
+        """Drop the cached document."""
         self._doc = None
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class Stored:
 
 
 class Recent:
-    """Bounds how many parsed documents are kept: the oldest parse is forgotten first."""
+    """Limits the number of cached documents. The oldest is dropped first."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -82,8 +82,8 @@ class Recent:
 
 
 class Event:
-    """A write: what is there since ``revision`` (for DELETED: the last state, with that revision), and what
-    was.
+    """A write. stored: the new version (for DELETED the last state, with the deletion's revision). previous: the one
+    before, or None.
     """
 
     __slots__ = ("type", "stored", "previous")
@@ -99,7 +99,7 @@ class Event:
 
     @property
     def frame(self) -> bytes:
-        """The line that a watch sends: as large as the object, so it is not kept."""
+        """The watch event as a line. It is as large as the object, so it is not cached."""
         return frame_of(self.type, self.stored.data)
 
     def __repr__(self) -> str:
@@ -107,5 +107,5 @@ class Event:
 
 
 def frame_of(type_: str, data: bytes) -> bytes:
-    """The line of a watch for one event."""
+    """A watch event as a line of JSON."""
     return b'{"type":"%s","object":%s}\n' % (type_.encode(), data)
