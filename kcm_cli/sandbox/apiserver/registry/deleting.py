@@ -24,6 +24,8 @@ from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
 
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+_PAGE = 10_000
+"""How many objects a collection is read in at a time; the version of a list with a limit is an exact one."""
 _JOB_WARNING = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
     "set propagationPolicy=Orphan to suppress this warning"
@@ -66,6 +68,8 @@ class Deleter:
         """DELETE of all objects that a list selects. Responds with the list. Raises ApiError."""
         listed = list_options(call.query)
         check_list_version(listed)
+        if listed.version and not listed.limit:
+            listed = replace(listed, limit=_PAGE)
         chosen, page = select(self._core, call, listed)
         options = delete_options(self._core.schemas, call.request, call.query)
         _warn(call, options)

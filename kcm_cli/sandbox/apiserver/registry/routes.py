@@ -55,7 +55,7 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
     elif resource.namespaced:
         if not info.namespace and _has_name(info, path):
             raise api_errors.no_such_path()
-    elif info.namespace and not (info.plural == "namespaces" and not info.group):
+    elif info.namespace and (resource.group_resource != "namespaces" or _nested(info, path)):
         raise api_errors.no_such_path()
     if rest and not (info.subresource == "proxy" and "proxy" in served.subresources):
         raise api_errors.no_such_path()
@@ -105,7 +105,14 @@ def _route_custom(served: Served, info: RequestInfo) -> None:
 
 def _has_name(info: RequestInfo, path: str) -> bool:
     """Whether the path names an object (``info.name`` may also be from a field selector)."""
-    return bool(info.subresource) or path.rstrip("/").rpartition("/")[2] != info.plural
+    rest = path.replace("/namespaces//", "/").rstrip("/").partition(f"/{info.version}/")[2]
+    words = rest.removeprefix("watch/").split("/")
+    return len(words) > (3 if words[0] == "namespaces" != info.plural else 1)
+
+
+def _nested(info: RequestInfo, path: str) -> bool:
+    """Whether a path has namespaces in a namespace."""
+    return f"/namespaces/{info.namespace}/namespaces" in path
 
 
 def _check_verb(served: Served, info: RequestInfo, method: str) -> None:

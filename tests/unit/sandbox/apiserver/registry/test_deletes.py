@@ -103,6 +103,18 @@ def test_a_collection_is_answered_as_it_was(served: Any) -> None:
     served(test)
 
 
+def test_a_collection_is_deleted_as_of_the_version_that_is_named(served: Any) -> None:
+    async def test(api: Api) -> None:
+        version = (await api.config_map("a"))["metadata"]["resourceVersion"]
+        await api.config_map("b")
+        await api.json("DELETE", CONFIG_MAPS, {}, query={"resourceVersion": version})
+        left = await api.json("GET", CONFIG_MAPS)
+        assert [item["metadata"]["name"] for item in left["items"]] == ["b"]
+        await api.json("DELETE", CONFIG_MAPS, {}, query={"resourceVersion": "99999"}, status=504)
+
+    served(test)
+
+
 def test_a_namespace_goes_when_its_finalizers_do(served: Any) -> None:
     async def test(api: Api) -> None:
         await api.json("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}}, status=201)

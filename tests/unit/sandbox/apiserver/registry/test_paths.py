@@ -66,6 +66,11 @@ def ask(served: Any, method: str, path: str, **options: Any) -> Any:
         ("POST", "/api/v1/pods", 405),
         ("PUT", "/api/v1/componentstatuses/x", 405),
         ("GET", "/api/v1/namespaces/default/pods/x/binding", 405),
+        ("GET", "/api/v1/namespaces/default/namespaces", 404),
+        ("GET", "/api/v1/namespaces/default/namespaces/default", 404),
+        ("PUT", "/api/v1/namespaces/namespaces", 400),
+        ("PUT", "/api/v1/namespaces/default/pods/pods", 400),
+        ("PUT", "/api/v1/namespaces/pods/pods", 405),
     ],
 )
 def test_methods(served: Any, method: str, path: str, status: int) -> None:
