@@ -42,7 +42,7 @@ from kcm_cli.sandbox.operators import Identity, Operator, Program
 from kcm_cli.sandbox.report import report
 from kcm_cli.sandbox.run import Sandbox, SandboxOptions
 from kcm_cli.sandbox.snapshots import Snapshot
-from kcm_cli.sandbox.streams.inside import Function, Given
+from kcm_cli.sandbox.streams.inside import Function, Overrides
 from kcm_cli.sandbox.views import POD_METADATA
 from kcm_cli.sandbox.waiting import Errors, decided, wait, wait_async
 from kcm_cli.sandbox.warp import PATIENCE_S, WarpLoop
@@ -409,12 +409,12 @@ class HostedSandbox:
         ValueError for an invalid pattern.
         """
         _check_pod(pod)
-        self._give(lambda given: given.say(given.commands, (pod, container), function))
+        self._override(lambda known: known.set(known.commands, (pod, container), function))
 
     def set_logs(self, pod: str, text: str, container: str = "") -> None:
         """Set the output of ``kubectl logs``. pod, container: as for ``answer_exec``."""
         _check_pod(pod)
-        self._give(lambda given: given.say(given.logs, (pod, container), text))
+        self._override(lambda known: known.set(known.logs, (pod, container), text))
 
     def forward(self, pod: str, port: int, to: int | str) -> None:
         """Send connections that are forwarded to a port of pods (as for ``answer_exec``) to a port of this machine, or
@@ -423,7 +423,7 @@ class HostedSandbox:
         if not 0 < port < 65536:
             raise ValueError(f"{port} is no port")
         where = where_of(to)
-        self._give(lambda given: given.say(given.ports, (pod, port), where))
+        self._override(lambda known: known.set(known.ports, (pod, port), where))
 
     def make_namespace(self, name: str) -> None:
         """Create a namespace. Returns when pods can be created in it."""
@@ -543,8 +543,8 @@ class HostedSandbox:
         taken = snapshots.take(self._sandbox.store)
         return replace(taken, written=self._sandbox.api.inside.written, cluster=str(self._folder))
 
-    def _give(self, say: Callable[[Given], None]) -> None:
-        self.run(lambda: say(self._sandbox.api.inside.given))
+    def _override(self, change: Callable[[Overrides], None]) -> None:
+        self.run(lambda: change(self._sandbox.api.inside.overrides))
 
     @property
     def _admin(self) -> Client:

@@ -1,4 +1,4 @@
-"""Ports of pods, led to servers of this machine: over SPDY, over SPDY in a WebSocket, or over a WebSocket.
+"""Forwards ports of pods to servers of this machine: over SPDY, over SPDY in a WebSocket, or over a WebSocket.
 
 upstream: staging/src/k8s.io/{apimachinery/pkg/util,cri-streaming/pkg/streaming}/portforward
 """
@@ -20,11 +20,11 @@ CHANNELS = ("v4.channel.k8s.io",)
 _PART = 32 * 1024
 
 Find = Callable[[int], tuple[str, int]]
-"""Where a port leads. Raises LookupError with the reason why it leads nowhere."""
+"""The host and port that a port is forwarded to. Raises LookupError with the reason if there are none."""
 
 
 def over_spdy(find: Find) -> Upgraded:
-    """The answer to a client that speaks SPDY/3.1."""
+    """The response to a client that uses SPDY/3.1."""
 
     async def serve(duplex: Duplex) -> None:
         await _Forwarder(duplex.write, duplex.drained, find).run(duplex.read)
@@ -33,7 +33,7 @@ def over_spdy(find: Find) -> Upgraded:
 
 
 def tunnelled(headers: Mapping[str, str], find: Find) -> Upgraded:
-    """The answer to a client whose SPDY is in the messages of a WebSocket."""
+    """The response to a client that tunnels SPDY in the messages of a WebSocket."""
 
     async def serve(duplex: Duplex) -> None:
         reader = websocket.Reader()
@@ -58,7 +58,7 @@ def tunnelled(headers: Mapping[str, str], find: Find) -> Upgraded:
 
 
 def over_channels(headers: Mapping[str, str], ports: Sequence[int], find: Find) -> Upgraded:
-    """The answer to a client of WebSockets: two channels for each port, for data and for an error."""
+    """The response to a client that uses a WebSocket with two channels for each port, for data and for an error."""
 
     async def serve(duplex: Duplex) -> None:
         async with asyncio.TaskGroup() as group:
@@ -161,7 +161,8 @@ class _Forwarder(msgspec.Struct):
 
 
 async def _linked(port: int, find: Find, pipe: Pipe, send: Callable[[bytes], Awaitable[None]]) -> str:
-    """Copy bytes until both sides are done; what is wrong, if anything. ``send``: an empty text is the end."""
+    """Copy bytes in both directions until the server closes the connection; returns the error, or nothing. ``send``:
+    empty bytes are the end."""
     try:
         host, target = find(port)
         reader, writer = await asyncio.open_connection(host, target)

@@ -1,7 +1,7 @@
-"""What is inside of containers for kubectl: logs, commands, ports.
+"""What kubectl gets from inside containers: logs, exec and attach, port-forward.
 
-Answers come from functions of a test, from annotations, or from what a container's simple command writes. Where there
-is nothing to say, the client is told so once.
+Responses are set by tests or by annotations, or are computed from a container's simple commands. Without any of these
+the client gets an error.
 
 upstream: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/logs, pkg/kubelet/server/server.go
 """
@@ -52,8 +52,8 @@ _GVR = GVR("", "v1", "pods")
 _STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _MOST_PODS, _MOST_COMMANDS, _MOST_CHARACTERS = 64, 64, 1 << 14
 _MOST_OF_POD = 1 << 20
-"""Characters that commands may leave in the folders of a pod, names of files and what is in them; of more only the
-names are known, and what a command does that leaves more names is unknown."""
+"""The limit for names and content of files that commands have written in a pod, in characters. Beyond it only names are
+kept, and the result of a command that writes still more names is unknown."""
 _CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
 _SHELL = (("sh",), ("/bin/sh",), ("bash",), ("/bin/bash",))
 _WHY = "nothing runs in the containers of a sandbox"
@@ -64,7 +64,7 @@ _UNSEEN = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Output(msgspec.Struct, frozen=True):
-    """What a command writes, and its exit code."""
+    """The output of a command, and its exit code."""
 
     stdout: str | bytes = ""
     stderr: str | bytes = ""
@@ -76,10 +76,10 @@ class Output(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What is asked of a container. ``command`` is empty for ``kubectl attach``.
+    """A request to run a command in a container. ``command`` is empty for ``kubectl attach``.
 
-    ``stdin``: all that the client has sent, where it sends something and there is no terminal. ``console``: for
-    functions that are coroutines: ``await console.stdin.read()``, ``await console.write(data, error=False)``.
+    ``stdin``: all input of the client, if it sends any and there is no terminal. ``console``: for functions that are
+    coroutines: ``await console.stdin.read()``, ``await console.write(data, error=False)``.
     """
 
     namespace: str
@@ -95,24 +95,24 @@ Answer = Output | str | bytes | None
 Function = Callable[[Asked], Answer | Awaitable[Answer]]
 
 
-class Given(msgspec.Struct):
-    """What a test has said of pods (``namespace/name`` with ``*`` and ``?``) and their containers or ports.
+class Overrides(msgspec.Struct):
+    """What tests have set for pods (``namespace/name`` with ``*`` and ``?``) and their containers or ports.
 
-    Of those that fit, the one that was named last counts.
+    The last one that matches is used.
     """
 
     logs: dict[tuple[str, str], str] = msgspec.field(default_factory=dict)
     commands: dict[tuple[str, str], Function] = msgspec.field(default_factory=dict)
     ports: dict[tuple[str, int], tuple[str, int]] = msgspec.field(default_factory=dict)
 
-    def say(self, known: dict[K, V], key: K, value: V) -> None:
-        """Say it last, whatever was said before."""
+    def set(self, known: dict[K, V], key: K, value: V) -> None:
+        """Set a value, as the last one."""
         known.pop(key, None)
         known[key] = value
 
 
 class _Run(msgspec.Struct, frozen=True):
-    """One run of a container, as its pod's status tells it."""
+    """One run of a container, from the pod's status."""
 
     started: datetime
     finished: datetime | None
@@ -120,25 +120,25 @@ class _Run(msgspec.Struct, frozen=True):
 
 
 class Inside:
-    """See the module. ``given`` may be added to at any time."""
+    """See the module. ``overrides`` may be added at any time."""
 
     def __init__(self, store: Store, clock: Clock, issue: Issue) -> None:
-        """``issue``: makes the tokens that are in volumes."""
-        self.given = Given()
+        """``issue``: issues the tokens in volumes."""
+        self.overrides = Overrides()
         self.annotations: Callable[[SimulatedPod], Mapping[str, str]] = _own
-        """What holds for a pod: its annotations, and rules."""
-        self.changed: Callable[[str, str, Verdicts], None] = _nobody
-        """Called where a command has changed the files that probes ask for, with pod, container and what they say."""
+        """The effective annotations of a pod: its own, and those of rules."""
+        self.changed: Callable[[str, str, Verdicts], None] = _ignore
+        """Called after a command that changes files, with pod, container and the new results of its probes."""
         self._store = store
         self._clock = clock
         self._made_up = MadeUp(store)
         self._objects = StoredObjects(store, clock, issue)
         self._written: OrderedDict[str, Left] = OrderedDict()
-        """What commands have left in containers, by the uids of pods: of the last ones."""
+        """The files that commands have written and removed, by uid of the pod, the last one at the end."""
 
     @property
     def written(self) -> Mapping[str, Left]:
-        """What commands have left until now, by the uids of pods."""
+        """The files that commands have written and removed, by uid of the pod."""
         return dict(self._written)
 
     @written.setter
@@ -148,7 +148,7 @@ class Inside:
     # -- logs
 
     def logs(self, call: Call, stored: Stored) -> Response | Stream:
-        """Raises ApiError."""
+        """Respond to ``kubectl logs``. Raises ApiError."""
         headers = call.request.headers
         protocol = websocket.chosen(headers, one_way.PROTOCOLS) if websocket.asked(headers) else ""
         if protocol is None:
@@ -164,11 +164,11 @@ class Inside:
         if run is None:
             if previous:
                 raise bad_request(f'previous terminated container "{name}" in pod "{call.name}" not found')
-            raise bad_request(f'container "{name}" in pod "{call.name}" is waiting to start: {pod.waits(name)}')
+            raise bad_request(f'container "{name}" in pod "{call.name}" is waiting to start: {pod.reason_of(name)}')
         lines = self._lines(pod, name, run)
         if lines is None:
-            text = f"there are no logs: {_WHY}; give it some with the annotation {PREFIX}{LOGS}.{name}"
-            if follow:  # kubectl would repeat a refusal for twenty seconds
+            text = f"there are no logs: {_WHY}; set them with the annotation {PREFIX}{LOGS}.{name}"
+            if follow:  # kubectl would retry for twenty seconds after an error
                 return text_response(200, f"{text}\n")
             raise bad_request(text)
         chosen = LogOptions(query, self._clock.now())
@@ -184,7 +184,7 @@ class Inside:
     async def _followed(
         self, pod: "_Pod", name: str, lines: "list[tuple[datetime, str]]", chosen: LogOptions
     ) -> AsyncIterator[bytes]:
-        """What has been written, then what is, until the run ends or the pod is gone."""
+        """The lines until now, then new ones, until the run ends or the pod is deleted."""
         clock, store = self._clock, self._store
         watcher = store.watch(_GVR, pod.namespace, store.revision)
         now = clock.now()
@@ -209,9 +209,9 @@ class Inside:
             watcher.close()
 
     def _lines(self, pod: "_Pod", name: str, run: _Run | None) -> list[tuple[float, str]] | None:
-        """Seconds from the start of a run and a line of its log. None: it has none."""
-        text = _last(self.given.logs, pod.key, name)
-        text = pod.wish(LOGS, name) if text is None else text
+        """The lines of a run's log, with seconds from its start; None if they are unknown."""
+        text = _last(self.overrides.logs, pod.key, name)
+        text = pod.annotation(LOGS, name) if text is None else text
         if text is not None:
             return [(0.0, line) for line in text.splitlines()]
         container = next((each for each in containers_of(pod.view) if each.name == name), None)
@@ -224,8 +224,8 @@ class Inside:
     def _program_of_run(
         self, pod: "_Pod", container: SimulatedContainer, run: _Run | None, made: EmptyDirs
     ) -> tuple[Program, EmptyDirs]:
-        """A container's program, and what it finds in emptyDirs: in a run that is not the first, what the first one
-        has left there, too."""
+        """A container's program, and the emptyDirs when it starts. After a restart they have the files of the first
+        run."""
         program = program_of(container, pod.view, self._objects, made=made)
         if run is None or run.number == 1 or not program.own:
             return program, made
@@ -238,11 +238,11 @@ class Inside:
     def _there(
         self, pod: "_Pod", container: SimulatedContainer, program: Program, made: EmptyDirs
     ) -> dict[str, str | None]:
-        """The files that a container finds when it starts, with those of its hook."""
+        """The files when a container starts, with those of its hook."""
         return {**made.seen_by(program.own), **made_at_start(container, pod.view, self._objects, made)}
 
     def _made_before(self, pod: "_Pod", name: str) -> EmptyDirs:
-        """What a container finds in emptyDirs when it starts."""
+        """The emptyDirs when a container starts."""
         before = takewhile(lambda each: each.name != name, pod.view.spec.init_containers)
         run = pod.run(name, previous=False)
         made, _ = self._made(pod, before, until=None if run is None else run.started)
@@ -251,8 +251,8 @@ class Inside:
     def _made(
         self, pod: "_Pod", containers: Iterable[SimulatedContainer], asked: str = "", until: datetime | None = None
     ) -> tuple[EmptyDirs, bool]:
-        """What these containers have made in emptyDirs until then or now, and the one that is asked in all its folders;
-        whether it is known what that one does."""
+        """What these containers have written in emptyDirs until a time (default: now), and the container ``asked`` in
+        all of its folders; and whether the result of that one's program is known."""
         found, known_all = EmptyDirs(), False
         until = until or self._clock.now()
         for container in containers:
@@ -271,7 +271,8 @@ class Inside:
         return found, known_all
 
     def _commanded(self, pod: "_Pod", container: SimulatedContainer, command: tuple[str, ...]) -> Outcome | None:
-        """What a command does in a container; what it leaves there stays."""
+        """Run a command in a container; None if its result is unknown. The files that it writes and removes are
+        kept."""
         made, whole = self._made(pod, containers_of(pod.view), container.name)
         written = self._written.get(pod.view.uid, ())
         for mounted, files, gone in written:
@@ -307,7 +308,7 @@ class Inside:
     # -- exec and attach
 
     def remote_command(self, call: Call, stored: Stored) -> Upgraded:
-        """Raises ApiError."""
+        """Respond to ``kubectl exec`` and ``attach``. Raises ApiError."""
         pod, query = _Pod(stored, self.annotations), call.query
         name = query.get("container", "") or pod.default
         run = pod.run(name, previous=False)
@@ -333,11 +334,12 @@ class Inside:
         return remote.over_spdy(wanted, spoken, program)
 
     def _program(self, pod: "_Pod", name: str, command: tuple[str, ...], *, scripted: bool) -> remote.Program:
-        """What answers. ``scripted``: a shell gets its script from the client. Raises ApiError where nothing does."""
-        function = _last(self.given.commands, pod.key, name)
-        text, wished = pod.wish(EXEC, name), pod.wish(EXEC_CODE, name) or ""
-        code, known = _code(wished), None
-        if function is None and text is None and not wished:
+        """The response to a command. ``scripted``: a shell reads its script from the client. Raises ApiError if there
+        is no response."""
+        function = _last(self.overrides.commands, pod.key, name)
+        text, code_text = pod.annotation(EXEC, name), pod.annotation(EXEC_CODE, name) or ""
+        code, known = _code(code_text), None
+        if function is None and text is None and not code_text:
             if command in _CAT:
                 return _echoed
             if not command:
@@ -349,7 +351,7 @@ class Inside:
                     return partial(self._scripted, pod, container, command)
                 known = self._commanded(pod, container, command)
             if known is None:
-                raise bad_request(_unanswered(command, name))
+                raise bad_request(_no_response(command, name))
 
         async def run(console: Console) -> Doc:
             if function is not None:
@@ -370,7 +372,7 @@ class Inside:
     async def _scripted(
         self, pod: "_Pod", container: SimulatedContainer, shell: tuple[str, ...], console: Console
     ) -> Doc:
-        """A shell, and its script as the client sends it, until its end or a line that ends the shell."""
+        """Run a shell with the script that the client sends, up to its end or a line with ``exit``."""
         sent = b""
         while len(sent) < _MOST_CHARACTERS and (data := await console.stdin.read()):
             sent += data
@@ -379,12 +381,12 @@ class Inside:
         command = (*shell, "-c", sent.decode("utf-8", "surrogateescape"))
         known = self._commanded(pod, container, command)
         if known is None:
-            await console.write(f"{_unanswered(command, container.name)}\n".encode("utf-8", "replace"), error=True)
+            await console.write(f"{_no_response(command, container.name)}\n".encode("utf-8", "replace"), error=True)
             return _ended(127)
         return _ended(await self._played(known, console))
 
     async def _played(self, known: Outcome, console: Console) -> int:
-        """A simple command, in its time."""
+        """Write the output of a simple command at its times; returns the exit code."""
         passed_s = 0.0
         for at_s, text, error in known.output:
             await self._clock.sleep(at_s - passed_s)
@@ -398,7 +400,7 @@ class Inside:
     # -- ports
 
     def port_forward(self, call: Call, stored: Stored) -> Upgraded:
-        """Raises ApiError."""
+        """Respond to ``kubectl port-forward``. Raises ApiError."""
         pod, headers = _Pod(stored, self.annotations), call.request.headers
 
         def find(port: int) -> tuple[str, int]:
@@ -418,26 +420,26 @@ class Inside:
         return forward.over_spdy(find)
 
     def _where(self, pod: "_Pod", port: int) -> tuple[str, int]:
-        """Raises LookupError."""
-        for (pattern, given), where in reversed(self.given.ports.items()):
-            if given == port and fnmatchcase(pod.key, pattern):
+        """The host and port that a port is forwarded to. Raises LookupError."""
+        for (pattern, number), where in reversed(self.overrides.ports.items()):
+            if number == port and fnmatchcase(pod.key, pattern):
                 return where
-        for part in (pod.wish(FORWARD, "") or "").split(","):
+        for part in (pod.annotation(FORWARD, "") or "").split(","):
             mine, _, to = part.strip().partition("=")
             if mine == str(port):
                 try:
                     host, target = where_of(to)
                     if _is_made_up(self._made_up, host):
-                        raise ValueError(f"{host} is an address of the sandbox, where nobody is")
+                        raise ValueError(f"{host} is an address of the sandbox, where nothing listens")
                 except ValueError as error:
                     raise LookupError(f"{PREFIX}{FORWARD}: {error}") from None
                 return host, target
-        hint = f"lead it to a server with the annotation {PREFIX}{FORWARD}: {port}=PORT"
+        hint = f"forward it to a server with the annotation {PREFIX}{FORWARD}: {port}=PORT"
         raise LookupError(f"port {port}: {_WHY}; {hint}")
 
 
 class _Pod:
-    """A pod as it is stored."""
+    """A stored pod."""
 
     def __init__(self, stored: Stored, annotated: Callable[[SimulatedPod], Mapping[str, str]]) -> None:
         doc: Tree = stored.doc
@@ -448,28 +450,28 @@ class _Pod:
         self._annotations = annotated(self.view)
         self.default = str(self.doc["spec"]["containers"][0]["name"])
 
-    def wish(self, name: str, container: str) -> str | None:
-        """An annotation for a container, or for all."""
+    def annotation(self, name: str, container: str) -> str | None:
+        """The annotation for a container, or for all."""
         annotations = self._annotations
         own = annotations.get(f"{PREFIX}{name}.{container}")
         return annotations.get(f"{PREFIX}{name}") if own is None else own
 
     def run(self, name: str, *, previous: bool) -> _Run | None:
-        """The current run of a container, or the one before."""
+        """The current run of a container, or the previous one."""
         return _run(self.doc, name, previous=previous)
 
-    def waits(self, name: str) -> str:
-        """Why a container does not run yet."""
+    def reason_of(self, name: str) -> str:
+        """The reason why a container is waiting."""
         waiting: Tree = ((_status(self.doc, name) or {}).get("state") or {}).get("waiting") or {}
         return str(waiting.get("reason") or "ContainerCreating")
 
 
-def _nobody(pod: str, container: str, verdicts: Verdicts) -> None:
-    """Where nodes are not simulated."""
+def _ignore(pod: str, container: str, verdicts: Verdicts) -> None:
+    """Used without simulated nodes."""
 
 
 def _folders(program: Program, container: SimulatedContainer, run: _Run | None) -> Mounted:
-    """The folders of a container with what commands have made there: its own are new with each run."""
+    """The folders of a container, in which commands write. All but mounted ones are new in each run."""
     began = "" if run is None else run.started.isoformat()
     return {**program.own, "": (f"/{container.name}/{began}", "")}
 
@@ -508,7 +510,7 @@ def _run(doc: Tree, name: str, *, previous: bool) -> _Run | None:
 
 
 def _end(store: Store, pod: _Pod, name: str) -> datetime | None:
-    """When the run ended that was going on in this pod. None: it goes on."""
+    """When the run that ``pod`` shows ended; None if it has not."""
     stored = store.get(_GVR, pod.namespace, pod.name)
     if stored is None:
         return _UNSEEN
@@ -522,13 +524,13 @@ def _end(store: Store, pod: _Pod, name: str) -> datetime | None:
     return _UNSEEN if found is None else found.finished
 
 
-def _unanswered(command: tuple[str, ...], container: str) -> str:
+def _no_response(command: tuple[str, ...], container: str) -> str:
     what = " ".join(command) or "attach"
-    return f"{what}: {_WHY}; give an answer with the annotation {PREFIX}{EXEC}.{container}"
+    return f"{what}: {_WHY}; set a response with the annotation {PREFIX}{EXEC}.{container}"
 
 
 async def _echoed(console: Console) -> Doc:
-    """``cat`` of what the client sends."""
+    """``cat`` of the client's input."""
     while data := await console.stdin.read():
         await console.write(data)
     return _ended(0)

@@ -1,4 +1,4 @@
-"""The lines of a container's log, and what of them a client asks for.
+"""The lines of a container's log, and the selection of a request.
 
 upstream: pkg/kubelet/kuberuntime/logs/logs.go
 """
@@ -14,10 +14,10 @@ TRUE = frozenset(("true", "1"))
 
 
 class LogOptions:
-    """Which lines of a log a client wants, and how (PodLogOptions)."""
+    """Which lines of a log a client requests, and in which form (PodLogOptions)."""
 
     def __init__(self, query: Mapping[str, str], now: datetime) -> None:
-        """``query``: of a request that has been checked."""
+        """``query``: of a valid request."""
         self._tail, self._limit = integer(query, "tailLines"), integer(query, "limitBytes")
         since_s = integer(query, "sinceSeconds")
         since = parse_time(query["sinceTime"]) if query.get("sinceTime") else None
@@ -26,18 +26,18 @@ class LogOptions:
 
     @property
     def full(self) -> bool:
-        """Whether the client has got as many bytes as it wants."""
+        """Whether ``limitBytes`` is reached."""
         return self._limit == 0
 
     def past(self, lines: Sequence[tuple[datetime, str]]) -> bytes:
-        """What has been written so far."""
+        """The selected lines of those written until now."""
         chosen = [line for line in lines if self._since is None or line[0] >= self._since]
         if self._tail is not None:
             chosen = chosen[max(0, len(chosen) - self._tail) :]
         return self._limited(b"".join(self._written(*line) for line in chosen))
 
     def line(self, at: datetime, text: str) -> bytes:
-        """One more."""
+        """A line that is written later."""
         return self._limited(self._written(at, text))
 
     def _written(self, at: datetime, text: str) -> bytes:
@@ -53,7 +53,7 @@ class LogOptions:
 
 
 def whole_lines(output: Sequence[Written]) -> Iterator[tuple[float, str]]:
-    """What a program writes, by seconds from its start, as lines."""
+    """The output of a program as lines, with seconds from its start."""
     rest = ""
     at_s = 0.0
     for at_s, text, _ in output:

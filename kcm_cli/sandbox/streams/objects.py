@@ -1,4 +1,4 @@
-"""What is in the volumes and variables of containers, as it is stored now.
+"""The current objects that volumes and variables of containers refer to.
 
 upstream: pkg/kubelet/token/token_manager.go
 """
@@ -19,14 +19,15 @@ from kcm_cli.sandbox.nodes.volumes import Unseen
 from kcm_cli.sandbox.views import SERVICES, SimulatedPod, TokenSource
 
 Issue = Callable[[str, str, Doc], Doc]
-"""Makes a token for a service account of a namespace from a TokenRequest, which it answers."""
+"""Issues a token: takes the namespace and name of a service account and a TokenRequest, which it returns with its
+status. Raises ApiError."""
 _CONFIG_MAPS, _SECRETS, _NODES = GVR("", "v1", "configmaps"), GVR("", "v1", "secrets"), GVR("", "v1", "nodes")
 _DEFAULT_S, _MOST_TOKENS = 3600, 1024
 _RENEWED_AFTER = 0.8
 
 
 class StoredObjects:
-    """``volumes.Objects`` of a store. A token is the same until four fifths of its time are over."""
+    """``volumes.Objects`` of a store. A token is replaced after four fifths of its lifetime."""
 
     def __init__(self, store: Store, clock: Clock, issue: Issue) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""An answer whose body goes over a WebSocket, as browsers read logs, and they and Java clients watches.
+"""Sends the body of a response over a WebSocket: logs for browsers, watches for browsers and Java clients.
 
 upstream: staging/src/k8s.io/streaming/pkg/httpstream/wsstream/stream.go
 """
@@ -18,13 +18,13 @@ PROTOCOLS = ("binary.k8s.io", BASE64, "")
 
 
 def over_websocket(headers: Mapping[str, str], protocol: str, answer: Response | Stream) -> Upgraded:
-    """The body of an answer as messages; it ends when the client is gone."""
+    """The body of a response as messages, until its end or the client's."""
 
     def framed(data: bytes) -> bytes:
         return websocket.text(base64.b64encode(data)) if protocol == BASE64 else websocket.message(data)
 
     async def send(duplex: Duplex) -> None:
-        duplex.write(framed(b""))  # as upstream's greeting
+        duplex.write(framed(b""))  # as upstream, an empty message first
         if isinstance(answer, Response):
             duplex.write(framed(answer.body))
         else:
@@ -38,7 +38,7 @@ def over_websocket(headers: Mapping[str, str], protocol: str, answer: Response |
 
 
 def events_over_websocket(headers: Mapping[str, str], answer: Stream, *, binary: bool) -> Response | Upgraded:
-    """A watch, one message for each event. ``binary``: the events have their length before them, which is left out.
+    """A watch, with one message for each event. ``binary``: the length before each event is omitted.
 
     upstream: apiserver pkg/endpoints/handlers/watch.go#WatchServer.HandleWS
     """
@@ -65,7 +65,7 @@ def _with_lengths(data: bytes) -> Iterator[bytes]:
 
 
 def _upgraded(headers: Mapping[str, str], protocol: str, send: Callable[[Duplex], Awaitable[None]]) -> Upgraded:
-    """What is sent, up to its end or the client's; what the client sends is not read."""
+    """Sends until the end, or until the client closes; messages of the client are ignored."""
 
     async def send_all(duplex: Duplex) -> None:
         await send(duplex)
@@ -74,7 +74,7 @@ def _upgraded(headers: Mapping[str, str], protocol: str, send: Callable[[Duplex]
 
     async def ignore(duplex: Duplex) -> None:
         reader = websocket.Reader()
-        with suppress(websocket.WebSocketError):  # what came is no protocol: there is nobody to tell
+        with suppress(websocket.WebSocketError):  # as if the client had closed
             while not reader.closed and (data := await duplex.read()):
                 for _ in reader.receive(data):
                     pass

@@ -1,4 +1,4 @@
-"""Bytes on their way from a connection to whoever reads them."""
+"""A buffer of bytes between a connection and their reader."""
 
 import asyncio
 
@@ -27,13 +27,13 @@ class Pipe:
             self._changed.set()
 
     def end(self) -> None:
-        """Nothing will follow."""
+        """End the stream."""
         self._ended = True
         self._room.set()
         self._changed.set()
 
     async def read(self) -> bytes:
-        """What has come; empty when nothing will any more."""
+        """All buffered bytes, when there are any; empty at the end of the stream."""
         while not self._parts and not self._ended:
             self._changed.clear()
             await self._changed.wait()
@@ -43,7 +43,7 @@ class Pipe:
         return found
 
     async def all(self) -> bytes:
-        """Everything until the end, a megabyte at most."""
+        """All bytes until the end, or until there is a megabyte."""
         found = b""
         while len(found) < _MOST_BYTES and (data := await self.read()):
             found += data

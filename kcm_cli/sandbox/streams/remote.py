@@ -1,4 +1,4 @@
-"""exec and attach: standard streams over a WebSocket or SPDY, and the status at the end.
+"""exec and attach: standard streams over a WebSocket or SPDY, and the final status.
 
 upstream: staging/src/k8s.io/{apimachinery/pkg/util,cri-streaming/pkg/streaming}/remotecommand
 """
@@ -22,7 +22,7 @@ _CREATION_S = 30.0
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """Which streams a client asks for."""
+    """The streams that a client requests."""
 
     stdin: bool
     stdout: bool
@@ -31,9 +31,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class Console:
-    """What runs in a container reads ``stdin`` and writes to the other two streams. ``stdin`` ends at once where the
-    client sends none.
-    """
+    """The standard streams of a command. ``stdin`` is empty if the client does not request it."""
 
     def __init__(self, duplex: Duplex, wanted: Wanted) -> None:
         self.wanted = wanted
@@ -43,7 +41,7 @@ class Console:
             self.stdin.end()
 
     async def write(self, data: bytes, *, error: bool = False) -> None:
-        """Write to standard output, or to standard error (on a terminal both are one)."""
+        """Write to standard output, or to standard error (which is standard output on a terminal)."""
         error = error and not self.wanted.tty
         if data and (self.wanted.stderr if error else self.wanted.stdout):
             self._send(STDERR if error else STDOUT, data)
@@ -53,23 +51,23 @@ class Console:
         raise NotImplementedError
 
     async def pump(self) -> None:
-        """Read what the client sends until it is gone."""
+        """Read what the client sends, until it closes the connection."""
         raise NotImplementedError
 
     def finish(self, status: Doc) -> None:
-        """Say how it ended, and close the streams."""
+        """Send the final status, and close the streams."""
         raise NotImplementedError
 
 
 Program = Callable[[Console], Awaitable[Doc]]
-"""What runs; its end as a Status."""
+"""Runs a command; returns its end as a Status."""
 
 
 class _WebSocketConsole(Console):
     def __init__(self, duplex: Duplex, wanted: Wanted, protocol: str) -> None:
         super().__init__(duplex, wanted)
         self._protocol = protocol
-        self._send(STDOUT if wanted.stdout else STDERR if wanted.stderr else ERROR, b"")  # as upstream's greeting
+        self._send(STDOUT if wanted.stdout else STDERR if wanted.stderr else ERROR, b"")  # empty first, as upstream
 
     def _send(self, channel: int, data: bytes) -> None:
         self._duplex.write(websocket.message(bytes([channel]) + data))
@@ -144,7 +142,7 @@ class _SpdyConsole(Console):
 
 
 def over_websocket(headers: Mapping[str, str], wanted: Wanted, protocol: str, program: Program) -> Upgraded:
-    """The answer to a client that speaks WebSocket."""
+    """The response to a client that uses a WebSocket."""
 
     async def serve(duplex: Duplex) -> None:
         await _played(_WebSocketConsole(duplex, wanted, protocol), program)
@@ -153,7 +151,7 @@ def over_websocket(headers: Mapping[str, str], wanted: Wanted, protocol: str, pr
 
 
 def over_spdy(wanted: Wanted, protocol: str, program: Program) -> Upgraded:
-    """The answer to a client that speaks SPDY/3.1."""
+    """The response to a client that uses SPDY/3.1."""
 
     async def serve(duplex: Duplex) -> None:
         console = _SpdyConsole(duplex, wanted, protocol)
@@ -170,19 +168,19 @@ def over_spdy(wanted: Wanted, protocol: str, program: Program) -> Upgraded:
 
 
 async def _played(console: Console, program: Program) -> None:
-    """Let it run until it ends or its client is gone."""
+    """Run a command until it ends or the client closes the connection."""
     pump = asyncio.ensure_future(console.pump())
     work = asyncio.ensure_future(program(console))
     try:
         await asyncio.wait((pump, work), return_when=asyncio.FIRST_COMPLETED)
         if pump.done():
             console.stdin.end()
-            if pump.exception() is not None:  # what came is no protocol: there is nobody to tell
+            if pump.exception() is not None:  # the client violates the protocol
                 return
         if work.done():
             console.finish(work.result())
             async with asyncio.timeout(_GOODBYE_S):
-                await pump  # the client closes: it has read all
+                await pump  # the client closes when it has read everything
     except TimeoutError:
         pass
     finally:

@@ -1,7 +1,7 @@
-"""SPDY/3.1 as kubectl and client-go speak it to exec, attach and forward ports: frames to and from bytes.
+"""SPDY/3.1 for exec, attach and port-forward of kubectl and client-go: the server's side of a session, without I/O.
 
-One session, the server's side. Flow control is left out, as in the library that the clients use; headers share one
-compression in each direction, so frames have to be read and written in their order.
+There is no flow control, as in the clients' library. Headers share one compression context per direction, so frames
+must be read and written in order.
 
 upstream: github.com/moby/spdystream
 """
@@ -30,21 +30,21 @@ _PHRASES = (
     "late,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
 )
 _DICTIONARY = b"".join(struct.pack(">I", len(word)) + word.encode() for word in _WORDS.split("|")) + _PHRASES.encode()
-"""What both sides take as said before the first header (SPDY/3, section 2.6.10.1)."""
+"""The dictionary for compressing headers (SPDY/3, section 2.6.10.1)."""
 _VERSION = 3
 _SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING, _HEADERS = 1, 2, 3, 6, 8
 _FIN = 1
 _MOST_BYTES = 1 << 20
-"""Of one frame, and of the headers in it."""
+"""The limit for a frame, and for its decompressed headers."""
 _PART = 32 * 1024
 
 
 class SpdyError(Exception):
-    """The other side does not speak SPDY/3.1."""
+    """The client violates SPDY/3.1."""
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """The other side has opened a stream."""
+    """The client has opened a stream."""
 
     stream: int
     headers: Mapping[str, str]
@@ -59,13 +59,13 @@ class Data(msgspec.Struct, frozen=True):
 
 
 class Reset(msgspec.Struct, frozen=True):
-    """The other side has given a stream up."""
+    """The client has reset a stream."""
 
     stream: int
 
 
 class Session(msgspec.Struct):
-    """``receive`` what comes; send what the other methods return, and ``replies`` after each ``receive``."""
+    """Pass received bytes to ``receive``, and send ``replies`` after it. Send what the other methods return."""
 
     replies: bytearray = msgspec.field(default_factory=bytearray)
     _rest: bytearray = msgspec.field(default_factory=bytearray)
@@ -73,7 +73,7 @@ class Session(msgspec.Struct):
     _writes: "zlib._Compress" = msgspec.field(default_factory=lambda: zlib.compressobj(zdict=_DICTIONARY))
 
     def receive(self, data: bytes) -> Iterator[Opened | Data | Reset]:
-        """What these bytes complete. Raises SpdyError."""
+        """The events that these bytes complete. Raises SpdyError."""
         self._rest += data
         while len(self._rest) >= 8:
             first, second = struct.unpack_from(">II", self._rest)
@@ -122,7 +122,7 @@ class Session(msgspec.Struct):
         return found
 
     def accept(self, stream: int) -> bytes:
-        """Answer a stream that was opened."""
+        """The frame that accepts a stream (SYN_REPLY)."""
         block = self._writes.compress(struct.pack(">I", 0)) + self._writes.flush(zlib.Z_SYNC_FLUSH)
         return _control_frame(_SYN_REPLY, struct.pack(">I", stream) + block)
 
@@ -142,7 +142,7 @@ def _control_frame(kind: int, body: bytes) -> bytes:
 
 
 def _number(data: bytes, at: int) -> int:
-    """31 bits. Raises SpdyError."""
+    """The 31-bit number at an index. Raises SpdyError."""
     if len(data) < at + 4:
         raise SpdyError("a frame is too short")
     found: int = struct.unpack_from(">I", data, at)[0]

@@ -1,4 +1,4 @@
-"""A connection that goes on in another protocol after its request."""
+"""A connection that switches to another protocol after its request."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Protocol
@@ -10,28 +10,28 @@ class Duplex(Protocol):
     """Bytes in both directions."""
 
     async def read(self) -> bytes:
-        """What has come; empty when nothing will any more."""
+        """The next bytes; empty when the client has closed."""
 
     def write(self, data: bytes) -> None:
         """Send."""
 
     async def drained(self) -> None:
-        """Wait while the other side is slow to read."""
+        """Wait while too much is unsent, since the client reads slowly."""
 
 
 class Upgraded(Stream, frozen=True):
-    """An answer 101. ``serve``: speaks the other protocol until the connection is to be closed."""
+    """A response 101. ``serve``: uses the other protocol, and returns when the connection is to be closed."""
 
     serve: Callable[[Duplex], Awaitable[None]]
 
 
 def upgraded(headers: Mapping[str, str], serve: Callable[[Duplex], Awaitable[None]]) -> Upgraded:
-    """An answer with these headers, and the connection."""
+    """A response 101 with these headers."""
     return Upgraded(101, headers, _nothing(), serve)
 
 
 async def _nothing() -> AsyncIterator[bytes]:
-    """The body, for who takes no notice of the status."""
+    """The empty body, for callers that ignore the status."""
     empty: tuple[bytes, ...] = ()
     for chunk in empty:
         yield chunk

@@ -1,4 +1,4 @@
-"""WebSockets, the server's side: the handshake, and messages to and from bytes (RFC 6455)."""
+"""The server's side of WebSockets, without I/O: the handshake, and messages to and from bytes (RFC 6455)."""
 
 import base64
 import hashlib
@@ -20,7 +20,7 @@ NORMAL, PROTOCOL_ERROR, TOO_LARGE = 1000, 1002, 1009
 
 
 class WebSocketError(Exception):
-    """The other side breaks the rules. ``code``: what to close with."""
+    """The client violates the protocol. ``code``: the close code."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -28,19 +28,19 @@ class WebSocketError(Exception):
 
 
 def asked(headers: Mapping[str, str]) -> bool:
-    """Whether a request wants to go on as a WebSocket."""
+    """Whether a request is an upgrade to a WebSocket."""
     return headers.get("upgrade", "").lower() == "websocket" and "upgrade" in headers.get("connection", "").lower()
 
 
 def protocols(headers: Mapping[str, str]) -> list[str]:
-    """What the client would speak in it, the best first."""
+    """The subprotocols that the client offers, in its order of preference."""
     return [each.strip() for each in headers.get("sec-websocket-protocol", "").split(",") if each.strip()]
 
 
 def bearer(headers: Mapping[str, str]) -> tuple[str, str] | None:
-    """The token that is named among the protocols, since browsers can send no other header, and the other protocols.
+    """The token among the subprotocols, where browsers send it, and the other subprotocols; None without a token.
 
-    None: there is none. Raises ValueError for more than one, one that cannot be read, and one alone.
+    Raises ValueError if there are several tokens, no other subprotocol, or invalid base64.
 
     upstream: apiserver pkg/authentication/request/websocket/protocol.go
     """
@@ -57,13 +57,13 @@ def bearer(headers: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def chosen(headers: Mapping[str, str], known: Sequence[str]) -> str | None:
-    """The client's first choice among those known. None: there is none, though it has named some."""
+    """The first of the client's subprotocols that is known; None if it offers only others, empty if it offers none."""
     offered = protocols(headers)
     return next((each for each in offered if each in known), None if offered else "")
 
 
 def answer_headers(headers: Mapping[str, str], protocol: str) -> dict[str, str]:
-    """The headers of an answer 101."""
+    """The headers of a response 101."""
     key = headers.get("sec-websocket-key", "")
     accept = base64.b64encode(hashlib.sha1(f"{key}{_MAGIC}".encode(), usedforsecurity=False).digest()).decode()
     found = {"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-accept": accept}
@@ -71,7 +71,7 @@ def answer_headers(headers: Mapping[str, str], protocol: str) -> dict[str, str]:
 
 
 def refusal(headers: Mapping[str, str]) -> Response | None:
-    """What is wrong with a handshake, as golang.org/x/net/websocket says it where a watch is asked for."""
+    """The error response to an invalid handshake of a watch, as that of golang.org/x/net/websocket."""
     if not headers.get("sec-websocket-key"):
         return Response(400, {}, b"mismatch challenge/response")
     if headers.get("sec-websocket-version") != "13":
@@ -87,12 +87,12 @@ def message(data: bytes) -> bytes:
 
 
 def text(data: bytes) -> bytes:
-    """A message of text, which is UTF-8."""
+    """A text message. ``data`` is UTF-8."""
     return _frame(_TEXT, data)
 
 
 def close(code: int = NORMAL) -> bytes:
-    """The end."""
+    """A close frame."""
     return _frame(_CLOSE, struct.pack(">H", code))
 
 
@@ -108,7 +108,8 @@ def _frame(kind: int, data: bytes) -> bytes:
 
 
 class Reader(msgspec.Struct):
-    """``receive`` what comes; send ``replies`` after it. ``closed``: the other side has said that it is done."""
+    """Pass received bytes to ``receive``, and send ``replies`` after it. ``closed``: the client has sent a close
+    frame."""
 
     replies: bytearray = msgspec.field(default_factory=bytearray)
     closed: bool = False

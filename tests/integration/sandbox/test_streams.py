@@ -526,4 +526,4 @@ def test_ports_over_spdy(kcm_sandbox, kcm_namespace, pod, echo):
         client.send(3, b"hello", end=True)
         found = client.until_ended(1, 3, 5, 7)
     assert (found[1], found[3]) == (b"", b"HELLO")
-    assert b"10.244.0.7 is an address of the sandbox, where nobody is" in found[5]
+    assert b"10.244.0.7 is an address of the sandbox, where nothing listens" in found[5]
