@@ -1,6 +1,6 @@
-"""Stands where envtest expects etcd: says that it is well until it is told to end, and keeps nothing.
+"""Replaces etcd for envtest: reports that it is healthy until SIGTERM, and stores nothing.
 
-The objects are in the process of the API server. Only the standard library is used, for a start within some ten
+The process of the API server stores the objects. Only the standard library is imported, for a start within about ten
 milliseconds.
 """
 
@@ -16,16 +16,16 @@ from urllib.parse import urlsplit
 
 VERSION = "3.6.0"
 """The release of etcd whose flags are known."""
-_HELP = """etcd stands here for the one that kube-apiserver of kcm's sandbox does not need: it keeps nothing.
+_HELP = """A replacement for etcd, which kube-apiserver of kcm's sandbox does not need. It stores nothing.
 
 Flags:
 
   --listen-client-urls 'http://localhost:2379'
-\tWhere /health is answered, over HTTP.
+\tThe URLs that serve /health, over HTTP.
   --version 'false'
 \tPrint the version and exit.
 
-All other flags of etcd are taken and have no effect, those for TLS to clients excepted.
+All other flags of etcd are accepted and have no effect, except those for TLS to clients.
 """
 _BARE_WORDS = """
 auto-tls client-cert-auth enable-grpc-gateway enable-log-rotation enable-pprof enable-v2 force-new-cluster initial-
@@ -33,7 +33,7 @@ election-tick-advance peer-auto-tls peer-client-cert-auth pre-vote socket-reuse-
 reconfig-check unsafe-no-fsync
 """
 _BARE = frozenset(_BARE_WORDS.split())
-"""Flags that need no value."""
+"""Flags that take no value."""
 _TLS = ("auto-tls", "cert-file", "client-cert-auth", "key-file", "trusted-ca-file")
 _ANSWERS = {
     "/health": '{"health":"true","reason":""}',
@@ -45,11 +45,11 @@ _MOST_BYTES = 16 * 1024
 
 
 class Refused(Exception):
-    """What is wrong, in a line."""
+    """The error, in one line."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run until SIGTERM or SIGINT; the exit code."""
+    """Run until SIGTERM or SIGINT. Returns the exit code for ``--help``, ``--version`` and errors."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
     try:
@@ -112,7 +112,7 @@ def _bound(url: str) -> socket.socket:
 
 
 def _serve(listeners: Sequence[socket.socket]) -> None:
-    """Answer one request of each connection; a client that is slow holds up nobody."""
+    """Respond to one request of each connection. Slow clients do not block others."""
     heard: dict[socket.socket, bytes] = {}
     with selectors.DefaultSelector() as selector:
         for listener in listeners:
@@ -134,7 +134,7 @@ def _serve(listeners: Sequence[socket.socket]) -> None:
 
 
 def _ended(connection: socket.socket, heard: dict[socket.socket, bytes]) -> bool:
-    """Whether a connection is done with."""
+    """Read from a connection, and respond to a complete request; returns whether the connection is to be closed."""
     try:
         data = connection.recv(4096)
         heard[connection] += data

@@ -1,6 +1,6 @@
-"""The folder that ``KUBEBUILDER_ASSETS`` names: kube-apiserver, etcd and kubectl as small scripts.
+"""The folder for ``KUBEBUILDER_ASSETS``: kube-apiserver, etcd and kubectl as small scripts.
 
-A folder is made once for each interpreter and choice of flags, under the user's cache directory, and stays.
+There is one folder for each interpreter and set of flags, in the user's cache directory. It is kept.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 FLAGS = "KCM_SANDBOX_FLAGS"
-"""The variable with the sandbox's flags; what it says takes the place of what the folder was made with."""
+"""The variable with the sandbox's flags, which replaces those of the folder."""
 _APISERVER = """#!/bin/sh
 # kube-apiserver of kcm's sandbox, written by: kcm sandbox assets
 : "${{{variable}={flags}}}"
@@ -31,7 +31,8 @@ exit 1
 
 
 def write(flags: Sequence[str], target: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder with these flags of the sandbox in it; its path. target: where, else in the cache. Raises OSError."""
+    """Write the folder for these flags of the sandbox; returns its path. target: by default in the cache. Raises
+    OSError."""
     scripts = {
         "kube-apiserver": _APISERVER.format(
             variable=FLAGS, flags=_in_quotes(shlex.join(flags)), python=shlex.quote(sys.executable)
@@ -59,17 +60,17 @@ def _digest(scripts: Mapping[str, str]) -> str:
 
 
 def _in_quotes(text: str) -> str:
-    """As it may stand in double quotes, in a parameter expansion."""
+    """Quote text for a parameter expansion in double quotes."""
     return "".join(f"\\{letter}" if letter in '\\"$`}' else letter for letter in text)
 
 
 def _put(path: Path, text: str) -> None:
-    """Whole or not at all: another process may run the script at this moment. As it is, it stays untouched."""
+    """Write a script atomically, since another process may run it. A file that has the text is not touched."""
     try:
         if path.read_text() == text and os.access(path, os.X_OK):
             return
     except (OSError, UnicodeDecodeError):
-        pass  # it is written anew
+        pass  # it is replaced
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         file.write(text)
     os.chmod(file.name, 0o755)

@@ -1,4 +1,4 @@
-"""Counts of a cluster that are kept with every write, so that reading them costs the same at any size."""
+"""Counts of pods and nodes that each write updates, so that reading them costs the same in clusters of any size."""
 
 from collections import Counter, OrderedDict
 from typing import TypeVar
@@ -61,7 +61,7 @@ _POD, _NODE, _EVENT = msgspec.json.Decoder(_Pod), msgspec.json.Decoder(_Node), m
 
 
 class Counts:
-    """Of one store, from now on. What is there already is counted; Events of before are not shown."""
+    """The counts of a store. Existing objects are counted; existing Events are not shown."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._clock = clock
@@ -79,23 +79,23 @@ class Counts:
 
     @property
     def nodes(self) -> NodeCounts:
-        """Nodes that are ready, and those that are not."""
-        ready = sum(self._ready.values())
-        if ready == len(self._ready):
-            return NodeCounts(ready)
-        return NodeCounts(ready, tuple(sorted(name for name, well in self._ready.items() if not well)))
+        """The number of ready nodes, and the names of the others."""
+        count = sum(self._ready.values())
+        if count == len(self._ready):
+            return NodeCounts(count)
+        return NodeCounts(count, tuple(sorted(name for name, ready in self._ready.items() if not ready)))
 
     @property
     def pods(self) -> tuple[tuple[str, int], ...]:
-        """Pods by phase; those that are being deleted count as Terminating."""
+        """The number of pods in each phase. Those that are being deleted are Terminating."""
         found = {status: count for status, count in self._by_status.items() if count}
         known = [status for status in _ORDER if status in found]
         return tuple((status, found[status]) for status in (*known, *sorted(found.keys() - set(_ORDER))))
 
     @property
     def events(self) -> tuple[EventLine, ...]:
-        """The last Events, newest last; one that is told again moves to the end. Those that are told for the same
-        reason of pods with one owner, of nodes, or of one object stand together."""
+        """The last Events, newest last. Those with the same reason about one object, about pods of one owner or about
+        nodes are aggregated, at the position of the newest."""
         return tuple(self._events.values())
 
     def _pod(self, event: Event) -> None:
@@ -144,7 +144,7 @@ class Counts:
 
 
 def _many(about: _Object) -> str:
-    """An object together with those that are named like it."""
+    """``kind/name``; for pods and nodes with ``…`` in place of the last part of the name."""
     stem, dash, _ = about.name.rpartition("-")
     name = f"{stem}-…" if dash and about.kind in ("Pod", "Node") else about.name
     return f"{about.kind.lower()}/{name}"
@@ -156,7 +156,7 @@ def _is_ready(data: bytes) -> bool:
 
 
 def _read(decoder: msgspec.json.Decoder[_T], data: bytes, otherwise: _T) -> _T:
-    """A view of a stored object; what has nulls in odd places is no reason to refuse the write."""
+    """A view of a stored object, or ``otherwise`` if it cannot be decoded: no write may fail for that."""
     try:
         return decoder.decode(data)
     except msgspec.ValidationError:

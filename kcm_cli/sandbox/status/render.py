@@ -1,4 +1,4 @@
-"""The status view: a snapshot as something that rich can print. Pure, and never higher than it is told."""
+"""Renders the status view for rich. Pure."""
 
 import shlex
 
@@ -12,12 +12,12 @@ from kcm_cli.sandbox.status.snapshot import Controllers, EventLine, NodeCounts, 
 HEIGHT = 24
 _HEAD, _TITLE = 6, 1
 _NAMED = 3
-"""So many nodes that are not ready are named."""
+"""The maximum number of nodes that are not ready whose names are shown."""
 _STYLES = {"Running": "green", "Pending": "yellow", "Failed": "red", "Unknown": "red"}
 
 
 def render(snapshot: Snapshot, height: int = HEIGHT) -> RenderableType:
-    """At most ``height`` lines: the cluster, then the controllers' queues and the last Events in what is left."""
+    """A view of at most ``height`` lines: the cluster, and in the rest the controllers' queues and the last Events."""
     parts: list[RenderableType] = [_cluster(snapshot)]
     left = height - _HEAD
     if snapshot.controllers is not None and left > _TITLE:
@@ -62,7 +62,7 @@ def _pods(pods: tuple[tuple[str, int], ...]) -> Text:
 
 
 def _worth_showing(queues: tuple[Queue, ...]) -> list[Queue]:
-    """Those with work first, then those that have done most; those that never had any are left out."""
+    """The queues that have had work: those with most keys first, then those with most keys done."""
     used = [queue for queue in queues if queue.busy or queue.done]
     return sorted(used, key=lambda queue: (-queue.busy, -queue.done, queue.name))
 
@@ -97,7 +97,7 @@ def _events(events: tuple[EventLine, ...]) -> Table:
 
 
 def _line(text: str, style: str = "") -> Text:
-    """What is cut where it is narrow, before figures and times are."""
+    """Text that is cut in narrow terminals, before figures and times are."""
     return Text(text, style, no_wrap=True, overflow="ellipsis")
 
 

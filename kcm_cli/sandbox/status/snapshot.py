@@ -1,17 +1,17 @@
-"""What the status view shows at one moment, as plain values: two that are equal look the same."""
+"""The values that the status view shows. Equal snapshots look the same."""
 
 import msgspec
 
 
 class NodeCounts(msgspec.Struct, frozen=True):
-    """``not_ready``: the names of those, in order."""
+    """``ready``: their number; ``not_ready``: the sorted names of the others."""
 
     ready: int = 0
     not_ready: tuple[str, ...] = ()
 
 
 class Queue(msgspec.Struct, frozen=True):
-    """A controller's work queue: keys that wait, keys in work, keys done since the start, and retries."""
+    """A controller's work queue: waiting keys, keys in work, keys done since the start, and retries."""
 
     name: str
     waiting: int = 0
@@ -25,7 +25,7 @@ class Queue(msgspec.Struct, frozen=True):
 
 
 class EventLine(msgspec.Struct, frozen=True):
-    """An Event, or several of one reason. ``time``: of the day; ``about``: as kind/name; ``count``: how many."""
+    """An Event, or several with one reason. ``time``: HH:MM:SS; ``about``: kind/name; ``count``: their number."""
 
     time: str
     type: str
@@ -37,14 +37,14 @@ class EventLine(msgspec.Struct, frozen=True):
 
 
 class Controllers(msgspec.Struct, frozen=True):
-    """The manager's: how many run, and their queues."""
+    """The number of the manager's running controllers, and their queues."""
 
     running: int = 0
     queues: tuple[Queue, ...] = ()
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """``pods``: counts by status, most telling first. ``controllers``: None without a manager. ``events``: newest
+    """``pods``: counts by status, in the order of display. ``controllers``: None without a manager. ``events``: newest
     last."""
 
     url: str

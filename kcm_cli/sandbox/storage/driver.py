@@ -1,7 +1,6 @@
 """The simulated storage driver: provisions, attaches, resizes and deletes the volumes of its StorageClasses.
 
-It does what the sidecars of a CSI driver do; binding claims is left to the manager's persistentvolume-binder, as it
-is on a real cluster.
+It replaces the sidecars of a CSI driver. As in a real cluster, persistentvolume-binder binds claims.
 """
 
 import asyncio
@@ -88,7 +87,7 @@ class StorageDriver:
                 await self._make(STORAGE_CLASSES, plan.class_doc())
 
     async def _make(self, resource: Resource[Any], doc: Doc) -> bool:
-        """Whether it was not there yet."""
+        """Create an object; returns False if it exists."""
         try:
             await self._client.create(resource, "", doc)
         except AlreadyExists:
@@ -118,7 +117,7 @@ class StorageDriver:
             await self._grow(claim, grown)
 
     async def _provision(self, claim: PersistentVolumeClaim, class_: StorageClass, delay_s: float) -> None:
-        """Make the volume once its time has come; giving it to the claim is the binder's part."""
+        """Create the volume after the delay. The binder binds it."""
         name = provisioned_name(claim)
         if self._volumes.store.get(name) is not None:
             return

@@ -1,4 +1,4 @@
-"""What the simulated storage driver does about a claim, a volume or an attachment: pure.
+"""What the simulated storage driver does for a claim, a volume or an attachment. Pure.
 
 upstream: kubernetes-csi/external-provisioner, external-attacher, external-resizer (the sidecars of CSI drivers)
 """
@@ -26,7 +26,7 @@ DRIVER = "csi.sandbox.kcm.dev"
 CLASS = "standard"
 DELAY = "sandbox.kcm.dev/provision-delay"
 TOPOLOGY = "topology"
-"""The parameter of a StorageClass that names a node label: its volumes are reached from equal nodes only."""
+"""The StorageClass parameter with a node label: volumes get an affinity to nodes with the selected node's value."""
 ATTACHER_FINALIZER = f"external-attacher/{DRIVER.replace('.', '-')}"
 NEVER = "never"
 
@@ -55,7 +55,7 @@ def driver_doc() -> Doc:
 
 
 def csi_node_doc(node: str, uid: str) -> Doc:
-    """What a kubelet says of the drivers on its node."""
+    """The CSINode that a kubelet creates."""
     owner: Doc = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
     driver: Doc = {"name": DRIVER, "nodeID": node, "topologyKeys": None}
     return {
@@ -67,11 +67,11 @@ def csi_node_doc(node: str, uid: str) -> Doc:
 
 
 def provision_delay_s(claim: PersistentVolumeClaim, class_: StorageClass | None) -> float | None:
-    """Seconds until a volume is made for a claim; None where it is not (yet) for us to make one."""
+    """The seconds to wait before a volume is provisioned; None if none is to be provisioned (yet)."""
     if claim.deleting or claim.spec.volume_name or class_ is None or class_.provisioner != DRIVER:
         return None
     if DRIVER not in (claim.annotations.get(name) for name in (STORAGE_PROVISIONER, BETA_STORAGE_PROVISIONER)):
-        return None  # the volume controller has not asked
+        return None  # the binder has not requested it yet
     if waits_for_consumer(class_) and SELECTED_NODE not in claim.annotations:
         return None
     text = claim.annotations.get(DELAY, "0s")
@@ -116,37 +116,37 @@ def volume_doc(claim: PersistentVolumeClaim, class_: StorageClass, node_labels: 
 
 
 def asked(claim: PersistentVolumeClaim) -> str:
-    """The size that a claim asks for."""
+    """The size that a claim requests."""
     resources = claim.spec.resources
     return ((resources.requests if resources is not None else None) or {}).get("storage", "1Gi")
 
 
 def to_delete(volume: PersistentVolume) -> bool:
-    """Whether a volume is released and goes with its claim."""
+    """Whether a volume is released and its reclaim policy is Delete."""
     ours = volume.annotations.get(PROVISIONED_BY) == DRIVER
     released = volume.status.phase in ("Released", "Failed")
     return ours and released and volume.spec.persistent_volume_reclaim_policy == "Delete" and not volume.deleting
 
 
 def without(finalizers: tuple[str, ...], finalizer: str) -> list[str] | None:
-    """The finalizers but one; None where it is not among them."""
+    """The finalizers without one; None if they do not have it."""
     return [name for name in finalizers if name != finalizer] if finalizer in finalizers else None
 
 
 def releasable(volume: PersistentVolume) -> bool:
-    """Whether the driver lets a volume go that is being deleted."""
+    """Whether the driver's finalizer of a volume that is being deleted can be removed."""
     return volume.deleting and volume.status.phase != "Bound" and PROVISIONER_FINALIZER in volume.metadata.finalizers
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """A claim whose volume has to grow: to which size, and whether the volume itself has it already."""
+    """An expansion: the requested size, and whether the volume already has it."""
 
     size: str
     volume_done: bool
 
 
 def growth(claim: PersistentVolumeClaim, volume: PersistentVolume | None, class_: StorageClass | None) -> Growth | None:
-    """Whether, and how, a claim has outgrown its volume."""
+    """The expansion that a claim requests; None if there is none."""
     if volume is None or volume.spec.csi is None or volume.spec.csi.driver != DRIVER or claim.deleting:
         return None
     if claim.status.phase != "Bound" or class_ is None or not class_.allow_volume_expansion:

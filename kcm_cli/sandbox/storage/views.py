@@ -1,4 +1,4 @@
-"""The drivers of nodes and what they have room for, as the simulated storage driver and the scheduler read them."""
+"""Views of CSINodes and CSIStorageCapacities, for the simulated storage driver and the scheduler."""
 
 import msgspec
 
@@ -21,7 +21,7 @@ class CsiNodeSpec(View, frozen=True, gc=False):
 
 
 class CsiNode(Object, frozen=True, gc=False, kw_only=True):
-    """Which drivers a node has, and how many volumes of each it can have attached."""
+    """The drivers of a node, each with the maximum number of its volumes."""
 
     spec: CsiNodeSpec = msgspec.field(default_factory=CsiNodeSpec)
 
@@ -30,7 +30,7 @@ CSI_NODES = Resource(GVR("storage.k8s.io", "v1", "csinodes"), "CSINode", CsiNode
 
 
 class CsiStorageCapacity(Object, frozen=True, gc=False, kw_only=True):
-    """How much a driver can provision of a class for the nodes that ``node_topology`` selects (None: none)."""
+    """The capacity of a class on the nodes that ``node_topology`` selects (None: no node)."""
 
     storage_class_name: str = ""
     capacity: str | None = None

@@ -1,6 +1,6 @@
-"""metrics.k8s.io/v1beta1: what a metrics server would say of simulated nodes and pods.
+"""metrics.k8s.io/v1beta1: the metrics of simulated nodes and pods.
 
-Reads the API server's store and keeps nothing, so that an annotation takes effect with the next question.
+They are computed from the store on each request, so that an annotation takes effect at once.
 
 upstream: kubernetes-sigs/metrics-server pkg/api
 """
@@ -31,7 +31,7 @@ GROUP, VERSION = "metrics.k8s.io", "v1beta1"
 API_VERSION = f"{GROUP}/{VERSION}"
 WINDOW = "10s"
 SYSTEM: Mapping[str, int] = {CPU: 50_000_000, MEMORY: 256 << 20}
-"""What a node uses besides its pods."""
+"""The usage of a node besides its pods, in nano-cores and bytes."""
 _VERBS = frozenset(("get", "list"))
 _CONTROLLERS = {
     ("apps/v1", "ReplicaSet"): GVR("apps", "v1", "replicasets"),
@@ -46,7 +46,7 @@ POD_METRICS = ResourceInfo(GVR(GROUP, VERSION, "pods"), "PodMetrics", "", True, 
 
 
 class MetricsApi:
-    """Answers requests about metrics.k8s.io."""
+    """Serves metrics.k8s.io."""
 
     group = Group(GROUP, (VERSION,), VERSION)
     resources = tuple(Served(info, info.gvr, list_kind=f"{info.kind}List") for info in (NODE_METRICS, POD_METRICS))
@@ -54,13 +54,13 @@ class MetricsApi:
     def __init__(
         self, store: Store, clock: Clock, annotations: Callable[[SimulatedPod], Mapping[str, str]] | None = None
     ) -> None:
-        """annotations: what holds for a pod; its own by default."""
+        """annotations: the effective annotations of a pod; its own by default."""
         self._store = store
         self._clock = clock
         self._annotations = annotations or (lambda pod: pod.annotations)
 
     def answer(self, info: RequestInfo, query: Mapping[str, str], accept: str) -> Response:
-        """Raises ApiError 400, 404, 405, 406."""
+        """The response to a request. Raises ApiError: 400, 404, 405, 406."""
         if info.verb not in _VERBS:
             raise method_not_allowed()
         labelled, named_so = _selector(query.get("labelSelector", "")), _fields(query.get("fieldSelector", ""))
@@ -84,7 +84,7 @@ class MetricsApi:
         return doc_response(200, listed)
 
     def _not_found(self, info: RequestInfo, resource: ResourceInfo) -> ApiError:
-        """There is no such object, or it is there and has not been measured."""
+        """The 404 for an object that does not exist, or that exists without metrics."""
         measured = NODES.gvr if resource is NODE_METRICS else PODS.gvr
         if self._store.get(measured, info.namespace, info.name) is None:
             return not_found("", info.plural, info.name)
@@ -120,7 +120,7 @@ class MetricsApi:
         return usages((pod, tuple(self._holders(pod, known))) for pod in pods)
 
     def _holders(self, pod: SimulatedPod, known: dict[str, tuple[Holder, ...]]) -> Iterator[Holder]:
-        """Those that speak for a pod, the nearest first; rules come last, and say nothing of totals."""
+        """The objects whose annotations apply to a pod, in order of precedence; last the rules, without totals."""
         yield Holder(pod.uid, pod.annotations)
         yield from self._above(pod, known)
         ruled = self._annotations(pod)
@@ -172,7 +172,7 @@ def _fields(text: str) -> FieldSelector:
 
 
 def _named(doc: Doc) -> dict[str, str]:
-    """The fields that can be selected."""
+    """The selectable fields."""
     metadata = doc["metadata"]
     assert isinstance(metadata, dict)
     return {f"metadata.{field}": str(metadata.get(field, "")) for field in ("name", "namespace")}

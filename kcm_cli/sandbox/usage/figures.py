@@ -1,9 +1,9 @@
-"""How much CPU and memory simulated pods use: pure.
+"""The CPU and memory usage of simulated pods. Pure.
 
-``sandbox.kcm.dev/cpu`` and ``sandbox.kcm.dev/memory`` on a pod, or on what controls it, say what each container uses:
-a quantity, or a share of what it requests (``80%``); with ``.CONTAINER`` behind they hold for one container.
-``sandbox.kcm.dev/cpu-total`` and ``memory-total`` are shared by all running pods of what carries the annotation, so
-that more pods mean less for each: what an autoscaler expects of a load.
+``sandbox.kcm.dev/cpu`` and ``sandbox.kcm.dev/memory`` on a pod, its controller or the controller of that set the usage
+of each container: a quantity, or a share of its requests (``80%``); with the suffix ``.CONTAINER`` for one container.
+``sandbox.kcm.dev/cpu-total`` and ``memory-total`` are divided among all running pods of the annotated object, so that
+more pods have less usage each, as an autoscaler expects.
 """
 
 from collections import Counter
@@ -18,19 +18,19 @@ from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
 
 CPU, MEMORY = "cpu", "memory"
 IDLE: Mapping[str, int] = {CPU: 1_000_000, MEMORY: 16 << 20}
-"""Nano-cores and bytes of a container of which nothing is said."""
+"""Nano-cores and bytes of a container without annotations."""
 _UNIT = {CPU: -9, MEMORY: 0}
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """Something with annotations that speaks for a pod: the pod itself, its controller, or that one's."""
+    """Annotations that apply to a pod: those of the pod, its controller, or the controller of that."""
 
     uid: str
     annotations: Mapping[str, str]
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What a pod's containers use, by name: nano-cores and bytes."""
+    """The usage of a pod's containers, by name: nano-cores and bytes."""
 
     pod: SimulatedPod
     containers: Mapping[str, Mapping[str, int]]
@@ -40,12 +40,13 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 def is_running(pod: SimulatedPod) -> bool:
-    """Whether there is anything to measure."""
+    """Whether a pod has metrics."""
     return pod.status.phase == "Running"
 
 
 def usages(pods: Iterable[tuple[SimulatedPod, Sequence[Holder]]]) -> list[Usage]:
-    """What running pods use. Each comes with those who speak for it, the nearest first; give all that share."""
+    """The usage of running pods. ``pods``: each with its holders, in order of precedence; all pods that share a total
+    must be included."""
     running = [(pod, holders) for pod, holders in pods if is_running(pod)]
     sharers: Counter[tuple[str, str]] = Counter()
     for _, holders in running:
@@ -83,7 +84,7 @@ def _share(name: str, holders: Sequence[Holder], sharers: Mapping[tuple[str, str
 
 
 def _part(whole: int, index: int, parts: int) -> int:
-    """One of so many equal parts; the first takes the rest."""
+    """One of ``parts`` equal parts; the first gets the remainder, too."""
     return whole // parts + (whole % parts if index == 0 else 0)
 
 
@@ -121,6 +122,6 @@ def _holder_of(key: str, holders: Sequence[Holder]) -> Holder | None:
 
 
 def written(figures: Mapping[str, int]) -> dict[str, str]:
-    """As metrics-server writes them: nano-cores and kibibytes."""
+    """The usage as metrics-server writes it: in nano-cores and kibibytes."""
     cpu, memory = figures[CPU], figures[MEMORY]
     return {CPU: f"{cpu}n" if cpu else "0", MEMORY: f"{memory >> 10}Ki" if memory else "0"}

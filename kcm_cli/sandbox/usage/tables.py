@@ -1,4 +1,4 @@
-"""How clients that ask for tables see metrics: what an object uses altogether, and over which time.
+"""Metrics as tables: the total usage of each object, and its window.
 
 upstream: kubernetes-sigs/metrics-server pkg/api/table.go
 """

@@ -1,4 +1,4 @@
-"""Containers of a pod: amounts, variables, ports.
+"""Warnings about containers: quantities, variables, ports.
 
 upstream: pkg/api/pod/warnings.go#warningsForPodSpecAndMeta
 """
@@ -22,7 +22,7 @@ _PORT_FIELDS = (
 
 
 def of_containers(spec: Tree, annotations: Mapping[str, str], path: str) -> list[str]:
-    """All containers; ``path`` is empty for a pod."""
+    """Warnings about all containers. ``path``: that of a template, with a dot; empty for a pod."""
     found: list[str] = []
     opened: list[tuple[Tree, str]] = []
     everything = list(containers_of(spec, f"{path}spec"))
@@ -40,7 +40,7 @@ def of_containers(spec: Tree, annotations: Mapping[str, str], path: str) -> list
 
 
 def app_armor_field(annotation: str) -> Tree | None:
-    """The profile that an annotation means."""
+    """The profile of an AppArmor annotation as a field; None if it is invalid."""
     if annotation == "unconfined":
         return {"type": "Unconfined"}
     if annotation == "runtime/default":
@@ -61,7 +61,7 @@ def _annotations(container: Tree, spec: Tree, annotations: Mapping[str, str], pa
     key = _APP_ARMOR + name
     own, pod = context.get("appArmorProfile"), (spec.get("securityContext") or {}).get("appArmorProfile")
     meant = app_armor_field(annotations.get(key, ""))
-    # A pod's annotation has become a field by now.
+    # the strategy has copied a pod's annotation to its field
     moved = own is None if path else meant is None or own == meant
     if key in annotations and moved and (pod is None or pod != meant):
         text = 'deprecated since v1.30; use the "appArmorProfile" field instead'

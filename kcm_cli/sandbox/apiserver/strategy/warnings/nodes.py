@@ -1,4 +1,4 @@
-"""Names of node labels that have newer ones, wherever they are used.
+"""Warnings about deprecated node labels.
 
 upstream: pkg/api/node/util.go
 """
@@ -21,7 +21,7 @@ DEPRECATED: Mapping[str, str] = {
 
 
 def of_term(term: Tree, path: str, *, values: bool = False) -> list[str]:
-    """A term of a node selector; ``values``: values that no label can have are told, too."""
+    """Warnings about a term of a node selector. ``values``: also about values that are invalid for labels."""
     found: list[str] = []
     for index, item in enumerate(term.get("matchExpressions") or ()):
         place, key = f"{path}.matchExpressions[{index}]", item.get("key", "")

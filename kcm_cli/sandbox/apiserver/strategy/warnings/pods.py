@@ -1,6 +1,4 @@
-"""Pods and templates of pods.
-
-Each part is looked at only if the spec has it: most pods have nothing to warn of.
+"""Warnings about pods and pod templates.
 
 upstream: pkg/api/pod/warnings.go, pkg/registry/core/pod/strategy.go#WarningsOnCreate
 """
@@ -40,7 +38,7 @@ _OLD_VOLUMES = frozenset(kind for kind, _, _ in _VOLUMES)
 
 
 def of_template(template: Tree | None, path: str) -> list[str]:
-    """A template of pods."""
+    """Warnings about a pod template."""
     if template is None:
         return []
     return warnings_of_pod(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.")
@@ -128,7 +126,7 @@ def _volumes(volumes: list[Tree], path: str) -> list[str]:
 
 
 def _lists(spec: Tree, path: str) -> list[str]:
-    """Entries that come twice or say nothing."""
+    """Warnings about repeated and empty entries, and fractional overhead."""
     found: list[str] = []
     for field, key in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
         seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Claims, volumes and classes of storage.
+"""Warnings about fractional bytes, and about claims.
 
 upstream: pkg/api/{persistentvolume,persistentvolumeclaim,storage}/util.go
 """
@@ -17,7 +17,7 @@ def _is_whole(value: str) -> bool:
 
 
 def fraction(amounts: Mapping[str, str] | None, name: str, path: str) -> list[str]:
-    """Bytes that are not whole."""
+    """A warning about a quantity of bytes that is not an integer."""
     value = (amounts or {}).get(name)
     if value is None or _is_whole(value):
         return []
@@ -25,7 +25,7 @@ def fraction(amounts: Mapping[str, str] | None, name: str, path: str) -> list[st
 
 
 def of_claim_spec(spec: Tree, path: str) -> list[str]:
-    """A claim's spec, also in a template."""
+    """Warnings about the spec of a claim or of a claim template."""
     resources = spec.get("resources") or {}
     found = fraction(resources.get("requests"), "storage", f"{path}.resources.requests")
     return found + fraction(resources.get("limits"), "storage", f"{path}.resources.limits")

@@ -1,4 +1,4 @@
-"""Files of one volume that would be written over each other.
+"""Warnings about files of one volume whose paths overlap.
 
 upstream: pkg/api/pod/warnings.go#warningsForOverlappingVirtualPaths
 """
@@ -9,7 +9,7 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import Tree
 
 Place = tuple[str, str]
-"""A path, and what it comes from where that may be several things."""
+"""A path, and its source if the volume may have several."""
 
 
 def overlapping(volumes: list[Tree]) -> list[str]:
@@ -78,7 +78,7 @@ def _clashes(places: Iterable[Place]) -> list[str]:
 
 
 def _with(known: list[Place], place: Place) -> list[str]:
-    """Clashes of one more path with those before it."""
+    """The overlaps of a path with known ones."""
     path = place[0]
     if not path:
         return []

@@ -1,4 +1,4 @@
-"""Warnings that the kinds which make pods have in common.
+"""Warnings that kinds with pod templates share.
 
 upstream: pkg/registry/apps/*/strategy.go, pkg/registry/batch/*/strategy.go, pkg/api/job/warnings.go
 """
@@ -21,9 +21,9 @@ def warnings_of_name(new: Tree, old: Tree | None) -> list[str]:
 
 
 def of_replicas(new: Tree, old: Tree | None) -> list[str]:
-    """A Deployment, ReplicaSet or ReplicationController."""
+    """Warnings about a Deployment, ReplicaSet or ReplicationController."""
     if not changed(new, old):
         return []
-    # upstream: pkg/registry/core/replicationcontroller/strategy.go#WarningsOnUpdate (looks at the old template)
+    # upstream: pkg/registry/core/replicationcontroller/strategy.go#WarningsOnUpdate (of the old template)
     seen = old if old is not None and new.get("kind") == "ReplicationController" else new
     return warnings_of_name(new, old) + pods.of_template(seen["spec"].get("template"), "spec.template")
