@@ -10,18 +10,10 @@ from kcm_cli.sandbox.apiserver.defaulting.images import pull_policy
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_HTTP_DEFAULTS = (("path", "/"), ("scheme", "HTTP"))
-_CONTAINER_DEFAULTS = (("terminationMessagePath", "/dev/termination-log"), ("terminationMessagePolicy", "File"))
 _INIT_ANNOTATIONS = frozenset(
     f"pod.{stage}.kubernetes.io/{name}"
     for stage in ("alpha", "beta")
     for name in ("init-containers", "init-container-statuses")
-)
-_PROBE_DEFAULTS = (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3))
-_SPEC_DEFAULTS: tuple[tuple[str, object], ...] = (
-    ("dnsPolicy", "ClusterFirst"),
-    ("restartPolicy", "Always"),
-    ("schedulerName", "default-scheduler"),
 )
 
 
@@ -34,22 +26,15 @@ def template(holder: Tree) -> None:
 
 def pod_spec(spec: Tree) -> None:
     """Default the spec of a pod or a template."""
-    fill.empty(spec, _SPEC_DEFAULTS)
-    if spec.get("securityContext") is None:
-        spec["securityContext"] = {}
-    if spec.get("terminationGracePeriodSeconds") is None:
-        spec["terminationGracePeriodSeconds"] = 30
+    fill.empty(spec, dnsPolicy="ClusterFirst", restartPolicy="Always", schedulerName="default-scheduler")
+    fill.absent(spec, securityContext={}, terminationGracePeriodSeconds=30)
     if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"] = account
-    if found := spec.get("volumes"):
-        for volume in found:
-            volumes.volume(volume)
-    for item in spec.get("containers") or ():
-        container(item)
-    for item in spec.get("initContainers") or ():
-        container(item)
-    for item in spec.get("ephemeralContainers") or ():
-        container(item)
+    for volume in spec.get("volumes") or ():
+        volumes.volume(volume)
+    for field in ("containers", "initContainers", "ephemeralContainers"):
+        for item in spec.get(field) or ():
+            container(item)
     resources.resource_list(spec.get("overhead"))
     resources.limits_and_requests(spec.get("resources"))
 
@@ -58,11 +43,10 @@ def container(item: Tree) -> None:
     """Default a container, init container or ephemeral container."""
     if not item.get("imagePullPolicy"):
         item["imagePullPolicy"] = pull_policy(item.get("image", ""))
-    fill.empty(item, _CONTAINER_DEFAULTS)
+    fill.empty(item, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File")
     resources.requirements(item)
     for port in item.get("ports") or ():
-        if not port.get("protocol"):
-            port["protocol"] = "TCP"
+        fill.empty(port, protocol="TCP")
     for variable in item.get("env") or ():
         if source := variable.get("valueFrom"):
             _value_source(source)
@@ -76,28 +60,19 @@ def container(item: Tree) -> None:
 
 def probe(found: Tree) -> None:
     """Default a probe."""
-    fill.empty(found, _PROBE_DEFAULTS)
+    fill.empty(found, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
     _http_get(found)
-    grpc = found.get("grpc")
-    if grpc is not None and grpc.get("service") is None:
-        grpc["service"] = ""
+    fill.absent(found.get("grpc"), service="")
 
 
 def _http_get(handler: Tree | None) -> None:
-    action = (handler or {}).get("httpGet")
-    if action is not None:
-        fill.empty(action, _HTTP_DEFAULTS)
+    fill.empty((handler or {}).get("httpGet"), path="/", scheme="HTTP")
 
 
 def _value_source(source: Tree) -> None:
-    reference = source.get("fieldRef")
-    if reference is not None and not reference.get("apiVersion"):
-        reference["apiVersion"] = "v1"
-    reference = source.get("fileKeyRef")
-    if reference is not None and reference.get("optional") is None:
-        reference["optional"] = False
-    reference = source.get("resourceFieldRef")
-    if reference is not None:
+    fill.empty(source.get("fieldRef"), apiVersion="v1")
+    fill.absent(source.get("fileKeyRef"), optional=False)
+    if (reference := source.get("resourceFieldRef")) is not None:
         volumes.divisor(reference)
 
 

@@ -8,18 +8,15 @@ from kcm_cli.sandbox.apiserver.defaulting.images import pull_policy
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _MODE = 0o644
-_EMPTY_IS_ABSENT: dict[str, tuple[tuple[str, str], ...]] = {
-    "iscsi": (("iscsiInterface", "default"),),
-    "rbd": (("pool", "rbd"), ("user", "admin"), ("keyring", "/etc/ceph/keyring")),
-    "scaleIO": (("storageMode", "ThinProvisioned"), ("fsType", "xfs")),
+_EMPTY_IS_ABSENT: dict[str, dict[str, object]] = {
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
 }
-_ABSENT: dict[str, tuple[tuple[str, object], ...]] = {
-    "hostPath": (("type", ""),),
-    "azureDisk": (("cachingMode", "ReadWrite"), ("fsType", "ext4"), ("readOnly", False), ("kind", "Shared")),
-    "secret": (("defaultMode", _MODE),),
-    "configMap": (("defaultMode", _MODE),),
-    "downwardAPI": (("defaultMode", _MODE),),
-    "projected": (("defaultMode", _MODE),),
+_ABSENT: dict[str, dict[str, object]] = {
+    "hostPath": {"type": ""},
+    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
+    **dict.fromkeys(("secret", "configMap", "downwardAPI", "projected"), {"defaultMode": _MODE}),
 }
 
 
@@ -44,14 +41,10 @@ def persistent_source(spec: Tree) -> None:
 
 def claim_spec(spec: Tree) -> None:
     """Default the spec of a PersistentVolumeClaim or of a template for one."""
-    if spec.get("volumeMode") is None:
-        spec["volumeMode"] = "Filesystem"
+    fill.absent(spec, volumeMode="Filesystem")
     resources.requirements(spec)
-    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    if source is not None and not source.get("apiGroup"):
-        source["apiGroup"] = None
-    if reference is not None and not reference.get("apiGroup"):
-        reference["apiGroup"] = None
+    for field in ("dataSource", "dataSourceRef"):
+        fill.empty(spec.get(field), apiGroup=None)
 
 
 def divisor(reference: Tree) -> None:
@@ -60,8 +53,8 @@ def divisor(reference: Tree) -> None:
 
 
 def _fill(name: str, source: Tree) -> None:
-    fill.empty(source, _EMPTY_IS_ABSENT.get(name, ()))
-    fill.absent(source, _ABSENT.get(name, ()))
+    fill.empty(source, **_EMPTY_IS_ABSENT.get(name, {}))
+    fill.absent(source, **_ABSENT.get(name, {}))
 
 
 def _source(name: str, source: Tree) -> None:
@@ -71,9 +64,8 @@ def _source(name: str, source: Tree) -> None:
     elif name == "projected":
         for item in source.get("sources") or ():
             _projection(item)
-    elif name == "emptyDir":
-        if source.get("sizeLimit") is not None:
-            source["sizeLimit"] = resources.canonical(source["sizeLimit"])
+    elif name == "emptyDir" and source.get("sizeLimit") is not None:
+        source["sizeLimit"] = resources.canonical(source["sizeLimit"])
     elif name == "ephemeral":
         if (claim := source.get("volumeClaimTemplate")) is not None:
             claim.setdefault("metadata", {})
@@ -85,16 +77,12 @@ def _source(name: str, source: Tree) -> None:
 def _projection(item: Tree) -> None:
     if (downward := item.get("downwardAPI")) is not None:
         _items(downward)
-    token = item.get("serviceAccountToken")
-    if token is not None and token.get("expirationSeconds") is None:
-        token["expirationSeconds"] = 3600
+    fill.absent(item.get("serviceAccountToken"), expirationSeconds=3600)
 
 
 def _items(downward: Tree) -> None:
     for item in downward.get("items") or ():
-        reference = item.get("fieldRef")
-        if reference is not None and not reference.get("apiVersion"):
-            reference["apiVersion"] = "v1"
+        fill.empty(item.get("fieldRef"), apiVersion="v1")
         if (reference := item.get("resourceFieldRef")) is not None:
             divisor(reference)
 
@@ -103,7 +91,6 @@ def claim(doc: Tree) -> None:
     """Default a PersistentVolumeClaim."""
     claim_spec(doc.setdefault("spec", {}))
     status = doc.setdefault("status", {})
-    if not status.get("phase"):
-        status["phase"] = "Pending"
+    fill.empty(status, phase="Pending")
     resources.resource_list(status.get("capacity"))
     resources.resource_list(status.get("allocatedResources"))

@@ -65,27 +65,22 @@ def variable_types(variables: Sequence[Tree], *, params: bool) -> Variables:
     return found or None
 
 
-_WEBHOOK = (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10))
-
-
 def webhooks(doc: Tree) -> None:
     """A MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
     mutating = doc.get("kind") == "MutatingWebhookConfiguration"
     for hook in doc.get("webhooks") or ():
-        fill.absent(hook, _WEBHOOK)
+        fill.absent(hook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10)
         _selectors(hook)
         if mutating:
-            fill.absent(hook, (("reinvocationPolicy", "Never"),))
-        service = (hook.get("clientConfig") or {}).get("service")
-        if service is not None:
-            fill.absent(service, (("port", 443),))
+            fill.absent(hook, reinvocationPolicy="Never")
+        fill.absent((hook.get("clientConfig") or {}).get("service"), port=443)
         _rules(hook.get("rules"))
 
 
 def admission_policy(doc: Tree) -> None:
     """A ValidatingAdmissionPolicy or MutatingAdmissionPolicy."""
     spec = doc.setdefault("spec", {})
-    fill.absent(spec, (("failurePolicy", "Fail"),))
+    fill.absent(spec, failurePolicy="Fail")
     _match(spec.get("matchConstraints"))
 
 
@@ -96,7 +91,7 @@ def admission_policy_binding(doc: Tree) -> None:
 
 def _match(match: Tree | None) -> None:
     if match is not None:
-        fill.absent(match, (("matchPolicy", "Equivalent"),))
+        fill.absent(match, matchPolicy="Equivalent")
         _selectors(match)
         _rules(match.get("resourceRules"))
         _rules(match.get("excludeResourceRules"))
@@ -109,7 +104,7 @@ def _selectors(holder: Tree) -> None:
 
 def _rules(rules: list[Tree] | None) -> None:
     for rule in rules or ():
-        fill.absent(rule, (("scope", "*"),))
+        fill.absent(rule, scope="*")
 
 
 _STATIC = ".static.k8s.io"

@@ -85,9 +85,7 @@ def _local(spec: Tree) -> Errors:
 
 
 def _defaults(doc: Tree) -> None:
-    service = doc.setdefault("spec", {}).get("service")
-    if service is not None:
-        fill.absent(service, (("port", 443),))
+    fill.absent(doc.setdefault("spec", {}).get("service"), port=443)
 
 
 _SERVICE_STATUS_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences")

@@ -5,7 +5,7 @@ pkg/registry/apps/daemonset/strategy.go, pkg/printers/internalversion/printers.g
 """
 
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod
-from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of, zero_counters
+from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.apps import common
 from kcm_cli.sandbox.apiserver.kinds.apps.common import shown_strategy, validate_immutable_selector
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
@@ -60,9 +60,10 @@ _SPEC = rules.fields(
     rules.always("updateStrategy", _strategy, default={}),
     *rules.counters("revisionHistoryLimit"),
 )
+_COUNTERS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
+_COUNTS = dict.fromkeys(_COUNTERS, 0)
 _STATUS = rules.fields(
-    *rules.counters("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"),
-    *rules.counters("observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable"),
+    *rules.counters(*_COUNTERS, "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable"),
     *rules.counters("collisionCount"),
 )
 
@@ -76,13 +77,12 @@ def _defaults(doc: Tree) -> None:
     meta: Tree = doc.setdefault("metadata", {})
     meta["annotations"] = {TEMPLATE_GENERATION: "0", **(meta.get("annotations") or {})}
     strategy = spec.setdefault("updateStrategy", {})
-    if not strategy.get("type"):
-        strategy["type"] = "RollingUpdate"
+    fill.empty(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        fill.absent(fill.made(strategy, "rollingUpdate"), (("maxUnavailable", 1), ("maxSurge", 0)))
-    fill.absent(spec, (("revisionHistoryLimit", 10),))
+        fill.absent(fill.made(strategy, "rollingUpdate"), maxUnavailable=1, maxSurge=0)
+    fill.absent(spec, revisionHistoryLimit=10)
     pod.template(spec)
-    zero_counters(doc, ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"))
+    fill.absent(doc["status"], **_COUNTS)
 
 
 def of_daemon_set(new: Tree, old: Tree | None) -> list[str]:
@@ -91,9 +91,6 @@ def of_daemon_set(new: Tree, old: Tree | None) -> list[str]:
     if old is not None and template == old["spec"].get("template"):
         return []
     return pods.of_template(template, "spec.template")
-
-
-_DAEMON_SET_COUNTERS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 
 
 def _set_template_generation(doc: Tree, value: str) -> None:
@@ -108,7 +105,7 @@ def _template_generation(doc: Tree) -> int:
 
 def _new_daemon_set(doc: Tree) -> None:
     drop_gated_fields(doc)
-    doc["status"] = dict.fromkeys(_DAEMON_SET_COUNTERS, 0)
+    doc["status"] = dict(_COUNTS)
     parts.first_generation(doc)
     _set_template_generation(doc, str(max(1, _template_generation(doc))))
 

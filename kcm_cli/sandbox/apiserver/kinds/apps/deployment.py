@@ -9,7 +9,7 @@ from datetime import datetime
 from kcm_cli.sandbox.apiserver.apply.fieldset import of_paths
 from kcm_cli.sandbox.apiserver.apply.resets import Writable
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod
-from kcm_cli.sandbox.apiserver.defaulting.workloads import ONE_REPLICA, spec_of
+from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.apps import common
 from kcm_cli.sandbox.apiserver.kinds.apps.common import (
     READY,
@@ -78,18 +78,13 @@ _STATUS = rules.fields(
 )
 
 
-_DEPLOYMENT = (*ONE_REPLICA, ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600))
-
-
 def _defaults(doc: Tree) -> None:
     spec = spec_of(doc)
-    fill.absent(spec, _DEPLOYMENT)
+    fill.absent(spec, replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600)
     strategy = spec.setdefault("strategy", {})
-    if not strategy.get("type"):
-        strategy["type"] = "RollingUpdate"
+    fill.empty(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        rolling = fill.made(strategy, "rollingUpdate")
-        fill.absent(rolling, (("maxUnavailable", "25%"), ("maxSurge", "25%")))
+        fill.absent(fill.made(strategy, "rollingUpdate"), maxUnavailable="25%", maxSurge="25%")
     pod.template(spec)
 
 

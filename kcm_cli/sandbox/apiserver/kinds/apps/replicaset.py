@@ -5,7 +5,7 @@ pkg/registry/apps/replicaset/strategy.go, pkg/printers/internalversion/printers.
 """
 
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod
-from kcm_cli.sandbox.apiserver.defaulting.workloads import ONE_REPLICA, spec_of, zero_counters
+from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.apps.common import validate_immutable_selector, validate_replica_template
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
@@ -28,9 +28,9 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
 
 def _defaults(doc: Tree) -> None:
     spec = spec_of(doc)
-    fill.absent(spec, ONE_REPLICA)
+    fill.absent(spec, replicas=1)
     pod.template(spec)
-    zero_counters(doc, ("replicas",))
+    fill.absent(doc["status"], replicas=0)
 
 
 KIND = Kind(

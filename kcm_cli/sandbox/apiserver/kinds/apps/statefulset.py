@@ -6,7 +6,7 @@ pkg/registry/apps/statefulset/strategy.go, pkg/printers/internalversion/printers
 
 from kcm_cli.machinery.intstr import IntOrString
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod, volumes
-from kcm_cli.sandbox.apiserver.defaulting.workloads import ONE_REPLICA, spec_of, zero_counters
+from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.apps import common
 from kcm_cli.sandbox.apiserver.kinds.apps.common import READY
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
@@ -153,32 +153,24 @@ def _as_run(spec: Tree) -> Tree:
     return {**template, "spec": {**changed, "volumes": volumes}}
 
 
-_STATEFUL_SET = (*ONE_REPLICA, ("revisionHistoryLimit", 10))
-
-
 def _defaults(doc: Tree) -> None:
     spec = spec_of(doc)
-    if not spec.get("podManagementPolicy"):
-        spec["podManagementPolicy"] = "OrderedReady"
+    fill.empty(spec, podManagementPolicy="OrderedReady")
     strategy = spec.setdefault("updateStrategy", {})
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
         fill.made(strategy, "rollingUpdate")
-    rolling = strategy.get("rollingUpdate")
-    if strategy["type"] == "RollingUpdate" and rolling is not None:
-        fill.absent(rolling, (("partition", 0),))
-    retention = fill.made(spec, "persistentVolumeClaimRetentionPolicy")
-    for field in ("whenDeleted", "whenScaled"):
-        if not retention.get(field):
-            retention[field] = "Retain"
-    fill.absent(spec, _STATEFUL_SET)
+    if strategy["type"] == "RollingUpdate":
+        fill.absent(strategy.get("rollingUpdate"), partition=0)
+    fill.empty(fill.made(spec, "persistentVolumeClaimRetentionPolicy"), whenDeleted="Retain", whenScaled="Retain")
+    fill.absent(spec, replicas=1, revisionHistoryLimit=10)
     spec.setdefault("serviceName", "")
     pod.template(spec)
     for claim in spec.get("volumeClaimTemplates") or ():
         claim.setdefault("metadata", {})
         claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
         volumes.claim(claim)
-    zero_counters(doc, ("replicas", "availableReplicas"))
+    fill.absent(doc["status"], replicas=0, availableReplicas=0)
 
 
 _HISTORY = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"

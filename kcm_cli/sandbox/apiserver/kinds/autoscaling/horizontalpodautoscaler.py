@@ -197,7 +197,7 @@ def validate_metric(metric: Tree, path: str, *, lenient: bool) -> Errors:
 def _defaults(doc: Tree) -> None:
     """Version v2; what v1 has of it, in its own version."""
     spec = doc.setdefault("spec", {})
-    fill.absent(spec, (("minReplicas", 1),))
+    fill.absent(spec, minReplicas=1)
     if doc.get("apiVersion") == "autoscaling/v1":
         return
     if not spec.get("metrics"):
@@ -210,10 +210,9 @@ def _defaults(doc: Tree) -> None:
 
 def _scaling_rules(scaling: Tree, window_s: int | None, policies: list[tuple[str, int]]) -> None:
     if window_s is not None:
-        fill.absent(scaling, (("stabilizationWindowSeconds", window_s),))
-    fill.absent(scaling, (("selectPolicy", "Max"),))
-    if scaling.get("policies") is None:
-        scaling["policies"] = [{"type": kind, "value": value, "periodSeconds": 15} for kind, value in policies]
+        fill.absent(scaling, stabilizationWindowSeconds=window_s)
+    listed = [{"type": kind, "value": value, "periodSeconds": 15} for kind, value in policies]
+    fill.absent(scaling, selectPolicy="Max", policies=listed)
 
 
 def _reference(doc: Tree, now: datetime) -> str:

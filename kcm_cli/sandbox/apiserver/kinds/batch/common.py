@@ -1,6 +1,6 @@
 """What the kinds of batch share."""
 
-from kcm_cli.sandbox.apiserver.defaulting import pod
+from kcm_cli.sandbox.apiserver.defaulting import fill, pod
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 
@@ -14,8 +14,7 @@ def job_spec(spec: Tree) -> None:
     pod.template(spec)
     for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
         for pattern in rule.get("onPodConditions") or ():
-            if not pattern.get("status"):
-                pattern["status"] = "True"
+            fill.empty(pattern, status="True")
 
 
 _SOFT_COMPLETIONS, _SOFT_PARALLELISM = 100_000, 10_000

@@ -133,9 +133,8 @@ def zone_problems(zone: str) -> list[str]:
 
 def _defaults(doc: Tree) -> None:
     spec = spec_of(doc)
-    if not spec.get("concurrencyPolicy"):
-        spec["concurrencyPolicy"] = "Allow"
-    fill.absent(spec, (("suspend", False), ("successfulJobsHistoryLimit", 3), ("failedJobsHistoryLimit", 1)))
+    fill.empty(spec, concurrencyPolicy="Allow")
+    fill.absent(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
     spec.setdefault("schedule", "")
     found = spec.setdefault("jobTemplate", {})
     found.setdefault("metadata", {})

@@ -40,14 +40,12 @@ def job_spec_on_its_own(spec: Tree) -> None:
     failure_policy = spec.get("podFailurePolicy") is not None
     fill.absent(
         spec,
-        (
-            ("parallelism", 1),
-            ("backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else _MAX_INT32),
-            ("completionMode", "NonIndexed"),
-            ("suspend", False),
-            ("podReplacementPolicy", "Failed" if failure_policy else "TerminatingOrFailed"),
-            ("manualSelector", False),
-        ),
+        parallelism=1,
+        backoffLimit=6 if spec.get("backoffLimitPerIndex") is None else _MAX_INT32,
+        completionMode="NonIndexed",
+        suspend=False,
+        podReplacementPolicy="Failed" if failure_policy else "TerminatingOrFailed",
+        manualSelector=False,
     )
 
 

@@ -17,6 +17,7 @@ from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.apply.fieldset import of_paths
 from kcm_cli.sandbox.apiserver.apply.resets import Writable
+from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
@@ -243,10 +244,8 @@ def _approval(new: Tree, old: Tree) -> None:
 def _stamp_conditions(new: Tree, old: Tree | None, context: Context) -> None:
     known = ((old or {}).get("status") or {}).get("conditions") or ()
     for condition in (new.get("status") or {}).get("conditions") or ():
-        if not condition.get("lastUpdateTime"):
-            condition["lastUpdateTime"] = context.now
-        if not condition.get("lastTransitionTime"):
-            condition["lastTransitionTime"] = _transition(condition, known) or context.now
+        transition = _transition(condition, known) or context.now
+        fill.empty(condition, lastUpdateTime=context.now, lastTransitionTime=transition)
 
 
 def _transition(condition: Tree, known: object) -> str:

@@ -59,7 +59,7 @@ _SUBSETS = rules.items(
 def _defaults(doc: Tree) -> None:
     for subset in doc.get("subsets") or ():
         for port in subset.get("ports") or ():
-            fill.empty(port, (("protocol", "TCP"),))
+            fill.empty(port, protocol="TCP")
 
 
 def of_endpoints(new: Tree, old: Tree | None) -> list[str]:

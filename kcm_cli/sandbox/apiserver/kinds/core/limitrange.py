@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import Quantity, from_json, make
-from kcm_cli.sandbox.apiserver.defaulting import resources
+from kcm_cli.sandbox.apiserver.defaulting import fill, resources
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -123,9 +123,7 @@ def _container_limits(item: Tree) -> None:
 
 
 def _new_limit_range(doc: Tree) -> None:
-    meta = doc["metadata"]
-    if not meta.get("name"):
-        meta["name"] = meta.get("uid", "")
+    fill.empty(doc["metadata"], name=doc["metadata"].get("uid", ""))
 
 
 KIND = Kind(

@@ -5,6 +5,7 @@ pkg/registry/core/namespace/strategy.go, pkg/printers/internalversion/printers.g
 """
 
 from kcm_cli.sandbox.apiserver.apply.resets import STATUS
+from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
@@ -36,14 +37,9 @@ _FINALIZE = rules.fields(rules.each("finalizers", metadata.validate_finalizer))
 def _defaults(doc: Tree) -> None:
     meta = doc["metadata"]
     if name := meta.get("name"):
-        labels = meta.get("labels")
-        if labels is None:
-            labels = meta["labels"] = {}
-        labels["kubernetes.io/metadata.name"] = name
+        fill.made(meta, "labels")[_NAME_LABEL] = name
     doc.setdefault("spec", {})
-    status = doc.setdefault("status", {})
-    if not status.get("phase"):
-        status["phase"] = "Active"
+    fill.empty(doc.setdefault("status", {}), phase="Active")
 
 
 _FINALIZER = "kubernetes"

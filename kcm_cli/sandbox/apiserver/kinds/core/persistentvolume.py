@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 
-from kcm_cli.sandbox.apiserver.defaulting import resources, volumes
+from kcm_cli.sandbox.apiserver.defaulting import fill, resources, volumes
 from kcm_cli.sandbox.apiserver.kinds.core import common
 from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS, CLASS_TEXT, class_of, modes_at, phase
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
@@ -155,15 +155,11 @@ _AFTER_SOURCES = rules.fields_of(_VOLUME, *persistent_claim.CLASSES, validate_at
 def _defaults(doc: Tree) -> None:
     """A PersistentVolume."""
     spec = doc.setdefault("spec", {})
-    if not spec.get("persistentVolumeReclaimPolicy"):
-        spec["persistentVolumeReclaimPolicy"] = "Retain"
-    if spec.get("volumeMode") is None:
-        spec["volumeMode"] = "Filesystem"
+    fill.empty(spec, persistentVolumeReclaimPolicy="Retain")
+    fill.absent(spec, volumeMode="Filesystem")
     resources.resource_list(spec.get("capacity"))
     volumes.persistent_source(spec)
-    status = doc.setdefault("status", {})
-    if not status.get("phase"):
-        status["phase"] = "Pending"
+    fill.empty(doc.setdefault("status", {}), phase="Pending")
 
 
 _MOUNTS_TEXT = 'deprecated since v1.31; use "mountOptions" attribute instead'

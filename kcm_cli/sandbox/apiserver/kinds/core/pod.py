@@ -7,11 +7,11 @@ pkg/registry/core/pod/strategy.go, pkg/printers/internalversion/printers.go
 from collections.abc import Iterator
 
 from kcm_cli.machinery import names
-from kcm_cli.planning.pod_totals import aggregate, supported
+from kcm_cli.planning.pod_resources import aggregate, supported
 from kcm_cli.planning.qos import qos_class
 from kcm_cli.sandbox.apiserver.apply.fieldset import of_paths
 from kcm_cli.sandbox.apiserver.apply.resets import Writable
-from kcm_cli.sandbox.apiserver.defaulting import resources
+from kcm_cli.sandbox.apiserver.defaulting import fill, resources
 from kcm_cli.sandbox.apiserver.defaulting.pod import drop_init_annotations, pod_spec
 from kcm_cli.sandbox.apiserver.kinds.core import pod_validation
 from kcm_cli.sandbox.apiserver.kinds.core.pod_columns import completed, row
@@ -44,8 +44,7 @@ def _defaults(doc: Tree) -> None:
         requests_from_limits(container)
     if spec.get("resources") is not None:
         pod_level(spec)
-    if spec.get("enableServiceLinks") is None:
-        spec["enableServiceLinks"] = True
+    fill.absent(spec, enableServiceLinks=True)
     if spec.get("hostNetwork"):
         _host_ports(containers)
         _host_ports(inits)
@@ -61,8 +60,8 @@ def _defaults(doc: Tree) -> None:
 def _host_ports(containers: list[Tree] | tuple[Tree, ...]) -> None:
     for item in containers:
         for port in item.get("ports") or ():
-            if not port.get("hostPort") and port.get("containerPort"):
-                port["hostPort"] = port["containerPort"]
+            if port.get("containerPort"):
+                fill.empty(port, hostPort=port["containerPort"])
 
 
 def _status(status: Tree) -> None:

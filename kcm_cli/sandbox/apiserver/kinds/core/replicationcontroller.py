@@ -5,7 +5,7 @@ pkg/registry/core/replicationcontroller/strategy.go, pkg/printers/internalversio
 """
 
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod
-from kcm_cli.sandbox.apiserver.defaulting.workloads import ONE_REPLICA, spec_of, zero_counters
+from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
@@ -46,13 +46,11 @@ def _defaults(doc: Tree) -> None:
     if (found := spec.get("template")) is not None:
         labels = (found.get("metadata") or {}).get("labels")
         if labels is not None:
-            if not spec.get("selector"):
-                spec["selector"] = dict(labels)
-            if not doc["metadata"].get("labels"):
-                doc["metadata"]["labels"] = dict(labels)
+            fill.empty(spec, selector=dict(labels))
+            fill.empty(doc["metadata"], labels=dict(labels))
         pod.template(spec)
-    fill.absent(spec, ONE_REPLICA)
-    zero_counters(doc, ("replicas",))
+    fill.absent(spec, replicas=1)
+    fill.absent(doc["status"], replicas=0)
 
 
 KIND = Kind(

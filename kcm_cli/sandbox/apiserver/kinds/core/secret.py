@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.formats import decoded_base64
+from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.core.common import SIZE_LIMIT, decoded_size, validate_locked
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.schema import gojson
@@ -78,8 +79,7 @@ def _json_entry(data: Tree, key: str) -> Errors:
 
 
 def _defaults(doc: Tree) -> None:
-    if not doc.get("type"):
-        doc["type"] = "Opaque"
+    fill.empty(doc, type="Opaque")
     if (plain := doc.pop("stringData", None)) is not None and plain:
         data = doc["data"] = dict(doc.get("data") or {})
         for key, value in plain.items():
@@ -114,17 +114,12 @@ def _pair_problem(certificate: bytes, key: bytes) -> str:
     return "" if own.public_bytes(*form) == public.public_bytes(*form) else "tls: private key does not match public key"
 
 
-def _drop_immutable_secret(new: Tree, old: Tree) -> None:
-    if not new.get("type"):
-        new["type"] = old.get("type", "")
-
-
 KIND = Kind(
     "",
     "secrets",
     defaults=_defaults,
     strategy=Strategy(
-        on_update=_drop_immutable_secret,
+        on_update=lambda new, old: fill.empty(new, type=old.get("type", "")),
         check=_check,
         check_change=_check_change,
         update_steps=("metadata", "change", "name", "rules"),

@@ -6,6 +6,7 @@ pkg/registry/core/service/strategy.go, pkg/printers/internalversion/printers.go
 
 from datetime import datetime
 
+from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.core import service_validation
 from kcm_cli.sandbox.apiserver.kinds.core.service_validation import externally_accessible
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
@@ -23,29 +24,22 @@ from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
 
 def _defaults(doc: Tree) -> None:
     spec = doc.setdefault("spec", {})
-    if not spec.get("sessionAffinity"):
-        spec["sessionAffinity"] = "None"
+    fill.empty(spec, sessionAffinity="None")
     _session_affinity(spec)
-    if not spec.get("type"):
-        spec["type"] = "ClusterIP"
+    fill.empty(spec, type="ClusterIP")
     for port in spec.get("ports") or ():
-        if not port.get("protocol"):
-            port["protocol"] = "TCP"
-        if not port.get("targetPort"):
-            port["targetPort"] = port.get("port", 0)
+        fill.empty(port, protocol="TCP", targetPort=port.get("port", 0))
     kind = spec["type"]
-    external = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs"))
-    if external and not spec.get("externalTrafficPolicy"):
-        spec["externalTrafficPolicy"] = "Cluster"
-    if spec.get("internalTrafficPolicy") is None and kind in ("NodePort", "LoadBalancer", "ClusterIP"):
-        spec["internalTrafficPolicy"] = "Cluster"
+    if externally_accessible(spec):
+        fill.empty(spec, externalTrafficPolicy="Cluster")
+    if kind in ("NodePort", "LoadBalancer", "ClusterIP"):
+        fill.absent(spec, internalTrafficPolicy="Cluster")
     balancer = doc.setdefault("status", {}).setdefault("loadBalancer", {})
     if kind == "LoadBalancer":
-        if spec.get("allocateLoadBalancerNodePorts") is None:
-            spec["allocateLoadBalancerNodePorts"] = True
+        fill.absent(spec, allocateLoadBalancerNodePorts=True)
         for ingress in balancer.get("ingress") or ():
-            if ingress.get("ip") and ingress.get("ipMode") is None:
-                ingress["ipMode"] = "VIP"
+            if ingress.get("ip"):
+                fill.absent(ingress, ipMode="VIP")
 
 
 def _session_affinity(spec: Tree) -> None:

@@ -118,7 +118,7 @@ _ENDPOINT = rules.fields(
 
 def _defaults(doc: Tree) -> None:
     for port in doc.get("ports") or ():
-        fill.absent(port, (("name", ""), ("protocol", "TCP")))
+        fill.absent(port, name="", protocol="TCP")
 
 
 _MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
@@ -162,8 +162,8 @@ def _drop_topology(new: Tree, old: Tree | None) -> None:
     known = {topology.get(_HOST_NAME) for topology in before}
     for endpoint in new.get("endpoints") or ():
         host = (endpoint.pop("deprecatedTopology", None) or {}).get(_HOST_NAME)
-        if host is not None and host in known and endpoint.get("nodeName") is None:
-            endpoint["nodeName"] = host
+        if host is not None and host in known:
+            fill.absent(endpoint, nodeName=host)
 
 
 def _ports_cell(doc: Tree, now: datetime) -> str:

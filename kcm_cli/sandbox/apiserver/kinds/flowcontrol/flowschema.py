@@ -149,7 +149,7 @@ _SPEC = rules.fields(
 
 
 def _defaults(doc: Tree) -> None:
-    fill.empty(doc.setdefault("spec", {}), (("matchingPrecedence", 1000),))
+    fill.empty(doc.setdefault("spec", {}), matchingPrecedence=1000)
 
 
 def _dangling(doc: Tree, now: datetime) -> str:

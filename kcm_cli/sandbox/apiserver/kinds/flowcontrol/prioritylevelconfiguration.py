@@ -99,19 +99,12 @@ _TYPES = {
 _UNKNOWN = rules.fields(rules.always("type", rules.enum("Exempt", "Limited")))
 
 
-_LIMITED = (("nominalConcurrencyShares", 30), ("lendablePercent", 0))
-_EXEMPT = (("nominalConcurrencyShares", 0), ("lendablePercent", 0))
-_QUEUING = (("handSize", 8), ("queues", 64), ("queueLengthLimit", 50))
-
-
 def _defaults(doc: Tree) -> None:
     spec = doc.setdefault("spec", {})
     if (limited := spec.get("limited")) is not None:
-        fill.absent(limited, _LIMITED)
-        if (queuing := fill.made(limited, "limitResponse").get("queuing")) is not None:
-            fill.empty(queuing, _QUEUING)
-    if (exempt := spec.get("exempt")) is not None:
-        fill.absent(exempt, _EXEMPT)
+        fill.absent(limited, nominalConcurrencyShares=30, lendablePercent=0)
+        fill.empty(fill.made(limited, "limitResponse").get("queuing"), handSize=8, queues=64, queueLengthLimit=50)
+    fill.absent(spec.get("exempt"), nominalConcurrencyShares=0, lendablePercent=0)
 
 
 def _shares(doc: Tree, now: datetime) -> object:

@@ -41,9 +41,7 @@ _SPEC = rules.fields(
 
 
 def _defaults(doc: Tree) -> None:
-    parameters = (doc.get("spec") or {}).get("parameters")
-    if parameters is not None:
-        fill.absent(parameters, (("scope", "Cluster"),))
+    fill.absent((doc.get("spec") or {}).get("parameters"), scope="Cluster")
 
 
 def _name(doc: Tree, now: datetime) -> str:

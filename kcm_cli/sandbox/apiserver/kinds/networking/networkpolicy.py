@@ -106,12 +106,11 @@ def _block(block: Tree, path: str, known: Sequence[str]) -> Errors:
 
 def _defaults(doc: Tree) -> None:
     spec = doc.setdefault("spec", {})
-    if not spec.get("policyTypes"):
-        spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+    fill.empty(spec, policyTypes=["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
     for direction in ("ingress", "egress"):
         for rule in spec.get(direction) or ():
             for port in rule.get("ports") or ():
-                fill.absent(port, (("protocol", "TCP"),))
+                fill.absent(port, protocol="TCP")
 
 
 def of_network_policy(new: Tree, old: Tree | None) -> list[str]:

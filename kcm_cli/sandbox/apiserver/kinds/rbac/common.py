@@ -10,10 +10,10 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 def role_binding(doc: Tree) -> None:
-    fill.empty(fill.made(doc, "roleRef"), (("apiGroup", _RBAC),))
+    fill.empty(fill.made(doc, "roleRef"), apiGroup=_RBAC)
     for subject in doc.get("subjects") or ():
         if subject.get("kind") in ("User", "Group"):
-            fill.empty(subject, (("apiGroup", _RBAC),))
+            fill.empty(subject, apiGroup=_RBAC)
 
 
 def binding_cells(doc: Tree, now: datetime) -> list[object]:

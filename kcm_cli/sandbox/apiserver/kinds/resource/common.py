@@ -58,12 +58,12 @@ def claim_spec(spec: Tree) -> None:
 
 
 def _device_request(request: Tree) -> None:
-    fill.empty(request, (("allocationMode", "ExactCount"),))
+    fill.empty(request, allocationMode="ExactCount")
     if request["allocationMode"] == "ExactCount":
-        fill.empty(request, (("count", 1),))
+        fill.empty(request, count=1)
     tolerations(request)
 
 
 def tolerations(holder: Tree) -> None:
     for toleration in holder.get("tolerations") or ():
-        fill.empty(toleration, (("operator", "Equal"),))
+        fill.empty(toleration, operator="Equal")

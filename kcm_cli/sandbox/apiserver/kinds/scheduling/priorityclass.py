@@ -45,7 +45,7 @@ def _system_problem(name: str, value: int, default: bool) -> str:
 
 
 def _defaults(doc: Tree) -> None:
-    fill.absent(doc, (("preemptionPolicy", "PreemptLowerPriority"),))
+    fill.absent(doc, preemptionPolicy="PreemptLowerPriority")
 
 
 KIND = Kind(

@@ -59,21 +59,11 @@ _SPEC = rules.fields(
 )
 
 
-_CSI_DRIVER = (
-    ("attachRequired", True),
-    ("podInfoOnMount", False),
-    ("storageCapacity", False),
-    ("fsGroupPolicy", "ReadWriteOnceWithFSType"),
-    ("requiresRepublish", False),
-    ("seLinuxMount", False),
-)
-
-
 def _defaults(doc: Tree) -> None:
     spec = doc.setdefault("spec", {})
-    fill.absent(spec, _CSI_DRIVER)
-    if not spec.get("volumeLifecycleModes"):
-        spec["volumeLifecycleModes"] = ["Persistent"]
+    fill.absent(spec, attachRequired=True, podInfoOnMount=False, storageCapacity=False)
+    fill.absent(spec, fsGroupPolicy="ReadWriteOnceWithFSType", requiresRepublish=False, seLinuxMount=False)
+    fill.empty(spec, volumeLifecycleModes=["Persistent"])
 
 
 _TOKENS = (

@@ -52,7 +52,7 @@ _CLASS = rules.fields_of(
 
 
 def _defaults(doc: Tree) -> None:
-    fill.absent(doc, (("reclaimPolicy", "Delete"), ("volumeBindingMode", "Immediate")))
+    fill.absent(doc, reclaimPolicy="Delete", volumeBindingMode="Immediate")
 
 
 def of_storage_class(new: Tree, old: Tree | None) -> list[str]:
