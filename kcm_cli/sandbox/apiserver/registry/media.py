@@ -32,6 +32,7 @@ class Media(Protocol):
 
     def document(self, status: int, doc: Doc) -> Response:
         """A document that is not stored, in the resource's form: the result of a dry run, a Scale, a Status."""
+        return answers.doc_response(status, doc)
 
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         """A list. ``more``, ``left``: see ``answers.list_metadata``."""
@@ -41,12 +42,14 @@ class Media(Protocol):
 
     def event(self, event: Event) -> bytes:
         """A watch event with the type and object of a write."""
+        return self.frame(event.type, event.stored)
 
     def bookmark(self, mark: Doc) -> bytes:
         """A BOOKMARK event. ``mark``: its object."""
+        return frame_of("BOOKMARK", codec.encode(mark))
 
 
-class PlainJson:
+class PlainJson(Media):
     """JSON as it is stored, neither decoded nor encoded."""
 
     def __init__(self, served: Served) -> None:
@@ -54,9 +57,6 @@ class PlainJson:
 
     def object(self, status: int, stored: Stored) -> Response:
         return Response(status, answers.JSON_HEADERS, stored.data + b"\n")
-
-    def document(self, status: int, doc: Doc) -> Response:
-        return answers.doc_response(status, doc)
 
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         served = self._served
@@ -70,11 +70,8 @@ class PlainJson:
     def event(self, event: Event) -> bytes:
         return event.frame
 
-    def bookmark(self, mark: Doc) -> bytes:
-        return frame_of("BOOKMARK", codec.encode(mark))
 
-
-class ShapedJson:
+class ShapedJson(Media):
     """JSON of another version, made from the stored documents by a function.
 
     list_names: kind and apiVersion of lists. typed: whether their items have kind and apiVersion, too.
@@ -91,9 +88,6 @@ class ShapedJson:
     def object(self, status: int, stored: Stored) -> Response:
         return answers.doc_response(status, self._shape(stored.doc))
 
-    def document(self, status: int, doc: Doc) -> Response:
-        return answers.doc_response(status, doc)
-
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         kind, api_version = self._list_names
         shaped = [self._shape(stored.doc) for stored in items]
@@ -109,14 +103,8 @@ class ShapedJson:
     def frame(self, type_: str, stored: Stored) -> bytes:
         return frame_of(type_, codec.encode(self._shape(stored.doc)))
 
-    def event(self, event: Event) -> bytes:
-        return self.frame(event.type, event.stored)
 
-    def bookmark(self, mark: Doc) -> bytes:
-        return frame_of("BOOKMARK", codec.encode(mark))
-
-
-class PartialJson:
+class PartialJson(Media):
     """PartialObjectMetadata, or with ``of_list`` PartialObjectMetadataList. Raises ApiError 406 for the other one.
 
     bare: items of lists have no kind and apiVersion.
@@ -144,9 +132,6 @@ class PartialJson:
 
     def frame(self, type_: str, stored: Stored) -> bytes:
         return frame_of(type_, codec.encode(self._shown(stored.doc)))
-
-    def event(self, event: Event) -> bytes:
-        return self.frame(event.type, event.stored)
 
     def bookmark(self, mark: Doc) -> bytes:
         return frame_of("BOOKMARK", codec.encode(self._part(mark)))

@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.registry import answers, negotiation
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET, Media, PlainJson, YamlMedia, partial
-from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
+from kcm_cli.sandbox.apiserver.store import Stored, frame_of
 from kcm_cli.sandbox.apiserver.tables.column import PLAIN, Layout
 from kcm_cli.sandbox.apiserver.tables.templates import CUSTOM_SCALE, SCALE
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -61,7 +61,7 @@ def _layout(served: Served, subresource: str) -> Layout:
     return served.table or kinds.of(served.info).table
 
 
-class TableMedia:
+class TableMedia(Media):
     """Tables. A watch tells the columns with its first event only."""
 
     def __init__(self, served: Served, layout: Layout, api_version: str, included: str, core: Core) -> None:
@@ -90,9 +90,6 @@ class TableMedia:
             table["columnDefinitions"] = None
         self._sent = True
         return frame_of(type_, codec.encode(table))
-
-    def event(self, event: Event) -> bytes:
-        return self.frame(event.type, event.stored)
 
     def bookmark(self, mark: Doc) -> bytes:
         doc: Tree = mark
