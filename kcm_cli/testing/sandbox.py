@@ -1,22 +1,17 @@
 """A control plane in this process: API server, controllers, scheduler and simulated nodes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
-from datetime import datetime
-from pathlib import Path
-from typing import Self, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from kcm_cli.cli.sandbox_manager import SandboxManager
 from kcm_cli.component.arguments import checked, checks_arguments
-from kcm_cli.sandbox.apiserver.entry.fault import Fault
-from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions, Injection, Recording
-from kcm_cli.sandbox.manifests import Manifest
+from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions
 from kcm_cli.sandbox.run import Sandbox as Running
-from kcm_cli.sandbox.snapshots import Snapshot
-from kcm_cli.sandbox.streams.inside import Function
 from kcm_cli.sandbox.waiting import Errors
-from kcm_cli.sandbox.warp import PATIENCE_S
 
+P = ParamSpec("P")
 T = TypeVar("T")
 _ALONE = ("--leader-elect=false", "--secure-port=0")
 
@@ -38,6 +33,18 @@ class Sandbox(HostedSandbox):
     def __init__(self, options: HostOptions | None = None) -> None:
         """Raises ValueError for invalid flags of the controllers."""
         super().__init__(options or HostOptions(), run_controllers)
+
+
+def _threaded(
+    method: Callable[Concatenate[HostedSandbox, P], T],
+) -> "Callable[Concatenate[AsyncSandbox, P], Coroutine[Any, Any, T]]":
+    """The same method, run on a thread."""
+
+    @wraps(method)
+    async def run(self: "AsyncSandbox", /, *args: P.args, **keywords: P.kwargs) -> T:
+        return await asyncio.to_thread(method, self.sandbox, *args, **keywords)
+
+    return run
 
 
 class AsyncSandbox:
@@ -76,21 +83,33 @@ class AsyncSandbox:
         """The administrator's bearer token."""
         return self.sandbox.token
 
-    async def start(self) -> None:
-        """See ``Sandbox.start``. The same applies to all methods."""
-        await asyncio.to_thread(self.sandbox.start)
-
-    async def stop(self) -> None:
-        await asyncio.to_thread(self.sandbox.stop)
-
-    async def apply(self, *manifests: Manifest, namespace: str = "") -> None:
-        await asyncio.to_thread(self.sandbox.apply, *manifests, namespace=namespace)
-
-    async def advance(self, seconds: float, *, patience: float = PATIENCE_S) -> None:
-        await self.sandbox.advance_async(seconds, patience=patience)
-
-    async def now(self) -> datetime:
-        return await asyncio.to_thread(self.sandbox.now)
+    start = _threaded(HostedSandbox.start)
+    stop = _threaded(HostedSandbox.stop)
+    apply = _threaded(HostedSandbox.apply)
+    advance = _threaded(HostedSandbox.advance)
+    now = _threaded(HostedSandbox.now)
+    report = _threaded(HostedSandbox.report)
+    make_namespace = _threaded(HostedSandbox.make_namespace)
+    drop_namespace = _threaded(HostedSandbox.drop_namespace)
+    add_user = _threaded(HostedSandbox.add_user)
+    add_service_account = _threaded(HostedSandbox.add_service_account)
+    record = _threaded(HostedSandbox.record)
+    inject = _threaded(HostedSandbox.inject)
+    snapshot = _threaded(HostedSandbox.snapshot)
+    reset = _threaded(HostedSandbox.reset)
+    route = _threaded(HostedSandbox.route)
+    webhook_certificates = _threaded(HostedSandbox.webhook_certificates)
+    add_node = _threaded(HostedSandbox.add_node)
+    remove_node = _threaded(HostedSandbox.remove_node)
+    fail_node = _threaded(HostedSandbox.fail_node)
+    recover_node = _threaded(HostedSandbox.recover_node)
+    kill_container = _threaded(HostedSandbox.kill_container)
+    set_ready = _threaded(HostedSandbox.set_ready)
+    fail_image = _threaded(HostedSandbox.fail_image)
+    restore_image = _threaded(HostedSandbox.restore_image)
+    answer_exec = _threaded(HostedSandbox.answer_exec)
+    set_logs = _threaded(HostedSandbox.set_logs)
+    forward = _threaded(HostedSandbox.forward)
 
     async def wait(
         self, condition: Callable[[], Awaitable[T]], timeout: float = 10.0, ignoring: Errors = AssertionError
@@ -107,71 +126,3 @@ class AsyncSandbox:
             await self.advance(step)
             passed += step
         return passed
-
-    async def report(self, namespace: str = "default") -> str:
-        return await asyncio.to_thread(self.sandbox.report, namespace)
-
-    async def make_namespace(self, name: str) -> None:
-        await asyncio.to_thread(self.sandbox.make_namespace, name)
-
-    async def drop_namespace(self, name: str) -> None:
-        await asyncio.to_thread(self.sandbox.drop_namespace, name)
-
-    async def add_user(self, name: str, groups: Iterable[str] = (), *, namespace: str = "") -> str:
-        return await asyncio.to_thread(self.sandbox.add_user, name, groups, namespace=namespace)
-
-    async def add_service_account(self, name: str, namespace: str = "default") -> str:
-        return await asyncio.to_thread(self.sandbox.add_service_account, name, namespace)
-
-    async def record(self, user: str = "", user_agent: str = "") -> Recording:
-        return await asyncio.to_thread(self.sandbox.record, user, user_agent)
-
-    async def inject(self, fault: Fault) -> Injection:
-        return await asyncio.to_thread(self.sandbox.inject, fault)
-
-    async def snapshot(self) -> Snapshot:
-        return await asyncio.to_thread(self.sandbox.snapshot)
-
-    async def reset(self, snapshot: Snapshot) -> None:
-        await asyncio.to_thread(self.sandbox.reset, snapshot)
-
-    async def route(self, service: str, to: int | str) -> None:
-        await asyncio.to_thread(self.sandbox.route, service, to)
-
-    async def webhook_certificates(self, *services: str) -> Path:
-        return await asyncio.to_thread(self.sandbox.webhook_certificates, *services)
-
-    async def add_node(self, name: str = "", *, capacity: str = "") -> str:
-        return await asyncio.to_thread(self.sandbox.add_node, name, capacity=capacity)
-
-    async def remove_node(self, name: str) -> None:
-        await asyncio.to_thread(self.sandbox.remove_node, name)
-
-    async def fail_node(self, name: str) -> None:
-        await asyncio.to_thread(self.sandbox.fail_node, name)
-
-    async def recover_node(self, name: str) -> None:
-        await asyncio.to_thread(self.sandbox.recover_node, name)
-
-    async def kill_container(
-        self, namespace: str, pod: str, container: str = "", exit_code: int = 137, reason: str = ""
-    ) -> None:
-        await asyncio.to_thread(self.sandbox.kill_container, namespace, pod, container, exit_code, reason)
-
-    async def set_ready(self, namespace: str, pod: str, ready: bool) -> None:
-        await asyncio.to_thread(self.sandbox.set_ready, namespace, pod, ready)
-
-    async def fail_image(self, pattern: str, message: str = "") -> None:
-        await asyncio.to_thread(self.sandbox.fail_image, pattern, message)
-
-    async def answer_exec(self, pod: str, function: Function, container: str = "") -> None:
-        await asyncio.to_thread(self.sandbox.answer_exec, pod, function, container)
-
-    async def set_logs(self, pod: str, text: str, container: str = "") -> None:
-        await asyncio.to_thread(self.sandbox.set_logs, pod, text, container)
-
-    async def forward(self, pod: str, port: int, to: int | str) -> None:
-        await asyncio.to_thread(self.sandbox.forward, pod, port, to)
-
-    async def restore_image(self, pattern: str) -> None:
-        await asyncio.to_thread(self.sandbox.restore_image, pattern)
