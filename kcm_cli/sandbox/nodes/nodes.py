@@ -18,7 +18,7 @@ from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, PODS
 
 
 class Nodes:
-    """Adds, removes, fails and recovers nodes, and runs their kubelets while ``run`` runs."""
+    """Creates the first nodes, and runs the kubelets of all while ``run`` runs. ``commands`` adds and removes nodes."""
 
     def __init__(
         self,
@@ -96,22 +96,3 @@ class Nodes:
                 await self._client.create(NODES, "", shape.node_doc(name, number, ranged=self._ranged))
             except AlreadyExists:
                 self._agents.heard_of(name)
-
-    async def add(self, name: str = "") -> str:
-        """Add a node and return its name. Raises AlreadyExists and other API errors."""
-        if not name:
-            return (await commands.add_some(self._client, 1))[0]
-        await commands.add(self._client, name)
-        return name
-
-    async def remove(self, name: str) -> None:
-        """Delete a node. The pod garbage collector deletes its pods. Raises NotFound."""
-        await commands.remove(self._client, name)
-
-    async def fail(self, name: str) -> None:
-        """Stop a node's heartbeats and its pods' progress. Raises NotFound."""
-        await commands.fail(self._client, name)
-
-    async def recover(self, name: str) -> None:
-        """Bring a failed node back. Raises NotFound."""
-        await commands.recover(self._client, name)

@@ -12,6 +12,7 @@ from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDeta
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.planning.volumes.attachable import attachment_name
 from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.nodes import commands
 from kcm_cli.sandbox.storage.plan import DRIVER
 from tests.unit.controllers.controlling import Faulty, controllers, metric
 from tests.unit.controllers.faults import Held, Refusing
@@ -44,7 +45,7 @@ async def start(world: World, name: str, spec: dict) -> None:
 
 async def fail(world: World, node: str) -> None:
     """Stop a node's kubelet and let its Node say so, as the node lifecycle controller does."""
-    await world.cluster.nodes.fail(node)
+    await commands.fail(world.client, node)
     condition = {"type": "Ready", "status": "Unknown"}
     await world.client.patch(NODES, "", node, {"status": {"conditions": [condition]}}, subresource="status")
 
@@ -291,7 +292,7 @@ def test_a_node_that_is_ready_is_waited_for(play):
             await world.client.delete(PODS, "default", "p", grace_s=0)
             await world.wait(1000)
             assert not await world.gone(attachment("a"), ATTACHMENTS)
-            await world.cluster.nodes.recover("node-1")
+            await commands.recover(world.client, "node-1")
             await world.wait(5)
             assert await world.gone(attachment("a"), ATTACHMENTS)
 
@@ -531,7 +532,7 @@ def test_a_volume_is_detached_when_its_attachment_is_gone_though_the_cache_never
         name, kept = "kubernetes.io/csi/slow.example.com^h-a", {"finalizers": ["example.com/attached"]}
         made = attachment_name("slow.example.com", "h-a", "node-1")
         status = {"volumesAttached": [{"name": name, "devicePath": ""}], "volumesInUse": [name]}
-        await world.cluster.nodes.fail("node-1")
+        await commands.fail(world.client, "node-1")
         await world.client.patch(NODES, "", "node-1", {"status": status}, subresource="status")
         path = "/apis/storage.k8s.io/v1/volumeattachments"
         held = Held(world.server.transport(), world.clock, path, lambda request: False)

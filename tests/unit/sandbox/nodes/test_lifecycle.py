@@ -10,6 +10,7 @@ from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.store import Event
+from kcm_cli.sandbox.nodes import commands
 from tests.unit.sandbox.nodes.world import EPOCH, NODES, PODS, World, resource
 
 FIELDS = ("capacity", "allocatable")
@@ -308,14 +309,14 @@ def test_nothing_happens_on_a_failed_node_until_it_recovers(play):
     async def run(world: World) -> None:
         await world.pod("a", run_time="30s", exit_code="1")
         await world.wait()
-        await world.cluster.nodes.fail("node-1")
+        await commands.fail(world.client, "node-1")
         await world.wait()
         lease = await world.client.get_doc(LEASES, "kube-node-lease", "node-1")
         await world.delete(PODS, "a", grace_s=1)
         await world.wait(100)
         assert not await world.gone("a")
         assert (await world.client.get_doc(LEASES, "kube-node-lease", "node-1"))["spec"] == lease["spec"]
-        await world.cluster.nodes.recover("node-1")
+        await commands.recover(world.client, "node-1")
         await world.wait(2)
         assert await world.gone("a")
         assert (await world.client.get_doc(LEASES, "kube-node-lease", "node-1"))["spec"] != lease["spec"]
@@ -355,7 +356,7 @@ def test_a_condition_that_holds_again_has_no_reason(play):
 
 def test_nodes_come_and_go(play):
     async def run(world: World) -> None:
-        assert await world.cluster.nodes.add() == "node-4"
+        assert await commands.add_some(world.client, 1) == ["node-4"]
         await world.create(NODES, {"metadata": {"name": "mine", "annotations": {"sandbox.kcm.dev/simulated": "true"}}})
         await world.wait()
         for name in ("node-1", "node-4", "mine"):
@@ -365,7 +366,7 @@ def test_nodes_come_and_go(play):
             assert node["metadata"]["labels"]["kubernetes.io/hostname"] == name
             assert node["spec"]["podCIDR"]
             assert not node["spec"].get("taints")
-        await world.cluster.nodes.remove("mine")
+        await commands.remove(world.client, "mine")
         await world.wait(30)
 
     play(run)

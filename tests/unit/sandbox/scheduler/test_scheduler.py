@@ -1,6 +1,7 @@
 """The scheduler at work in a whole sandbox, on virtual time."""
 
 from kcm_cli.planning.actions import MERGE
+from kcm_cli.sandbox.nodes import commands
 from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
 
 PRIORITIES = resource("priorityclasses", "scheduling.k8s.io", namespaced=False)
@@ -56,7 +57,7 @@ def test_without_nodes_pods_wait_for_one(play):
         await world.pod("a")
         await world.wait()
         assert (await world.condition("a", "PodScheduled"))["message"] == "no nodes available to schedule pods"
-        await world.cluster.nodes.add()
+        await commands.add_some(world.client, 1)
         await world.wait(5)
         assert (await world.status("a"))["phase"] == "Running"
 
