@@ -4,11 +4,39 @@ upstream: component-helpers resource/helpers.go, plugin/pkg/admission/limitrange
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from kcm_cli.machinery.quantity import Quantity, from_json
-from kcm_cli.planning.pod_totals import Tree, aggregate, supported
 
 Amounts = dict[str, Quantity]
+Tree = dict[str, Any]
+_HUGE = "hugepages-"
+
+
+def supported(name: str) -> bool:
+    """Whether a resource can be requested for a pod as a whole."""
+    return name in ("cpu", "memory") or name.startswith(_HUGE)
+
+
+def aggregate(spec: Tree, field: str) -> Amounts:
+    """What all containers need together: the sum of those that run at once, or the peak of the init containers."""
+    total: Amounts = {}
+    for item in spec.get("containers") or ():
+        _add(total, amounts_of((item.get("resources") or {}).get(field)))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for item in spec.get("initContainers") or ():
+        amounts = amounts_of((item.get("resources") or {}).get(field))
+        if item.get("restartPolicy") == "Always":
+            _add(total, amounts)
+            _add(sidecars, amounts)
+            current = dict(sidecars)
+        else:
+            current = dict(sidecars)
+            _add(current, amounts)
+        _raise(peak, current)
+    _raise(total, peak)
+    return total
 
 
 def spec_amounts(pod: Tree, field: str) -> Amounts:
@@ -35,6 +63,19 @@ def charged_amounts(pod: Tree, field: str) -> Amounts:
 def amounts_of(values: Mapping[str, object] | None) -> Amounts:
     """A resource list with its numbers."""
     return {name: from_json(value) for name, value in (values or {}).items()}
+
+
+def _add(total: Amounts, more: Amounts) -> None:
+    for name, amount in more.items():
+        known = total.get(name)
+        total[name] = amount if known is None else known + amount
+
+
+def _raise(total: Amounts, other: Amounts) -> None:
+    for name, amount in other.items():
+        known = total.get(name)
+        if known is None or amount > known:
+            total[name] = amount
 
 
 def _with_pod_level(spec: Tree, field: str, amounts: Amounts) -> Amounts:

@@ -3,11 +3,10 @@
 upstream: pkg/apis/core/helper/qos/qos.go
 """
 
-from kcm_cli.machinery.quantity import Quantity, from_json
-from kcm_cli.planning.pod_totals import Tree
+from kcm_cli.machinery.quantity import from_json
+from kcm_cli.planning.pod_resources import Amounts, Tree
 
 _COMPUTE = ("cpu", "memory")
-Amounts = dict[str, Quantity]
 
 
 def qos_class(spec: Tree) -> str:

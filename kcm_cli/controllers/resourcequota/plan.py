@@ -14,8 +14,7 @@ from kcm_cli.api.core import PersistentVolumeClaim, Pod, ResourceQuota, Resource
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.quantity import ZERO, Quantity, is_quantity, make, parse
-from kcm_cli.planning.pod_resources import Amounts
-from kcm_cli.planning.pod_totals import Tree
+from kcm_cli.planning.pod_resources import Amounts, Tree
 from kcm_cli.planning.quota import devices, pod_usage
 from kcm_cli.planning.quota.devices import CLAIM_KIND, DeviceClasses
 from kcm_cli.planning.quota.evaluators import EVALUATORS, attribute_classes

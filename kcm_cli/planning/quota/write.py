@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from kcm_cli.planning.pod_totals import Tree
+from kcm_cli.planning.pod_resources import Tree
 
 
 class Write(Protocol):

@@ -6,8 +6,7 @@ upstream: pkg/kubelet/kubelet_pods.go#convertToAPIPodLevelResourcesStatus, pkg/k
 from collections.abc import Mapping, Sequence
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.pod_resources import Amounts, charged_amounts
-from kcm_cli.planning.pod_totals import Tree
+from kcm_cli.planning.pod_resources import Amounts, Tree, charged_amounts
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
 
 _LEAST_MILLI_CPU = 2

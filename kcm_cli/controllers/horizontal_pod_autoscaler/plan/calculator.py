@@ -18,8 +18,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.integers import int32
 from kcm_cli.machinery.quantity import ZERO, parse
 from kcm_cli.machinery.times import parse_time, shifted
-from kcm_cli.planning.pod_resources import spec_amounts
-from kcm_cli.planning.pod_totals import supported
+from kcm_cli.planning.pod_resources import spec_amounts, supported
 from kcm_cli.planning.pods import is_ready, ready_condition
 
 MAX_INT32 = 2**31 - 1

@@ -3,14 +3,10 @@
 upstream: pkg/apis/core/validation/validation.go#validatePodResources; component-helpers resource/helpers.go
 """
 
-from collections.abc import Callable
-
-from kcm_cli.machinery.quantity import ZERO, Quantity, from_json
-from kcm_cli.planning.pod_totals import amounts_of
+from kcm_cli.machinery.quantity import from_json
+from kcm_cli.planning.pod_resources import aggregate
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, quantities
-
-Amounts = dict[str, Quantity]
 
 
 def validate_resources(spec: Tree, path: str) -> Errors:
@@ -27,11 +23,11 @@ def validate_resources(spec: Tree, path: str) -> Errors:
 
 def _consistent(spec: Tree, resources: Tree, path: str) -> Errors:
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
-    for name, needed in sorted(_aggregate(spec, "requests").items()):
+    for name, needed in sorted(aggregate(spec, "requests").items()):
         if name in requests and needed > from_json(requests[name]):
             detail = f"must be greater than or equal to aggregate container requests of {needed}"
             yield errors.invalid(f"{path}.requests[{name}]", requests[name], detail)
-    for name, needed in sorted(_aggregate(spec, "limits").items()):
+    for name, needed in sorted(aggregate(spec, "limits").items()):
         if quantities.is_huge(name) and name in limits and needed > from_json(limits[name]):
             detail = f"must be greater than or equal to aggregate container limits of {needed}"
             yield errors.invalid(f"{path}.limits[{name}]", limits[name], detail)
@@ -41,28 +37,3 @@ def _consistent(spec: Tree, resources: Tree, path: str) -> Errors:
             if name in limits and from_json(value) > from_json(limits[name]):
                 place = f"{path}.containers[{index}][{name}].limits"
                 yield errors.invalid(place, value, f"must be less than or equal to pod limits of {limits[name]}")
-
-
-def _aggregate(spec: Tree, field: str) -> Amounts:
-    """What containers need at the same time: all regular ones and sidecars, or one of those that run before."""
-    total: Amounts = {}
-    for container in spec.get("containers") or ():
-        _merge(total, amounts_of(container, field), Quantity.__add__)
-    sidecars: Amounts = {}
-    before: Amounts = {}
-    for container in spec.get("initContainers") or ():
-        own = amounts_of(container, field)
-        if container.get("restartPolicy") == "Always":
-            _merge(total, own, Quantity.__add__)
-            _merge(sidecars, own, Quantity.__add__)
-            own = dict(sidecars)
-        else:
-            _merge(own, sidecars, Quantity.__add__)
-        _merge(before, own, max)
-    _merge(total, before, max)
-    return total
-
-
-def _merge(target: Amounts, more: Amounts, combine: Callable[[Quantity, Quantity], Quantity]) -> None:
-    for name, value in more.items():
-        target[name] = combine(target.get(name, ZERO), value)
