@@ -30,7 +30,7 @@ def run_manager(parsed: Parsed) -> int:
         sys.stdout.write(help_text(usage.width(), bold=sys.stdout.isatty()))
         return 0
     version = parsed.values.get("version", "false")
-    if version in ("true", "raw") and not parsed.problems:
+    if version in ("true", "raw") and not parsed.problems and not parsed.rest:
         sys.stdout.write(f"{raw_version()}\n" if version == "raw" else f"Kubernetes {GIT_VERSION}\n")
         return 0
     # imported here: help and version need no controllers

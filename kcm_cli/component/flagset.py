@@ -155,6 +155,8 @@ class _Parser:
         return self._args[self._at - 1]
 
     def _set(self, flag: Flag, shown: str, text: str) -> None:
+        if flag.kind.blank_keeps and not text:
+            return
         try:
             value = flag.kind.parse(text)
         except ValueError as error:

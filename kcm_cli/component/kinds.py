@@ -44,6 +44,7 @@ class Kind(msgspec.Struct, frozen=True):
     join: Callable[[Any, Any], Any] | None = None  # what a repeated flag does; without it the last one wins
     quoted: bool = False  # whether help quotes the default
     zero: object = None  # the default that help leaves out
+    blank_keeps: bool = False  # whether an empty text leaves the flag as it is
 
 
 def _same(value: object) -> object:
@@ -187,7 +188,7 @@ INT32_SLICE = Kind(
     join=_join,
     zero=(),
 )
-IP = Kind("ip", parse_ip, str, _same, lambda d: parse_ip(_text(d)))
+IP = Kind("ip", parse_ip, str, _same, lambda d: parse_ip(_text(d)), blank_keeps=True)
 STRING_MAP = Kind("stringToString", parse_map, _show_pairs, dict, _file_only, join=_join_map, zero=())
 MULTIMAP = Kind(
     "colonSeparatedMultimapStringString", parse_multimap, _show_multimap, list, _file_only, join=_join, zero=()

@@ -41,6 +41,8 @@ INSECURE_CIPHERS = (
     "TLS_RSA_WITH_AES_256_GCM_SHA384",
     "TLS_RSA_WITH_RC4_128_SHA",
 )
+CURVES = (23, 24, 25, 29, 4587, 4588, 4589)
+"""The key exchange groups of Go 1.26, by their TLS numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,11 @@ class ServingConfig:
             yield f"{given} needs {missing}: a certificate and its key go together"
         if self.min_version and self.min_version not in TLS_VERSIONS:
             yield f'tls-min-version: unknown tls version "{self.min_version}"'
+        for number in dict.fromkeys(self.curve_preferences):
+            if number not in CURVES:
+                yield f"tls-curve-preferences: unknown curve {number}"
+            elif self.curve_preferences.count(number) > 1:
+                yield f"tls-curve-preferences: curve {number} is given twice"
         for name in self.cipher_suites:
             if name not in PREFERRED_CIPHERS and name not in INSECURE_CIPHERS:
                 yield f"tls-cipher-suites: Cipher suite {name} not supported or doesn't exist"

@@ -161,7 +161,8 @@ class Manager:
                 yield
             finally:
                 await self._thread.call(server.stop())
-                await asyncio.wait([asyncio.wrap_future(serving)], timeout=_SERVER_END_S)
+                ended = asyncio.gather(asyncio.wrap_future(serving), return_exceptions=True)  # reported by _on_thread
+                await asyncio.wait([ended], timeout=_SERVER_END_S)
 
     def _server(self) -> Server:
         config = self._config

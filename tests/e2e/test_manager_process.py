@@ -297,6 +297,7 @@ USELESS = {
     "expired token": (bad_token, "401"),
     "nothing listens": (nowhere, "cannot be reached"),
     "no such context": (lambda document: document.update({"current-context": "none"}), "none"),
+    "nothing listens, authentication": (nowhere, "unable to load configmap"),
 }
 
 
@@ -304,10 +305,14 @@ USELESS = {
 def useless(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Manager]]:
     """Managers whose kubeconfig does not work. They wait for the API server side by side, ten seconds each."""
     folder = tmp_path_factory.mktemp("useless")
+
+    def flags(name: str, config: Path) -> list[str]:
+        return [f"--authentication-kubeconfig={config}"] if "authentication" in name else ["--leader-elect=false"]
+
     with Processes() as processes:
         make = starter(cluster, processes, folder)
         configs = {name: with_changes(cluster, folder / name, change) for name, (change, _) in USELESS.items()}
-        yield {name: make("--leader-elect=false", kubeconfig=config) for name, config in configs.items()}
+        yield {name: make(*flags(name, config), kubeconfig=config) for name, config in configs.items()}
 
 
 @pytest.mark.parametrize("name", USELESS)

@@ -124,6 +124,12 @@ def test_version(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "Kubernetes v1.36.0\n"
 
 
+@pytest.mark.parametrize("args", [["--version", "raw"], ["raw", "--version=raw"]])
+def test_version_takes_no_argument(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(args) == 1
+    assert capsys.readouterr() == ("", "Error: unexpected argument: raw (see kcm --help)\n")
+
+
 def test_raw_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version=raw"]) == 0
     text = capsys.readouterr().out

@@ -14,6 +14,7 @@ FLAGS = FlagSet(
         Flag("v", kinds.LEVEL, 0, shorthand="v"),
         Flag("kube-api-qps", kinds.FLOAT32, 20.0),
         Flag("controllers", kinds.STRINGS, ("*",)),
+        Flag("bind-address", kinds.IP, "0.0.0.0"),
         Flag("feature-gates", kinds.MULTIMAP, ()),
         Flag("version", kinds.VERSION, "false"),
         Flag("pod-eviction-timeout", kinds.DURATION, 0.0, hidden=True, deprecated="it does nothing."),
@@ -35,6 +36,8 @@ TAKEN = [
     pytest.param(["--version"], {"version": "true"}, id="optional value left out"),
     pytest.param(["--version=raw"], {"version": "raw"}, id="optional value"),
     pytest.param(["--controllers=a,b", "--controllers", "c"], {"controllers": ("a", "b", "c")}, id="list grows"),
+    pytest.param(["--bind-address="], {}, id="an empty address changes nothing"),
+    pytest.param(["--bind-address=::1", "--bind-address="], {"bind-address": "::1"}, id="nor does a later one"),
     pytest.param(
         ["--feature-gates=A=true", "--feature-gates=kube:B=false"],
         {"feature-gates": (("", "A=true"), ("kube", "B=false"))},

@@ -140,6 +140,20 @@ REFUSED = [
         "tls-cipher-suites: Cipher suite ROT13 not supported or doesn't exist",
         id="cipher",
     ),
+    pytest.param(["--tls-curve-preferences=99"], "tls-curve-preferences: unknown curve 99", id="curve"),
+    pytest.param(
+        ["--tls-curve-preferences=29,23", "--tls-curve-preferences=29"],
+        "tls-curve-preferences: curve 29 is given twice",
+        id="curve twice",
+    ),
+    pytest.param(
+        ["--version=v1.36.0-"],
+        'invalid argument "v1.36.0-" for "--version" flag: must be true, false, raw or vX.Y.Z',
+        id="version with an empty suffix",
+    ),
+    pytest.param(
+        ["--node-monitor-period=0"], "node-monitor-period must be greater than zero", id="period of the nodes' health"
+    ),
     pytest.param(
         ["--authorization-always-allow-paths=/a*b"],
         'authorization-always-allow-paths: only trailing * allowed in "/a*b"',
