@@ -79,7 +79,7 @@ def _carry(shell: Shell, words: Sequence[str], *, moves: bool) -> int:
     shell.fs.make(shell.fs.writable(target, shown_to), text)
     if moves:
         shell.fs.writable(source, shown)
-        shell.fs.take_away(source)
+        shell.fs.remove(source)
     if "v" in options:
         shell.say(f"{'renamed ' if moves else ''}'{shown}' -> '{shown_to}'\n")
     return 0
@@ -127,7 +127,7 @@ def rm(shell: Shell, words: Sequence[str]) -> int:
                 code = 1
                 continue
             for each in (path, *inside):
-                shell.fs.take_away(each)
+                shell.fs.remove(each)
         elif "f" not in options:
             if not shell.fs.in_scratch(path) and path not in shell.fs.gone:
                 raise Unknown

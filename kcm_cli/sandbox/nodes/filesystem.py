@@ -106,7 +106,7 @@ class FileSystem(msgspec.Struct):
         self.texts[path] = text
         self.gone.discard(path)
 
-    def take_away(self, path: str) -> None:
+    def remove(self, path: str) -> None:
         self.texts.pop(path, None)
         if not path.endswith("/"):
             self.gone.add(path)

@@ -1,4 +1,4 @@
-"""What keeps a pod's volumes and containers from starting: ConfigMaps and Secrets that are missing, claims, and images.
+"""What prevents volumes from being mounted and containers from starting: missing ConfigMaps or Secrets, claims, images.
 
 upstream: pkg/kubelet/kubelet_pods.go#makeEnvironmentVariables, pkg/kubelet/images/image_manager.go,
 pkg/volume/{configmap,secret,projected}
@@ -40,7 +40,7 @@ from kcm_cli.sandbox.views import (
 
 INVALID_IMAGE, NEVER_PULL, CONFIG_ERROR = "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"
 _ROOT_CA = "kube-root-ca.crt"
-"""In every pod; without a manager it does not exist, and pods run all the same."""
+"""The ConfigMap in the token volume of each pod. Without a manager it does not exist, and is not required."""
 _NAME = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])"
 _IMAGE = re.compile(
@@ -50,14 +50,13 @@ _IMAGE = re.compile(
 
 @remembered(4096)
 def is_image(name: str) -> bool:
-    """Whether a kubelet would take it for the name of an image."""
+    """Whether a kubelet accepts it as the name of an image."""
     return len(name) <= 4096 and _IMAGE.fullmatch(name) is not None
 
 
 class Obstacles:
-    """Looks at the caches. ``changed`` is called with the namespace in which a ConfigMap, Secret or claim changed,
-    which is empty for all; ``attached`` with the node to which other volumes are attached now.
-    """
+    """Finds obstacles in the caches. ``changed`` is called with the namespace of a ConfigMap, Secret or claim that
+    changed (empty: all namespaces), ``attached`` with the node whose attached volumes changed."""
 
     def __init__(self, informers: Informers, changed: Callable[[str], None], attached: Callable[[str], None]) -> None:
         self._claims = Claims(informers, changed, attached)
@@ -79,19 +78,19 @@ class Obstacles:
         await self._claims.synced()
 
     def fail_image(self, pattern: str, message: str) -> None:
-        """Images like this (``*`` and ``?`` stand for anything) cannot be pulled; empty message: they do not exist."""
+        """Make pulls of images fail that match a pattern with ``*`` and ``?``. message: empty if they do not exist."""
         self._failing[pattern] = message
 
     def restore_image(self, pattern: str) -> None:
-        """They can be pulled again."""
+        """Undo ``fail_image`` for a pattern."""
         self._failing.pop(pattern, None)
 
     def restore_images(self) -> None:
-        """All can be pulled again."""
+        """Undo ``fail_image`` for all patterns."""
         self._failing.clear()
 
     def of_volumes(self, pod: SimulatedPod) -> Hold | None:
-        """What keeps the pod as a whole from starting."""
+        """The obstacle for the volumes of a pod; None if there is none."""
         return self._claims.unbound(pod) or self._of_objects(pod) or self._claims.unattached(pod)
 
     def _of_objects(self, pod: SimulatedPod) -> Hold | None:
@@ -103,7 +102,7 @@ class Obstacles:
         return Hold(MOUNT, texts[0], tuple(texts[1:])) if texts else None
 
     def _problem_of(self, namespace: str, volume: SimulatedVolume) -> str:
-        """Of a projected volume all of them; empty if there is none."""
+        """All problems of a volume; empty if there are none."""
         sources = [(volume.config_map, volume.secret)]
         if volume.projected is not None:
             sources += [(part.config_map, part.secret) for part in volume.projected.sources]
@@ -111,12 +110,12 @@ class Obstacles:
         return f"[{', '.join(problems)}]" if len(problems) > 1 else "".join(problems)
 
     def missing_pull_secrets(self, pod: SimulatedPod) -> list[str]:
-        """The names of Secrets for its images that do not exist."""
+        """The names of image pull Secrets that do not exist."""
         names = (secret.name for secret in pod.spec.image_pull_secrets)
         return [name for name in names if name and self._secrets.store.get(f"{pod.namespace}/{name}") is None]
 
     def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> list[Hold | None]:
-        """What keeps each container from starting, in the order of the script."""
+        """The obstacle for each container, None if there is none, in the order of the script."""
         known = {container.name: container for container in script.containers}
         sources = {volume.name: volume.image for volume in pod.spec.volumes if volume.image is not None}
         found: list[Hold | None] = []
@@ -133,7 +132,7 @@ class Obstacles:
     def _volume_image(
         self, sources: Mapping[str, ImageSource], container: SimulatedContainer, images: Images
     ) -> Hold | None:
-        """The image of a volume that the container mounts; of several the last one."""
+        """The obstacle for an image volume that the container mounts; of several, the last one."""
         for mount in reversed(container.volume_mounts) if sources else ():
             source = sources.get(mount.name)
             hold = self._image(source.reference, source.pull_policy, "", images) if source is not None else None
@@ -157,7 +156,7 @@ class Obstacles:
         return Hold(PULL, error or _not_found(name)) if error is not None else None
 
     def _config(self, pod: SimulatedPod, container: SimulatedContainer, of_files: Mapping[str, str]) -> Hold | None:
-        """of_files: what is wrong with variables that come from files."""
+        """of_files: the errors of variables whose values are in files."""
         for message in chain(
             self._env_problems(pod, container, of_files),
             self._mount_problems(pod, container),
@@ -225,7 +224,7 @@ class Obstacles:
 
 
 def _root_problems(pod: SimulatedPod, container: SimulatedContainer) -> Iterator[str]:
-    """``runAsNonRoot`` with ``runAsUser: 0``. The user of an image is unknown, and never refused."""
+    """``runAsNonRoot`` with ``runAsUser: 0``. The user of an image is unknown, and accepted."""
     contexts = [each for each in (container.security_context, pod.spec.security_context) if each is not None]
     non_root = next((each.run_as_non_root for each in contexts if each.run_as_non_root is not None), False)
     user = next((each.run_as_user for each in contexts if each.run_as_user is not None), None)

@@ -22,7 +22,7 @@ _FIELDS = {Role.MAIN: "containers", Role.DEBUG: "ephemeralContainers"}
 def notices(
     pod: SimulatedPod, script: PodScript, before: PodState, after: PodState, images: Images
 ) -> Iterator[Notice]:
-    """What there is to tell; the images that are needed are on the node then."""
+    """The Events about a change of state. Images that are pulled are added to ``images``."""
     if before is after:
         return
     killed = before.stop is None and after.stop is not None
@@ -48,7 +48,7 @@ def notices(
 
 
 def _of_volumes(pod: SimulatedPod, state: PodState, images: Images) -> Iterator[Notice]:
-    """The images of volumes that can be pulled."""
+    """Events about the image volumes that can be pulled."""
     held = {current.hold.image for current in state.containers if current.hold is not None}
     for volume in pod.spec.volumes:
         if volume.image is not None and volume.image.reference not in held:
@@ -77,7 +77,7 @@ def _of_container(
 def _of_probe(
     pod: SimulatedPod, container: ContainerScript, old: ContainerState, new: ContainerState
 ) -> Iterator[Notice]:
-    """A run that a failing probe has ended since."""
+    """Events about a run that a failing probe has ended."""
     ended = new.exit or new.previous
     if ended is None or old.started_at is None or ended.run != old.starts:
         return
@@ -90,7 +90,7 @@ def _of_probe(
 
 
 def unhealthy(pod: SimulatedPod, script: PodScript, state: PodState, since: float, now: float) -> Iterator[Notice]:
-    """What probes that fail had to say between two instants."""
+    """The Events about failed probes in the time after ``since`` until ``now``."""
     for container, current in zip(script.containers, state.containers, strict=True):
         for failure in container.failures if current.started_at is not None else ():
             if since < (current.started_at or 0.0) + failure.at_s <= now:
@@ -104,7 +104,7 @@ def _unhealthy(pod: SimulatedPod, container: ContainerScript, probe: str, text: 
 def _of_hook(
     pod: SimulatedPod, container: ContainerScript, old: ContainerState, new: ContainerState
 ) -> Iterator[Notice]:
-    """A run that its ``postStart`` hook has ended since."""
+    """Events about a run that its ``postStart`` hook has ended."""
     ended = new.exit or new.previous
     if ended is not None and ended.run <= (old.exit.run if old.exit is not None else 0):
         return
@@ -140,7 +140,7 @@ def _of_image(pod: SimulatedPod, container: ContainerScript, images: Images) -> 
 
 
 def _pulled(image: str, policy: str, images: Images) -> Iterator[tuple[str, str]]:
-    """Reasons and texts of the Events; it is on the node then."""
+    """The reasons and messages of the Events about an image, which is added to ``images``."""
     pull = images.use(image, policy)
     if pull is None:
         yield "Pulled", f'Container image "{image}" already present on machine and can be accessed by the pod'

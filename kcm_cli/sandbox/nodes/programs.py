@@ -1,7 +1,7 @@
-"""What a simple command does: when it ends, and with which exit code.
+"""Simulates simple commands: their end, exit code, output and files.
 
-``sleep``, ``true``, ``false``, ``echo``, ``cat`` and the like, and shell scripts of them (``shell``) with tests of
-files. Anything else is unknown. Pure, and bounded in time, depth and output whatever a pod says.
+It knows ``sleep``, ``true``, ``false``, ``echo``, ``cat`` and the like, and shell scripts of them (``shell``) with
+tests of files. Anything else is unknown. Pure; time, depth and output are bounded for all commands.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from kcm_cli.sandbox.nodes.variables import Variables
 
 MOST_CHARACTERS, MOST_STEPS, MOST_OUTPUT = shell.MOST_CHARACTERS, 2000, 4 << 20
 MOST_WORK, _PER_COMMAND, _PER_WORD = 1 << 20, 64, 8
-"""How many files a program may look at; so many of them are a command, and one of its words."""
+"""The limit for the work of a program (see ``filesystem.Work``), and the cost of a command and of a word."""
 _LONGEST_PATH = 4096
 _LONG_S = 1e9
 _MOST_STAGES = 32
@@ -35,9 +35,9 @@ _SILENT = frozenset((":", "true", "export", "umask", "sync", "set"))
 _OUTPUT_UNKNOWN = frozenset(("date", "whoami", "pwd", "uname"))
 """They succeed; their output is unknown."""
 _READING = _SHELLS | {"env", "printenv"}
-"""They find variables that are set for them."""
+"""They read the variables in their environment."""
 _OPTIONS = {"errexit": "e", "nounset": "u", "xtrace": "x", "pipefail": ""}
-"""Options of shells with a name, and the letters that say the same."""
+"""Named options of shells, and their letters."""
 _OF_A_SHELL = frozenset(("exit", "cd", "set", "trap", "export", "wait", "exec"))
 _BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set", "wait"))
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -45,22 +45,22 @@ _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
 _SETTING = re.compile(r"[A-Za-z_]\w*=")
 _ESCAPED, _ESCAPES = re.compile(r"\\([nt\\])"), {"n": "\n", "t": "\t", "\\": "\\"}
 _PIPE = "|"
-"""The name of a file for what one command writes and another one reads."""
+"""The name of the file that stands for a pipe."""
 _OUTPUT, _ERRORS, _AWAY = "output", "errors", ""
 _DEVICE = re.compile(r"/dev/(null|zero|full|tty|random|urandom|stdin|stdout|stderr|fd/.*)")
 _WILD = re.compile(r"[*?\[]")
 _STOP, _LEAVE = "TERM", "EXIT"
 _INTERRUPTED = 143
-"""The exit code of a command that a signal has ended (SIGTERM)."""
+"""The exit code of a command that SIGTERM has ended."""
 _MOST_RESTS, _MOST_NESTED = 16, 64
-"""The latter: commands that run within others, also within functions and shells."""
+"""The limits for intervals in which a program waits, and for nested commands, also in functions and shells."""
 
 
 _NONE: Mapping[str, str | None] = MappingProxyType({})
 
 
 class Written(NamedTuple):
-    """What a command writes, seconds after its start. Bytes that are no UTF-8 are surrogates."""
+    """Output, and seconds from the start of the command. Bytes that are not UTF-8 are surrogates."""
 
     at_s: float
     text: str
@@ -68,25 +68,24 @@ class Written(NamedTuple):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Seconds until the command ends (infinite: not by itself), its exit code, and the files that there are then."""
+    """Seconds until the command ends (infinite: not by itself), its exit code, and the files at its end."""
 
     lasts_s: float
     code: int
     files: Files = msgspec.field(default_factory=dict)
     output: tuple[Written, ...] = ()
     gone: frozenset[str] = frozenset()
-    """The files that it has taken away."""
+    """The files that it has removed."""
     stages: tuple[tuple[float, Files, frozenset[str]], ...] = ()
-    """The files that there are, and those that are gone, from so many seconds after its start on; empty if that is
-    unknown."""
+    """Seconds from the start, and the files and removed files from then on; empty if that is unknown."""
 
 
 class _Unopened(Exception):
-    """There is no such file to read from."""
+    """A file to read from does not exist."""
 
 
 class _Ended(Exception):
-    """The shell has exited, or stays where it is for ever."""
+    """The shell has exited, or waits forever."""
 
 
 def outcome(
@@ -97,10 +96,10 @@ def outcome(
     volumes: Volumes | None = None,
     until_s: float = math.inf,
 ) -> Outcome | None:
-    """What a program with its arguments does; None where that is unknown.
+    """The outcome of a program with its arguments; None if it is unknown.
 
-    env: the variables that are known. scratch: folders in which there are only the files that the program makes, and
-    ``files``. until_s: what it does later is left out.
+    env: the known variables. scratch: folders that contain only ``files`` and those that the program writes. until_s:
+    when the simulation ends.
     """
     return outcome_among(There(files, scratch), words, env, volumes, until_s)
 
@@ -113,7 +112,7 @@ def outcome_among(
     until_s: float = math.inf,
     most_work: float = MOST_WORK,
 ) -> Outcome | None:
-    """As ``outcome``, among these files. most_work: what costs more is unknown, too."""
+    """As ``outcome``, with these files. most_work: programs that cost more are unknown, too."""
     machine = _shell(there, env, volumes, Work(most_work))
     machine.until_s = until_s
     if not machine.runs(words):
@@ -127,7 +126,7 @@ def outcome_among(
 def signals_among(
     there: There, words: Sequence[str], env: Mapping[str, str], volumes: Volumes | None = None
 ) -> Signals | None:
-    """What the program answers when it is asked to stop, among these files; None if it sets no trap for that."""
+    """How a program reacts to SIGTERM; None if it sets no trap for it, or if that is unknown."""
     if not any("trap" in word for word in words):
         return None
     work = Work(MOST_WORK)
@@ -164,7 +163,7 @@ class _Shell(msgspec.Struct):
     variables: Variables
     fs: FileSystem
     folder: str
-    """Where relative paths begin; empty if that is unknown."""
+    """The working directory; empty if it is unknown."""
     until_s: float = math.inf
     elapsed_s: float = 0.0
     code: int = 0
@@ -176,34 +175,34 @@ class _Shell(msgspec.Struct):
     output: list[Written] = msgspec.field(default_factory=list)
     written: int = 0
     sinks: tuple[str, str] = (_OUTPUT, _ERRORS)
-    """Where output and errors go: to the container's, away, or into a file."""
+    """The targets of output and errors: the container's, none, or a file."""
     stages: list[tuple[float, Files, frozenset[str]]] = msgspec.field(default_factory=list)
     staged: bool = True
-    """Whether the stages tell all."""
+    """Whether the stages are complete."""
     functions: dict[str, shell.List] = msgspec.field(default_factory=dict)
     nested: int = 0
-    """How many commands run within each other."""
+    """The number of nested commands."""
     pipefail: bool = False
     """Whether the failure of any command of a pipeline is its failure."""
     tested: bool = False
-    """Whether the failure of the command that runs is looked at."""
+    """Whether the exit code of the current command is tested, so that ``set -e`` does not apply."""
     traps: dict[str, str] = msgspec.field(default_factory=dict)
-    """What the first shell does at a signal, by its name; empty: nothing."""
+    """The first shell's handlers of signals, by name; empty: the signal is ignored."""
     asked_s: float = math.inf
-    """When it is asked to stop."""
+    """When SIGTERM arrives."""
     rests: list[tuple[float, float, bool]] = msgspec.field(default_factory=list)
-    """When it could be: from, until, and whether it answers at once."""
+    """The intervals in which it waits: their start, end, and whether a signal interrupts them."""
     again: tuple[float, float] = (math.inf, 0.0)
-    """From when on rounds of a loop without end are alike, and how long they take."""
-    beside: bool = False
-    """Whether something has run beside it."""
+    """The start of an endless loop whose iterations are equal, and the duration of one."""
+    has_jobs: bool = False
+    """Whether it has had background jobs."""
     jobs: list[tuple[float, int]] = msgspec.field(default_factory=list)
-    """What runs beside it and was not waited for: when it ends, and how."""
+    """The background jobs that it has not waited for: their ends and exit codes."""
     input: str | None = None
-    """What a command reads."""
+    """The standard input of a command."""
 
     def stage(self) -> None:
-        """Time passes: the files are as they are until later."""
+        """Record the files before time passes."""
         last = self.stages[-1] if self.stages else None
         files, gone = self.fs.now()
         if self.staged and (last is None or last[1:] != (files, gone)):
@@ -213,7 +212,7 @@ class _Shell(msgspec.Struct):
             self.staged = len(self.stages) <= _MOST_STAGES
 
     def runs(self, words: Sequence[str]) -> bool:
-        """Run the program of a container to its end; whether it is known."""
+        """Run the program of a container to its end; returns whether it is known."""
         if not words or _name(words[0]) not in _PROGRAMS or _name(words[0]) in _BUILT_IN:
             return False
         try:
@@ -221,12 +220,12 @@ class _Shell(msgspec.Struct):
                 self.code = self.program(words)
         except Unknown:
             return False
-        if self.beside:  # that ends with it
+        if self.has_jobs:  # background jobs end with it
             self.output = sorted((each for each in self.output if each.at_s <= self.elapsed_s), key=_when)
         return True
 
     def program(self, words: Sequence[str]) -> int:
-        """Run one program; its exit code."""
+        """Run one program; returns its exit code."""
         self.fs.work.spend(len(words) * _PER_WORD)
         self.steps += 1
         if self.steps > MOST_STEPS:
@@ -283,28 +282,27 @@ class _Shell(msgspec.Struct):
         return 0
 
     def cd(self, words: Sequence[str]) -> int:
-        """An unknown folder is taken to exist."""
+        """Change the working directory. Unknown folders are assumed to exist."""
         place = self.place(words[1]) if len(words) == 2 and not words[1].startswith("-") else ""
         self.folder = place if place.startswith("/") and "$" not in place else ""
         return 0
 
     def place(self, path: str) -> str:
-        """The absolute path; as it is given if the working directory is unknown. Raises Unknown where that is
-        too long for a file."""
+        """The absolute path, or ``path`` if the working directory is unknown. Raises Unknown if it is too long."""
         path = path if path.startswith("/") or not self.folder else f"{self.folder}/{path}"
         if len(path) > _LONGEST_PATH:
             raise Unknown
         return normpath(f"/{path.lstrip('/')}") if path.startswith("/") else path
 
     def tail(self, words: Sequence[str]) -> int:
-        """The last lines, or what is done to stay: ``tail -f /dev/null``."""
+        """``tail``; with ``-f /dev/null`` it waits forever."""
         if len(words) != 3 or words[1] not in ("-f", "-F") or words[2] != "/dev/null":
             return text_commands.tail(self, words)
         self._pass(math.inf)
         return 0
 
     def paths(self, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Paths as they are written, and where they lead."""
+        """The paths in words, with wildcards expanded, and their absolute paths."""
         if not words:
             raise Unknown
         for word in words:
@@ -331,7 +329,7 @@ class _Shell(msgspec.Struct):
             raise Unknown
         if sink in (_OUTPUT, _ERRORS):
             self.output.append(Written(self.elapsed_s, text, sink == _ERRORS))
-        elif sink in self.fs.texts:  # it may be gone by now
+        elif sink in self.fs.texts:  # it may have been removed
             before = self.fs.texts[sink]
             self.fs.work.spend(len(before or "") * PER_CHARACTER)
             self.fs.texts[sink] = None if before is None else before + text
@@ -365,7 +363,7 @@ class _Shell(msgspec.Struct):
         return self.code
 
     def _script(self, commands: shell.List) -> None:
-        """All of it, and what was to be done at the end."""
+        """Run a script, and its trap for EXIT."""
         ended: _Ended | None = None
         try:
             self.list(commands)
@@ -380,7 +378,7 @@ class _Shell(msgspec.Struct):
             raise ended
 
     def trap(self, words: Sequence[str]) -> int:
-        """Of the first shell only, which gets the signals."""
+        """Set traps of the first shell, which alone gets signals."""
         if len(words) < 3 or words[1].startswith("-") or self.depth != 1:
             for name in map(_signal, words[2:] if self.depth == 1 and words[1:2] == ["-"] else ()):
                 self.traps.pop(name, None)
@@ -393,7 +391,7 @@ class _Shell(msgspec.Struct):
         return 0
 
     def wait(self, words: Sequence[str]) -> int:
-        """For all that runs beside it, or for the one that does."""
+        """Wait for all background jobs, or for the only one."""
         if any(word.startswith("-") for word in words) or (words[1:] and len(self.jobs) > 1):
             raise Unknown
         end_s = max((end_s for end_s, _ in self.jobs), default=self.elapsed_s)
@@ -404,7 +402,7 @@ class _Shell(msgspec.Struct):
         return code
 
     def _start(self, commands: shell.List) -> None:
-        """Let commands run beside those that follow. They may take time or make files, not both."""
+        """Run commands in the background. They may take time or write files, not both."""
         before, spent = self.fs.now(), self.steps
         variables = self.variables.copied()
         job = replace(self, output=[], variables=variables, stages=[], traps={}, rests=[], jobs=[], asked_s=math.inf)
@@ -415,7 +413,7 @@ class _Shell(msgspec.Struct):
         self.steps, self.written = max(job.steps, spent), job.written
         self.output += job.output
         self.jobs.append((job.elapsed_s, job.code))
-        self.beside, self.code = True, 0
+        self.has_jobs, self.code = True, 0
 
     def sleep(self, words: Sequence[str]) -> int:
         total = 0.0
@@ -435,7 +433,7 @@ class _Shell(msgspec.Struct):
         return 0
 
     def _pass(self, seconds: float, *, waits: bool = False) -> bool:
-        """Whether a signal was answered meanwhile. waits: by which it is interrupted."""
+        """Let time pass; returns whether a signal was handled. waits: signals interrupt it."""
         self.stage()
         end_s = self.elapsed_s + seconds
         handler = self.traps.get(_STOP)
@@ -466,7 +464,7 @@ class _Shell(msgspec.Struct):
         return 0
 
     def list(self, commands: shell.List, *, tested: bool = False) -> None:
-        """Run commands. tested: their failure is looked at, so ``set -e`` does not end the shell."""
+        """Run commands. tested: their exit code is tested, so that ``set -e`` does not apply."""
         for index, (before, command) in enumerate(commands):
             if (before == "&&" and self.code != 0) or (before == "||" and self.code == 0):
                 continue
@@ -509,12 +507,12 @@ class _Shell(msgspec.Struct):
                 self.list(cast("shell.List", command), tested=tested)
 
     def _pipe(self, commands: Sequence[shell.Simple]) -> None:
-        """What takes time is unknown, but for the last command."""
+        """Run a pipeline. Only the last command may take time."""
         sinks, began_s, text, failed = self.sinks, self.elapsed_s, "", 0
         for index, command in enumerate(commands):
             name = command.words[0]
             if name in _OF_A_SHELL or name in self.functions or _SETTING.match(name):
-                raise Unknown  # a shell of its own
+                raise Unknown  # it runs in a subshell
             last = index + 1 == len(commands)
             if self.elapsed_s > began_s or "$" in text:
                 raise Unknown
@@ -562,11 +560,11 @@ class _Shell(msgspec.Struct):
             same = before.keys() == self.fs.texts.keys() and variables == self.variables.values
             if loop.condition is not None and same and self.asked_s == math.inf:
                 for path in [path for path, text in self.fs.texts.items() if text != before[path]]:
-                    self.fs.texts[path] = None  # more and more
+                    self.fs.texts[path] = None  # it grows
                 self.staged = self.staged and len(self.stages) <= stages + 1
                 self.again = began_s, self.elapsed_s - began_s
                 self.traps.clear()
-                self._pass(math.inf)  # the next round finds what this one found
+                self._pass(math.inf)  # all further iterations are equal
             self.steps += 1
             if self.steps > MOST_STEPS:
                 raise Unknown
@@ -585,7 +583,7 @@ class _Shell(msgspec.Struct):
             self.sinks, self.input = outer, None
 
     def _redirects(self, word: str) -> bool:
-        """Whether it says where output goes, which it does from now on."""
+        """Apply a word if it is a redirection; returns whether it is one."""
         output, errors = self.sinks
         match word[:1]:
             case shell.INTO_FILE | shell.ONTO_FILE:
@@ -608,7 +606,7 @@ class _Shell(msgspec.Struct):
         return True
 
     def _read(self, path: str) -> str | None:
-        """What a command reads from a file; None: that is unknown. Raises _Unopened."""
+        """The content of a file that is read; None if it is unknown. Raises _Unopened."""
         shown, path = path, self.place(path)
         if path == "/dev/null":
             return ""
@@ -661,7 +659,7 @@ class _Shell(msgspec.Struct):
             self.code = self._with(given, words)
 
     def _with(self, given: Sequence[str], words: Sequence[str]) -> int:
-        """Run one program with these variables; its exit code."""
+        """Run one program with these variables; returns its exit code."""
         if any("$" in word or "`" in word for word in given) and _name(words[0]) in _READING:
             raise Unknown
         self.variables.given = dict((name, value) for name, _, value in (word.partition("=") for word in given))
@@ -671,7 +669,7 @@ class _Shell(msgspec.Struct):
             self.variables.given = {}
 
     def _call(self, words: Sequence[str]) -> None:
-        """A function of the script, which takes no arguments and no variables of its own."""
+        """Call a function of the script, without arguments or variables."""
         self.steps += 1
         if words[1:]:
             raise Unknown

@@ -1,4 +1,4 @@
-"""What a pod as a whole was given, as its kubelet reports it.
+"""The resources of a pod as a whole, as its kubelet reports them.
 
 upstream: pkg/kubelet/kubelet_pods.go#convertToAPIPodLevelResourcesStatus, pkg/kubelet/cm/helpers_linux.go
 """
@@ -10,18 +10,18 @@ from kcm_cli.planning.pod_resources import Amounts, Tree, charged_amounts
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
 
 _LEAST_MILLI_CPU = 2
-"""No group of processes gets less, so that less is not told."""
+"""The minimum of a cgroup. A request up to it cannot be read from the cgroup, and is not reported."""
 _IN_GROUPS = ("cpu", "memory")
 
 
 def allocated(pod: SimulatedPod) -> dict[str, str]:
-    """What the pod requests: its containers together, or itself as a whole, with its overhead."""
+    """The requests of the pod: those at pod level, or the sum of its containers', with its overhead."""
     return _texts(charged_amounts(_tree(pod), "requests"))
 
 
-def given(pod: SimulatedPod, *, running: bool) -> Doc:
-    """What the pod has. While it runs this is what its group of processes says, which knows CPU and memory only, and
-    limits only where all containers have them."""
+def actual(pod: SimulatedPod, *, running: bool) -> Doc:
+    """The requests and limits in effect. For a running pod they are read from its cgroup, which has CPU and memory
+    only, and limits only if all containers have them."""
     tree = _tree(pod)
     requests, limits = charged_amounts(tree, "requests"), charged_amounts(tree, "limits")
     if running:
@@ -51,7 +51,7 @@ def _texts(amounts: Amounts) -> dict[str, str]:
 
 
 def _tree(pod: SimulatedPod) -> Tree:
-    """The parts of the pod that count."""
+    """The parts of the pod that have resources."""
     spec: Tree = {"containers": _trees(pod.spec.containers), "initContainers": _trees(pod.spec.init_containers)}
     if pod.spec.resources is not None:
         spec["resources"] = {"requests": pod.spec.resources.requests, "limits": pod.spec.resources.limits}

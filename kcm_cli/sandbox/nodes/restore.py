@@ -1,4 +1,4 @@
-"""The state of a pod that ran before its kubelet started, read back from its status."""
+"""Restores the state of a pod that ran before its kubelet started from its status."""
 
 from collections.abc import Sequence
 from math import inf
@@ -20,7 +20,7 @@ from kcm_cli.sandbox.views import SimulatedPod
 
 
 def restore(pod: SimulatedPod, script: PodScript, now: float) -> PodState:
-    """A state from which the pod's life goes on; that of a new pod where the status tells nothing."""
+    """The state of a pod with this status; that of a new pod if it has no start time."""
     started = seconds_of(pod.status.start_time)
     if started is None:
         return accept(script, now)
@@ -51,7 +51,7 @@ def _container(script: ContainerScript, status: ContainerStatus | None, now: flo
         return ContainerState(starts, at, None, previous, backoff_s=backoff_s, backoff_at=at or 0.0)
     if state.terminated is not None:
         ended = _exit(state.terminated, starts)
-    elif last is not None and last.reason == RESTARTING_ALL:  # it was removed with the others, and waits for its turn
+    elif last is not None and last.reason == RESTARTING_ALL:  # removed with the others, and not started again yet
         removed = _exit(last, status.restart_count)
         return ContainerState(status.restart_count, exit=removed, base=status.restart_count)
     elif last is not None:

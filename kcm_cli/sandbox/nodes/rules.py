@@ -1,9 +1,9 @@
-"""Rules: what the annotations of pods say, for all pods that a selector chooses.
+"""Rules: annotations for all pods that a selector matches.
 
-A rule is a ConfigMap with the label ``sandbox.kcm.dev/rule: pods``. It holds for the pods of its namespace, in
-``kube-system`` for those of all. Its data has ``selector`` (as of ``kubectl -l``; without one, all pods), and values by
-the names of the annotations, without their prefix. What a pod's own annotations say comes first, then the rules of its
-namespace, then those for all; of several rules, by name. Rules that the sandbox was started with come last.
+A rule is a ConfigMap with the label ``sandbox.kcm.dev/rule: pods``. It applies to the pods of its namespace, and in
+``kube-system`` to all pods. Its data has ``selector`` (as for ``kubectl -l``; without it, all pods), and values by the
+names of annotations, without their prefix. A pod's own annotations have precedence, then the rules of its namespace,
+then those of ``kube-system``, each in the order of their names, and last the rules in the sandbox's options.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,17 +25,17 @@ WORDS = frozenset({
     "start-delay", "ready-delay", "run-time", "exit-code", "exit-reason", "restarts", "pull-error", "failing-probes",
     "stop-time", "cpu", "memory", "logs", "exec", "exec-code", "forward",
 })  # fmt: skip
-"""What a rule can say; behind each one there may be ``.CONTAINER``."""
+"""The names of values in rules. Each may have the suffix ``.CONTAINER``."""
 _FORMS: Mapping[str, Callable[[str], object]] = {
     **dict.fromkeys(("start-delay", "ready-delay", "run-time", "stop-time"), seconds_of),
     **dict.fromkeys(("exit-code", "restarts", "exec-code"), number_of),
 }
-"""What reads the values that are not just text; empty ones count as absent."""
+"""The parsers of values that are not just text. Empty values count as absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that is in no ConfigMap. ``namespace``: an empty one is all. ``words``: values by names of ``WORDS``."""
+    """A rule that is not in a ConfigMap. ``words``: values by names of ``WORDS``. ``namespace``: empty for all."""
 
     words: Mapping[str, str]
     selector: str = ""
@@ -63,7 +63,7 @@ class Rule:
 
 
 def rules_of(found: object) -> tuple[Rule, ...]:
-    """Read one rule, or a list of them, as YAML has them: selector, namespace and words. Raises ValueError."""
+    """Read a rule or a list of rules from parsed YAML: selector, namespace and words. Raises ValueError."""
     if not isinstance(found, list):
         return (_rule(found),)
     rules = []
@@ -88,13 +88,12 @@ def _text(name: object, value: object) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise ValueError(f"{name}: {value!r} is no text (write it in quotes)")
+    raise ValueError(f"{name}: {value!r} is not a string (put it in quotes)")
 
 
 class Rules:
-    """Follows the ConfigMaps. ``changed`` is called with the namespace whose pods have other annotations now, an empty
-    one for all. ``given``: more rules, in the order in which they count.
-    """
+    """The current rules. ``changed`` is called with the namespace whose rules changed (empty: those for all).
+    ``given``: rules in addition to the ConfigMaps, in order of precedence."""
 
     def __init__(
         self, config_maps: Informer[Keyed], changed: Callable[[str], None], given: Sequence[Rule] = ()
@@ -105,7 +104,7 @@ class Rules:
         config_maps.listen(on_add=self._put, on_update=lambda _, new: self._put(new), on_delete=self._drop)
 
     def annotations(self, pod: SimulatedPod) -> Mapping[str, str]:
-        """The pod's own, and what rules add to them."""
+        """The annotations of a pod: its own, and those of rules."""
         if not self._rules and not self._given:
             return pod.annotations
         added: dict[str, str] = {}
@@ -150,7 +149,7 @@ class Rules:
 
 @remembered(1024)
 def _selector(text: str) -> Selector | None:
-    """None for one that cannot be read: it chooses nothing."""
+    """The selector; None if it is invalid, which matches nothing."""
     try:
         return labels.parse(text)
     except FormatError:

@@ -1,7 +1,7 @@
-"""How a pod's containers will behave: read once from its spec and annotations, then played by ``machine``.
+"""The behaviour of a pod's containers, read once from its spec and annotations. ``machine`` executes it.
 
-Annotations ``sandbox.kcm.dev/NAME`` hold for all regular containers of a pod, ``sandbox.kcm.dev/NAME.CONTAINER`` for
-one container of any kind (docs/sandbox.md lists them). A value that cannot be read counts as absent and is
+Annotations ``sandbox.kcm.dev/NAME`` apply to all regular containers of a pod, ``sandbox.kcm.dev/NAME.CONTAINER`` to
+one container of any kind (docs/sandbox.md lists them). A value that cannot be parsed counts as absent and is
 reported in ``PodScript.problems``.
 """
 
@@ -42,17 +42,17 @@ RESTART_ALL = "RestartAllContainers"
 PAUSE = "pause"
 _LARGEST = 2**31 - 1
 _MOST_CHARACTERS = 2 << 20
-"""Of a command with its arguments."""
+"""The limit for a command with its arguments."""
 _LONGEST_MESSAGE, _LAST_OF_LOG, _LAST_LINES = 4096, 2048, 80
-"""Of a termination message in bytes, and of the end of a log that stands for one."""
+"""The limits for a termination message in bytes, and for the end of a log that replaces it in bytes and lines."""
 _NO_HOOKS = Lifecycle()
 SHORT_RUN_S = 1.0
-"""How long a container runs that is meant to end and does not say when, and a program at least."""
+"""The time until a container ends whose annotations do not set it, and the least time of a program."""
 
 
 class Role(Enum):
-    """INIT runs to its end before the next; a SIDECAR is an init container that stays; a DEBUG one was added to a pod
-    that runs, which does not depend on it; MAIN are the others."""
+    """INIT ends before the next container starts; SIDECAR: an init container that keeps running; DEBUG: an ephemeral
+    container; MAIN: a regular one."""
 
     INIT = "init"
     SIDECAR = "sidecar"
@@ -69,15 +69,15 @@ class Run(msgspec.Struct, frozen=True):
     probe: str = ""
     """The probe whose failure ends it."""
     message: str = ""
-    """What it says of its end."""
+    """The termination message."""
     done_s: float = math.inf
-    """When its program has ended, however long the run lasts: whoever stops it later changes nothing."""
+    """When its program has ended, at most ``lasts_s``: a later stop does not change the result."""
     signals: Signals | None = None
-    """What the program answers when it is asked to stop, where that is known."""
+    """The program's reaction to SIGTERM; None if it is unknown."""
 
 
 class Hook(msgspec.Struct, frozen=True):
-    """A lifecycle hook: how long it takes, whether it fails, and what is said of that."""
+    """A lifecycle hook: its duration, whether it fails, and the error."""
 
     lasts_s: float = 0.0
     fails: bool = False
@@ -88,7 +88,8 @@ NO_HOOK = Hook()
 
 
 class ContainerScript(msgspec.Struct, frozen=True):
-    """A container's behaviour. Seconds from its start; ``stop_s`` from SIGTERM to its end, unless its run answers."""
+    """A container's behaviour, in seconds from its start. ``stop_s``: from SIGTERM to its end, if its run has no
+    ``signals``."""
 
     name: str
     role: Role
@@ -102,20 +103,20 @@ class ContainerScript(msgspec.Struct, frozen=True):
     stop_s: float
     pull_error: str = ""
     turns_s: tuple[float, ...] = ()
-    """When it is not ready, and ready again, in turn, after ``ready_s``."""
+    """When it becomes unready and ready again, alternately, after ``ready_s``."""
     post_start: Hook = NO_HOOK
     pre_stop: Hook = NO_HOOK
     failures: tuple[Failure, ...] = ()
-    """The looks of its probes that fail."""
+    """The failures of its probes."""
     env_problems: tuple[tuple[str, str], ...] = ()
-    """The variables that files of emptyDirs should have and have not, each with what is wrong."""
+    """The variables whose values are not in files of emptyDirs as they should be, each with the error."""
 
     def nth_run(self, number: int) -> Run:
         """The run with this number, counted from 1."""
         return self.run if number <= self.failing_runs else self.last_run
 
     def restarts_all_after(self, code: int) -> bool:
-        """Whether all containers of the pod start anew after a run that ended with this code."""
+        """Whether all containers of the pod are restarted after a run that ended with this code."""
         rule = next((rule for rule in self.rules if _covers(rule, code)), None)
         return rule is not None and rule.action == RESTART_ALL
 
@@ -130,7 +131,7 @@ class ContainerScript(msgspec.Struct, frozen=True):
 
 
 class PodScript(msgspec.Struct, frozen=True):
-    """A pod's behaviour: its containers in the order in which they start: first init, then regular, then added ones."""
+    """A pod's behaviour. ``containers``: init containers, then regular ones, then ephemeral ones."""
 
     containers: tuple[ContainerScript, ...]
     start_delay_s: float
@@ -138,7 +139,7 @@ class PodScript(msgspec.Struct, frozen=True):
     grace_s: float
     problems: tuple[str, ...] = ()
     left: frozenset[str] = frozenset()
-    """The files that its first runs make in folders of the node."""
+    """The files that its containers' first runs write in folders of the node."""
 
 
 def read(
@@ -149,17 +150,17 @@ def read(
     files: frozenset[str] = frozenset(),
     objects: Objects | None = None,
 ) -> PodScript:
-    """The behaviour that a pod asks for. annotations: in the place of its own. files: those that pods before it have
-    left in folders of the node (hostPath of type DirectoryOrCreate). objects: what its variables and volumes name.
+    """The behaviour of a pod. annotations: instead of its own. files: those that earlier pods have written in folders
+    of the node (hostPath of type DirectoryOrCreate). objects: those that its variables and volumes refer to.
 
-    commands: containers do what their commands say, and others end by themselves only where that is expected of the
-    pod: it is a Job's, or has a deadline; without it every container that may end does.
+    commands: whether containers do what their commands say; those with unknown commands then end by themselves only in
+    pods of Jobs and pods with a deadline. Without it every container that may end does.
     """
-    wishes = _Wishes(pod.annotations if annotations is None else annotations)
+    annotated = _Annotations(pod.annotations if annotations is None else annotations)
     spec = pod.spec
     owner = controller_of(pod)
     finite = spec.active_deadline_seconds is not None or (owner is not None and owner.kind == "Job")
-    reader = _Reader(pod, wishes, commands=commands, ends=not commands or finite, files=files, objects=objects)
+    reader = _Reader(pod, annotated, commands=commands, ends=not commands or finite, files=files, objects=objects)
     containers = [reader.script(c, _init_role(c), spec.restart_policy) for c in spec.init_containers]
     containers += [reader.script(c, Role.MAIN, spec.restart_policy) for c in spec.containers]
     containers += [reader.script(c, Role.DEBUG, "Never") for c in spec.ephemeral_containers]
@@ -167,10 +168,10 @@ def read(
     grace_s = spec.termination_grace_period_seconds
     return PodScript(
         tuple(containers),
-        wishes.seconds(START_DELAY, "", 0.0),
+        annotated.seconds(START_DELAY, "", 0.0),
         math.inf if spec.active_deadline_seconds is None else float(spec.active_deadline_seconds),
         30.0 if grace_s is None else float(grace_s),
-        tuple(wishes.problems),
+        tuple(annotated.problems),
         frozenset(reader.left),
     )
 
@@ -180,31 +181,31 @@ def _init_role(container: SimulatedContainer) -> Role:
 
 
 def _failing(run: Run, known: Probed) -> Run:
-    """A run that a probe ends, unless it ends before."""
+    """The run, or one that a failing probe ends before."""
     if known.fails is None or known.fails[0] >= run.lasts_s:
         return run
     return Run(known.fails[0], 137, "", known.fails[1])
 
 
 def _probed(run: Run, name: str, probe: Probe) -> Run:
-    """A run that a failing probe ends, unless it ends before."""
+    """The run, or one that this probe, which always fails, ends before."""
     fails_s = float(probe.initial_delay_seconds + max(probe.failure_threshold, 1) * max(probe.period_seconds, 1))
     return Run(fails_s, 137, "", name) if fails_s < run.lasts_s else run
 
 
 def _failure(name: str, probe: Probe, started_s: float) -> Failure:
-    """The first look of a probe that is to fail."""
+    """The first failure of a probe that always fails."""
     begins_s = 0.0 if name == "startup" else started_s
     return Failure(max(float(probe.initial_delay_seconds), begins_s), name, SIMULATED_FAILURE)
 
 
 class _Reader:
-    """Reads the containers of one pod. ``ends``: those that are not meant to run for ever end without being asked."""
+    """Reads the containers of one pod. ``ends``: those whose restart policy is not Always end by themselves."""
 
     def __init__(
         self,
         pod: SimulatedPod,
-        wishes: "_Wishes",
+        annotated: "_Annotations",
         *,
         commands: bool,
         ends: bool,
@@ -212,23 +213,23 @@ class _Reader:
         objects: Objects | None,
     ) -> None:
         self._pod = pod
-        self._wishes = wishes
+        self._annotations = annotated
         self._commands = commands
         self._ends = ends
         self._files = files
         self._objects = None if objects is None else ReadOnce(objects)
         self._empty_dirs = EmptyDirs()
-        """What init containers leave for those after them."""
+        """The files that init containers leave for later containers."""
         self.left: set[str] = set()
         self._stages: tuple[Stages, Stages] = ((), ())
-        """Of the container that is read: the files during its first run, and during later ones."""
+        """Of the current container: the files during its first run, and during later ones."""
         self._env_problems: dict[str, dict[str, tuple[str, str]]] = {}
-        """Of containers: the variables that lack a value, with their volumes and what is wrong."""
+        """By container: the variables without a value, each with its volume and the error."""
         self._writers: dict[str, set[str]] = {}
-        """The containers that run beside others and may write into an emptyDir."""
+        """By emptyDir: the containers that run while others do, and may write into it."""
 
     def with_env_problems(self, containers: Sequence[ContainerScript]) -> list[ContainerScript]:
-        """Containers know what they wait for; not where another one may write it while it runs."""
+        """Set the ``env_problems`` of containers, without files that another running container may write."""
         found = list(containers)
         for index, container in enumerate(containers):
             problems = tuple(
@@ -241,19 +242,19 @@ class _Reader:
         return found
 
     def script(self, container: SimulatedContainer, role: Role, pod_policy: str) -> ContainerScript:
-        wishes, name = self._wishes, container.name
+        annotated, name = self._annotations, container.name
         self._env_problems[name] = env_file_problems(container, self._pod, self._empty_dirs)
         scope = name if role is not Role.MAIN else f"{name}*"
         restart = container.restart_policy or _pod_policy(role, pod_policy)
-        restarts = wishes.number(RESTARTS, scope)
-        code = wishes.number(EXIT_CODE, scope)
-        reason = wishes.text(EXIT_REASON, scope)
-        finite = self._ends and restart != "Always" and role is not Role.DEBUG and not _stays(container)
+        restarts = annotated.number(RESTARTS, scope)
+        code = annotated.number(EXIT_CODE, scope)
+        reason = annotated.text(EXIT_REASON, scope)
+        finite = self._ends and restart != "Always" and role is not Role.DEBUG and not _is_pause(container)
         ends = role is Role.INIT or finite
         natural_s = 0.0 if role is Role.INIT else SHORT_RUN_S if ends or code is not None else math.inf
-        lasts_s = wishes.seconds(RUN_TIME, scope, natural_s)
+        lasts_s = annotated.seconds(RUN_TIME, scope, natural_s)
         if restarts is not None:
-            run = Run(wishes.seconds(RUN_TIME, scope, SHORT_RUN_S), 1 if code is None else code, reason)
+            run = Run(annotated.seconds(RUN_TIME, scope, SHORT_RUN_S), 1 if code is None else code, reason)
             runs = restarts, run, Run(lasts_s if ends else math.inf, 0)
         else:
             run = Run(lasts_s, code or 0, reason)
@@ -269,12 +270,12 @@ class _Reader:
         post_start = self._hook(container, hooks.post_start)
         started_s = _probe_s(container.startup_probe) if known.started_s is None else known.started_s
         started_s = max(started_s, post_start.lasts_s)
-        self._stays_beside(container, role, stages, started_s)
+        self._record_writes(container, role, stages, started_s)
         ready_s, turns = max(started_s, _probe_s(container.readiness_probe)), known.turns
         if known.turns is not None:
             ready_s, turns = (known.turns[0], known.turns[1:]) if known.turns else (math.inf, ())
-        ready_s = max(ready_s, wishes.seconds(READY_DELAY, scope, ready_s))
-        probes = {name.strip() for name in wishes.text(FAILING_PROBES, scope).split(",")}
+        ready_s = max(ready_s, annotated.seconds(READY_DELAY, scope, ready_s))
+        probes = {name.strip() for name in annotated.text(FAILING_PROBES, scope).split(",")}
         first, last = _failing(first, known), _failing(last, again)
         failures = list(known.failures)
         if first != last:
@@ -299,8 +300,8 @@ class _Reader:
             last,
             started_s,
             ready_s,
-            wishes.seconds(STOP_TIME, scope, 0.0),
-            wishes.text(PULL_ERROR, scope),
+            annotated.seconds(STOP_TIME, scope, 0.0),
+            annotated.text(PULL_ERROR, scope),
             turns or (),
             post_start,
             self._hook(container, hooks.pre_stop),
@@ -310,10 +311,11 @@ class _Reader:
     def _program(self, container: SimulatedContainer, command: Sequence[str] = ()) -> "Program":
         return program_of(container, self._pod, self._objects, command, made=self._empty_dirs)
 
-    def _stays_beside(self, container: SimulatedContainer, role: Role, stages: Stages, started_s: float) -> None:
-        """Note the emptyDirs into which a container writes that others run beside, and what those after a sidecar find.
+    def _record_writes(self, container: SimulatedContainer, role: Role, stages: Stages, started_s: float) -> None:
+        """Record the emptyDirs into which a container may write while others run, and what a sidecar leaves for later
+        containers.
 
-        stages: none where its program is unknown.
+        stages: empty if its program is unknown.
         """
         if role is Role.INIT or not any(volume.empty_dir is not None for volume in self._pod.spec.volumes):
             return
@@ -332,7 +334,7 @@ class _Reader:
             self._empty_dirs.put(own, files, gone)
 
     def _probed(self, container: SimulatedContainer) -> tuple[Probed, Probed]:
-        """What the probes of the first run and of later ones say, as far as their commands and the files tell."""
+        """The probe results of the first run and of later ones, as far as commands and files are known."""
         stages, self._stages = self._stages, ((), ())
         if not self._commands or not (container.startup_probe or container.readiness_probe or container.liveness_probe):
             return Probed(), Probed()
@@ -341,14 +343,14 @@ class _Reader:
         return first, again
 
     def _hook(self, container: SimulatedContainer, handler: LifecycleHandler | None) -> Hook:
-        """How a hook goes, as far as its command is known; no kubelet connects to a TCP socket."""
+        """The result of a hook. Unknown commands succeed; ``tcpSocket`` fails, as kubelets do not support it."""
         if handler is None:
             return NO_HOOK
         if handler.sleep is not None:
             return Hook(float(handler.sleep.seconds))
         known = self._hooked(container, handler)
         if known is None and handler.tcp_socket is not None:
-            return Hook(fails=True, error=_cannot_run(handler.tcp_socket))
+            return Hook(fails=True, error=_no_handler(handler.tcp_socket))
         if known is None or known.code == 0 or handler.exec is None:
             return Hook() if known is None else Hook(known.lasts_s)
         return Hook(known.lasts_s, True, _hook_error(handler.exec.command, known, container, self._pod))
@@ -359,9 +361,8 @@ class _Reader:
     def _programmed(
         self, container: SimulatedContainer, role: Role, scope: str, reason: str
     ) -> tuple[int, Run, Run] | None:
-        """The first run and the later ones as the command says: these find what it left in emptyDirs, and in folders of
-        the node where pods after it find that, too.
-        """
+        """The runs of a known command: the number of first runs (0 if all are equal), the first run, and later ones,
+        which find the files that it wrote in emptyDirs and in folders of the node. None if it is unknown."""
         program = self._program(container)
         shared = _folders_of_node(container, self._pod)
         there: dict[str, str | None] = dict.fromkeys(
@@ -387,7 +388,7 @@ class _Reader:
         self._stages = first.stages, (later or first).stages
         if role is Role.INIT:
             self._empty_dirs.put(program.own, (later or first).files, (later or first).gone)
-        signals = None if self._wishes.text(STOP_TIME, scope) else program.signals(There(there, scratch))
+        signals = None if self._annotations.text(STOP_TIME, scope) else program.signals(There(there, scratch))
         runs = [
             replace(self._run(each, container, role, scope, reason), signals=signals)
             for each in (first, later or first)
@@ -396,8 +397,8 @@ class _Reader:
 
     def _run(self, known: Outcome, container: SimulatedContainer, role: Role, scope: str, reason: str) -> Run:
         least_s = 0.0 if role is Role.INIT else SHORT_RUN_S
-        lasts_s = self._wishes.seconds(RUN_TIME, scope, max(known.lasts_s, least_s))
-        return Run(lasts_s, known.code, reason, message=_last_words(known, container), done_s=known.lasts_s)
+        lasts_s = self._annotations.seconds(RUN_TIME, scope, max(known.lasts_s, least_s))
+        return Run(lasts_s, known.code, reason, message=_termination_message(known, container), done_s=known.lasts_s)
 
 
 def _hook_error(command: Sequence[str], known: Outcome, container: SimulatedContainer, pod: SimulatedPod) -> str:
@@ -412,7 +413,7 @@ def _hook_error(command: Sequence[str], known: Outcome, container: SimulatedCont
     return _cut(text, _LONGEST_MESSAGE)
 
 
-def _cannot_run(socket: Doc) -> str:
+def _no_handler(socket: Doc) -> str:
     port = socket.get("port")
     shown = f"0 {port} " if isinstance(port, int) else f"1 0 {port}"
     target = f"&TCPSocketAction{{Port:{{{shown}}},Host:{socket.get('host') or ''},}}"
@@ -420,8 +421,8 @@ def _cannot_run(socket: Doc) -> str:
     return f"Cannot run handler: invalid handler: {handler}"
 
 
-def _last_words(known: Outcome, container: SimulatedContainer) -> str:
-    """The termination message: of its file, or the end of the log where that is empty and the run fails."""
+def _termination_message(known: Outcome, container: SimulatedContainer) -> str:
+    """The termination message: that in its file, or with FallbackToLogsOnError the end of the log of a failed run."""
     text = known.files.get(normpath(container.termination_message_path)) or ""
     if not text and known.code != 0 and container.termination_message_policy == "FallbackToLogsOnError":
         log = "".join(each.text for each in known.output)
@@ -431,14 +432,14 @@ def _last_words(known: Outcome, container: SimulatedContainer) -> str:
 
 
 def _cut(text: str, most: int, *, from_end: bool = False) -> str:
-    """So many bytes of it."""
+    """The first or last ``most`` bytes of a text."""
     data = text.encode("utf-8", "surrogateescape")
     data = data[-most:] if from_end else data[:most]
     return data.decode("utf-8", "replace")
 
 
-def _stays(container: SimulatedContainer) -> bool:
-    """Whether its image is the one of which it is known what it does: nothing, until it is stopped."""
+def _is_pause(container: SimulatedContainer) -> bool:
+    """Whether it runs the pause image, which does nothing until it is stopped."""
     if container.command or container.args:
         return False
     name = container.image.partition("@")[0].rpartition("/")[2]
@@ -446,14 +447,14 @@ def _stays(container: SimulatedContainer) -> bool:
 
 
 def own_folders(container: SimulatedContainer) -> tuple[str, ...]:
-    """The folders in which there is nothing but what a container's known program makes, and commands in it."""
+    """The folders that have only files of the container's program and of commands in it."""
     mounts = [mount.mount_path.rstrip("/") for mount in container.volume_mounts]
     return () if any(path in ("", "/tmp") or path.startswith("/tmp/") for path in mounts) else ("/tmp",)
 
 
 class Program(msgspec.Struct, frozen=True):
-    """A container's command with its arguments, and what it finds: the variables that are known, the folders with only
-    the pod's own files, and its volumes."""
+    """A container's command with its arguments, the known variables, the folders that have only files of the pod, and
+    the volumes."""
 
     words: tuple[str, ...]
     env: Mapping[str, str]
@@ -462,7 +463,7 @@ class Program(msgspec.Struct, frozen=True):
 
     @property
     def scratch(self) -> tuple[str, ...]:
-        """The folders with only the pod's own files."""
+        """The folders that have only files of the pod."""
         return tuple(self.own)
 
     def outcome(self, scratch: tuple[str, ...], files: Files, until_s: float = math.inf) -> Outcome | None:
@@ -479,7 +480,7 @@ class Program(msgspec.Struct, frozen=True):
 
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Of most images."""
+"""The path in most images."""
 
 
 def program_of(
@@ -489,7 +490,7 @@ def program_of(
     command: Sequence[str] = (),
     made: EmptyDirs | None = None,
 ) -> Program:
-    """``command``: in the place of the container's own. made: what there was in emptyDirs when it started."""
+    """The program of a container. command: instead of its own. made: the emptyDirs when it started."""
     env = known_env(container, pod, objects, made)
     words = tuple(command) or _expanded((*container.command, *container.args), env)
     own = {volume.name for volume in pod.spec.volumes if volume.empty_dir is not None}
@@ -507,7 +508,7 @@ def program_of(
 
 
 def _home(container: SimulatedContainer, pod: SimulatedPod) -> str:
-    """As container runtimes set it for root, and for users that no image knows."""
+    """HOME as container runtimes set it for root, and for users that are not in the image."""
     contexts = (container.security_context, pod.spec.security_context)
     user = next((each.run_as_user for each in contexts if each is not None and each.run_as_user is not None), 0)
     return "/" if user else "/root"
@@ -520,7 +521,7 @@ def hooked(
     handler: LifecycleHandler,
     made: EmptyDirs,
 ) -> Outcome | None:
-    """What the command of a hook does; None where that is unknown."""
+    """The outcome of a hook's command; None if it is unknown."""
     if handler.exec is None or not handler.exec.command:
         return None
     program = program_of(container, pod, objects, handler.exec.command, made)
@@ -528,14 +529,14 @@ def hooked(
 
 
 def made_at_start(container: SimulatedContainer, pod: SimulatedPod, objects: Objects | None, made: EmptyDirs) -> Files:
-    """The files that a ``postStart`` hook makes, by the time at which the container looks for them."""
+    """The files that a ``postStart`` hook writes at once, so that the container finds them."""
     handler = container.lifecycle.post_start if container.lifecycle is not None else None
     known = hooked(container, pod, objects, handler, made) if handler is not None else None
     return known.files if known is not None and known.lasts_s == 0.0 else {}
 
 
 def _expanded(words: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
-    """Empty if that is longer than Linux allows: what the container does is unknown then."""
+    """The words with variables expanded; empty, so that the program is unknown, if Linux does not allow the length."""
     found: list[str] = []
     length = 0
     for word in words:
@@ -548,7 +549,7 @@ def _expanded(words: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _folders_of_node(container: SimulatedContainer, pod: SimulatedPod) -> dict[str, str]:
-    """Where a container finds folders of the node that have only what pods put there."""
+    """The folders of the node that have only files of pods, by mount path of the container."""
     folders = {
         volume.name: volume.host_path.path.rstrip("/")
         for volume in pod.spec.volumes
@@ -570,7 +571,7 @@ def _pod_policy(role: Role, policy: str) -> str:
 
 
 def _probe_s(probe: Probe | None) -> float:
-    """Seconds from a container's start until a probe that always answers well has succeeded."""
+    """Seconds from a container's start until a probe that never fails has succeeded."""
     if probe is None:
         return 0.0
     return float(probe.initial_delay_seconds + (max(probe.success_threshold, 1) - 1) * probe.period_seconds)
@@ -587,14 +588,15 @@ def seconds_of(text: str) -> float:
 
 
 def number_of(text: str) -> int:
-    """A number from 0 to the largest exit code that the API takes. Raises FormatError."""
+    """A number from 0 to the largest exit code that the API accepts. Raises FormatError."""
     if text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST)) and int(text) <= _LARGEST:
         return int(text)
     raise FormatError(f"{text!r} is not a whole number from 0 to {_LARGEST}")
 
 
-class _Wishes:
-    """Annotations by name and container. A scope is a container's name; with ``*`` the pod's value holds, too."""
+class _Annotations:
+    """Annotations by name and scope: a container's name, or one with ``*`` for which the pod's annotation is the
+    default."""
 
     def __init__(self, annotations: Mapping[str, str]) -> None:
         self._values = {k[len(PREFIX) :]: v for k, v in annotations.items() if k.startswith(PREFIX)}
@@ -616,7 +618,7 @@ class _Wishes:
         try:
             return seconds_of(text)
         except FormatError as error:
-            self._complain(name, str(error))
+            self._report(name, str(error))
             return default
 
     def number(self, name: str, scope: str) -> int | None:
@@ -626,10 +628,10 @@ class _Wishes:
         try:
             return number_of(text)
         except FormatError as error:
-            self._complain(name, str(error))
+            self._report(name, str(error))
             return None
 
-    def _complain(self, name: str, why: str) -> None:
+    def _report(self, name: str, why: str) -> None:
         problem = f"{PREFIX}{name}: {why}"
         if problem not in self.problems:
             self.problems.append(problem)

@@ -1,8 +1,6 @@
-"""What a simulated node looks like: its addresses, and its Node and Lease documents.
+"""A simulated node: its addresses, and its Node and Lease documents.
 
-Node number N has the pod addresses 10.244.N.0/24 (the networks after 10.244.255.0 are those of 10.245 and so on, those
-of node 3,072 and on begin with 10.224.0.0)
-and the address 172.18.0.0 + N + 2.
+Node number N has the pod CIDR 10.244.N.0/24 and the address 172.18.0.2 + N (see ``networks``).
 
 upstream: pkg/kubelet/kubelet_node_status.go, pkg/kubelet/nodestatus/setters.go
 """
@@ -53,38 +51,38 @@ DEFAULT_SHAPE = Shape()
 
 
 def capacity(annotations: Mapping[str, str]) -> dict[str, str]:
-    """The size that a Node asks for: ``cpu=8,memory=16Gi,pods=250,example.com/gpu=2`` over the default.
+    """The capacity in a Node's annotation, such as ``cpu=8,memory=16Gi,pods=250,example.com/gpu=2``, over the default.
 
-    What is no quantity is left out.
+    Parts without a valid quantity are ignored.
     """
     sizes = _sizes(annotations.get(CAPACITY, ""))
     return {**DEFAULT_SHAPE.resources(), **{name: text for _, name, text in sizes if name}}
 
 
 def unreadable(sizes: str) -> list[str]:
-    """The parts of such an annotation that are left out."""
+    """The parts of such an annotation that are ignored."""
     return [part for part, name, _ in _sizes(sizes) if not name]
 
 
 def _sizes(text: str) -> Iterator[tuple[str, str, str]]:
-    """Each part with its resource and quantity, which are empty where it has none."""
+    """Each part with its resource and quantity, which are empty if it is invalid."""
     for part in (part.strip() for part in text.split(",") if part.strip()):
         name, _, size = part.partition("=")
         yield (part, name, size) if name and quantity.is_quantity(size) else (part, "", "")
 
 
 def pod_network(number: int) -> str:
-    """The pod addresses of node ``number``. Raises ValueError beyond the last one."""
+    """The pod CIDR of node ``number``. Raises ValueError beyond the last one."""
     return str(networks.pods_of(number))
 
 
 def spare_network(number: int) -> str:
-    """More addresses for the pods of node ``number``."""
+    """Additional addresses for the pods of node ``number``."""
     return str(networks.spare_of(number))
 
 
 def number_of(network: str) -> int | None:
-    """The node whose pod addresses these are, if they are ours."""
+    """The number of the node with this pod CIDR; None if there is none."""
     try:
         parsed = IPv4Network(network)
     except ValueError:
@@ -93,7 +91,7 @@ def number_of(network: str) -> int | None:
 
 
 def network_of(ranges: Iterable[str], number: int) -> str:
-    """The pod addresses of a node that was given these ranges: the first of IPv4, or those of its number."""
+    """The pod CIDR of a node: the first IPv4 one among its ``podCIDRs`` (``ranges``), or that of its number."""
     return next((text for text in ranges if ":" not in text), pod_network(number))
 
 
@@ -102,7 +100,7 @@ def host_address(number: int) -> str:
 
 
 def node_doc(name: str, number: int, *, ranged: bool = True) -> Doc:
-    """The Node as it is registered; ranged: with its pod addresses."""
+    """The Node as it is registered. ranged: with its pod CIDR."""
     network = pod_network(number)
     spec: Doc = {"podCIDR": network, "podCIDRs": [network]} if ranged else {}
     return {
@@ -136,7 +134,7 @@ _DECLARED = [
     "InPlacePodVerticalScalingInitContainers",
     "RestartAllContainersOnContainerExits",
 ]
-"""What a kubelet of this version can do that the others need to know of."""
+"""The ``declaredFeatures`` of a kubelet of this version."""
 
 REASONS = {
     "MemoryPressure=True": "NodeHasInsufficientMemory",
@@ -147,7 +145,7 @@ REASONS = {
     "PIDPressure=False": "NodeHasSufficientPID",
     "Ready=True": "NodeReady",
 }
-"""The Events that tell that a condition holds from now on."""
+"""The reasons of Events about new conditions."""
 
 MEMORY_PRESSURE = "MemoryPressure"
 _PRESSURES = {"memory": MEMORY_PRESSURE, "disk": "DiskPressure", "pid": "PIDPressure"}
@@ -165,13 +163,13 @@ _CONDITIONS = (
 
 
 def pressures(annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """The conditions of a node that is short of what its annotation names, such as ``memory,disk``."""
+    """The pressure conditions for a node's annotation, such as ``memory,disk``."""
     words = {word.strip() for word in annotations.get(PRESSURE, "").split(",")}
     return tuple(type_ for word, type_ in _PRESSURES.items() if word in words)
 
 
 def conditions(pressures: Collection[str], since: Mapping[str, str], time: str) -> list[Doc]:
-    """The conditions of a node that is ready, at ``time``; ``since`` has the times from which they hold already."""
+    """The conditions of a ready node at ``time``. ``since``: transition times of present ones, by ``TYPE=STATUS``."""
     pressed = (each for each in _UNDER_PRESSURE if each[0] in pressures)
     return [
         {
@@ -221,7 +219,7 @@ def _info(name: str) -> Doc:
 
 
 def lease_doc(name: str, uid: str, time: str) -> Doc:
-    """The Lease by which a node says that it is alive."""
+    """The Lease that a kubelet renews."""
     owner: Doc = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
     return {
         "apiVersion": "coordination.k8s.io/v1",

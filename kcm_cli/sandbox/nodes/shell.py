@@ -1,7 +1,7 @@
-"""The language of shells, as far as simple commands need it: a script becomes lists of commands.
+"""Parses shell scripts of simple commands.
 
-``;``, ``&&``, ``||``, ``!``, ``&``, ``|``, groups, functions, ``if``, ``for``, ``while``, here-documents, and where
-output goes. Bounded in size and depth.
+The language has ``;``, ``&&``, ``||``, ``!``, ``&``, ``|``, groups, functions, ``if``, ``for``, ``while``,
+here-documents and redirections. Size and depth are bounded.
 """
 
 import re
@@ -12,10 +12,10 @@ import msgspec
 
 MOST_CHARACTERS, MOST_DEPTH = 4096, 16
 INTO_FILE, ONTO_FILE, TO_ERRORS, ERRORS_TO_OUTPUT, ERRORS_AWAY = "\x01", "\x02", "\x03", "\x04", "\x05"
-"""Words that say where the output of a command goes. The first two are followed by the file."""
+"""Words that redirect output. The first two are followed by the file."""
 INPUT, COMPUTED, FROM_FILE = "\x07", "\x0e", "\x17"
-"""The first begins a word with what a command reads, the last one with the file of that; between two of the second is
-an expression to be computed."""
+"""``INPUT`` begins a word with the input of a command, ``FROM_FILE`` one with the file of its input. Between two
+``COMPUTED`` is an arithmetic expression."""
 _REDIRECTION = re.compile(r"(\d?)(>>?|<)(&\d|\s*[\"']?[\w./-]+[\"']?)", re.ASCII)
 _ITSELF = {"1": ("&1", "/dev/stdout", "/proc/1/fd/1"), "2": ("&2", "/dev/stderr", "/proc/1/fd/2")}
 _SAME_INPUT = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
@@ -33,7 +33,7 @@ _CLOSING = frozenset(("then", "elif", "else", "fi", "do", "done", "}"))
 
 
 class Unknown(Exception):
-    """Nobody can say what this does."""
+    """The result is unknown."""
 
 
 class Simple(msgspec.Struct, frozen=True):
@@ -46,8 +46,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """``wanted``: whether it goes on while the condition is this. Without one: once for each of ``values`` of a
-    variable."""
+    """A loop while the success of ``condition`` is ``wanted``; without a condition, one over ``values``."""
 
     condition: "List | None"
     wanted: bool
@@ -61,7 +60,7 @@ class Negated(msgspec.Struct, frozen=True):
 
 
 class Background(msgspec.Struct, frozen=True):
-    """Commands that run beside those that follow."""
+    """Commands that run in the background."""
 
     commands: "List"
 
@@ -72,18 +71,18 @@ class Function(msgspec.Struct, frozen=True):
 
 
 class Pipeline(msgspec.Struct, frozen=True):
-    """Commands of which each reads what the one before it writes."""
+    """Commands each of which reads the output of the previous one."""
 
     commands: tuple[Simple, ...]
 
 
 Command = Simple | Pipeline | Choice | Loop | Negated | Background | Function | tuple[tuple[str, object], ...]
 List = tuple[tuple[str, Command], ...]
-"""Commands, each with what stands before it: ``;``, ``&&`` or ``||``."""
+"""Commands, each with the operator before it: ``;``, ``&&`` or ``||``."""
 
 
 def parse(script: str) -> List:
-    """Raises Unknown."""
+    """Parse a script. Raises Unknown."""
     return _Parser(_tokens(script)).script()
 
 
@@ -98,12 +97,12 @@ def _tokens(script: str) -> list[str]:
     try:
         tokens = [_operator(token) if token and not token.strip(_PUNCTUATION) else token for token in lexer]
         return [f"{INPUT}{documents[int(token[1:])]}" if token[:1] == INPUT else token for token in tokens]
-    except ValueError:  # a quotation that does not end
+    except ValueError:  # an unterminated quotation
         raise Unknown from None
 
 
 def _without_documents(script: str) -> tuple[str, list[str]]:
-    """The script with a word in the place of each here-document, and the documents. Raises Unknown."""
+    """The script with a word instead of each here-document, and the documents. Raises Unknown."""
     documents: list[str] = []
     while (match := _HERE.search(script)) is not None:
         tabs, word, rest = match.groups()
@@ -190,7 +189,7 @@ class _Parser:
                 self._at += 1
                 continue
             found.append((before, self._command()))
-            if self._peek() == f"{FROM_FILE}/dev/null":  # of a group, which goes without input anyway
+            if self._peek() == f"{FROM_FILE}/dev/null":  # of a group, which has no input in any case
                 self._at += 1
             if self._at < len(self._tokens) and self._peek() not in _CLOSING:
                 before = self._take(";", "&&", "||", "&")

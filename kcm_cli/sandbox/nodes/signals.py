@@ -1,4 +1,4 @@
-"""What a program answers when it is asked to stop (SIGTERM), as far as its traps tell."""
+"""How a program with traps reacts to SIGTERM."""
 
 import math
 
@@ -6,8 +6,8 @@ import msgspec
 
 
 class Reaction(msgspec.Struct, frozen=True):
-    """Asked at any time from ``from_s`` until ``until_s`` after its start, the program ends ``after_s`` after the
-    second (``at_once``: after it is asked) with this code. Infinite: not by itself."""
+    """The reaction to a signal between ``from_s`` and ``until_s``, in seconds from the start: the program exits with
+    ``code``, ``after_s`` after ``until_s`` (``at_once``: after the signal). Infinite: it does not exit."""
 
     from_s: float
     until_s: float
@@ -17,14 +17,14 @@ class Reaction(msgspec.Struct, frozen=True):
 
 
 class Signals(msgspec.Struct, frozen=True):
-    """Its reactions. From ``again_s`` on what is from there to the end repeats itself every ``period_s``."""
+    """The reactions over time. From ``again_s`` on they repeat every ``period_s``."""
 
     reactions: tuple[Reaction, ...]
     again_s: float = math.inf
     period_s: float = 0.0
 
     def answer(self, asked_s: float) -> tuple[float, int] | None:
-        """When it ends, in seconds from its start, and with which code; None if that is unknown."""
+        """The end, in seconds from the start, and the exit code after a signal at ``asked_s``; None if unknown."""
         at_s = asked_s
         if self.period_s > 0 and asked_s >= self.again_s:
             at_s = self.again_s + math.fmod(asked_s - self.again_s, self.period_s)

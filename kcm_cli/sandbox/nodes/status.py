@@ -87,7 +87,7 @@ def render(
     if place.pod_ip and (state.sandbox_at is not None or pod.spec.host_network):
         doc["podIP"] = place.pod_ip
         doc["podIPs"] = [{"ip": place.pod_ip}]
-    doc["resources"] = resources.given(pod, running=phase == "Running")
+    doc["resources"] = resources.actual(pod, running=phase == "Running")
     if allocated := resources.allocated(pod):
         doc["allocatedResources"] = allocated
     if state.stop is not None and state.stop.reason and done:

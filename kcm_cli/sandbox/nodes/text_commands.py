@@ -1,4 +1,4 @@
-"""Commands that read lines, from files or from the command before them, and write some of these.
+"""Commands that read lines from files or standard input, and write some of them.
 
 Each takes the shell that runs it and its words, and returns its exit code.
 """
@@ -11,15 +11,15 @@ from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER, Refused
 from kcm_cli.sandbox.nodes.shell import Unknown
 
 _PER_COMPARISON, _PER_LINE = 1 / 64, 4
-"""What they cost, as a number of files."""
+"""Their cost (see ``filesystem.Work``)."""
 _MOST_ALTERNATIVES = 16
 _PLAIN = re.compile(r"\^?[\w ./:=@,%#\"'<>-]*\$?")
-"""Patterns that take as long as their texts are."""
+"""Patterns that are matched in linear time."""
 _COUNT = re.compile(r"\d{1,9}", re.ASCII)
 
 
 def grep(shell: Shell, words: Sequence[str]) -> int:
-    """Patterns of characters, dots, anchors and alternatives."""
+    """``grep`` with patterns of characters, dots, anchors and alternatives."""
     options, names, patterns = "", [], []
     rest = iter(words[1:])
     for word in rest:
@@ -60,7 +60,7 @@ def _pattern(text: str, options: str) -> re.Pattern[str]:
 
 
 def sort(shell: Shell, words: Sequence[str]) -> int:
-    """By their bytes."""
+    """``sort`` by bytes, with ``-u`` and ``-r``."""
     options, names = _options(words)
     if set(options) - set("ur"):
         raise Unknown
@@ -72,14 +72,14 @@ def sort(shell: Shell, words: Sequence[str]) -> int:
 
 
 def head(shell: Shell, words: Sequence[str]) -> int:
-    """The first lines."""
+    """``head -n``."""
     count, names = _count(words)
     _say(shell, _ended_lines(shell, _text(shell, names))[:count])
     return 0
 
 
 def tail(shell: Shell, words: Sequence[str]) -> int:
-    """The last lines."""
+    """``tail -n``."""
     count, names = _count(words)
     lines = _ended_lines(shell, _text(shell, names))
     _say(shell, lines[max(0, len(lines) - count) :])
@@ -87,7 +87,7 @@ def tail(shell: Shell, words: Sequence[str]) -> int:
 
 
 def wc(shell: Shell, words: Sequence[str]) -> int:
-    """How many lines there are."""
+    """``wc -l``."""
     options, names = _options(words)
     if options != "l" or len(names) > 1:
         raise Unknown
@@ -97,7 +97,7 @@ def wc(shell: Shell, words: Sequence[str]) -> int:
 
 
 def tee(shell: Shell, words: Sequence[str]) -> int:
-    """Into files, too."""
+    """``tee``, with ``-a``."""
     options, names = _options(words)
     if set(options) - set("a") or any(set("$*?[") & set(name) for name in names):
         raise Unknown
@@ -109,7 +109,7 @@ def tee(shell: Shell, words: Sequence[str]) -> int:
         before = shell.fs.texts.get(path, "") if options else ""
         try:
             shell.fs.make(shell.fs.writable(path, name), None if before is None else f"{before}{text}")
-        except Refused:  # it goes on with the others
+        except Refused:  # tee continues with the other files
             raise Unknown from None
     _say(shell, [text])
     return 0
@@ -121,7 +121,7 @@ def _options(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _count(words: Sequence[str]) -> tuple[int, list[str]]:
-    """How many lines are asked for, and of which files."""
+    """The requested number of lines, and the files."""
     rest = list(words[1:])
     count = "10"
     if rest and rest[0] == "-n":
@@ -134,7 +134,7 @@ def _count(words: Sequence[str]) -> tuple[int, list[str]]:
 
 
 def _text(shell: Shell, names: Sequence[str]) -> str:
-    """Raises Unknown, also where a file is missing, or a name stands for others."""
+    """The text of files, or of standard input. Raises Unknown, also for missing files and names with wildcards."""
     if not names or names == ["-"]:
         if shell.input is None:
             raise Unknown
@@ -157,7 +157,7 @@ def _lines(shell: Shell, text: str) -> list[str]:
 
 
 def _ended_lines(shell: Shell, text: str) -> list[str]:
-    """With their ends, which the last one may lack."""
+    """The lines with their line ends, which the last one may lack."""
     shell.fs.work.spend(text.count("\n") * _PER_LINE)
     return [line for line in re.split(r"(?<=\n)", text) if line]
 

@@ -1,8 +1,8 @@
-"""The variables of a shell, and what it puts in their place: expansions, as POSIX calls them.
+"""The variables of a shell, and the expansions of POSIX.
 
-A script is expanded twice. What is the same from its beginning to its end (variables that it does not set, contents of
-files that others have made, names of the host) is put in before it is parsed; what it sets itself when a command runs.
-A text in which a shell would find something to do is held, and put in once the words of a command are known.
+A script is expanded twice. What does not change while it runs (variables that it does not set, contents of volumes,
+names of the host) is expanded before it is parsed; what it sets, when a command runs. A value with characters that a
+shell would interpret is held, and inserted when the words of a command are known.
 """
 
 import re
@@ -16,7 +16,7 @@ from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER, FileSystem
 from kcm_cli.sandbox.nodes.shell import Unknown
 
 _PER_SCRIPT = 16.0
-"""What a character of a script costs, in files that are looked at."""
+"""The cost of a character of a script (see ``filesystem.Work``)."""
 _LONGEST_VALUE = 1024
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::\?[\w ]*)?\}|(\w+))", re.ASCII)
 _DEFAULT = re.compile(r"\$\{(\w+)(:?)-([\w./:@,+-]*)\}", re.ASCII)
@@ -29,24 +29,24 @@ _CONTENT = re.compile(r"\$\(\s*(?:cat|<)\s+(/[\w./-]+)\s*\)|`\s*cat\s+(/[\w./-]+
 _HOSTNAME = re.compile(r"\$\(\s*hostname(?:\s+(-[fs]))?\s*\)|`\s*hostname(?:\s+(-[fs]))?\s*`")
 _ID = re.compile(r"\$\(\s*id\s+-([ug])\s*\)|`\s*id\s+-([ug])\s*`")
 _END_OF_WORD = re.compile(r"[^\s;&|<>(](?<!(?<![^\s;&|<>(])\d)(?=[<>])")
-"""What stands before ``<`` or ``>`` and belongs to another word: not a digit alone, which says what is redirected."""
+"""The end of a word before ``<`` or ``>``, but not a digit alone, which is the descriptor that is redirected."""
 _HELD = re.compile("\x06(\\d+)\x06")
 _MARKS = re.compile("[\x01-\x07\x0e-\x17]")
-"""Characters with a meaning of their own here, which no script has."""
+"""Characters that are marks here. Scripts with these are unknown."""
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|(?<![^\s;&|(])#[^\n]*", re.DOTALL)
 """Texts in quotation marks, characters after a backslash, and comments."""
 _TO_MARKS = str.maketrans("$<>|&;()", "\x0f\x10\x11\x12\x13\x14\x15\x16")
 _FROM_MARKS = {to: at for at, to in _TO_MARKS.items()}
 _TO_MARKS_IN_QUOTES = {at: to for at, to in _TO_MARKS.items() if at != ord("$")}
-"""Quoted characters, which no shell reads anything into, and back."""
+"""Marks for quoted characters, which a shell does not interpret, and the reverse."""
 
 
 class Variables(msgspec.Struct):
-    """What one shell knows.
+    """The variables of one shell.
 
-    env: what it found when it started, as far as that is known. values: what its script has set; None: to what is
-    unknown. own: the variables that its script may set. exported: those of them that its programs find; these are not
-    in ``env``. given: what is set for one command. held: texts that are put in once the words are known.
+    env: the known ones at its start. values: those that its script has set; None: to an unknown value. own: those that
+    its script may set. exported: those of them that are exported and not in ``env``. given: those of one command. held:
+    texts to insert when the words are known.
     """
 
     env: Mapping[str, str]
@@ -58,11 +58,11 @@ class Variables(msgspec.Struct):
     held: list[str] = msgspec.field(default_factory=list)
 
     def copied(self) -> "Variables":
-        """For a shell that goes its own way from here."""
+        """A copy for a subshell."""
         return replace(self, values=dict(self.values))
 
     def inherited(self) -> "Variables":
-        """Those of a shell within this one: what this one exports, and nothing else that it has set."""
+        """The variables of a shell that this one starts: those that it exports, and no other ones that it has set."""
         env = self.passed_on()
         shared = self.exported | self.env.keys()
         hidden = {
@@ -73,27 +73,27 @@ class Variables(msgspec.Struct):
         return Variables(env, self.fs, hidden, frozenset(hidden), held=self.held)
 
     def passed_on(self) -> dict[str, str]:
-        """What a program finds, as far as it is known."""
+        """The known variables in a program's environment."""
         self.fs.work.spend(len(self.env) + len(self.exported))
         found = {name: self.values.get(name, self.env.get(name)) for name in (*self.env, *sorted(self.exported))}
         return {**{name: value for name, value in found.items() if value is not None}, **self.given}
 
     def get(self, name: str) -> str | None:
-        """None: unknown, or not set."""
+        """The value; None if it is unknown or not set."""
         return self.values[name] if name in self.values else self.env.get(name)
 
     def assign(self, word: str) -> None:
-        """``NAME=value``. A value that is not known makes the variable unknown."""
+        """Assign ``NAME=value``. An unknown value makes the variable unknown."""
         name, _, value = word.translate(_FROM_MARKS).partition("=")
         known = "$" not in value and "`" not in value and len(value) <= _LONGEST_VALUE
         self.values[name] = value if known else None
 
     def are_own(self, text: str) -> bool:
-        """Whether the script sets all that the text names."""
+        """Whether the script may set all variables in a text."""
         return "$" not in _NAMED.sub(lambda match: "" if (match[1] or match[4]) in self.own else "$", text)
 
     def identity(self, option: str) -> str | None:
-        """What ``id`` says with an option, by its letter. None: it is the image's, as are the groups of root."""
+        """The output of ``id`` with an option, by its letter; None if it depends on the image, as root's groups do."""
         volumes = self.fs.volumes
         if volumes is None or option not in ("", "u", "g", "G"):
             return None
@@ -109,7 +109,7 @@ class Variables(msgspec.Struct):
         return f"uid={user} gid={_group(group)} groups={','.join(map(_group, groups))}"
 
     def hostname(self, option: str) -> str | None:
-        """What ``hostname`` says with an option. None: unknown."""
+        """The output of ``hostname`` with an option; None if it is unknown."""
         if option in ("-f", "--fqdn", "--long"):
             return None if self.fs.volumes is None else self.fs.volumes.fqdn
         name = self.env.get("HOSTNAME")
@@ -118,7 +118,7 @@ class Variables(msgspec.Struct):
         return None if option else name
 
     def expanded(self, script: str) -> str:
-        """A script with all that is the same from its beginning to its end. Raises Unknown."""
+        """Expand what does not change while the script runs. Raises Unknown."""
         self.fs.work.spend(len(script) * _PER_SCRIPT)
         if len(script) > shell.MOST_CHARACTERS or _MARKS.search(script):
             raise Unknown
@@ -162,7 +162,7 @@ class Variables(msgspec.Struct):
         return _ARITHMETIC.sub(_computed, _CONTENT.sub(content, named))
 
     def filled(self, word: str, code: int) -> str:
-        """A word of a command that runs now. code: the exit code of the command before."""
+        """A word of a command, expanded when it runs. code: the exit code of the previous command."""
         word = word.replace("$?", str(code))
         if self.own and "$" in word:
             word = _NAMED.sub(self._set_here, word)
@@ -177,11 +177,11 @@ class Variables(msgspec.Struct):
         return word
 
     def _hold(self, text: str, match: re.Match[str]) -> str:
-        """The text, or what stands for it where a shell would read something into it. Without quotation marks spaces
-        and lines become one space. Raises Unknown."""
+        """The text, or a placeholder for it if a shell would interpret it. Outside of quotation marks, whitespace
+        becomes one space. Raises Unknown."""
         if _MARKS.search(text):
             raise Unknown
-        self.fs.work.spend(len(text) * PER_CHARACTER * 4)  # each is looked at
+        self.fs.work.spend(len(text) * PER_CHARACTER * 4)  # several passes
         if match.string.count('"', 0, match.start()) % 2 == 0:
             text = " ".join(text.split())
         if _PLAIN.fullmatch(text):
@@ -190,7 +190,7 @@ class Variables(msgspec.Struct):
         return f"\x06{len(self.held) - 1}\x06"
 
     def _set_here(self, match: re.Match[str]) -> str:
-        """A variable that the script has set, or what stands in its place."""
+        """The value of a variable that the script may set, its default, or the text itself if it is unknown."""
         name = match[1] or match[4]
         if name not in self.own:
             return match[0]
@@ -202,13 +202,13 @@ class Variables(msgspec.Struct):
         return match[3] if unset and match[3] is not None else match[0]
 
     def _sum(self, match: re.Match[str]) -> str:
-        """The sum of what variables are then, or what stands for the unknown."""
+        """The result of an arithmetic expression; ``$_`` if it is unknown."""
         numbers = [text if text.isdigit() else self.get(text) or "" for text in (match[1], match[3])]
         return _result(numbers[0], match[2], numbers[1]) or "$_"
 
 
 def _assigned(script: str) -> tuple[set[str], set[str]]:
-    """The variables that a script may set, and those of them that it does not set to a word."""
+    """The variables that a script may set, and those of them that are in lines with ``for`` or ``read``."""
     taken: set[str] = set()
     for line in re.split(r"[;\n]", script):
         _, *loops = _LOOP.split(line, maxsplit=1)
@@ -217,7 +217,7 @@ def _assigned(script: str) -> tuple[set[str], set[str]]:
 
 
 def _quoted(match: re.Match[str]) -> str:
-    """A quoted text with marks for what would mean something without quotation."""
+    """A quoted text with marks for the characters that a shell does not interpret in it."""
     text = match[0]
     if text[0] == "'":
         return text.translate(_TO_MARKS)
@@ -238,7 +238,7 @@ def _computed(match: re.Match[str]) -> str:
 
 
 def _result(left: str, operator: str, right: str) -> str:
-    """Empty where there is none."""
+    """The result of an operation; empty if there is none."""
     if not all(re.fullmatch(r"-?\d{1,9}", number, re.ASCII) for number in (left, right)):
         return ""
     a, b = int(left), int(right)

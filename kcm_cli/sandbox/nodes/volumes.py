@@ -1,4 +1,4 @@
-"""The files that containers find in their volumes: what ConfigMaps, Secrets, the pod itself and its account put there.
+"""The files in the volumes of containers: of ConfigMaps, Secrets, the downward API and service account tokens.
 
 upstream: pkg/volume/{configmap,secret,downwardapi,projected}
 """
@@ -25,11 +25,11 @@ from kcm_cli.sandbox.views import (
 )
 
 Contents = Mapping[str, bytes | Callable[[], bytes]]
-"""Files by their paths in a volume; what is callable is made when it is read."""
+"""The contents of files by their paths in a volume. A callable is called when the file is read."""
 
 
 class Objects(Protocol):
-    """Where contents come from. None: there is no such object."""
+    """The objects that volumes and variables refer to. None: the object does not exist."""
 
     def config_map(self, namespace: str, name: str, *, binary: bool = True) -> Mapping[str, bytes] | None:
         """``binary``: with its binaryData."""
@@ -37,22 +37,22 @@ class Objects(Protocol):
     def secret(self, namespace: str, name: str) -> Mapping[str, bytes] | None: ...
 
     def allocatable(self, node: str) -> Mapping[str, str]:
-        """Quantities as text; empty where there is no such node."""
+        """Quantities by resource; empty if the node does not exist."""
 
     def services(self, namespace: str, *, links: bool) -> Mapping[str, str]:
-        """The variables by which containers of a namespace find its Services, and the API server. ``links``: not the
-        API server alone."""
+        """The variables for the Services of a namespace and for the API server. ``links``: whether there are any
+        besides the API server's (``enableServiceLinks``)."""
 
     def token(self, pod: SimulatedPod, source: TokenSource) -> bytes:
-        """Raises Unseen."""
+        """Raises UnknownContent."""
 
 
-class Unseen(LookupError):
-    """Nobody can say what is there."""
+class UnknownContent(LookupError):
+    """The content of a path is unknown."""
 
 
 class ReadOnce:
-    """Objects that are decoded once, however many volumes and variables of a pod come from them."""
+    """Objects that are decoded once for all volumes and variables of a pod."""
 
     def __init__(self, objects: Objects) -> None:
         self._config_map = cache(objects.config_map)
@@ -69,7 +69,7 @@ class ReadOnce:
 
 
 class Volumes:
-    """What a container finds below its mounts. Paths are absolute."""
+    """The files below the mounts of a container. Paths are absolute."""
 
     def __init__(
         self, pod: SimulatedPod, container: SimulatedContainer, env: Mapping[str, str], objects: Objects
@@ -84,7 +84,7 @@ class Volumes:
         self._mounts = sorted(mounts, key=lambda each: len(each[0]), reverse=True)
 
     def read(self, path: str) -> bytes:
-        """Raises FileNotFoundError, IsADirectoryError, Unseen."""
+        """Raises FileNotFoundError, IsADirectoryError, UnknownContent."""
         managed = file_of(self._pod, normpath(path)) if not self.mount_point(path) else None
         if managed is not None:
             return managed
@@ -97,7 +97,7 @@ class Volumes:
         return found() if callable(found) else found
 
     def names(self, path: str) -> list[str]:
-        """What is in a folder, sorted. Raises FileNotFoundError, NotADirectoryError, Unseen."""
+        """The names in a folder, sorted. Raises FileNotFoundError, NotADirectoryError, UnknownContent."""
         contents, paths, inner = self._place(path)
         if inner in contents:
             raise NotADirectoryError
@@ -117,23 +117,23 @@ class Volumes:
 
     @property
     def working_dir(self) -> str:
-        """Of the container; empty where that is its image's."""
+        """The working directory of the container; empty if it is the image's."""
         return self._container.working_dir if self._container.working_dir.startswith("/") else ""
 
     @property
     def user(self) -> int | None:
-        """As whom the container runs; None: as its image says."""
+        """The user ID of the container; None: the image's."""
         return next((each.run_as_user for each in self._contexts() if each.run_as_user is not None), None)
 
     @property
     def group(self) -> int | None:
-        """As ``user``; that of a user whom no image knows is root."""
+        """The group ID of the container; None: the image's. It is 0 for a user that is not in the image."""
         asked = next((each.run_as_group for each in self._contexts() if each.run_as_group is not None), None)
         return 0 if asked is None and self.user else asked
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """Those that the pod adds."""
+        """The supplemental groups of the pod."""
         context = self._pod.spec.security_context
         if context is None:
             return ()
@@ -145,11 +145,11 @@ class Volumes:
 
     @property
     def fqdn(self) -> str:
-        """The name of the pod's host, with its domain."""
+        """The fully qualified host name of the pod."""
         return fqdn_of(self._pod)
 
     def read_only(self, path: str) -> bool:
-        """Whether nothing can be written there."""
+        """Whether a path is read-only."""
         _, mount = self._mount(path)
         volume = self._volume(mount.name) if mount is not None else None
         if mount is None:
@@ -162,7 +162,7 @@ class Volumes:
         return mount.read_only or others is not None
 
     def mount_point(self, path: str) -> str:
-        """Where the volume is mounted in which a path is; empty where it is in none."""
+        """The mount point that contains a path; empty if there is none."""
         return self._mount(path)[0]
 
     def _mount(self, path: str) -> tuple[str, VolumeMount | None]:
@@ -177,13 +177,13 @@ class Volumes:
         path = normpath(path)
         at, mount = self._mount(path)
         if not path.startswith("/") or mount is None:
-            raise Unseen
+            raise UnknownContent
         rest = path[len(at) :].strip("/")
         if rest == "..data" or rest.startswith("..data/"):
             rest = rest[len("..data") :].strip("/")
         path_there = sub_path_of(mount, self._env)
         if path_there is None:
-            raise Unseen
+            raise UnknownContent
         inner = "/".join(part for part in (path_there and normpath(path_there), rest) if part)
         return *self._contents(mount.name), inner
 
@@ -191,7 +191,7 @@ class Volumes:
         if name not in self._known:
             volume = self._volume(name)
             if volume is None:
-                raise Unseen
+                raise UnknownContent
             found = dict(self._files(volume))
             self._known[name] = found, sorted(found)
         return self._known[name]
@@ -214,9 +214,9 @@ class Volumes:
                 elif part.service_account_token is not None:
                     yield normpath(part.service_account_token.path), self._token(part.service_account_token)
                 else:
-                    raise Unseen
+                    raise UnknownContent
         else:
-            raise Unseen
+            raise UnknownContent
 
     def _config_map(self, source: ConfigMapSource) -> Iterator[tuple[str, bytes]]:
         return _chosen(source, self._objects.config_map(self._pod.namespace, source.name))
@@ -239,12 +239,12 @@ class Volumes:
             allocatable = self._objects.allocatable(self._pod.spec.node_name)
             value = resource_of(self._pod, self._container, item.resource_field_ref, allocatable)
         if value is None:
-            raise Unseen
+            raise UnknownContent
         return value.encode()
 
 
 def sub_path_of(mount: VolumeMount, env: Mapping[str, str]) -> str | None:
-    """The part of a volume that is mounted, empty for all of it; None where a variable of it is not known."""
+    """The part of a volume that is mounted, empty for all of it; None if a variable in it is unknown."""
     path = expand(mount.sub_path_expr, env) if mount.sub_path_expr else mount.sub_path
     return None if path is None or "$(" in path else path
 
@@ -263,7 +263,7 @@ _FIRST, _AFTER_SLASH = "\0", chr(ord("/") + 1)
 
 
 def _first_below(paths: list[str], folder: str, at_least: str = "") -> str | None:
-    """The first path that begins with the folder, from some text on."""
+    """The first path below the folder that is not less than ``at_least``."""
     index = bisect_left(paths, at_least or folder)
     return paths[index] if index < len(paths) and paths[index].startswith(folder) else None
 

@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ApiError, Tree
 from kcm_cli.sandbox.nodes.environment import MASTER, of_service, of_services
 from kcm_cli.sandbox.nodes.objects import decoded, texts
-from kcm_cli.sandbox.nodes.volumes import Unseen
+from kcm_cli.sandbox.nodes.volumes import UnknownContent
 from kcm_cli.sandbox.views import SERVICES, SimulatedPod, TokenSource
 
 Issue = Callable[[str, str, Doc], Doc]
@@ -70,7 +70,7 @@ class StoredObjects:
         try:
             made: Tree = self._issue(pod.namespace, pod.spec.service_account_name or "default", {"spec": spec})
         except ApiError as error:
-            raise Unseen from error
+            raise UnknownContent from error
         token = str(made["status"]["token"]).encode()
         self._tokens[key] = token, now + _RENEWED_AFTER * lasts_s
         if len(self._tokens) > _MOST_TOKENS:

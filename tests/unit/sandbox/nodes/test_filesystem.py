@@ -49,7 +49,7 @@ def test_tests_of_files(option, path, there):
 def test_what_was_taken_away_is_known_to_be_gone_until_it_is_made_again():
     files = system()
     files.make("/etc/a", "1")
-    files.take_away("/etc/a")
+    files.remove("/etc/a")
     assert files.now() == ({}, frozenset(["/etc/a"]))
     with pytest.raises(FileNotFoundError):
         files.content("/etc/a")

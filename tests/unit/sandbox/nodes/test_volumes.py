@@ -15,7 +15,7 @@ from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
 from kcm_cli.sandbox.nodes.environment import known_env, of_service, of_services
 from kcm_cli.sandbox.nodes.objects import CachedObjects
 from kcm_cli.sandbox.nodes.script import program_of
-from kcm_cli.sandbox.nodes.volumes import ReadOnce, Unseen, Volumes
+from kcm_cli.sandbox.nodes.volumes import ReadOnce, UnknownContent, Volumes
 from kcm_cli.sandbox.views import ResourceFieldRef, SimulatedPod, TokenSource
 
 CERT = b"\x00\xffbinary"
@@ -62,8 +62,8 @@ def test_config_maps() -> None:
     for path, error in (
         ("/v/none", FileNotFoundError),
         ("/v", IsADirectoryError),
-        ("/etc/passwd", Unseen),
-        ("v", Unseen),
+        ("/etc/passwd", UnknownContent),
+        ("v", UnknownContent),
     ):
         with pytest.raises(error):
             found.read(path)
@@ -113,13 +113,13 @@ def test_parts_of_volumes() -> None:
     assert volumes_of({"configMap": {"name": "settings"}}, subPath="color").read("/v") == b"blue"
     found = volumes_of({"configMap": {"name": "settings", "items": items}}, subPathExpr="$(DIR)")
     assert found.read("/v/c") == b"blue"
-    with pytest.raises(Unseen):
+    with pytest.raises(UnknownContent):
         volumes_of({"configMap": {"name": "settings"}}, subPathExpr="$(NOBODY)").read("/v")
 
 
 @pytest.mark.parametrize("source", [{"emptyDir": {}}, {"hostPath": {"path": "/"}}, {"projected": {"sources": [{}]}}])
 def test_what_others_keep_is_unseen(source: dict[str, Any]) -> None:
-    with pytest.raises(Unseen):
+    with pytest.raises(UnknownContent):
         volumes_of(source).read("/v/x")
 
 
@@ -238,7 +238,7 @@ def test_what_is_removed_or_set_in_other_ways_is_unknown(script: str) -> None:
 
 def test_files_of_names_that_are_not_the_kubelets() -> None:
     pod = with_spec(pod_of([], []), hostNetwork=True)
-    with pytest.raises(Unseen):
+    with pytest.raises(UnknownContent):
         Volumes(pod, pod.spec.containers[0], {}, Objects()).read("/etc/hosts")
     own = volumes_of({"configMap": {"name": "settings"}}, mountPath="/etc/hosts", subPath="color")
     assert own.read("/etc/hosts") == b"blue"
