@@ -81,3 +81,5 @@ def drop_init_annotations(meta: Tree) -> None:
     annotations = meta.get("annotations")
     if annotations and not _INIT_ANNOTATIONS.isdisjoint(annotations):
         meta["annotations"] = {k: v for k, v in annotations.items() if k not in _INIT_ANNOTATIONS}
+        if not meta["annotations"]:
+            del meta["annotations"]

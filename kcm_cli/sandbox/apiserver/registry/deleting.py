@@ -267,6 +267,8 @@ def _finalizers(meta: Tree, options: DeleteOptions, rules: Strategy) -> list[str
     """The finalizers, including those of the garbage collector for the propagation policy."""
     given: list[str] = meta.get("finalizers") or []
     kept = [one for one in given if one not in (ORPHAN, FOREGROUND)]
+    if rules.propagation == "Unsupported":
+        return kept
     if _orphans(given, options, rules):
         kept.append(ORPHAN)
     if _waits_for_dependents(given, options):

@@ -20,6 +20,11 @@ from kcm_cli.sandbox.apiserver.types import Tree
 
 META_V1 = "meta.k8s.io/v1"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
+_OLD_FIELDS = {
+    ("apps/v1", "DaemonSet"): "deprecated.daemonset.template.generation",
+    ("apps/v1", "Deployment"): "deprecated.deployment.rollback.to",
+}
+"""Annotations that stand for fields of older versions, which upstream's internal objects have."""
 KUBELET = frozenset(["log", "exec", "attach", "portforward", "proxy"])
 """Subresources that a kubelet serves. Their responses are not objects."""
 
@@ -191,7 +196,14 @@ def partial(doc: Tree) -> Tree:
 
 
 def _metadata(doc: Tree) -> Tree:
-    return {"metadata": doc.get("metadata") or {}}
+    meta: Tree = doc.get("metadata") or {}
+    hidden = _OLD_FIELDS.get((str(doc.get("apiVersion")), str(doc.get("kind"))))
+    if hidden and hidden in (found := meta.get("annotations") or {}):
+        rest = {key: value for key, value in found.items() if key != hidden}
+        meta = {
+            key: rest if key == "annotations" else value for key, value in meta.items() if key != "annotations" or rest
+        }
+    return {"metadata": meta}
 
 
 def as_yaml(response: Response) -> Response:

@@ -50,7 +50,7 @@ CheckUpdate = Callable[[Tree, Tree], Errors]
 Step = Literal["metadata", "name", "rules", "change"]
 Warn = Callable[[Tree, Tree | None], list[str]]
 GracePeriod = Callable[[Tree, int | None], int]
-Propagation = Literal["Background", "Orphan"]
+Propagation = Literal["Background", "Orphan", "Unsupported"]
 
 
 def nothing(*given: object) -> None:
@@ -96,7 +96,7 @@ class Strategy(msgspec.Struct, frozen=True):
     creates_on_update: a PUT of an object that does not exist creates it.
     needs_version_on_update: a PUT without ``resourceVersion`` is refused (422).
     returns_object_on_delete: DELETE returns the object, not a Status.
-    propagation: the default propagation policy of deletions.
+    propagation: the default propagation policy of deletions; Unsupported: the garbage collector adds no finalizer.
     empty_counts: an update with an empty list or map, which is not stored, increments the generation each time
     (upstream compares with reflect.DeepEqual).
     on_read: changes an object after validation and admission; upstream makes this change when it reads the object.

@@ -13,6 +13,7 @@ KIND = Kind(
     strategy=Strategy(
         names=None,
         creates_on_update=True,
+        propagation="Unsupported",
         check=lambda doc, old: validate_event(doc, "reportingComponent"),
     ),
     table=EVENTS,

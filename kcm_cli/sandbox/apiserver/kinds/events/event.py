@@ -77,6 +77,7 @@ KIND = Kind(
     strategy=Strategy(
         names=None,
         creates_on_update=True,
+        propagation="Unsupported",
         check=lambda new, old: _new(new) if old is None else _changed(new, old),
     ),
     table=EVENTS,

@@ -79,6 +79,18 @@ def test_propagation_shows_as_a_finalizer(served: Any, options: Any, finalizers:
     served(test)
 
 
+def test_events_have_no_dependents(served: Any) -> None:
+    events = "/api/v1/namespaces/default/events"
+
+    async def test(api: Api) -> None:
+        about = {"namespace": "default"}
+        await api.json("POST", events, {"metadata": {"name": "e"}, "involvedObject": about}, status=201)
+        await api.json("DELETE", f"{events}/e", {"propagationPolicy": "Foreground"})
+        await api.json("GET", f"{events}/e", status=404)
+
+    served(test)
+
+
 def test_preconditions_hold(served: Any) -> None:
     async def test(api: Api) -> None:
         made = await api.config_map("a")

@@ -37,6 +37,26 @@ def test_metadata_of_objects_and_lists(served: Any, path: str, kind: str, versio
     served(test)
 
 
+def test_annotations_for_fields_of_older_versions_are_no_metadata(served: Any) -> None:
+    daemon_sets = "/apis/apps/v1/namespaces/default/daemonsets"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+
+    async def test(api: Api) -> None:
+        for name, annotations in (("a", {}), ("b", {"x": "y"})):
+            made = await api.json(
+                "POST", daemon_sets, {"metadata": {"name": name, "annotations": annotations}, "spec": spec}, status=201
+            )
+            assert made["metadata"]["annotations"]["deprecated.daemonset.template.generation"] == "1"
+            for kind in (PARTIAL, "Table"):
+                headers = {"accept": FORM.format(kind, "v1")}
+                found = await api.json("GET", f"{daemon_sets}/{name}", headers=headers)
+                shown = found["rows"][0]["object"] if kind == "Table" else found
+                assert shown["metadata"].get("annotations", {}) == annotations
+
+    served(test)
+
+
 def test_a_list_of_no_metadata_is_null(served: Any) -> None:
     async def test(api: Api) -> None:
         assert (await api.json("GET", CONFIG_MAPS, headers={"accept": FORM.format(LIST, "v1")}))["items"] is None
