@@ -1,5 +1,6 @@
 """Options of the client of the API server."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -50,10 +51,13 @@ class ClientConnectionConfig:
         30,
         flag="kube-api-burst",
         key="burst",
-        minimum=0,
         unit="requests",
         help="Requests that each client may send at once, above --kube-api-qps.",
     )
+
+    def problems(self) -> Iterator[str]:
+        if self.qps > 0 and self.burst <= 0:
+            yield f"kube-api-burst must be greater than 0 where kube-api-qps is, but got {self.burst}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,10 +92,6 @@ class GenericConfig:
     )
     leader_migration: LeaderMigrationConfig = group(LeaderMigrationConfig, key="LeaderMigration")
 
-    def problems(self) -> Iterator[str]:
-        if self.controller_start_interval_s < 0:
-            yield "controller-start-interval must not be negative"
-
 
 @dataclass(frozen=True, slots=True)
 class CloudProviderConfig:

@@ -9,7 +9,8 @@ from kcm_cli.component.kinds import STRING, STRING_MAP, STRINGS
 from kcm_cli.component.options import option
 from kcm_cli.component.version import BINARY
 
-_label_key = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*,[a-zA-Z_][a-zA-Z0-9_]*")
+_METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+LABEL_KEY = re.compile(_METRIC.pattern + r",[a-zA-Z_][a-zA-Z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +40,25 @@ class MetricsConfig:
         flag="allow-metric-labels",
         help=(
             "Allowed values of a metric's label, as metric,label='v1,v2'; any other value is "
-            'reported as "unexpected". May be repeated. Overrides the manifest.'
+            'reported as "unexpected". May be repeated. Excludes --allow-metric-labels-manifest.'
         ),
     )
     allow_labels_manifest: str = option(
         STRING,
         "",
         flag="allow-metric-labels-manifest",
-        help='YAML file with the same in allowListMapping: {"metric,label": "v1,v2"}.',
+        help='YAML file with the same: {"metric,label": "v1,v2"}, or this under the key allowListMapping.',
     )
 
     def problems(self) -> Iterator[str]:
         shown = self.show_hidden_for_version
         if shown and shown != str(BINARY.previous()):
             yield f"show-hidden-metrics-for-version must be omitted or have the value '{BINARY.previous()}'"
+        for name in self.disabled:
+            if not _METRIC.fullmatch(name):
+                yield f'disabled-metrics must be names of metrics, and "{name}" is none'
+        if self.allow_labels and self.allow_labels_manifest:
+            yield "allow-metric-labels and allow-metric-labels-manifest exclude each other"
         for key, _ in self.allow_labels:
-            if not _label_key.fullmatch(key):
+            if not LABEL_KEY.fullmatch(key):
                 yield f'allow-metric-labels must have keys of the form metric,label, and "{key}" is none'

@@ -14,7 +14,7 @@ from kcm_cli.component.featuregates import FeatureGates
 from kcm_cli.component.health import HealthChecks, SliMetrics
 from kcm_cli.component.metrics import MetricsOptions, Registry, RestClientMetrics, Stability, WorkqueueCollector
 from kcm_cli.component.metrics.process import RESIDENT, START, ProcessMetrics, StartTimeOnly
-from kcm_cli.component.metrics_config import MetricsConfig
+from kcm_cli.component.metrics_config import LABEL_KEY, MetricsConfig
 from kcm_cli.component.version import BINARY, COMPONENT, GIT_VERSION, EffectiveVersion
 from kcm_cli.engine.context import DebugHandler
 from kcm_cli.manager.config import Config
@@ -110,14 +110,18 @@ def _manifest(path: str) -> dict[str, str]:
         return {}
     flag = "allow-metric-labels-manifest"
     try:
-        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        document = yaml.load(Path(path).read_text(encoding="utf-8"), yaml.BaseLoader)  # all scalars are texts
     except OSError as error:
         raise RunError(f"{flag}: cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RunError(f"{flag}: {path} is not YAML") from error
-    mapping = document.get("allowListMapping") if isinstance(document, dict) else None
-    if not isinstance(mapping, dict) or not all(isinstance(text, str) for pair in mapping.items() for text in pair):
-        raise RunError(f"{flag}: {path} must have a mapping of texts named allowListMapping")
+    mapping = document.get("allowListMapping", document) if isinstance(document, dict) else document
+    mapping = mapping or {}
+    if not isinstance(mapping, dict) or not all(isinstance(values, str) for values in mapping.values()):
+        raise RunError(f"{flag}: {path} must map metric,label to values")
+    for key in mapping:
+        if not LABEL_KEY.fullmatch(key):
+            raise RunError(f'{flag}: {path} must have keys of the form metric,label, and "{key}" is none')
     return mapping
 
 

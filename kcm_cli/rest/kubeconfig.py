@@ -153,6 +153,8 @@ def _parse(path: Path) -> Doc:
         raise KubeconfigError(f"kubeconfig {path} is empty")
     if not isinstance(doc, dict):
         raise KubeconfigError(f"kubeconfig {path} is malformed: expected a mapping at the top")
+    if (doc.get("kind") or "Config", doc.get("apiVersion") or "v1") != ("Config", "v1"):
+        raise KubeconfigError(f"kubeconfig {path} is no Config of v1")
     return doc
 
 

@@ -81,7 +81,7 @@ def limiter(qps: float, burst: int) -> Limiter:
     """The limiter of a client configuration: QPS below zero is no limit, zero the default."""
     if qps < 0:
         return Unlimited()
-    return TokenBucket(qps or DEFAULT_QPS, burst or DEFAULT_BURST)
+    return TokenBucket(qps or DEFAULT_QPS, burst if burst > 0 else DEFAULT_BURST)
 
 
 def faster(known: Limiter, qps: float, burst: int) -> Limiter:

@@ -14,5 +14,4 @@ class ValidatingAdmissionPolicyStatusConfig:
         5,
         flag="concurrent-validating-admission-policy-status-syncs",
         key="ConcurrentPolicySyncs",
-        minimum=1,
     )

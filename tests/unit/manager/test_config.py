@@ -182,6 +182,15 @@ REFUSED = [
         "show-hidden-metrics-for-version must be omitted or have the value '1.35'",
         id="hidden metrics",
     ),
+    pytest.param(["--disabled-metrics=a,,b"], 'disabled-metrics must be names of metrics, and "" is none', id="metric"),
+    pytest.param(
+        ["--allow-metric-labels=a,b=c", "--allow-metric-labels-manifest=m"],
+        "allow-metric-labels and allow-metric-labels-manifest exclude each other",
+        id="labels twice",
+    ),
+    pytest.param(
+        ["--kube-api-burst=0"], "kube-api-burst must be greater than 0 where kube-api-qps is, but got 0", id="burst"
+    ),
     pytest.param(["--logging-format=xml"], 'logging-format must be "json" or "text", but got "xml"', id="log format"),
     pytest.param(
         ["--logging-format=json", "--vmodule=a=1"], "vmodule works with --logging-format=text only", id="vmodule"
@@ -239,6 +248,11 @@ def test_reports_everything_together(tmp_path: Path) -> None:
     found = problems("-v=x", "--nope=1", "extra", f"--config={file}", "--controllers=nope", "--feature-gates=Nope=1")
     assert len(found) == 6
     assert f"{file}: JobController.Workers: unknown field" in found
+
+
+def test_negative_numbers_that_have_no_effect() -> None:
+    config("--kube-api-qps=-1", "--kube-api-burst=-5", "--controller-start-interval=-1s")
+    config("--concurrent-validating-admission-policy-status-syncs=0")
 
 
 def test_leader_election_off_needs_no_times() -> None:

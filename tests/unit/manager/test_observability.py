@@ -94,20 +94,42 @@ def test_what_is_built_is_named_typed_and_labelled_as_in_the_original(
             assert family.buckets == wanted, fact["name"]
 
 
-def test_metrics_flags_become_the_registrys_options(tmp_path: Path) -> None:
-    manifest = tmp_path / "m.yaml"
-    manifest.write_text("allowListMapping:\n  a_total,x: one,two\n  b_total,y: three\n")
+def test_metrics_flags_become_the_registrys_options() -> None:
     options = metrics_options(
-        MetricsConfig(disabled=("c_total",), allow_labels=(("a_total,x", "own"),), allow_labels_manifest=str(manifest))
+        MetricsConfig(disabled=("c_total",), allow_labels=(("a_total,x", "one,two"), ("b_total,y", "three")))
     )
-    assert options.allowed_labels == {"a_total": {"x": frozenset({"own"})}, "b_total": {"y": frozenset({"three"})}}
+    assert options.allowed_labels == {
+        "a_total": {"x": frozenset({"one", "two"})},
+        "b_total": {"y": frozenset({"three"})},
+    }
     assert options.disabled == frozenset({"c_total"})
+
+
+@pytest.mark.parametrize("head", ["", "allowListMapping:\n"])
+def test_a_manifest_has_the_mapping_itself_or_under_its_name(tmp_path: Path, head: str) -> None:
+    manifest = tmp_path / "m.yaml"
+    manifest.write_text(f"{head}  a_total,x: one,two\n  a_total,code: 200\n")
+    options = metrics_options(MetricsConfig(allow_labels_manifest=str(manifest)))
+    assert options.allowed_labels == {"a_total": {"x": frozenset({"one", "two"}), "code": frozenset({"200"})}}
+
+
+@pytest.mark.parametrize("text", ["", "---\n", "allowListMapping:\n", "{}"])
+def test_an_empty_manifest_allows_every_label(tmp_path: Path, text: str) -> None:
+    manifest = tmp_path / "m.yaml"
+    manifest.write_text(text)
+    assert not metrics_options(MetricsConfig(allow_labels_manifest=str(manifest))).allowed_labels
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [(None, "cannot read"), ("{", "is not YAML"), ("a: 1", "allowListMapping")],
-    ids=["no", "bad", "odd"],
+    [
+        (None, "cannot read"),
+        ("{", "is not YAML"),
+        ("a: 1", '"a" is none'),
+        ("a,b: [1]", "must map metric,label to values"),
+        ("[a]", "must map metric,label to values"),
+    ],
+    ids=["no", "bad", "key", "value", "list"],
 )
 def test_a_bad_manifest_is_one_clear_line(tmp_path: Path, text: str | None, words: str) -> None:
     path = tmp_path / "m.yaml"

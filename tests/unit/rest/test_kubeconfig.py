@@ -60,6 +60,17 @@ def test_a_context_without_user(load):
     assert header(load(doc)) == ""
 
 
+@pytest.mark.parametrize("other", [{"kind": "Pod"}, {"apiVersion": "v2"}, {"kind": 1}])
+def test_another_kind_is_refused(load, other):
+    with pytest.raises(KubeconfigError, match="is no Config of v1"):
+        load(config(**other))
+
+
+@pytest.mark.parametrize("empty", ["", None])
+def test_a_kubeconfig_may_name_no_kind(load, empty):
+    assert load(config(kind=empty, apiVersion=empty)).server == SERVER
+
+
 def test_user_and_password(load):
     expected = "Basic " + base64.b64encode(b"me:secret").decode()
     assert header(load(config(user={"username": "me", "password": "secret"}))) == expected
