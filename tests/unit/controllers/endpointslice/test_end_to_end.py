@@ -12,7 +12,9 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
+from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import PODS, World
 
 NAMES = ("endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller")
@@ -210,6 +212,27 @@ def test_lost_requests_and_answers(play, seed):
             assert sorted(sum(placed, [])) == names(0, 2, 3, 4, 5, 6, 7, 8)
             assert max(map(len, placed)) <= 3
             assert await story.ready() == names(0, 2, 3, 4, 5, 6, 7, 8)
+
+    play(life)
+
+
+def test_a_failed_write_of_a_slice_is_retried(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        creations = []
+
+        def first_creation(request: Request) -> bool:
+            if request.method != "POST" or not request.path.endswith("/endpointslices"):
+                return False
+            creations.append(request)
+            return len(creations) == 1
+
+        async with story.running(transport=Refusing(world.server.transport(), first_creation)):
+            await world.wait(5)
+            await story.service()
+            await world.wait(5)
+            assert len(creations) == 2
+            assert await story.placed() == [[]]
 
     play(life)
 

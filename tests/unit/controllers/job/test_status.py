@@ -204,6 +204,10 @@ def test_work_queue_is_complete_when_the_others_have_ended(make_job: MakeJob, ma
     assert (status.succeeded, status.failed) == (1, 1)
 
 
+def test_work_queue_without_a_success_is_not_complete(make_job: MakeJob) -> None:
+    assert sync(make_job(completions=None, parallelism=0))[1].final is None
+
+
 def test_nothing_to_complete_is_complete(make_job: MakeJob) -> None:
     assert types(end(sync(make_job(completions=0))[1])) == ["SuccessCriteriaMet", "Complete"]
 
