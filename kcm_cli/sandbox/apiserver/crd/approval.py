@@ -1,4 +1,4 @@
-"""Groups of the Kubernetes community need an approval in an annotation.
+"""The approval of definitions in protected groups (``*.k8s.io``, ``*.kubernetes.io``), by an annotation.
 
 upstream: apiextensions-apiserver pkg/apihelpers/helpers.go#GetAPIApprovalState
 """
@@ -13,12 +13,12 @@ _PROTECTED = ("k8s.io", "kubernetes.io")
 
 
 def is_protected(group: str) -> bool:
-    """Whether a group is one of the community's."""
+    """Whether a group is protected."""
     return group in _PROTECTED or group.endswith((".k8s.io", ".kubernetes.io"))
 
 
 def approval(annotation: str) -> tuple[str, str, str]:
-    """Status, reason and message of the condition for an annotation."""
+    """Status, reason and message of KubernetesAPIApprovalPolicyConformant, by the annotation's value."""
     said = f"protected groups must have approval annotation {quote(APPROVED)}"
     if not annotation:
         return "False", "MissingAnnotation", f"{said}, {_ENHANCEMENT}"

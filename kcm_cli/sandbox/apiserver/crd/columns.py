@@ -24,11 +24,11 @@ _DEFAULT: Sequence[Tree] = (
 _NOTHING = Path([lambda value: iter(())])
 
 Shown = Callable[[object, datetime], object]
-"""What is shown of the value that was found."""
+"""Formats the value at a column's path."""
 
 
 def layout_of(declared: Sequence[Tree]) -> Layout:
-    """The table with the declared columns; with none, the age."""
+    """The table with the declared columns, by default the age."""
     return Layout((NAME, *map(_column, declared or _DEFAULT)))
 
 
@@ -71,7 +71,7 @@ def _integer(value: object, now: datetime) -> object:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     whole = int(value)
-    return whole if -(1 << 63) <= whole < 1 << 63 else -(1 << 63)  # as Go converts what has no room
+    return whole if -(1 << 63) <= whole < 1 << 63 else -(1 << 63)  # as Go on overflow
 
 
 def _number(value: object, now: datetime) -> object:

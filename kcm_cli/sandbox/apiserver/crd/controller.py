@@ -1,7 +1,7 @@
-"""Brings custom resources up and down as their definitions come and go.
+"""The controllers of CustomResourceDefinitions: names, establishing, finalizer.
 
-The definitions are looked at after each write to one of them, on the loop's next turn: names are accepted, then the
-resource is served and established; when a definition is deleted its objects go first, then it.
+They run in the loop's next turn after a write to a definition. Names are accepted, then the resource is established and
+served. When a definition is deleted, its objects are deleted first.
 
 upstream: apiextensions-apiserver pkg/controller/{status/naming_controller,establish/establishing_controller,
 apiapproval/apiapproval_controller,finalizer/crd_finalizer}.go
@@ -37,7 +37,7 @@ DEFINITIONS = GVR(GROUP, "v1", PLURAL)
 
 
 class DefinitionController:
-    """See the module. Belongs to one event loop."""
+    """See the module. For one event loop."""
 
     def __init__(self, store: Store, clock: Clock, resources: CustomResources, status: OwnStatus) -> None:
         self._store = store
@@ -47,9 +47,9 @@ class DefinitionController:
         self._next_tick = NextTick(self._run)
         self._watched: set[GVR] = set()
         self._known: dict[str, tuple[int, Definition]] = {}
-        """Each definition as it was read last, with its revision."""
+        """The definitions that were read last, with their revisions."""
         self._changed: set[str] = set()
-        """Definitions that were written or deleted since their names were looked at."""
+        """Definitions whose names have to be checked, since they were written or deleted."""
         store.subscribe(DEFINITIONS, self._next_tick.ask)
         if store.count(DEFINITIONS):
             self._run()
@@ -70,7 +70,7 @@ class DefinitionController:
         self._serve()
 
     def _read(self) -> None:
-        """Read the definitions that were written since the last time, and note which were written or deleted."""
+        """Read the definitions that have changed, and record the names of changed and deleted ones."""
         before, self._known = self._known, {}
         for stored in self._store.list(DEFINITIONS):
             known = before.pop(stored.name, None)
@@ -85,7 +85,7 @@ class DefinitionController:
         self._resources.serve([definition for _, definition in self._known.values()])
 
     def _update(self, name: str, change: Callable[[Tree], bool]) -> None:
-        """Write a definition if ``change`` says that it did something to its status, which is all that is its own."""
+        """Write a definition's status if ``change`` returns True. Only metadata and status are copies."""
         current = self._store.get(DEFINITIONS, "", name)
         if current is None:
             return
@@ -100,7 +100,7 @@ class DefinitionController:
     # Names.
 
     def _accept(self, doc: Tree) -> bool:
-        """Take the names that nobody else in the group has."""
+        """Accept the names that no other definition of the group has."""
         changed = self._approve(doc)
         wanted, status = doc["spec"]["names"], doc["status"]
         known = status.get("acceptedNames") or {}
@@ -121,7 +121,7 @@ class DefinitionController:
         return True
 
     def _taken(self, doc: Tree) -> tuple[set[str], set[str]]:
-        """The resource names and kinds that others in the group have."""
+        """The resource names and kinds of other definitions of the group."""
         resources: set[str] = set()
         kinds: set[str] = set()
         self._read()
@@ -134,7 +134,7 @@ class DefinitionController:
         return resources, kinds
 
     def _approve(self, doc: Tree) -> bool:
-        """Groups of the community need an annotation."""
+        """Set KubernetesAPIApprovalPolicyConformant for protected groups."""
         if not is_protected(doc["spec"]["group"]):
             return False
         judged = approval((doc["metadata"].get("annotations") or {}).get(APPROVED) or "")
@@ -156,10 +156,10 @@ class DefinitionController:
         set_condition(doc, self._now(), "Established", *judged)
         return True
 
-    # The end.
+    # Deletion.
 
     def _finish(self, name: str) -> None:
-        """Go on with the deletion of a definition, if it is being deleted."""
+        """Continue the deletion of a definition that is terminating."""
         stored = self._store.get(DEFINITIONS, "", name)
         doc: Tree = {} if stored is None else stored.doc
         if stored is None or not doc["metadata"].get("deletionTimestamp"):
@@ -174,7 +174,7 @@ class DefinitionController:
         self._let_go(name)
 
     def _emptied(self, definition: Definition) -> bool:
-        """Delete all objects; False if finalizers keep some."""
+        """Delete all objects. False if some have finalizers."""
         gvr = storage_of(definition.group, definition.names["plural"])
         if gvr not in self._watched:
             self._watched.add(gvr)
@@ -215,7 +215,7 @@ class DefinitionController:
         return True
 
     def _let_go(self, name: str) -> None:
-        """Take our finalizer away; without another one the definition is gone."""
+        """Remove the finalizer. Without further ones the definition is deleted."""
         stored = self._store.get(DEFINITIONS, "", name)
         if stored is None:
             return
@@ -229,7 +229,7 @@ class DefinitionController:
 
 
 def _settle(wanted: Tree, known: Tree, taken: tuple[set[str], set[str]]) -> tuple[Tree, str, str]:
-    """The accepted names, and the reason and message of a conflict (both empty where there is none)."""
+    """The accepted names, and the reason and message of a conflict (empty without one)."""
     names: Tree = {"plural": "", "kind": "", **known}
     reason = message = ""
     resources, kinds = taken

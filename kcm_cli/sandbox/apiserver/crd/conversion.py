@@ -1,6 +1,7 @@
-"""Conversion webhooks: objects of a custom kind in another of its versions, as a webhook makes them.
+"""Conversion webhooks, which convert objects of a custom kind between its versions.
 
-Asking takes time and reading does not, so an object is asked for ahead of its reading and kept until it changes.
+Reads do not wait for webhooks. So objects are converted before they are read, and the results are cached by object
+version.
 
 upstream: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go (v1.36)
 """
@@ -50,14 +51,14 @@ class _Review(msgspec.Struct, rename="camel"):
 
 
 class _Fault(Exception):
-    """What is wrong with an answer, as the sentence about the webhook goes on."""
+    """An error of a call; its text follows the name of the webhook."""
 
 
 class Webhook:
     """The conversion webhook of one definition."""
 
     def __init__(self, config: Tree, calls: WebhookCalls, rng: random.Random) -> None:
-        """config: ``spec.conversion.webhook``."""
+        """``config``: ``spec.conversion.webhook``."""
         self._client: Tree = config.get("clientConfig") or {}
         self._review = next((one for one in config.get("conversionReviewVersions") or () if one in _VERSIONS), "")
         self._calls = calls
@@ -65,7 +66,7 @@ class Webhook:
         self._kept: OrderedDict[_Key, Doc] = OrderedDict()
 
     async def prepare(self, doc: Tree, version: str) -> None:
-        """Have a stored object at hand in another apiVersion. Raises ApiError 500."""
+        """Convert a stored object to another apiVersion for ``prepared``. Raises ApiError 500."""
         if doc.get("apiVersion") == version or _key(doc, version) in self._kept:
             return
         self._kept[_key(doc, version)] = await self.convert(doc, version)
@@ -73,7 +74,7 @@ class Webhook:
             self._kept.popitem(last=False)
 
     def prepared(self, doc: Tree, version: str) -> Doc | None:
-        """What ``prepare`` has for an object, as a copy of the caller's own."""
+        """A copy of the object that ``prepare`` converted, or None."""
         found = self._kept.get(_key(doc, version))
         if found is None:
             return None
@@ -83,7 +84,7 @@ class Webhook:
         return {**fresh, "metadata": {**ours, **theirs}}
 
     async def convert(self, doc: Tree, version: str) -> Doc:
-        """An object in another apiVersion. Raises ApiError 500."""
+        """An object, converted to another apiVersion. Raises ApiError 500."""
         group, _, name = str(doc.get("apiVersion")).rpartition("/")
         what = f"conversion webhook for {group}/{name}, Kind={doc.get('kind')}"
         try:
@@ -139,7 +140,7 @@ def _unfit(review: _Review, uid: str, version: str) -> str:
 
 
 def _taken(doc: Tree, found: list[object], version: str) -> Doc:
-    """The one object of an answer, with the metadata that a webhook may not change. Raises _Fault."""
+    """The only object of a response, with the metadata that webhooks cannot change. Raises _Fault."""
     if len(found) != 1:
         raise _Fault(f"returned {len(found)} objects, expected 1")
     converted = found[0]
@@ -169,7 +170,7 @@ def _check_same(doc: Tree, converted: Tree, meta: Tree) -> None:
 
 
 def _restored(original: Tree, present: bool, answered: object) -> Doc:
-    """The original metadata with the labels and annotations of the answer. Raises _Fault."""
+    """The original metadata with the labels and annotations of the response. Raises _Fault."""
     if not present:
         raise _Fault("missing metadata in converted object")
     if not isinstance(answered, dict):

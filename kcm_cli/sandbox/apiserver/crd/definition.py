@@ -1,4 +1,4 @@
-"""A CustomResourceDefinition as the server reads it: what is to be served under which names.
+"""CustomResourceDefinitions, decoded.
 
 upstream: apiextensions-apiserver pkg/apiserver/customresource_discovery_controller.go
 """
@@ -23,7 +23,7 @@ _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 
 
 class VersionFacts(msgspec.Struct, frozen=True):
-    """What a definition says of one version. ``warning``: what its users are told."""
+    """A version of a definition. ``warning``: the deprecation warning for requests, if any."""
 
     name: str
     served: bool
@@ -37,7 +37,9 @@ class VersionFacts(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Definition:
-    """A definition. ``names`` are the accepted ones; ``stale``: objects may have been written under another spec."""
+    """A definition. names: the accepted ones. storage: the name of the storage version. accepted, established: its
+    conditions NamesAccepted and Established.
+    """
 
     name: str
     uid: str
@@ -51,7 +53,7 @@ class Definition:
     established: bool
     terminating: bool
     webhook: Tree | None = None
-    """``spec.conversion.webhook``, where that converts."""
+    """``spec.conversion.webhook``, if the strategy is Webhook."""
 
     @property
     def served(self) -> list[VersionFacts]:
@@ -59,7 +61,7 @@ class Definition:
 
     @property
     def storage_hash(self) -> str:
-        """What discovery tells of the stored version, if that is served."""
+        """storageVersionHash in discovery; empty if the storage version is not served."""
         if not any(version.name == self.storage for version in self.served):
             return ""
         digest = hashlib.sha256(f"{self.group}/{self.storage}/{self.names['kind']}".encode()).digest()
@@ -67,13 +69,13 @@ class Definition:
 
     @cached_property
     def state(self) -> tuple[object, ...]:
-        """What decides on how it is served: equal states are served equally."""
+        """All that determines how it is served."""
         names = tuple(sorted((key, str(value)) for key, value in self.names.items()))
         return self.uid, self.generation, names, self.established, self.terminating
 
 
 def definition_of(doc: Tree) -> Definition:
-    """Read a stored definition."""
+    """Decode a stored definition."""
     meta, spec, status = doc["metadata"], doc["spec"], doc.get("status") or {}
     versions: list[Tree] = spec.get("versions") or []
     conversion: Tree = spec.get("conversion") or {}
@@ -112,7 +114,7 @@ def _version(spec: Tree, version: Tree) -> VersionFacts:
 
 
 def _deprecation(spec: Tree, name: str) -> str:
-    """What is said of a deprecated version that says nothing of itself."""
+    """The default warning for a deprecated version."""
     group, kind = spec["group"], spec["names"]["kind"]
     better = {one["name"] for one in spec["versions"] if one.get("served") and not one.get("deprecated")}
     better = {one for one in better if _rank(one) < _rank(name)}
@@ -157,7 +159,7 @@ def set_condition(doc: Tree, now: str, type_: str, status: str, reason: str, mes
 
 
 def by_priority(versions: set[str]) -> list[str]:
-    """Versions of an API, the most stable and newest first."""
+    """Versions of an API by priority: the most stable and latest first."""
     return sorted(versions, key=_rank)
 
 

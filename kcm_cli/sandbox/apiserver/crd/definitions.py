@@ -1,4 +1,4 @@
-"""What the server does with CustomResourceDefinitions around a write.
+"""Defaults and strategy of CustomResourceDefinitions.
 
 upstream: apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go, pkg/registry/customresourcedefinition
 """
@@ -35,7 +35,7 @@ def default_definition(doc: Tree) -> None:
 
 
 def _storage(doc: Tree) -> str | None:
-    """The name of the stored version, which is empty for one without a name; None where there is none."""
+    """The name of the storage version (may be empty); None if there is none."""
     return next((one.get("name") or "" for one in doc["spec"].get("versions") or () if one.get("storage")), None)
 
 
@@ -64,7 +64,7 @@ def _prepare_status(new: Tree, old: Tree) -> None:
 
 
 def mark_terminating(doc: Tree, now: str) -> None:
-    """What the first deletion does to a definition, in place."""
+    """Mark a definition as terminating, in place."""
     meta = doc["metadata"]
     meta["deletionTimestamp"] = now
     if FINALIZER not in (meta.get("finalizers") or ()):

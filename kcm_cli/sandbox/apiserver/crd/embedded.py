@@ -1,4 +1,4 @@
-"""Metadata of custom objects, and of objects embedded in them: read as the server reads its own types.
+"""Metadata of custom objects and of embedded objects, decoded and validated as that of built-in types.
 
 upstream: apiextensions-apiserver pkg/apiserver/schema/objectmeta
 """
@@ -21,9 +21,7 @@ _UNKNOWN = re.compile(r'unknown field "(.*)"')
 
 
 class Malformed(Exception):
-    """Metadata of wrong types; the text is the decoder's. ``error``: the same of an embedded object, as validation says
-    it.
-    """
+    """Metadata has a wrong type. The text is the decoder's. ``error``: the validation error of an embedded object."""
 
     def __init__(self, text: str, error: FieldError | None = None) -> None:
         super().__init__(text)
@@ -31,14 +29,14 @@ class Malformed(Exception):
 
 
 class MetaReader:
-    """Reads metadata."""
+    """Decodes metadata. ``node``: the type of ObjectMeta."""
 
     def __init__(self, node: Node, normalizers: Normalizers) -> None:
         self.node = node
         self._normalizers = normalizers
 
     def read(self, doc: Doc, path: str = "") -> list[str]:
-        """Bring an object's metadata into form, in place; the unknown fields. Raises Malformed."""
+        """Decode an object's metadata, in place. Returns the unknown fields. Raises Malformed."""
         meta = doc.get("metadata")
         if meta is None:
             if not path:
@@ -51,7 +49,7 @@ class MetaReader:
         return unknown
 
     def drop_malformed(self, doc: Doc) -> None:
-        """Remove what cannot be read from an object's metadata, in place: what is read from storage has none of it."""
+        """Remove fields of wrong types from an object's metadata, in place, as decoding from storage does."""
         meta = doc.get("metadata")
         if isinstance(meta, dict):
             for key in [
@@ -74,7 +72,7 @@ class MetaReader:
         return [f"{path}.metadata.{name}" if path else f"metadata.{name}" for name in unknown]
 
     def coerce(self, schema: Structural, value: object, path: str = "") -> list[str]:
-        """Bring embedded objects into form; the unknown fields of their metadata. Raises Malformed."""
+        """Decode the metadata of embedded objects, in place. Returns the unknown fields. Raises Malformed."""
         unknown: list[str] = []
         if isinstance(value, dict):
             if schema.embedded:
@@ -100,13 +98,13 @@ class MetaReader:
 
 
 def has_embedded(schema: Structural) -> bool:
-    """Whether there are embedded objects anywhere in a schema."""
+    """Whether a schema has embedded objects."""
     below = [*schema.properties.values(), schema.items, schema.values]
     return schema.embedded or any(has_embedded(sub) for sub in below if sub is not None)
 
 
 def validate_embedded(schema: Structural, value: object, path: str = "") -> list[FieldError]:
-    """What is wrong with the types and metadata of embedded objects."""
+    """The errors in types and metadata of embedded objects."""
     found: list[FieldError] = []
     if isinstance(value, dict):
         if schema.embedded:
@@ -123,7 +121,7 @@ def validate_embedded(schema: Structural, value: object, path: str = "") -> list
 
 
 def validate_object(value: Doc, path: str) -> list[FieldError]:
-    """What is wrong with the type and metadata of an object, not with objects in it."""
+    """The errors in type and metadata of an object, without those of objects in it."""
     found = [errors.required(f"{path}.{key}") for key in ("apiVersion", "kind") if key not in value]
     for key in ("apiVersion", "kind"):
         text = value.get(key)

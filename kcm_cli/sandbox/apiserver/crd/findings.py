@@ -1,7 +1,7 @@
-"""What is wrong with a value, collected while a schema is checked.
+"""Errors of a value, collected during its validation against a schema.
 
-The same text is kept once. ``matches`` counts the checks that were made: of the alternatives of anyOf and oneOf, the
-one with most of them has its errors reported.
+Errors with equal texts are kept once. ``matches`` counts the checks: of the alternatives of anyOf and oneOf, the errors
+of the one with the most checks are reported.
 
 upstream: kube-openapi pkg/validation/validate/result.go, pkg/validation/errors
 """
@@ -16,12 +16,12 @@ _NOBODY = "<nil>"
 
 
 def number(value: float) -> str:
-    """A number as Go prints it."""
+    """A number in the format of Go."""
     return str(value) if isinstance(value, int) else go_float(value)
 
 
 def shown(value: object) -> str:
-    """A value as the texts of errors print it."""
+    """A value in the format of errors."""
     if isinstance(value, float):
         return number(value)
     if isinstance(value, dict | list):
@@ -30,12 +30,12 @@ def shown(value: object) -> str:
 
 
 def invalid(path: str, value: object, detail: str) -> FieldError:
-    """A malformed value of any JSON type."""
+    """FieldValueInvalid with a value of any JSON type."""
     return FieldError("FieldValueInvalid", path, f"Invalid value: {shown(value)}: {detail}")
 
 
 class Findings:
-    """Errors by their texts, in the order in which they were found; their fields have no prefix yet."""
+    """Errors by text, in order. Their fields are relative to the value."""
 
     __slots__ = ("errors", "matches")
 
@@ -53,25 +53,25 @@ class Findings:
         self.matches += other.matches
 
     def below(self, prefix: str) -> list[FieldError]:
-        """The errors of a value that stands at a path."""
+        """The errors for a value at a path."""
         return [FieldError(e.type, _joined(prefix, e.field), e.message) for e in self.errors.values()]
 
     def _add(self, text: str, error: FieldError) -> None:
         self.errors.setdefault(text, error)
 
-    # The kinds of errors.
+    # Types of errors.
 
     def wrong_type(self, name: str, wanted: str, found: str) -> None:
         text = f"{name} in body must be of type {wanted}: {quote(found)}"
         self._add(text, errors.type_invalid(name, found, text))
 
     def invalid(self, name: str, value: object, detail: str) -> None:
-        """``detail``: what the value should be, after ``NAME in body``."""
+        """``detail``: follows ``NAME in body``."""
         text = f"{name} in body {detail}"
         self._add(text, invalid(name, value, text))
 
     def not_positive(self, name: str, factor: float) -> None:
-        """A factor of which no number can be a multiple."""
+        """A factor that is 0 or negative."""
         text = f"factor MultipleOf declared for {name} must be positive: {number(factor)}"
         self._add(text, invalid(name, factor, text))
 
@@ -90,7 +90,7 @@ class Findings:
         self._add(f"{name} in body should have at most {limit} {unit}", errors.too_many(name, actual, limit))
 
     def composite(self, text: str) -> None:
-        """An error that belongs to the value as a whole."""
+        """An error of the whole value."""
         self._add(text, errors.invalid("", "", text))
 
 

@@ -1,4 +1,4 @@
-"""The formats of strings that schemas may ask for, as far as they are checked; others count for nothing.
+"""Formats of strings in schemas. Unknown formats are ignored.
 
 upstream: kube-openapi pkg/validation/strfmt, apiextensions-apiserver pkg/apiserver/validation/formats.go
 """
@@ -22,7 +22,7 @@ def _matches(pattern: str) -> Check:
 _sign = r"[^\W_]|[$+<=>^`|~]"
 _label = rf"(?:{_sign})(?:(?:{_sign}|-){{0,61}}(?:{_sign}))?"
 _bare = rf"(?:{_sign})-?(?:{_sign}){{0,62}}"
-"""A name without dots has no hyphen but as its second sign: so upstream has it."""
+"""Without dots only the second sign may be a hyphen, as in upstream."""
 _hostname = re.compile(rf"(?:{_bare}|(?:{_label}\.)+[^\W\d_]{{2,63}})").fullmatch
 _duration = re.compile(r"(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|[-+]?0", re.ASCII).fullmatch
 _worded_duration = re.compile(
@@ -156,23 +156,23 @@ _FORMATS: dict[str, Check] = {
         and re.fullmatch(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", text) is not None
     ),
 }
-"""Which strings have a format; names without their hyphens."""
+"""The checks by format. Hyphens in names of formats are ignored."""
 
 _NUMBERS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def check_of(format_: str) -> Check | None:
-    """The check of a string's format, or None where the format means nothing."""
+    """The check of a format, or None if it is unknown."""
     return _FORMATS.get(format_.replace("-", ""))
 
 
 def known_number(format_: str, type_: str) -> bool:
-    """Whether the format means something for numbers of a type."""
+    """Whether a format is known for a numeric type."""
     return format_ in _NUMBERS[type_]
 
 
 def recognized(format_: str, type_: str) -> bool:
-    """Whether a schema's format means anything to the server. ``type_`` is empty where it is open."""
+    """Whether a schema's format is known. ``type_`` may be empty."""
     if type_ in _NUMBERS:
         return known_number(format_, type_)
     return type_ in ("", "string") and check_of(format_) is not None

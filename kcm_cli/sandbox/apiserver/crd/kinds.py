@@ -1,8 +1,8 @@
-"""One version of a custom kind: how its bodies are read, defaulted, converted, and what its rules are.
+"""A version of a custom kind: decoding, defaulting, conversion, and its strategy.
 
-Objects are stored in the version that the definition says when they are written. Who reads one gets it as a real server
-would give it: converted to the version that is stored now, pruned and defaulted there, then converted to the version
-that was asked for. Where a webhook converts, it is read from the version in which it is stored.
+Objects are stored in the storage version at the time of the write. As in upstream, a read converts the object to the
+current storage version, prunes and defaults it, and converts it to the requested version. With a conversion webhook, it
+is converted directly from the version in which it is stored.
 
 upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go
 """
@@ -40,10 +40,7 @@ _ANY = Node("any")
 
 
 class Shape:
-    """How objects of one version look.
-
-    Read from the schema when it is asked for: of the kinds of a large install most never have an object.
-    """
+    """The schema of a version, decoded at its first use: in large installs most kinds have no objects."""
 
     def __init__(self, target: Target, schema: Doc, reader: MetaReader) -> None:
         self.target = target
@@ -66,11 +63,11 @@ class Shape:
 
     @cached_property
     def keeps_applied(self) -> bool:
-        """Whether documents that were applied may have fields to be pruned."""
+        """Whether results of server-side apply may have fields that have to be pruned."""
         return shape.has_bare(self.schema, root=True)
 
     def coerce(self, doc: Doc, *, applied: bool = False) -> list[str]:
-        """Prune a document of this version, in place; the paths that it had and should not. Raises Malformed.
+        """Prune a document of this version, in place. Returns the paths of unknown fields. Raises Malformed.
 
         applied: see ``schema.bodies.CustomTypes.finish``.
         """
@@ -83,18 +80,18 @@ class Shape:
         unknown = self._reader.read(doc)
         if not applied:
             unknown += shape.prune(self.schema, doc, root=True)
-        shape.drop_nulls(self.schema, doc, typed=not applied)  # validation refuses the others of an apply
+        shape.drop_nulls(self.schema, doc, typed=not applied)  # validation rejects the others of an apply
         if self._embeds:
             unknown += sorted(self._reader.coerce(self.schema, doc))
         return unknown
 
     def bare(self, doc: Doc) -> list[str]:
-        """The same for a document of no version that there is: only its metadata is known. Raises Malformed."""
+        """``coerce`` for a document of an unknown version, which has metadata only. Raises Malformed."""
         unknown = self._reader.read(doc)
         return unknown + sorted(doc.keys() - META_FIELDS)
 
     def read_metadata(self, doc: Doc) -> list[str]:
-        """The same for a document of another kind: nothing else of it is looked at. Raises Malformed."""
+        """``coerce`` for a document of another kind: only its metadata is read. Raises Malformed."""
         return self._reader.read(doc)
 
     def default(self, doc: Doc) -> None:
@@ -103,7 +100,7 @@ class Shape:
 
 
 class CustomVersion:
-    """See the module. Implements ``registry.catalog.Custom``."""
+    """See the module."""
 
     def __init__(
         self,
@@ -113,7 +110,7 @@ class CustomVersion:
         strategy: Callable[[], Strategy],
         webhook: Webhook | None = None,
     ) -> None:
-        """strategy: makes it when the first object is written, for most kinds of a large install never are."""
+        """``strategy``: makes the strategy at the first write."""
         self._make_strategy = strategy
         self._strategy: Strategy | None = None
         self._webhook = webhook
@@ -167,7 +164,7 @@ class CustomVersion:
         if found.group == target.group and found.kind == target.kind and found.version in self._shapes:
             problems += self._coerce(self._shapes[found.version], doc, refuse)
         else:
-            _coerced(self._own.bare, doc, refuse)  # whatever it is, its metadata has to be metadata
+            _coerced(self._own.bare, doc, refuse)  # metadata is always decoded
         if mode == STRICT and problems:
             raise refuse("strict decoding error: " + ", ".join(problems))
         if doc.get("apiVersion") != target.api_version:
@@ -182,7 +179,7 @@ class CustomVersion:
         if not doc.get("apiVersion"):
             raise internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
         if found.group != self.target.group or found.kind != self.target.kind:
-            return doc, _coerced(self._own.read_metadata, doc, refuse)  # validation refuses it
+            return doc, _coerced(self._own.read_metadata, doc, refuse)  # validation rejects it
         of = self._shapes.get(found.version)
         if of is None:
             return doc, _coerced(self._own.bare, doc, refuse)
@@ -197,7 +194,7 @@ class CustomVersion:
     def _coerce(self, of: Shape, doc: Doc, refuse: Callable[[str], ApiError]) -> list[str]:
         return _coerced(of.coerce, doc, refuse)
 
-    # Forms.
+    # Conversion.
 
     def default(self, doc: Tree) -> None:
         """Fill in the defaults of this version, in place."""
@@ -205,14 +202,14 @@ class CustomVersion:
             self._own.default(doc)
 
     async def prepare(self, doc: Tree) -> None:
-        """Have a stored document converted, if it takes a webhook to read it. Raises ApiError 500, UnknownVersion."""
+        """Convert a stored document by the webhook, if there is one. Raises ApiError 500, UnknownVersion."""
         self._check_version(doc)
         if self._webhook is not None:
             await self._webhook.prepare(doc, self.target.api_version)
 
     def check_versions(self, docs: Iterable[Tree]) -> None:
-        """See ``registry.core.CustomKinds``. Once it is so it stays so: a definition that changes makes a new one of
-        this, and what is written is in the version that is stored now."""
+        """See ``registry.core.CustomKinds``. A success is final: later writes use the current storage version, and a
+        changed definition makes a new CustomVersion."""
         if not self._all_known:
             for doc in docs:
                 self._check_version(doc)
@@ -223,7 +220,7 @@ class CustomVersion:
             raise UnknownVersion(doc["apiVersion"])
 
     async def stored(self, doc: Tree) -> Tree:
-        """A document of this version as it is to be stored. Raises ApiError 500."""
+        """A document of this version, converted to the storage version. Raises ApiError 500."""
         if self._own.keeps_applied:
             shape.prune(self._own.schema, doc, root=True)
         settle_numbers(doc)
@@ -236,7 +233,7 @@ class CustomVersion:
         return self._with_status({**head, **converted})
 
     def _with_status(self, doc: Tree) -> Tree:
-        """What a creation has lost, every reader gets: the default of the status."""
+        """Set the status' default: creation removes the status, and reads default it."""
         status = self._own.schema.properties.get("status")
         if status is not None and status.default is not NO_DEFAULT and "status" not in doc:
             doc["status"] = copy(status.default)
@@ -244,20 +241,20 @@ class CustomVersion:
         return doc
 
     async def answered(self, doc: Tree) -> Tree:
-        """A document that would have been stored in this version. Raises ApiError 500."""
+        """A document of a dry run, converted to this version. Raises ApiError 500."""
         version = self.target.api_version
         if self._webhook is None or doc.get("apiVersion") == version:
             return self.read(doc)
         return self._completed(await self._webhook.convert(doc, version))
 
     def read(self, doc: Tree) -> Tree:
-        """A stored document in this version; the given one stays as it is. Raises ApiError 500 where a webhook has
-        to be asked and was not.
+        """A stored document in this version. Does not change ``doc``. Raises ApiError 500 if it needs the webhook and
+        ``prepare`` was not called.
         """
         return self.turned(doc) if self._webhook is None else self._converted(doc, self._webhook)
 
     def turned(self, doc: Tree) -> Tree:
-        """A document in this version as the server itself converts it: nothing but the version changes."""
+        """A document in this version without the webhook: only apiVersion changes."""
         fresh = cast("Tree", copy(doc))
         written = self._shapes.get(str(doc.get("apiVersion")).rpartition("/")[2])
         if written is not self._storage:
@@ -289,11 +286,11 @@ class CustomVersion:
         try:
             of.coerce(doc)
         except Malformed:
-            return  # an object from before the schema changed
+            return  # the object was stored under another schema
 
 
 def _coerced(read: Callable[[Doc], list[str]], doc: Doc, refuse: Callable[[str], ApiError]) -> list[str]:
-    """Which fields are unknown, in words. Raises what ``refuse`` makes of a malformed document."""
+    """The errors of unknown fields. Raises ``refuse(text)`` for a malformed document."""
     try:
         return [f'unknown field "{path}"' for path in read(doc)]
     except Malformed as error:

@@ -1,4 +1,4 @@
-"""Lists that are sets or maps hold nothing twice.
+"""Duplicates in lists of type set and map.
 
 upstream: apiextensions-apiserver pkg/apiserver/schema/listtype/validation.go
 """
@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.types import FieldError
 
 
 def has_list_types(schema: Structural) -> bool:
-    """Whether there is anything to check."""
+    """Whether a schema has lists of type set or map."""
     if schema.list_type in ("set", "map"):
         return True
     below = [*schema.properties.values(), schema.items, schema.values]
@@ -23,7 +23,7 @@ def has_list_types(schema: Structural) -> bool:
 
 
 def repeated(schema: Structural, value: object, path: str = "") -> list[FieldError]:
-    """What stands more than once in a list that may not have it."""
+    """An error for each duplicate in lists of type set and map."""
     found: list[FieldError] = []
     if isinstance(value, dict):
         for key, item in value.items():
@@ -40,8 +40,8 @@ def repeated(schema: Structural, value: object, path: str = "") -> list[FieldErr
 
 
 def unchanged(schema: Doc, new: object, old: object) -> bool:
-    """Whether a value of such a JSONSchemaProps is what it was: items of a list of type map may change places. An
-    object with fields that the schema does not have counts as changed.
+    """Whether a value equals the old one. Items of lists of type map may be reordered. An object with fields that the
+    schema (JSONSchemaProps) does not have counts as changed.
 
     upstream: apiserver pkg/cel/common/equality.go
     """
@@ -88,12 +88,12 @@ def _of(keys: Iterable[str], item: object) -> Doc:
 
 
 def identity(value: object) -> Hashable:
-    """Equal for the same JSON values alone: a boolean is no number, and 1 is not 1.0."""
+    """A key that is equal for equal JSON values only: True, 1 and 1.0 differ."""
     return (type(value), codec.encode_sorted(value))
 
 
 def _again(values: Sequence[Hashable]) -> list[int]:
-    """Where a value stands for the second time."""
+    """The index of the second occurrence of each duplicate."""
     seen: dict[Hashable, int] = {}
     found: list[int] = []
     for index, value in enumerate(values):

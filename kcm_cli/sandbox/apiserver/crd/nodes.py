@@ -1,4 +1,4 @@
-"""The types of custom kinds for server-side apply and managedFields, from their schemas.
+"""Converts structural schemas to types for server-side apply and managedFields.
 
 upstream: apiextensions-apiserver pkg/controller/openapi/builder, kube-openapi pkg/schemaconv/openapi.go
 """
@@ -15,7 +15,7 @@ _PLAIN_FORMATS = ("", "byte")
 
 
 def root_node(schema: Structural, meta: Node) -> Node:
-    """The type of a kind. ``meta``: that of its metadata."""
+    """The type of a kind. ``meta``: the type of its metadata."""
     node = _object(schema, meta, keep=schema.preserve)
     if node.kind != "struct":
         node = Node("struct", open=True)
@@ -29,7 +29,7 @@ def _add_meta(node: Node, meta: Node) -> None:
 
 
 def _node(schema: Structural, meta: Node, *, keep: bool) -> Node:
-    """``keep``: unknown fields are kept from here on."""
+    """``keep``: unknown fields are preserved here and below."""
     keep = keep or schema.preserve
     match schema.type:
         case "object":
@@ -46,7 +46,7 @@ def _node(schema: Structural, meta: Node, *, keep: bool) -> Node:
 
 
 def _any(schema: Structural, meta: Node, *, keep: bool) -> Node:
-    """Anything, whose fields have types where it is an object."""
+    """Any value; the declared fields of objects have types."""
     return Node("any", fields=_object(schema, meta, keep=keep).fields)
 
 

@@ -1,4 +1,4 @@
-"""Schemas of custom kinds as OpenAPI shows them.
+"""Schemas of custom kinds in OpenAPI.
 
 upstream: apiextensions-apiserver pkg/controller/openapi/{builder/builder.go,v2/conversion.go}
 """
@@ -18,7 +18,7 @@ _EMBEDDED = "x-kubernetes-embedded-resource"
 
 
 def schema_of(schema: Structural, target: Target, *, old: bool) -> Doc:
-    """The definition of a kind, with references in the form of v2. ``old``: only what v2 can say."""
+    """The definition of a kind, with references in the form of v2. ``old``: without what v2 does not have."""
     made: dict[str, Any]
     if old and schema.preserve:
         made = {"type": "object"}

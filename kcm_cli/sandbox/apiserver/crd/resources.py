@@ -1,4 +1,4 @@
-"""The custom kinds of one server: what the registry, the decoder and OpenAPI ask about them."""
+"""The custom kinds of a server, for the registry, the decoder and OpenAPI."""
 
 import random
 from collections.abc import Callable, Iterable
@@ -27,7 +27,7 @@ _PART_VERBS = frozenset(["get", "patch", "update"])
 
 
 def storage_of(group: str, plural: str) -> GVR:
-    """Where the objects of a custom kind are kept, whatever their versions."""
+    """The resource that objects of a custom kind are stored as, in any version."""
     return GVR(group, "", plural)
 
 
@@ -44,11 +44,11 @@ class CustomResources:
         self._kinds: dict[Target, CustomVersion] = {}
         self._former: dict[Target, CustomVersion] = {}
         self._kept: dict[tuple[object, ...], tuple[list[Served], dict[Target, CustomVersion]]] = {}
-        """By state of the definition, in their order."""
+        """The resources and kinds of each definition by its state, in order."""
         schemas.custom = self
 
     def serve(self, definitions: list[Definition]) -> None:
-        """Serve the established ones of these definitions, and nothing else."""
+        """Serve exactly the established ones of these definitions."""
         kept = self._kept
         wanted = {definition.state: definition for definition in definitions if definition.established}
         if list(wanted) == list(kept):
@@ -91,7 +91,7 @@ class CustomResources:
     # registry.core.CustomKinds
 
     def rules(self, info: ResourceInfo, subresource: str) -> Strategy:
-        """The strategy of a custom kind, or of definitions."""
+        """The strategy of a custom kind or of CustomResourceDefinitions."""
         if info.gvr.group == GROUP:
             return STRATEGY
         return self._kind(info).strategy
@@ -104,11 +104,11 @@ class CustomResources:
             self._kind(info).default(doc)
 
     def read(self, info: ResourceInfo, doc: Tree) -> Tree:
-        """A stored object, of whatever version, as a resource shows it."""
+        """A stored object, converted from any version to the resource's."""
         return self._kind(info).read(doc)
 
     def turned(self, info: ResourceInfo, doc: Tree) -> Tree:
-        """An object in the version of a resource, without a call to the conversion webhook."""
+        """An object, converted to the resource's version without the conversion webhook."""
         return self._kind(info).turned(doc)
 
     async def prepare(self, info: ResourceInfo, doc: Tree) -> None:
@@ -128,14 +128,14 @@ class CustomResources:
         return await self._kind(info).answered(doc)
 
     def _kind(self, info: ResourceInfo) -> CustomVersion:
-        """The kind as it is, or was last: requests and watches may outlive their definition."""
+        """The kind, or its last state: requests and watches may outlive their definition."""
         target = target_of(info)
         return self._kinds.get(target) or self._former[target]
 
     # schema.bodies.CustomTypes
 
     def has(self, target: Target) -> bool:
-        """Whether that kind is a custom one."""
+        """Whether a kind is custom."""
         return target in self._kinds
 
     def node(self, target: Target) -> Node:
@@ -143,19 +143,19 @@ class CustomResources:
         return self._kinds[target].node
 
     def decode(self, target: Target, body: Body, mode: str) -> tuple[Doc, list[str]]:
-        """The pruned document of a body, and the warnings. Raises ApiError."""
+        """The pruned document in a body, and warnings. Raises ApiError."""
         return self._kinds[target].decode(body, mode)
 
     def finish(
         self, target: Target, doc: Doc, refuse: Callable[[str], ApiError], *, applied: bool = False
     ) -> tuple[Doc, list[str]]:
-        """The pruned result of a patch, and the unknown fields that it had. Raises ApiError."""
+        """The pruned result of a patch, and its unknown fields. Raises ApiError."""
         return self._kinds[target].finish(doc, refuse, applied=applied)
 
     # openapi
 
     def openapi(self, target: Target, *, old: bool) -> Doc | None:
-        """The schema that is published for a kind."""
+        """The published schema of a kind."""
         found = self._kinds.get(target)
         return None if found is None else published.schema_of(found.schema, target, old=old)
 

@@ -1,8 +1,8 @@
-"""Runs the rules (x-kubernetes-validations) of a schema on objects.
+"""Runs the validation rules (x-kubernetes-validations) of a schema.
 
-A rule that does not use oldSelf is only a warning for a part of the object that an update leaves as it was.
+If an update does not change a value, a broken rule that does not use oldSelf is only a warning (ratcheting).
 
-All rules of an object share a budget: where it ends, or a rule alone costs too much, no more rules are run.
+All rules of an object share a cost budget. When it is used up, or a rule exceeds its own limit, no more rules run.
 
 upstream: apiextensions-apiserver pkg/apiserver/schema/cel/{validation,compilation,values}.go
 """
@@ -38,8 +38,8 @@ _RULES = "x-kubernetes-validations"
 
 
 class _Rule(msgspec.Struct, frozen=True):
-    """One rule. ``path``: of the field that it blames, below the one that it stands at. ``program``: None where the
-    rule cannot be compiled, for this ``problem``.
+    """A rule. path: fieldPath, relative to the rule's value. compares: it uses oldSelf. program: None if the rule
+    cannot be compiled; problem: why.
     """
 
     raw: Tree
@@ -51,12 +51,12 @@ class _Rule(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What stands for the rule in texts."""
+        """The rule's message, or the rule itself."""
         return str(self.raw.get("message") or self.raw["rule"]).strip()
 
 
 class _Outcome(msgspec.Struct):
-    """Errors, and those that are only warnings. ``floats``: whether there are whole floats, which are no integers."""
+    """Errors and warnings. floats: the object has whole floats, which are no integers. budget: the remaining cost."""
 
     errors: list[FieldError]
     warnings: list[str]
@@ -65,7 +65,7 @@ class _Outcome(msgspec.Struct):
     ended: bool = False
 
     def spend(self, cost: int) -> bool:
-        """Whether there was as much left."""
+        """Reduce the budget. False if it was not sufficient."""
         self.budget -= cost
         return self.budget >= 0
 
@@ -76,7 +76,7 @@ class _Outcome(msgspec.Struct):
 
 
 class RuleSet:
-    """The rules of a schema and of everything in it."""
+    """The rules of a schema and of its parts."""
 
     def __init__(self, schema: Structural, compile_: "Compile") -> None:
         self._schema = schema
@@ -92,11 +92,11 @@ class RuleSet:
         return not (self._rules or self._items or self._values or self._properties)
 
     def check(self, new: object, old: object, path: str = "") -> list[FieldError]:
-        """What rules find wrong; ``old`` is None where there is nothing to compare with."""
+        """The errors of a value. ``old``: None on creation."""
         return self._run(new, old, path).errors
 
     def warnings(self, new: object, old: object) -> list[str]:
-        """What they would find wrong if it had been changed."""
+        """The errors in unchanged values, as warnings."""
         return self._run(new, old, "").warnings
 
     def _run(self, new: object, old: object, path: str) -> _Outcome:
@@ -105,8 +105,8 @@ class RuleSet:
         return outcome
 
     def _check(self, new: object, old: object, path: str, known: object, outcome: _Outcome) -> None:
-        """``known``: what this part, or else the closest part around it that can be found in the old object, was;
-        ABSENT where it changed.
+        """``known``: the value in the old object. An item that cannot be correlated counts as unchanged if its whole
+        list is; otherwise ABSENT.
         """
         if new is None or outcome.ended:
             return
@@ -170,7 +170,7 @@ class RuleSet:
     def _judge(
         self, rule: _Rule, value: object, scope: Mapping[str, Value], path: str, outcome: _Outcome
     ) -> tuple[FieldError | None, bool]:
-        """What is wrong, and whether it is that the rule does not hold: a rule that fails does so for any value."""
+        """The error, if any, and whether the rule is broken: True if it is false, False if it failed to run."""
         type_, place = self._schema.type, path or "<nil>"
         if rule.program is None:
             return invalid(place, type_, f"rule compile error: {rule.problem}"), False
@@ -200,7 +200,7 @@ def _failed(text: str, rule: _Rule) -> str:
 
 
 def _evaluated(program: cel.Program, scope: Mapping[str, Value]) -> tuple[Value, CelError | None]:
-    """The value, or why there is none."""
+    """The value, or the error."""
     try:
         return program.evaluate(scope), None
     except CelError as error:
@@ -208,7 +208,7 @@ def _evaluated(program: cel.Program, scope: Mapping[str, Value]) -> tuple[Value,
 
 
 def _message(rule: _Rule, scope: Mapping[str, Value], outcome: _Outcome) -> tuple[str, str]:
-    """What is said where a rule is false, or why no more rules can be run."""
+    """The message of a rule that is false, or an error that ends the run."""
     if rule.message is not None:
         text, failure = _evaluated(rule.message, scope)
         if not outcome.spend(rule.message.cost):
@@ -256,7 +256,7 @@ def _unchecked(problem: Callable[[Tree, Structural], str]) -> Compile:
         try:
             return _compiled(raw, schema)
         except (cel.CelProblem, FormatError):
-            return _Rule(raw, cel.Program(raw["rule"]))  # its message or path is wrong: told elsewhere
+            return _Rule(raw, cel.Program(raw["rule"]))  # a wrong message or path is reported elsewhere
 
     return compiled
 
@@ -269,8 +269,8 @@ def _rules_of(schema: Structural | None, compile_: Compile) -> RuleSet | None:
 
 
 def rules_of(schema: Structural, problem: Callable[[Tree, Structural], str] | None = None) -> RuleSet | None:
-    """The rules of a schema; None if there are none. ``problem``: says what is wrong with a rule at a part of a schema
-    that has not been checked.
+    """The rules of a schema; None if there are none. ``problem``: returns the compile error of a rule, for schemas that
+    have not been validated.
     """
     return _rules_of(schema, _compiled if problem is None else _unchecked(problem))
 
@@ -279,7 +279,7 @@ def rules_of(schema: Structural, problem: Callable[[Tree, Structural], str] | No
 
 
 def _converts(schema: Structural) -> bool:
-    """Whether values are of types that JSON does not have."""
+    """Whether values have to be converted by ``to_cel``."""
     if schema.nullable or schema.type == "number" or schema.list_type in ("set", "map"):
         return True
     if schema.type == "string" and schema.raw.get("format") in _FORMATS:
@@ -295,7 +295,7 @@ def _parts(schema: Structural) -> Iterator[Structural]:
 
 
 class _Unfit:
-    """A value that rules cannot read."""
+    """A value of the wrong type, on which rules fail."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -307,7 +307,7 @@ class _Unfit:
 
 
 class _Fields(dict[str, Value]):
-    """An object with such values."""
+    """An object with ``_Unfit`` values."""
 
     def __getitem__(self, key: str) -> Value:
         value = super().__getitem__(key)
@@ -316,12 +316,12 @@ class _Fields(dict[str, Value]):
     def __contains__(self, key: object) -> bool:
         found = super().__contains__(key)
         if found:
-            self[str(key)]  # whether it is there cannot be said of what cannot be read
+            self[str(key)]  # raises CelError for an unfit value
         return found
 
 
 class _Items(list[Value]):
-    """A list with such values: no one of them can be read."""
+    """A list with an ``_Unfit`` item. Rules fail on all items."""
 
     def __init__(self, unfit: _Unfit, size: int) -> None:
         super().__init__([None] * size)
@@ -335,11 +335,11 @@ class _Items(list[Value]):
 
 
 def to_cel(schema: Structural | None, value: object) -> Value:
-    """A JSON value in the types that rules see."""
+    """A JSON value, converted to the types of CEL."""
     if schema is None or value is None:
         return value
     if isinstance(value, dict):
-        declared = schema.properties  # a field that is null counts as absent
+        declared = schema.properties  # declared fields that are null count as absent
         shown = ((key, item) for key, item in value.items() if item is not None or key not in declared)
         fields = {key: to_cel(schema.child(key), item) for key, item in shown}
         return _Fields(fields) if any(isinstance(item, _Unfit) for item in fields.values()) else fields

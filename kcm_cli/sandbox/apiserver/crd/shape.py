@@ -1,6 +1,6 @@
-"""What a schema does to an object before anybody judges it: unknown fields go, defaults come.
+"""Pruning and defaulting by structural schemas.
 
-All functions work in place. The fields of the object's own metadata are left alone at the root.
+All functions work in place. At the root they leave apiVersion, kind and metadata unchanged.
 
 upstream: apiextensions-apiserver pkg/apiserver/schema/{pruning,defaulting}
 """
@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, St
 
 
 def prune(schema: Structural | None, value: object, *, root: bool = False) -> list[str]:
-    """Remove fields that the schema does not have; their paths, sorted."""
+    """Remove fields that the schema does not have. Returns their paths, sorted."""
     pruned: list[str] = []
     _prune(schema, value, "", pruned, root=root)
     return sorted(pruned)
@@ -22,7 +22,7 @@ def prune(schema: Structural | None, value: object, *, root: bool = False) -> li
 def _prune(
     schema: Structural | None, value: object, path: str, pruned: list[str], *, root: bool = False, keep: bool = False
 ) -> None:
-    """``keep``: the list around this item keeps unknown fields."""
+    """``keep``: the list around this item preserves unknown fields."""
     keep = keep or (schema is not None and schema.preserve)
     if isinstance(value, list):
         items = schema.items if schema is not None else None
@@ -52,14 +52,14 @@ def _prune_object(
 
 
 def has_bare(schema: Structural, *, root: bool = False) -> bool:
-    """Whether there are objects without properties, to which server-side apply takes any field."""
+    """Whether a schema has objects without properties, for which server-side apply accepts any field."""
     named = [sub for name, sub in schema.properties.items() if not root or name not in META_FIELDS]
     bare = schema.type == "object" and not schema.properties and schema.additional is None and not schema.preserve
     return bare or any(has_bare(sub) for sub in [*named, schema.items, schema.values] if sub is not None)
 
 
 def drop_nulls(schema: Structural | None, value: object, *, typed: bool = True) -> None:
-    """Remove nulls that the schema neither allows nor replaces by a default. typed: also where it asks for a type."""
+    """Remove nulls that the schema neither allows nor replaces by a default. typed: also of fields with a type."""
     if isinstance(value, dict):
         for key in list(value):
             sub = schema.child(key) if schema is not None else None
@@ -75,7 +75,7 @@ def drop_nulls(schema: Structural | None, value: object, *, typed: bool = True) 
 
 
 def fill(schema: Structural | None, value: object) -> None:
-    """Set defaults where a field is missing, or null and may not be."""
+    """Set defaults for fields that are missing, or null and not nullable."""
     if schema is None:
         return
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""The structural part of a custom resource's schema: which fields there are, what their defaults are, what is kept.
+"""Structural schemas: fields, defaults, and what is pruned.
 
-Value validations (``values``) and rules (``rules``) work on the schema documents (``raw``) themselves.
+Value validations (``values``) and rules (``rules``) use the schema documents (``raw``).
 
 upstream: apiextensions-apiserver pkg/apiserver/schema/{structural,convert}.go
 """
@@ -16,10 +16,10 @@ META_FIELDS = frozenset(["apiVersion", "kind", "metadata"])
 
 
 class Structural(msgspec.Struct, eq=False):
-    """One node of a schema.
+    """A node of a schema.
 
-    ``additional`` is the schema of a map's values, True where they are free, None where there are none. ``embedded``
-    marks an object with metadata of its own.
+    additional: the schema of a map's values; True: any values; None: no map. embedded: an object with its own metadata
+    (x-kubernetes-embedded-resource). preserve: x-kubernetes-preserve-unknown-fields.
     """
 
     raw: dict[str, Any]
@@ -38,16 +38,16 @@ class Structural(msgspec.Struct, eq=False):
 
     @property
     def values(self) -> "Structural | None":
-        """The schema of a map's values."""
+        """The schema of a map's values, if any."""
         return self.additional if isinstance(self.additional, Structural) else None
 
     def child(self, name: str) -> "Structural | None":
-        """The schema of a field, declared or not."""
+        """The schema of a field: of a property, or of a map's values."""
         return self.properties.get(name) or self.values
 
 
 def structural(schema: Doc) -> Structural:
-    """The structure of a schema (a JSONSchemaProps document that has passed its checks)."""
+    """The structure of a validated schema (JSONSchemaProps)."""
     raw: dict[str, Any] = schema
     additional = raw.get("additionalProperties")
     items = raw.get("items")
@@ -69,7 +69,7 @@ def structural(schema: Doc) -> Structural:
 
 
 def has_defaults(schema: Structural) -> bool:
-    """Whether anything in a schema has a default."""
+    """Whether a schema has defaults."""
     if schema.default is not NO_DEFAULT:
         return True
     below = [*schema.properties.values(), schema.items, schema.values]

@@ -1,7 +1,7 @@
-"""Checks values against a schema, as kube-openapi's validator does: same errors, same order, same texts.
+"""Validates values against a schema, with the errors of kube-openapi's validator in the same order.
 
-On an update, what is wrong in a part that did not change is not reported, as far as the part can be found in the old
-object: by the name of a field, or by the keys of a list of type map.
+On updates, errors in unchanged values are not reported (ratcheting). Values are correlated with those of the old object
+by field names, and by the keys of lists of type map.
 
 upstream: kube-openapi pkg/validation/validate,
 apiextensions-apiserver pkg/apiserver/validation/{validation,ratcheting}.go
@@ -19,7 +19,7 @@ from kcm_cli.sandbox.apiserver.crd.formats import check_of, recognized
 from kcm_cli.sandbox.apiserver.crd.lists import identity, unchanged
 
 ABSENT = object()
-"""No old value that a value could be compared with."""
+"""There is no old value to compare with."""
 
 _TYPES: dict[type, str] = {
     bool: "boolean",
@@ -39,7 +39,7 @@ def type_of(value: object) -> str:
 
 
 class Checker:
-    """Checks values against one schema (a JSONSchemaProps document)."""
+    """Validates values against a schema (JSONSchemaProps)."""
 
     __slots__ = (
         "_raw", "_types", "_nullable", "_format", "_string_format", "_enum", "_numeric", "_items", "_properties",
@@ -47,7 +47,7 @@ class Checker:
     )  # fmt: skip
 
     def __init__(self, raw: dict[str, Any], *, unions: bool = True) -> None:
-        """unions: hold integers-or-strings to their types, which upstream does not do with defaults."""
+        """``unions``: check the type of x-kubernetes-int-or-string values, which upstream does not for defaults."""
         self._raw = raw
         both = unions and raw.get("x-kubernetes-int-or-string")
         self._types: tuple[str, ...] = ("integer", "string") if both else ((raw["type"],) if raw.get("type") else ())
@@ -71,7 +71,7 @@ class Checker:
         self._not = Checker(negated, unions=unions) if isinstance(negated, dict) else None
 
     def check(self, value: object, old: object = ABSENT) -> Findings:
-        """What is wrong with a whole value."""
+        """The errors of a value."""
         return self._ratcheted(value, "", old)
 
     def _ratcheted(self, value: object, path: str, old: object) -> Findings:
@@ -82,7 +82,7 @@ class Checker:
         return found
 
     def _sub(self, value: object, path: str, found: Findings, old: object) -> None:
-        """Check a part."""
+        """Add the errors of a field or item."""
         if old is ABSENT:
             self._run(value, path, found, old)
         else:
@@ -129,7 +129,7 @@ class Checker:
             found.wrong_type(path, ",".join(types), kind)
 
     def _check_alternatives(self, value: object, path: str, found: Findings) -> None:
-        """Alternatives know no old value: they are held to all that they say."""
+        """Check anyOf, oneOf, allOf and not, without ratcheting."""
         found.matches += 2
         if self._any:
             self._check_any(value, path, found)
@@ -221,8 +221,8 @@ class Checker:
         found.matches += 2
 
     def _alike(self, value: float, limit: float, what: str, path: str, found: Findings) -> tuple[float, float]:
-        """A number and a limit as they are compared: as integers where the number is one and the limit fits the type,
-        without the limit's fraction.
+        """A number and a limit for comparison: integers if the number is one and the limit fits the type (its fraction
+        is cut off), otherwise floats.
         """
         fits = self._check_range(limit, what, path, found)
         if fits and isinstance(value, int):
@@ -230,7 +230,7 @@ class Checker:
         return float(value), float(limit)
 
     def _check_range(self, value: float, what: str, path: str, found: Findings) -> bool:
-        """Whether the number fits into the type; limits of the schema have to, too."""
+        """Whether a number (or a limit of the schema) fits the type."""
         type_, format_ = self._lone, self._number_format
         if type_ == "integer":
             limit = _INT_LIMITS.get(format_, 1 << 63)
@@ -284,7 +284,7 @@ class Checker:
     def _check_additional(
         self, value: dict[str, object], path: str, found: Findings, before: dict[str, object]
     ) -> None:
-        """Check fields that are not declared."""
+        """Check the fields that are not in properties."""
         if self._additional is not None:
             for key, item in value.items():
                 if key not in self._properties:
@@ -295,7 +295,7 @@ class Checker:
                     found.composite(f"{path}.{key} in body is a forbidden property")
 
     def _by_key(self, old: object) -> dict[tuple[object, ...], object]:
-        """The items of an old list of type map."""
+        """The items of an old list of type map, by key."""
         if not isinstance(old, list) or self._raw.get("x-kubernetes-list-type") != "map":
             return {}
         return {self._key(item): item for item in old if isinstance(item, dict)}
@@ -308,7 +308,7 @@ class Checker:
 
 
 def _whole(value: float) -> bool:
-    """A float that stands for an integer."""
+    """Whether a float is an integer that JSON can represent exactly."""
     return math.isfinite(value) and value == int(value) and abs(value) <= (1 << 53) - 1
 
 
@@ -324,7 +324,7 @@ def _limit(limit: float | None) -> float | None:
 
 
 def _equal(value: object, choice: object) -> bool:
-    """Equality of an enum: numbers by value."""
+    """Equality for enums: numbers are compared by value."""
     if isinstance(value, bool) or isinstance(choice, bool):
         return value is choice
     if isinstance(value, int | float) and isinstance(choice, int | float):

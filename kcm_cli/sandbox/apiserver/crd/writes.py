@@ -1,4 +1,4 @@
-"""What the server does with a custom object around a write.
+"""The strategy of custom kinds.
 
 upstream: apiextensions-apiserver pkg/registry/customresource/{strategy,status_strategy,validator}.go
 """
@@ -49,22 +49,22 @@ _GO_TYPES = {str: "string", bool: "bool", float: "float64", list: "[]interface {
 
 
 class Rules(Protocol):
-    """The rules (x-kubernetes-validations) of a schema."""
+    """See ``rules.RuleSet``."""
 
     def check(self, new: object, old: object) -> list[FieldError]:
-        """What they find wrong; ``old`` is None on creation."""
+        """See ``rules.RuleSet.check``."""
 
     def warnings(self, new: object, old: object) -> list[str]:
-        """What they would find wrong if it had been changed."""
+        """See ``rules.RuleSet.warnings``."""
 
 
 def blocked(found: list[FieldError]) -> bool:
-    """Whether rules are not run on an object with such errors."""
+    """Whether errors prevent the rules from running."""
     return any(error.type in _BLOCKING for error in found)
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """What the strategy of a version needs to know."""
+    """A version of a custom kind. ``status``: whether it has the subresource."""
 
     target: Target
     namespaced: bool
@@ -136,7 +136,7 @@ class _Writes:
     # Checking.
 
     def check(self, new: Tree, old: Tree | None) -> list[FieldError]:
-        """What is wrong with a new object, or with a changed one."""
+        """The errors of a new or updated object."""
         return self._check_create(new) if old is None else self._check_update(new, old)
 
     def _check_create(self, doc: Tree) -> list[FieldError]:
@@ -166,7 +166,7 @@ class _Writes:
         return self._with_rules(found + self._new_repetitions(new, old), new, old)
 
     def _check_type(self, doc: Tree) -> None:
-        """Raises ApiError 422, in the name of the kind that the object says it is."""
+        """Raises ApiError 422, with the object's kind, if kind or apiVersion are wrong."""
         target = self._kind.target
         kind, version = doc.get("kind") or "", doc.get("apiVersion") or ""
         found = []
@@ -198,7 +198,7 @@ class _Writes:
         return ratcheted + _finalizer_warnings(new, old)
 
     def warn_refused(self, new: Tree, old: Tree, found: list[FieldError]) -> list[str]:
-        """What rules tell although other errors refuse the object."""
+        """Warnings of rules for an object that is invalid for other reasons."""
         return [] if blocked(found) else self.warn_status(new, old)
 
     def warn_status(self, new: Tree, old: Tree | None) -> list[str]:
@@ -238,7 +238,7 @@ def _check_replicas(doc: Tree, path: str) -> list[FieldError]:
 
 
 def nested(doc: Tree, path: str, type_: type, go: str) -> tuple[object, str]:
-    """The value at a path, or what is wrong with it there."""
+    """The value at a dotted path (None if there is none), or the error if a type is wrong."""
     value: object = doc
     parts = path.split(".")
     for index, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""Rules that could become too expensive are refused with the definition: each by itself, and all of a schema together.
+"""Limits of the estimated costs of rules: of each rule, and of all rules of a schema.
 
 upstream: apiextensions-apiserver pkg/apis/apiextensions/validation/{validation,cel_validation}.go,
 pkg/apiserver/schema/cel/compilation.go, apiserver pkg/cel/{common/schemas.go,limits.go}
@@ -19,7 +19,7 @@ _RULE_LIMIT, _TOTAL_LIMIT = 10_000_000, 100_000_000
 _REQUEST_BYTES = 3 * 1024 * 1024
 _MOST_NAMED = 4
 _LENGTHS = {"duration": 32, "date": 12, "date-time": 32}
-"""The longest texts of formats as JSON, and the shortest."""
+"""The maximum sizes of formats in JSON; below the minimum ones."""
 _LEAST_LENGTHS = {"duration": 3, "date": 12, "date-time": 21}
 _LEAST_BYTES = {"string": 2, "boolean": 4, "integer": 1, "number": 1, "array": 2}
 _ADVICE = (
@@ -29,17 +29,17 @@ _ADVICE = (
 
 
 class Costs(msgspec.Struct):
-    """What the rules of a schema can cost."""
+    """The estimated costs of a schema's rules, with their paths."""
 
     known: list[tuple[str, int]] = msgspec.field(default_factory=list)
 
     def check(self, node: Node, checked: Checked, place: "Cost", path: str) -> list[FieldError]:
-        """Count a rule; the error if it is refused."""
+        """Add a rule. Returns the error if it exceeds the limit."""
         cost = min(most_cost(node, checked, sizes_of(place.schema, root=place.root)) * place.cardinality, MOST)
         return self._counted(cost, path, "rule")
 
     def check_message(self, node: Node, checked: Checked, place: "Cost", path: str) -> list[FieldError]:
-        """The same for a message's expression."""
+        """``check`` for a messageExpression."""
         cost = most_cost(node, checked, sizes_of(place.schema, root=place.root))
         return self._counted(cost, path, "messageExpression")
 
@@ -50,7 +50,7 @@ class Costs(msgspec.Struct):
         return [errors.forbidden(path, _exceeds(f"estimated {what} cost", cost, _RULE_LIMIT))]
 
     def total(self, path: str) -> list[FieldError]:
-        """The error of all rules together."""
+        """The errors if all rules together exceed the limit."""
         total = min(sum(cost for _, cost in self.known), MOST)
         if total <= _TOTAL_LIMIT:
             return []
@@ -62,7 +62,7 @@ class Costs(msgspec.Struct):
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """Where a rule stands. ``limit``: how many values there may be of the schema, None where nothing limits them."""
+    """The place of a rule. ``limit``: the maximum number of values of the schema in an object, None if unlimited."""
 
     schema: Structural
     root: bool
@@ -74,7 +74,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 def limit_below(raw: dict[str, object], limit: int | None) -> int | None:
-    """How many values a part of a schema may have, if the schema itself may have so many."""
+    """The maximum number of values of a schema's part. ``limit``: that of the schema."""
     most: object = 1
     if raw.get("type") == "object" and raw.get("additionalProperties") is not None:
         most = raw.get("maxProperties")
@@ -90,9 +90,9 @@ def _exceeds(what: str, cost: int, limit: int) -> str:
 
 
 def sizes_of(schema: Structural, *, root: bool) -> SizeOf:
-    """How large the values that a rule sees may be.
+    """The maximum sizes of values in a rule's expressions, by path.
 
-    An expression without a path, such as a function's result, has the size of the schema itself, as in cel-go.
+    The size of an expression without a path, such as a function's result, is that of the schema, as in cel-go.
     """
 
     def size_of(path: tuple[str, ...]) -> int | None:
@@ -115,7 +115,7 @@ _META = Structural({}, "object", properties={"name": _STRING, "generateName": _S
 
 
 def _with_meta(schema: Structural) -> Structural:
-    """With what rules see of every object, unless the schema types all of that itself.
+    """The schema with kind, apiVersion and metadata, unless it declares them.
 
     upstream: WithTypeAndObjectMeta of pkg/apiserver/schema/cel/model/schemas.go
     """
@@ -140,7 +140,7 @@ def _below(schema: Structural, step: str) -> Structural | None:
 
 
 def _most(schema: Structural) -> int:
-    """How many items, entries or bytes a value may have; 0 for what has none."""
+    """The maximum number of items, entries or bytes of a value; 0 for other types."""
     raw = schema.raw
     if schema.int_or_string:
         return max(int(raw["maxLength"]), 0) * 4 if raw.get("maxLength") is not None else _TEXT
@@ -168,7 +168,7 @@ def _most_text(schema: Structural) -> int:
 
 
 def least_bytes(schema: Structural) -> int:
-    """The least that a value takes as JSON."""
+    """The minimum size of a value in JSON, in bytes."""
     if schema.int_or_string:
         return 1
     if schema.type == "string":

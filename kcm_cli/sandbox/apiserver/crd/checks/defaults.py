@@ -1,4 +1,4 @@
-"""Whether the defaults in a schema satisfy the schema.
+"""Validation of the defaults in a schema.
 
 upstream: apiextensions-apiserver pkg/apiserver/schema/defaulting/validation.go
 """
@@ -19,7 +19,7 @@ from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 
 
 def check_defaults(schema: Tree, path: str, *, pruned: bool) -> list[FieldError]:
-    """What is wrong with defaults. ``pruned``: they may have no fields that the schema has not."""
+    """The errors of defaults. ``pruned``: they must not have unknown fields."""
     found: list[FieldError] = []
     _check(schema, path, found, pruned=pruned, root=True, inside=False)
     return found
@@ -52,7 +52,7 @@ def _check_value(schema: Structural, path: str, *, pruned: bool, root: bool) -> 
 
 
 def is_pruned(schema: Structural) -> bool:
-    """Whether a default has only fields that the schema has."""
+    """Whether a default has no unknown fields."""
     fresh = copy(schema.default)
     shape.prune(schema, fresh, root=schema.embedded)
     return same(fresh, schema.default)

@@ -1,4 +1,4 @@
-"""What a CustomResourceDefinition may say, and how it may change.
+"""Validation of CustomResourceDefinitions and their updates.
 
 upstream: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 """
@@ -45,8 +45,8 @@ _LONGEST_WARNING = 256
 
 
 class _Rules(msgspec.Struct, frozen=True):
-    """What applies. ``crowded``: versions with too many selectable fields already; ``any_ca``: a webhook's
-    certificates need not be readable, as before a definition is established."""
+    """The options of a validation. crowded: versions that already have too many selectable fields. any_ca: the
+    caBundle is not checked, which is so until the definition is established."""
 
     strict: Strictness = msgspec.field(default_factory=Strictness)
     schemas: bool = True
@@ -56,7 +56,7 @@ class _Rules(msgspec.Struct, frozen=True):
 
 
 def validate(doc: Tree) -> list[FieldError]:
-    """A new definition."""
+    """The errors of a new definition."""
     spec = doc["spec"]
     required = f"{spec['names'].get('plural') or ''}.{spec.get('group') or ''}"
 
@@ -70,7 +70,7 @@ def validate(doc: Tree) -> list[FieldError]:
 
 
 def validate_update(new: Tree, old: Tree) -> list[FieldError]:
-    """A changed definition."""
+    """The errors of an updated definition."""
     found = [*validate_plain_meta_update(new["metadata"], old["metadata"])]
     spec, before = spec_of(new), spec_of(old)
     found += _check_spec(spec, _rules_of(new, old, before))
@@ -83,7 +83,7 @@ def validate_update(new: Tree, old: Tree) -> list[FieldError]:
 
 
 def validate_status(new: Tree, old: Tree) -> list[FieldError]:
-    """A changed status."""
+    """The errors of an updated status."""
     meta = validate_plain_meta_update(new["metadata"], old["metadata"])
     return [*meta, *check_names(new["status"].get("acceptedNames") or {}, "status.acceptedNames")]
 
@@ -96,7 +96,7 @@ def _at(doc: Tree, path: tuple[str, ...]) -> object:
 
 
 def _check_rest(doc: Tree, old: Tree | None) -> list[FieldError]:
-    """Status, annotations, and what is not supported any more."""
+    """Errors in status, annotations and the removed preserveUnknownFields."""
     status = doc.get("status") or {}
     found = list(check_names(status.get("acceptedNames") or {}, "status.acceptedNames"))
     found += _stored_versions(status.get("storedVersions") or [], doc["spec"].get("versions") or [])
@@ -142,7 +142,7 @@ def _approval(doc: Tree, old: Tree | None) -> Iterator[FieldError]:
 
 
 def _rules_of(new: Tree, old: Tree, before: Spec) -> _Rules:
-    """An update is held to what the old definition kept."""
+    """The options of an update: only checks that the old definition passes."""
     schemas = before.schemas
     everything = [part for schema in schemas for part in parts(schema)]
     strict = Strictness(
@@ -189,7 +189,7 @@ def _check_spec(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
 
 
 def _must_be_structural(spec: Spec) -> bool:
-    """Pruning, defaults and Kubernetes' extensions need structural schemas."""
+    """Whether structural schemas are required: for pruning, defaults and x-kubernetes extensions."""
     return not spec.doc.get("preserveUnknownFields") or any(
         part.get("default") is not None or any(key.startswith("x-kubernetes-") for key in part)
         for schema in spec.schemas
@@ -216,7 +216,7 @@ def _versions(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
 
 
 def _shown(spec: Spec, detail: str) -> FieldError:
-    """An error that shows all versions, which takes as long as checking them."""
+    """An error that prints all versions, which takes as long as validating them."""
     return FieldError("FieldValueInvalid", "spec.versions", f"Invalid value: {shown_go(go_versions(spec))}: {detail}")
 
 
@@ -259,7 +259,7 @@ def _warning_problems(version: Tree) -> Iterator[str]:
 
 
 def _shared(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
-    """What all versions have in common."""
+    """Errors in the fields that all versions share."""
     if spec.schema is not None:
         status = _has_status(spec.subresources) or any(_has_status(one.subresources) for one in spec.versions)
         yield from check_validation(spec.schema, "spec.validation.openAPIV3Schema", rules.strict, status=status)

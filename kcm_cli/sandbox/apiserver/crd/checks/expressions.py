@@ -1,4 +1,4 @@
-"""Whether the rules of a schema can work: their syntax, the fields that they name, the types of what they give.
+"""Validation of the rules in a schema: syntax, fields, types and costs.
 
 upstream: apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go, apiserver pkg/cel/common/schemas.go
 """
@@ -36,8 +36,8 @@ _UNTYPED = (
 def check_rules(
     schema: Tree, path: str, loose: str, costs: Costs, limit: int | None, *, root: bool
 ) -> Iterator[FieldError]:
-    """What is wrong with the rules at a schema (``path``: where they are). ``root``: of a resource; ``loose``: the part
-    of the schema around it that old and new objects cannot be matched in; ``limit``: see ``costs.Cost``.
+    """The errors of the rules of a schema, which are at ``path``. root: the schema is a resource's. loose: see
+    ``schema._Place``. limit: see ``costs.Cost``.
     """
     own = structural(schema)
     environment = _environment(schema, root=root)
@@ -50,13 +50,13 @@ def check_rules(
 
 
 def problem_of(rule: Tree, schema: Structural) -> str:
-    """Why a rule at a part of a schema cannot be compiled; empty if it can."""
+    """The compile error of a rule of a part of a schema, otherwise empty."""
     known = _environment(schema.raw, root=False)
     return "" if known is None else _checked_rule(rule, known)[2]
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where a rule stands, and what it may refer to."""
+    """The place of a rule, and the variables that it may use (``known``)."""
 
     cost: Cost
     known: cel.Environment
@@ -110,7 +110,7 @@ def _check_message(text: str, place: _Place, value: str) -> Iterator[FieldError]
 def _checked(
     text: str, known: cel.Environment, wanted: cel.Type, what: str, otherwise: str
 ) -> tuple[Node, cel.Checked | None, str]:
-    """The tree and its types, or what is wrong with it."""
+    """The tree and its types, or the error."""
     try:
         node = parse(text)
         found = cel.check(text, node, known)
@@ -126,7 +126,7 @@ _NOTHING = Constant(0, None)
 
 
 def _environment(schema: Tree, *, root: bool) -> cel.Environment | None:
-    """What a rule at a schema may refer to; None where it has no type."""
+    """The variables of a schema's rules; None if the schema has no type."""
     declarations = Declarations()
     own = declarations.declare(schema, _SELF, root=root)
     return None if own is None else cel.Environment({"self": own, "oldSelf": own}, declarations.fields)

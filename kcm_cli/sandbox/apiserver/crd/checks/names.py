@@ -1,4 +1,4 @@
-"""Names, columns, subresources, selectable fields and conversion of a definition.
+"""Validation of a definition's names, columns, subresources, selectable fields and conversion.
 
 upstream: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 """
@@ -41,12 +41,12 @@ check_names = rules.fields(
     _two_kinds,
     rules.each("categories", LABEL),
 )
-"""Names, where they are set."""
+"""Validates names that are set."""
 
 check_all_names = rules.fields(
     *(rules.required(name) for name in ("plural", "singular", "kind", "listKind")), check_names
 )
-"""The names of a spec."""
+"""Validates ``spec.names``."""
 
 check_group_and_scope = rules.fields(
     rules.required(
@@ -58,7 +58,7 @@ check_group_and_scope = rules.fields(
     ),
     rules.one_of("scope", "Cluster", "Namespaced"),
 )
-"""Both of a spec."""
+"""Validates group and scope."""
 
 
 def _simple_path(text: str) -> list[str]:
@@ -75,7 +75,7 @@ check_column = rules.fields(
     rules.nonempty("format", rules.form(lambda value: [] if value in _COLUMN_FORMATS else [_FORMATS])),
     rules.required("jsonPath", rules.form(_simple_path), at="JSONPath"),
 )
-"""A column of tables."""
+"""Validates a printer column."""
 
 check_subresources = rules.fields(
     rules.optional(
@@ -90,11 +90,11 @@ check_subresources = rules.fields(
         ),
     ),
 )
-"""The paths of a scale."""
+"""Validates subresources: the paths of scale."""
 
 
 def check_selectable(fields: list[Tree], schema: Tree, path: str, *, any_number: bool) -> Iterator[FieldError]:
-    """The fields that selectors may name. ``any_number``: there were too many before."""
+    """The errors of selectable fields. ``any_number``: their number is not limited."""
     seen: set[str] = set()
     for index, field in enumerate(fields):
         where, text = f"{path}[{index}].jsonPath", field.get("jsonPath") or ""
@@ -118,9 +118,8 @@ def check_selectable(fields: list[Tree], schema: Tree, path: str, *, any_number:
 
 
 def check_conversion(conversion: Tree, path: str, *, known_review: bool, any_ca: bool) -> Errors:
-    """How versions are converted.
-
-    ``known_review``: by a version of reviews that there is. ``any_ca``: certificates need not be readable.
+    """The errors of ``spec.conversion``. known_review: require a known version of reviews. any_ca: do not check the
+    caBundle.
     """
     yield from _STRATEGY(conversion, path)
     webhook = _WEBHOOKS[known_review, any_ca] if conversion.get("strategy") == "Webhook" else _NO_WEBHOOK

@@ -13,7 +13,7 @@ _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 def resolve(text: str, schema: Structural, *, brackets: bool = True) -> tuple[str, str, Structural]:
-    """The path in normal form, its first name, and what it leads to. Raises FormatError."""
+    """The path in normal form, its first name, and the schema of its field. Raises FormatError."""
     tokens = iter(_TOKEN.findall(text))
     shown = first = ""
     for token in tokens:

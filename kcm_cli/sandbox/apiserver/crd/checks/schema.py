@@ -1,4 +1,4 @@
-"""What a definition's schema may say.
+"""Validation of a definition's schemas.
 
 upstream: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 #ValidateCustomResourceDefinitionOpenAPISchema
@@ -33,18 +33,18 @@ _REPLACED = ("additionalItems", "patternProperties", "definitions", "dependencie
 _LIST, _KEYS, _MAP = "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"
 _RULES = "x-kubernetes-validations"
 _SHOWN_KEYS = 100_000
-"""Characters of the keys of a list in all errors about them, each of which shows them all, beyond the first error."""
+"""Limits the errors about a list's keys: each error after the first prints all keys, and this many characters do."""
 _WITH_STATUS = "at the root of the schema if the status subresource is enabled"
 _NOTABLE = frozenset(
     ["default", "id", "uniqueItems", *_REPLACED, "x-kubernetes-embedded-resource", _LIST, _KEYS, _MAP, _RULES]
     + ["x-kubernetes-preserve-unknown-fields"]
 )
-"""What may be wrong at a schema by itself; most have none of it."""
+"""Keys that need checks. Most schemas have none of them."""
 _NEW_LINE = re.compile(r"[\n\r]+")
 
 
 class Strictness(msgspec.Struct, frozen=True):
-    """What an update is not held to where the old definition did not keep it, either."""
+    """The checks that apply. An update skips those that the old definition does not pass."""
 
     structural: bool = True
     types: bool = True
@@ -54,9 +54,9 @@ class Strictness(msgspec.Struct, frozen=True):
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where in a schema we are. ``no_default``: why there may be none (None: there may); ``loose``: the part of the
-    schema around that old and new objects cannot be matched in; ``costs``: those of the
-    rules, None where they are not checked; ``limit``: how many values there may be here, None for any number.
+    """A place in a schema. no_default: why defaults are forbidden (None: allowed). loose: path of the outermost list
+    or map whose items cannot be correlated with old ones. costs: of the rules; None if rules are not checked. limit:
+    the maximum number of values here, None if unlimited.
     """
 
     strict: Strictness
@@ -68,14 +68,14 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 class _Found(msgspec.Struct):
-    """Errors of the schema, and those of its rules."""
+    """The errors of a schema and of its rules."""
 
     schema: list[FieldError] = msgspec.field(default_factory=list)
     rules: list[FieldError] = msgspec.field(default_factory=list)
 
 
 def check_validation(schema: Tree, path: str, strict: Strictness, *, status: bool) -> list[FieldError]:
-    """A whole schema (``path``: of openAPIV3Schema). ``status``: the status is a subresource."""
+    """The errors of a schema (``path``: of openAPIV3Schema). ``status``: status is a subresource."""
     found: list[FieldError] = []
     if status:
         found += _root_with_status(schema, path)
@@ -117,7 +117,7 @@ def _root_with_status(schema: Tree, path: str) -> Iterator[FieldError]:
 
 
 def _check(schema: Tree, path: str, place: _Place, found: _Found, *, root: bool = False) -> None:
-    """Add what is wrong with a schema and those in it."""
+    """Add the errors of a schema and of those in it."""
     before = len(found.schema)
     notable = not _NOTABLE.isdisjoint(schema)
     if notable or schema.get("type") not in TYPES or isinstance(schema.get("items"), list):
@@ -275,7 +275,7 @@ def _map_items(schema: Tree, path: str) -> Iterator[FieldError]:
 
 
 def loose_keys(schema: Tree, path: str) -> Iterator[FieldError]:
-    """Items and keys of sets and maps that may be missing or null."""
+    """Errors for items and keys of sets and maps that may be missing or null."""
     items, list_type = schema.get("items"), schema.get(_LIST)
     if not isinstance(items, dict) or list_type not in ("set", "map"):
         return

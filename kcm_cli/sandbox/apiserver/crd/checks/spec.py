@@ -1,6 +1,6 @@
-"""A definition's spec as upstream checks it: what all versions have in common stands above them.
+"""A definition's spec in upstream's internal form: fields that are equal in all versions are outside of them.
 
-That is why errors name ``spec.validation`` where the document says ``spec.versions[0].schema``.
+So errors may name ``spec.validation`` for a ``spec.versions[0].schema`` of the document.
 
 upstream: apiextensions-apiserver pkg/apis/apiextensions/v1/conversion.go, pkg/apis/apiextensions/types.go
 """
@@ -60,11 +60,11 @@ _PLAIN_FIELDS = (
     ("XValidations", "x-kubernetes-validations", None),
 )
 FIELD_NAMES = {key: name for name, key, _ in _PLAIN_FIELDS}
-"""The name of each field of a schema in Go."""
+"""The Go name of each field of a schema."""
 
 
 class Version(msgspec.Struct, frozen=True):
-    """One version with what only it has. ``own``: its document."""
+    """A version without the shared fields. ``own``: its document."""
 
     name: str
     own: Tree
@@ -86,7 +86,7 @@ class Spec(msgspec.Struct, frozen=True):
 
     @property
     def schemas(self) -> list[Doc]:
-        """All schemas that there are."""
+        """The shared schema and those of versions."""
         found = [self.schema, *(version.schema for version in self.versions)]
         return [schema for schema in found if schema is not None]
 
@@ -118,7 +118,7 @@ def _version(version: Tree, hoisted: set[str]) -> Version:
 
 
 def go_versions(spec: Spec) -> list[Doc] | None:
-    """The versions as texts of errors print them."""
+    """The versions with the fields of the Go type, for errors."""
     if spec.doc.get("versions") is None:
         return None
     return [
@@ -156,7 +156,7 @@ def _go_column(column: Tree) -> Doc:
 
 
 def go_schema(schema: Tree) -> Doc:
-    """A schema in the fields of the original's type."""
+    """A schema with the fields of the Go type."""
     return {name: _go_value(key, schema.get(key, zero)) for name, key, zero in _PLAIN_FIELDS}
 
 
@@ -180,7 +180,7 @@ def _go_value(key: str, value: object) -> object:
 
 
 def go_rule(rule: Tree) -> Doc:
-    """A rule in the fields of the original's type."""
+    """A rule with the fields of the Go type."""
     return {
         "Rule": rule.get("rule") or "",
         "Message": rule.get("message") or "",
@@ -192,7 +192,7 @@ def go_rule(rule: Tree) -> Doc:
 
 
 def shown_go(value: object) -> str:
-    """A value in the fields of Go's types as texts of errors print it: in their order, with Go's escapes."""
+    """A value with Go's field names as JSON for errors, in the order of the fields and with Go's escapes."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{go_json.encode(key).decode()}:{shown_go(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Whether a schema is structural: every field has a type, and value validations add nothing but validations.
+"""Whether a schema is structural: all fields have types, and junctors (anyOf, not, ...) only validate.
 
 upstream: apiextensions-apiserver pkg/apiserver/schema/{validation,complete,convert}.go
 """
@@ -39,7 +39,7 @@ _NO_METADATA = "must not specify anything other than name and generateName, but 
 
 
 def unsupported(schema: Tree) -> str:
-    """Why a schema cannot be read as a structure at all; empty where it can."""
+    """The error for a schema that cannot be converted to a structural one, otherwise empty."""
     for part in parts(schema):
         if _REFUSED.isdisjoint(part) and not isinstance(part.get("items"), list):
             continue
@@ -54,7 +54,7 @@ def unsupported(schema: Tree) -> str:
 
 
 def parts(schema: Tree) -> list[Tree]:
-    """A schema and all schemas in it, each before those in it."""
+    """A schema and all schemas in it, parents first."""
     found: list[Tree] = []
     _collect(schema, found)
     return found
@@ -75,14 +75,14 @@ def _collect(schema: Tree, found: list[Tree]) -> None:
 
 
 def check_structure(schema: Tree, path: str) -> list[FieldError]:
-    """What is not structural, sorted."""
+    """The errors of a schema that is not structural, sorted."""
     found = list(_completeness(schema, schema, path, path))
     _invariants(schema, ROOT, path, found)
     return sorted(found, key=lambda error: f"{error.field}: {error.message}")
 
 
 def _invariants(schema: Tree, level: str, path: str, found: list[FieldError]) -> None:
-    """Add what is wrong with a schema and those in it."""
+    """Add the errors of a schema and of those in it."""
     type_, items, additional = schema.get("type") or "", schema.get("items"), schema.get("additionalProperties")
     properties: Tree = schema.get("properties") or {}
     embedded = schema.get(_EMBEDDED)
@@ -144,7 +144,7 @@ def _meta(properties: Tree, level: str, path: str, *, checked: bool) -> Iterator
 
 
 def _values(schema: Tree, level: str, path: str, *, skip_any: bool, skip_first_all: bool) -> Iterator[FieldError]:
-    """Value validations: those under a junctor may only validate."""
+    """Errors in value validations: schemas in junctors may only validate."""
     if not skip_any:
         for index, sub in enumerate(schema.get("anyOf") or ()):
             yield from _nested(sub, level, f"{path}.anyOf[{index}]")
@@ -178,7 +178,7 @@ def _nested(schema: Tree, level: str, path: str, *, skip_any: bool = False) -> I
 
 
 def _completeness(rules: Tree, schema: Tree | None, path: str, said: str) -> Iterator[FieldError]:
-    """Every validation needs a field that has a type."""
+    """Errors for fields that are validated in junctors but not declared outside."""
     if isinstance(rules.get("not"), dict):
         yield from _nested_completeness(rules["not"], schema, path, f"{said}.not")
     for key in ("allOf", "anyOf", "oneOf"):
