@@ -1,7 +1,7 @@
 """IP addresses and CIDR blocks.
 
-Fields older than strict parsing take any spelling of an address but no leading zeros and no IPv4 in IPv6 (unless
-an older object had the value already); newer fields take the canonical form only.
+Old fields accept any form of an address, but neither leading zeros nor IPv4-mapped IPv6, unless the old object has the
+value. New fields accept the canonical form only.
 
 upstream: apimachinery pkg/util/validation/ip.go; pkg/apis/core/validation/validation.go#ValidateEndpointIP
 """
@@ -32,14 +32,14 @@ def is_ipv6(value: str) -> bool:
 
 
 def plain(address: Address | None) -> Address | None:
-    """An IPv4 address in IPv6 clothes is an IPv4 address to Go."""
+    """The IPv4 address of an IPv4-mapped IPv6 address, as Go treats it; any other address itself."""
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
 
 
 def legacy_ip(value: str, path: str, known: Sequence[str] = ()) -> list[FieldError]:
-    """An address in an old field; ``known`` are values that the object already had."""
+    """Check an address in an old field. ``known``: values that the object already has."""
     if value in known or _is_canonical_ipv4(value):
         return []
     address = parse_ip(value)
@@ -54,7 +54,7 @@ def legacy_ip(value: str, path: str, known: Sequence[str] = ()) -> list[FieldErr
 
 
 def strict_ip(value: str, path: str) -> list[FieldError]:
-    """An address in its canonical form."""
+    """Check that an address has its canonical form."""
     found = [*legacy_ip(value, path)]
     if found:
         return found
@@ -65,7 +65,7 @@ def strict_ip(value: str, path: str) -> list[FieldError]:
 
 
 def legacy_cidr(value: str, path: str, known: Sequence[str] = ()) -> list[FieldError]:
-    """A block in an old field."""
+    """Check a CIDR block in an old field."""
     if value in known:
         return []
     parsed = parse_cidr(value)
@@ -83,7 +83,7 @@ def legacy_cidr(value: str, path: str, known: Sequence[str] = ()) -> list[FieldE
 
 
 def endpoint_ip(value: str, path: str) -> Errors:
-    """An address that traffic can be sent to."""
+    """Check that traffic can be sent to an address."""
     address = plain(parse_ip(value))
     if address is None:
         yield errors.invalid(path, value, "must be a valid IP address")
@@ -105,7 +105,7 @@ def _link_local_multicast(address: Address) -> bool:
 
 
 def ip_warnings(value: str, path: str) -> list[str]:
-    """What to say of an unusual spelling in an old field."""
+    """Warnings about a non-canonical address in an old field."""
     address = None if _is_canonical_ipv4(value) else parse_ip(value)
     if address is None:
         return []
@@ -118,7 +118,7 @@ def ip_warnings(value: str, path: str) -> list[str]:
 
 
 def cidr_warnings(value: str, path: str) -> list[str]:
-    """The same for blocks."""
+    """The same for CIDR blocks."""
     parsed = parse_cidr(value)
     if parsed is None:
         return []

@@ -1,4 +1,4 @@
-"""Conditions of the standard form.
+"""Conditions (metav1.Condition).
 
 upstream: apimachinery pkg/apis/meta/v1/validation/validation.go#ValidateConditions
 """
@@ -34,4 +34,4 @@ validate_conditions = rules.items(
     key="type",
     first=True,
 )
-"""One condition per type, each complete."""
+"""Conditions with required fields and unique types."""

@@ -1,4 +1,4 @@
-"""Environment variables of containers, and what they and volumes take from the pod itself.
+"""Environment variables of containers, and fields of the pod that they and volumes refer to.
 
 upstream: pkg/apis/core/validation/validation.go#ValidateEnv, #ValidateEnvFrom, #validateObjectFieldSelector
 """
@@ -59,7 +59,7 @@ def _source(variable: Tree, path: str) -> Errors:
 
 
 def field_selector(*allowed: str) -> rules.Rule:
-    """A field of the pod, or one label or annotation of it."""
+    """A reference to a field of the pod, or to one of its labels or annotations."""
 
     def check(reference: Tree, path: str) -> Errors:
         version, field = reference.get("apiVersion", ""), reference.get("fieldPath", "")
@@ -93,7 +93,7 @@ def _subscripted(base: str, key: str, path: str) -> Errors:
 
 
 def resource_selector(reference: Tree, path: str, *, volume: bool = False) -> Errors:
-    """A container's limit or request."""
+    """A reference to a limit or request of a container."""
     resource = reference.get("resource", "")
     if volume and not reference.get("containerName"):
         yield errors.required(f"{path}.containerName")
@@ -135,7 +135,7 @@ _CHECKS = {
     ),
 }
 validate_env = rules.items(rules.fields(rules.required("name", _VARIABLE), _source))
-"""Variables one by one."""
+"""The variables in ``env``."""
 
 _WHOLE = rules.fields(rules.required("name", rules.form(lambda name: metadata.subdomain(name, True))))
 _FROM = rules.fields(
@@ -144,7 +144,7 @@ _FROM = rules.fields(
 
 
 def validate_env_from(sources: list[Tree], path: str) -> Errors:
-    """Whole ConfigMaps and Secrets."""
+    """The ConfigMaps and Secrets in ``envFrom``."""
     for index, source in enumerate(sources):
         yield from _FROM(source, f"{path}[{index}]")
         given = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]

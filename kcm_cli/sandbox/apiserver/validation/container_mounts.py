@@ -14,7 +14,7 @@ Volumes = Mapping[str, Tree]
 
 
 def validate_mounts(container: Tree, volumes: Volumes, path: str) -> Errors:
-    """Where volumes appear in a container."""
+    """Check the volume mounts of a container."""
     devices = {item.get("name", ""): item.get("devicePath", "") for item in container.get("volumeDevices") or ()}
     seen: set[str] = set()
     for index, mount in enumerate(container["volumeMounts"]):
@@ -77,7 +77,7 @@ def _recursive(value: str, mount: Tree, path: str) -> Errors:
 
 
 def validate_devices(container: Tree, volumes: Volumes, path: str) -> Errors:
-    """Volumes that a container gets as raw devices."""
+    """Check the block devices of a container."""
     mounts = {item.get("name", ""): item.get("mountPath", "") for item in container.get("volumeMounts") or ()}
     names: set[str] = set()
     targets: set[str] = set()

@@ -1,4 +1,4 @@
-"""Containers: the regular ones of a pod, those that run before, and those that are added to look inside.
+"""Containers, init containers and ephemeral containers.
 
 upstream: pkg/apis/core/validation/validation.go#validateContainers, #validateInitContainers,
 #validateEphemeralContainers
@@ -28,7 +28,7 @@ _SIDECARS_ONLY = "may not be set for init containers without restartPolicy=Alway
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What the containers of one pod have in common."""
+    """The properties of a pod that the validation of its containers needs."""
 
     volumes: Mapping[str, Tree]
     claims: Collection[str]
@@ -39,7 +39,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 
 
 def validate_init(containers: list[Tree], regular: list[Tree], around: Surroundings, path: str) -> Errors:
-    """Containers that run before the others, or beside them (``restartPolicy: Always``)."""
+    """Check init containers, including sidecars (``restartPolicy: Always``)."""
     seen = {container.get("name", "") for container in regular}
     for index, container in enumerate(containers):
         place, name = f"{path}[{index}]", container.get("name", "")
@@ -101,7 +101,7 @@ _RESTART = rules.fields_of(
 
 
 def validate_ephemeral(containers: list[Tree], others: list[Tree], around: Surroundings, path: str) -> Errors:
-    """Containers that were added to a running pod."""
+    """Check ephemeral containers."""
     targets = {container.get("name", "") for container in others}
     unique = rules.Unique(*targets)
     for index, container in enumerate(containers):
@@ -127,7 +127,7 @@ _NOT_EPHEMERAL = rules.fields(
 
 
 def validate_regular(containers: list[Tree], around: Surroundings, path: str) -> Errors:
-    """The containers that a pod is there for."""
+    """Check regular containers."""
     if not containers:
         yield errors.required(path)
     unique = rules.Unique()
@@ -149,7 +149,7 @@ def _running(container: Tree, around: Surroundings, path: str) -> Errors:
 
 
 def image_padding(container: Tree, path: str) -> Errors:
-    """No white space around the name of an image; templates may have it."""
+    """Check that the name of an image has no surrounding whitespace, which templates may have."""
     image = container.get("image", "")
     if image.strip() == image:
         return []
@@ -204,7 +204,7 @@ _PULLED = rules.fields_of("core.v1.Container", rules.one_of("imagePullPolicy"))
 
 
 def _host_ports(containers: list[Tree], path: str) -> Errors:
-    """No two containers take the same port of the node."""
+    """Check that no two containers use the same host port."""
     taken: set[str] = set()
     for index, container in enumerate(containers):
         for number, port in enumerate(container.get("ports") or ()):

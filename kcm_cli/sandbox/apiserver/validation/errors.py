@@ -1,7 +1,7 @@
-"""How causes of a 422 are worded.
+"""The causes of a 422 response.
 
-A value is printed as upstream prints it: text in quotes, numbers and booleans plainly, anything else as Go encodes
-it to JSON (struct values in the fields of the original's types: see ``gotypes``).
+Values are printed as upstream prints them: strings in quotes, numbers and booleans without, anything else as Go encodes
+it to JSON (structs with the fields of upstream's internal types: see ``go_print``).
 
 upstream: apimachinery pkg/util/validation/field/errors.go
 """
@@ -20,7 +20,7 @@ _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028":
 
 
 def show(value: object) -> str:
-    """A value as error texts print it. Mappings are printed in the order in which they come."""
+    """A value as errors print it. The order of mappings is kept."""
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, bool):
@@ -42,14 +42,14 @@ def invalid(path: str, value: object, detail: str) -> FieldError:
 
 
 def fixed(path: str, new: object, old: object, shown: object = ...) -> list[FieldError]:
-    """A value that may not change; ``shown`` is how the new one is printed, if not as it is."""
+    """Check that a value does not change. ``shown``: what is printed instead of the new value."""
     if new == old:
         return []
     return [invalid(path, new if shown is ... else shown, IMMUTABLE)]
 
 
 def one_of(path: str, value: str, choices: Sequence[str]) -> list[FieldError]:
-    """A value that has to be there and be one of these."""
+    """Check that a value is one of these; an empty one is missing."""
     if value in choices:
         return []
     return [not_supported(path, value, choices) if value else required(path)]
@@ -61,7 +61,7 @@ def invalid_each(path: str, value: object, details: Iterable[str]) -> list[Field
 
 
 def type_invalid(path: str, value: object, detail: str) -> FieldError:
-    """A value of a type that the schema does not have."""
+    """A value of a wrong type."""
     return FieldError("FieldValueTypeInvalid", path, f"Invalid value: {show(value)}: {detail}")
 
 
@@ -71,12 +71,12 @@ def required(path: str, detail: str = "") -> FieldError:
 
 
 def forbidden(path: str, detail: str = "") -> FieldError:
-    """A value that may not be there, or not change."""
+    """A value that is not allowed, or that must not change."""
     return FieldError("FieldValueForbidden", path, f"Forbidden: {detail}" if detail else "Forbidden")
 
 
 def not_supported(path: str, value: object, choices: Sequence[str]) -> FieldError:
-    """A value outside an enumeration; the choices are printed in the given order."""
+    """A value that is not in an enumeration. The order of ``choices`` is kept."""
     text = f"Unsupported value: {show(value)}"
     if choices:
         text += f": supported values: {', '.join(quote(choice) for choice in choices)}"
@@ -84,19 +84,19 @@ def not_supported(path: str, value: object, choices: Sequence[str]) -> FieldErro
 
 
 def duplicate(path: str, value: object, detail: str = "") -> FieldError:
-    """A value that another item has already."""
+    """A value that an earlier item has."""
     text = f"Duplicate value: {show(value)}"
     return FieldError("FieldValueDuplicate", path, f"{text}: {detail}" if detail else text)
 
 
 def not_found(path: str, value: object, detail: str = "") -> FieldError:
-    """A reference to something that is not there."""
+    """A reference to something that does not exist."""
     text = f"Not found: {show(value)}"
     return FieldError("FieldValueNotFound", path, f"{text}: {detail}" if detail else text)
 
 
 def too_long(path: str, limit: int) -> FieldError:
-    """A text with too many bytes."""
+    """A string with too many bytes."""
     unit = "byte" if limit == 1 else "bytes"
     detail = f"may not be more than {limit} {unit}" if limit >= 0 else "value is too long"
     return FieldError("FieldValueTooLong", path, f"Too long: {detail}")
@@ -111,5 +111,5 @@ def too_many(path: str, actual: int, limit: int) -> FieldError:
 
 
 def internal(path: str, text: str) -> FieldError:
-    """Something that the server itself got wrong."""
+    """An internal error."""
     return FieldError("InternalError", path, f"Internal error: {text}")

@@ -8,21 +8,21 @@ from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 
 def no_backsteps(target: str, path: str) -> list[FieldError]:
-    """No ``..`` among the parts."""
+    """Check that a path has no part ``..``."""
     if ".." in target and ".." in target.split("/"):
         return [errors.invalid(path, target, "must not contain '..'")]
     return []
 
 
 def descending(target: str, path: str) -> Errors:
-    """Relative, and only downwards."""
+    """Check that a path is relative and has no part ``..``."""
     if target.startswith("/"):
         yield errors.invalid(path, target, "must be a relative path")
     yield from no_backsteps(target, path)
 
 
 def not_reserved(target: str, path: str) -> Errors:
-    """Downwards, and no name that begins with two dots."""
+    """Check that a path is descending, and does not begin with two dots."""
     yield from descending(target, path)
     if target.startswith("..") and not target.startswith("../"):
         yield errors.invalid(path, target, "must not start with '..'")

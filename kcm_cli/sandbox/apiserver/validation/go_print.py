@@ -1,6 +1,6 @@
-"""Values of the original's internal types as its error texts show them: as JSON, or as a difference of two.
+"""Values of upstream's internal types as errors print them: as JSON, or as a diff of two.
 
-Only the path of an error comes here, so nothing is precomputed.
+Only errors need it, so nothing is precomputed.
 
 upstream: apimachinery pkg/util/validation/field/errors.go, pkg/util/diff/diff.go; go-difflib
 """
@@ -38,9 +38,9 @@ _META_ORDER = (
 )
 _CONTEXT_LINES = 3
 _MOST_LINES = 2_000
-"""Of both values together: comparing takes their square in time, 100 s for a pod of 10,000 variables."""
+"""The limit for the lines of both values: a comparison takes quadratic time, 100 s for a pod with 10,000 variables."""
 Change = tuple[str, int, int, int, int]
-"""What became of which lines: the word, from and to before, from and to after (as in difflib)."""
+"""An operation with ranges of old and new lines: tag, old from and to, new from and to (as in difflib)."""
 _HTML = {"&": "\\u0026", "<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -51,7 +51,7 @@ def _structs() -> Mapping[str, str]:
 
 
 def internal(type_: str, value: object) -> object:
-    """A wire value in the shape of an internal type (``core.PodSpec``), ready to be encoded as JSON."""
+    """Convert a versioned value to an internal type (``core.PodSpec``), for encoding as JSON."""
     return _value(type_, value, {})
 
 
@@ -115,12 +115,12 @@ def _metadata(meta: Tree) -> Tree:
 
 
 def diff(type_: str, old: object, new: object) -> str:
-    """How a value of an internal type changed: a unified difference of its indented JSON."""
+    """The unified diff of two values of an internal type, as indented JSON."""
     return unified(internal(type_, old), internal(type_, new))
 
 
 def unified(old: object, new: object) -> str:
-    """The same for values that are in shape already."""
+    """The same for converted values."""
     before, after = _lines(old), _lines(new)
     if len(before) + len(after) > _MOST_LINES:
         return "".join(_hunks(_whole(before, after), before, after))
@@ -129,7 +129,7 @@ def unified(old: object, new: object) -> str:
 
 
 def _whole(before: list[str], after: list[str]) -> Iterable[list[Change]]:
-    """One change: what is between the lines that both begin with and those that both end with."""
+    """One change: the lines between the common first and the common last ones."""
     most = min(len(before), len(after))
     head = next((at for at in range(most) if before[at] != after[at]), most)
     tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)

@@ -1,9 +1,9 @@
-"""The original's internal types where they differ from, or are missing among, those of ``machinery.go_types``.
+"""Upstream's internal types that are not in ``machinery.go_types``, or differ from it.
 
-Error texts print values of internal types: their fields by name and in order, absent ones as zero values. The
-same notation as there: ``Field:type`` or ``Field=json:type``; ``=.`` marks an inlined struct. A JSON name that
-starts with ``^`` lies one level up: host namespaces are in the pod's spec on the wire and in its security context
-inside. ``~metadata`` is an embedded metav1.ObjectMeta, which is printed by its JSON names.
+Errors print values of internal types: their fields by name and in order, absent ones as zero values. The notation is
+that of ``go_types``: ``Field:type`` or ``Field=json:type``; ``=.`` marks an inlined struct. A JSON name with ``^`` is
+one level up: versioned pods have host namespaces in the spec, internal ones in the security context. ``~metadata`` is
+an embedded metav1.ObjectMeta, which is printed by its JSON names.
 
 upstream: pkg/apis/{core,batch,policy,rbac,...}/types.go, v1.36
 """

@@ -1,6 +1,6 @@
 """Labels, annotations and label selectors.
 
-Checks of single keys and values are cached: the same few come again and again.
+Checks of keys and values are cached, since few of them are distinct.
 
 upstream: apimachinery pkg/apis/meta/v1/validation, pkg/api/validation/objectmeta.go
 """
@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 ANNOTATIONS_LIMIT = 256 * 1024
-"""Bytes that all annotations of an object may have together."""
+"""The limit for all annotations of an object, in bytes."""
 
 _OPERATORS = {
     "In": machinery_labels.IN,
@@ -29,13 +29,13 @@ _OPERATORS = {
 
 @remembered(8192)
 def key_messages(key: str) -> tuple[str, ...]:
-    """What is wrong with a label key."""
+    """The errors of a label key."""
     return tuple(names.qualified_name(key))
 
 
 @remembered(8192)
 def value_messages(value: str) -> tuple[str, ...]:
-    """What is wrong with the value of a label."""
+    """The errors of a label value."""
     return tuple(names.label_value(value))
 
 
@@ -73,7 +73,7 @@ def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldEr
 
 
 def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
-    """Keys, in any case, and the size of all together."""
+    """Check keys, in lower or upper case, and the total size."""
     found: list[FieldError] = []
     size = 0
     for key, value in (annotations or {}).items():
@@ -88,7 +88,7 @@ def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> li
 def validate_selector(
     selector: Tree | None, path: str, *, lenient_values: bool = False, lenient_operators: bool = False
 ) -> list[FieldError]:
-    """A LabelSelector. ``lenient_values`` lets through values that an older object already has."""
+    """Check a LabelSelector. ``lenient_values``: the old object has values that are invalid for labels."""
     return [*_selector(lenient_values, lenient_operators)(selector, path)] if selector else []
 
 
@@ -103,10 +103,10 @@ def _selector(lenient_values: bool, lenient_operators: bool) -> rules.Rule:
 
 
 def operator_and_values(otherwise: str = "", **counted: str) -> rules.Rule:
-    """An operator and as many values as it takes.
+    """An operator with a valid number of values.
 
-    otherwise: what is said of an operator that is not known; nothing if empty. ``counted``: operators that take
-    exactly one value, with what is said if they have not.
+    otherwise: the error for an unknown operator; empty if none is. ``counted``: operators with exactly one value, each
+    with the error for another number.
     """
 
     def check(requirement: Tree, path: str) -> Errors:
@@ -128,7 +128,7 @@ def operator_and_values(otherwise: str = "", **counted: str) -> rules.Rule:
 
 
 VALUES = rules.each("values", rules.form(value_messages))
-"""Values of labels, as expressions of selectors name them."""
+"""The label values in an expression of a selector."""
 
 
 def _size(annotations: Mapping[str, str]) -> int:
@@ -136,18 +136,18 @@ def _size(annotations: Mapping[str, str]) -> int:
 
 
 def has_invalid_value(selector: Tree | None) -> bool:
-    """Whether an expression of a selector names a value that no label can have."""
+    """Whether an expression of a selector has a value that is invalid for labels."""
     expressions = (selector or {}).get("matchExpressions") or ()
     return any(value_messages(value) for item in expressions for value in item.get("values") or ())
 
 
 def selector_is_empty(selector: Tree | None) -> bool:
-    """Whether a selector, given or not, selects by nothing."""
+    """Whether a selector is absent or without requirements."""
     return not selector or not (selector.get("matchLabels") or selector.get("matchExpressions"))
 
 
 def compile_selector(selector: Tree | None) -> machinery_labels.Selector | None:
-    """The selector to match with, or None if it cannot be one. Absent selects nothing, empty everything."""
+    """The compiled selector, or None if it is invalid. Absent matches nothing, empty everything."""
     if selector is None:
         return machinery_labels.NOTHING
     terms = [(key, machinery_labels.EQUALS, (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
@@ -163,7 +163,7 @@ def compile_selector(selector: Tree | None) -> machinery_labels.Selector | None:
 
 
 def shown(selector: Tree | None) -> Tree | None:
-    """A LabelSelector as error texts print it."""
+    """A LabelSelector as errors print it."""
     if selector is None:
         return None
     result: Tree = {}

@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.validation import errors, rules
 from kcm_cli.sandbox.apiserver.validation.labels import validate_annotations, validate_key, validate_labels
 
 NameRule = Callable[[str, bool], list[str]]
-"""Messages about a name; the second argument says that it is a prefix (``generateName``)."""
+"""Returns the errors of a name. The second argument: whether it is a prefix (``generateName``)."""
 
 MANAGER_LENGTH, _SUBRESOURCE_LENGTH = 128, 256
 STANDARD_FINALIZERS = frozenset({"kubernetes", "foregroundDeletion", "orphan"})
@@ -26,34 +26,34 @@ def _masked(name: str, prefix: bool) -> str:
 
 
 def subdomain(name: str, prefix: bool = False) -> list[str]:
-    """The rule of most kinds."""
+    """The rule for names of most kinds."""
     return names.dns1123_subdomain(_masked(name, prefix))
 
 
 def label(name: str, prefix: bool = False) -> list[str]:
-    """The rule of namespaces and services."""
+    """The rule for names of Namespaces and Services."""
     return names.dns1123_label(_masked(name, prefix))
 
 
 def path_segment(name: str, prefix: bool = False) -> list[str]:
-    """The rule of RBAC objects, and the least that any name must keep."""
+    """The rule for names of RBAC objects, and the minimum for all names."""
     return names.path_segment_prefix(name) if prefix else names.path_segment(name)
 
 
 def validate_meta(meta: Tree, namespaced: bool, rule: NameRule) -> Errors:
-    """Metadata by itself, of a kind of the server's core packages: it knows the standard finalizers."""
+    """Check metadata of a kind in kube-apiserver's own packages, whose finalizers may be standard ones."""
     return [*validate_plain_meta(meta, namespaced, rule), *core_finalizers(meta)]
 
 
 def validate_finalizer(name: str, path: str) -> Errors:
-    """A finalizer of a namespace's spec: fully qualified, or a standard one."""
+    """Check a finalizer in a Namespace's spec: fully qualified, or a standard one."""
     yield from validate_key(name, path)
     if "/" not in name and name not in STANDARD_FINALIZERS:
         yield errors.invalid(path, name, _NOT_STANDARD)
 
 
 def core_finalizers(meta: Tree) -> Errors:
-    """The finalizers of such a kind."""
+    """Check that finalizers without a domain are standard ones."""
     return [
         errors.invalid(f"metadata.finalizers[{index}]", name, _NOT_STANDARD)
         for index, name in enumerate(meta.get("finalizers") or ())
@@ -62,7 +62,7 @@ def core_finalizers(meta: Tree) -> Errors:
 
 
 def validate_plain_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str = "metadata") -> Errors:
-    """Metadata of any kind."""
+    """Check metadata of any kind."""
     found: list[FieldError] = []
     if generate := meta.get("generateName"):
         found += errors.invalid_each(f"{path}.generateName", generate, rule(generate, True))
@@ -75,12 +75,12 @@ def validate_plain_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str 
 
 
 def validate_rest(meta: Tree, namespaced: bool, path: str = "metadata") -> list[FieldError]:
-    """Metadata but for the names."""
+    """Check metadata except names."""
     return [*_namespace(meta, namespaced, path), *_REST(meta, path)]
 
 
 def manager_errors(manager: str, path: str) -> Errors:
-    """What is wrong with the name of a field manager."""
+    """Check the name of a field manager."""
     found: list[FieldError] = []
     if len(manager.encode()) > MANAGER_LENGTH:
         found.append(errors.too_long(path, MANAGER_LENGTH))
@@ -111,7 +111,7 @@ def _namespace_messages(namespace: str) -> tuple[str, ...]:
 
 
 def validate_owners(references: list[Tree], path: str) -> Errors:
-    """Owner references: complete, no Event among them, one controller at most."""
+    """Check owner references: complete, no Event, at most one controller."""
     first = ""
     for ref in references:
         yield from _owner(ref, path)
@@ -139,12 +139,12 @@ def _owner(ref: Tree, path: str) -> Errors:
 
 
 def go_field(name: str) -> str:
-    """A field of metadata as paths name it that are made from the original's struct."""
+    """The name of a metadata field in paths that upstream makes from the Go struct."""
     return "uID" if name == "uid" else name
 
 
 def shown_owner(ref: Tree) -> Tree:
-    """An owner reference as error texts print it."""
+    """An owner reference as errors print it."""
     result = {field: ref[field] for field in _REFERENCE_FIELDS if field in ref}
     for field in ("apiVersion", "kind", "name", "uid"):
         result.setdefault(field, "")
@@ -173,12 +173,12 @@ _REST = rules.fields(
 
 
 def validate_meta_update(new: Tree, old: Tree) -> Errors:
-    """What an update may do to metadata, of a kind of the server's core packages."""
+    """Check changes of metadata of a kind in kube-apiserver's own packages."""
     return [*validate_plain_meta_update(new, old), *core_finalizers(new)]
 
 
 def validate_plain_meta_update(new: Tree, old: Tree, path: str = "metadata") -> Errors:
-    """What an update may do to metadata of any kind."""
+    """Check changes of metadata of any kind."""
     if old.get("deletionTimestamp"):
         yield from _new_finalizers(new, old, path)
     if not new.get("resourceVersion"):
@@ -209,6 +209,6 @@ def _new_finalizers(new: Tree, old: Tree, path: str) -> Errors:
 
 
 def validate_common_update(new: Tree, old: Tree, namespaced: bool) -> Errors:
-    """What every kind's update is checked for before its own rules."""
+    """The checks of updates of all kinds, before those of the kind."""
     meta = new["metadata"]
     return [*validate_plain_meta(meta, namespaced, path_segment), *validate_plain_meta_update(meta, old["metadata"])]

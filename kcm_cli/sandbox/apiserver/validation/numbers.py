@@ -17,13 +17,13 @@ def count_or_percent(value: IntOrString, path: str) -> Errors:
 
 
 def at_most_100_percent(value: IntOrString, path: str) -> Errors:
-    """Not more than all."""
+    """Check that a percentage is at most 100%."""
     if isinstance(value, str) and not names.percent(value) and int(value[:-1]) > 100:
         yield errors.invalid(path, value, "must not be greater than 100%")
 
 
 def not_above(limit: str, *counters: str, detail: str = "") -> rules.Rule:
-    """Counters of a status that another counter bounds; ``limit`` is that one's name."""
+    """Counters of a status that must not be above another one, ``limit``."""
 
     def check(status: Tree, path: str) -> Errors:
         most = status.get(limit, 0)

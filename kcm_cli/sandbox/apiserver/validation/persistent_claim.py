@@ -1,4 +1,4 @@
-"""Persistent volume claims, by themselves and as templates in pods and StatefulSets.
+"""PersistentVolumeClaims, and templates for them in pods and StatefulSets.
 
 upstream: pkg/apis/core/validation/validation.go#ValidatePersistentVolumeClaim
 """
@@ -11,20 +11,20 @@ _DEFAULT_GROUP = "must be 'PersistentVolumeClaim' when referencing the default a
 
 
 def access_modes(modes: list[str], path: str) -> Errors:
-    """Known modes, of which one excludes the others."""
+    """Check access modes: known ones, and ReadWriteOncePod without others."""
     yield from (errors.not_supported(path, mode, _MODES) for mode in modes if mode not in _MODES)
     if "ReadWriteOncePod" in modes and any(mode in _MODES and mode != "ReadWriteOncePod" for mode in modes):
         yield errors.forbidden(path, "may not use ReadWriteOncePod with other access modes")
 
 
 CLASSES = (rules.nonempty("storageClassName", rules.SUBDOMAIN), rules.maybe_one_of("volumeMode"))
-"""The class of a volume or claim, and whether there are files on it."""
+"""The storage class and the volume mode of a volume or claim."""
 
 
 def validate_claim_spec(
     spec: Tree, path: str, *, lenient_selector: bool = False, lenient_groups: bool = False
 ) -> Errors:
-    """A claim's spec. What is lenient lets through what an older object already has."""
+    """Check the spec of a claim. ``lenient_*``: the old object has values that are invalid for new ones."""
     if not spec.get("accessModes"):
         yield errors.required(f"{path}.accessModes", "at least 1 access mode is required")
     yield from labels.validate_selector(spec.get("selector"), f"{path}.selector", lenient_values=lenient_selector)

@@ -1,4 +1,4 @@
-"""Persistent volumes, by themselves and inline in volume attachments.
+"""PersistentVolumes, and inline specs of them in VolumeAttachments.
 
 upstream: pkg/apis/core/validation/validation.go#ValidatePersistentVolumeSpec, pkg/volume/validation
 """

@@ -1,4 +1,4 @@
-"""Annotations of pods and templates that once were fields, and those that controllers read.
+"""Annotations of pods and templates that have been replaced by fields, and those that controllers read.
 
 upstream: pkg/apis/core/validation/validation.go#ValidatePodSpecificAnnotations,
 #validateSeccompAnnotationsAndFields, #validateAppArmorAnnotationsAndFieldsMatchOnCreate
@@ -27,7 +27,7 @@ _COST_LIMIT = 2**31
 
 
 def validate_annotations(annotations: Mapping[str, str], spec: Tree, path: str) -> Errors:
-    """Annotations that mean something to the server."""
+    """Check the annotations that the API server interprets."""
     if MIRROR in annotations and not spec.get("nodeName"):
         detail = "must set spec.nodeName if mirror pod annotation is set"
         yield errors.invalid(f"{path}[{MIRROR}]", annotations[MIRROR], detail)
@@ -73,7 +73,7 @@ def _app_armor(key: str, profile: str, spec: Tree, path: str) -> Errors:
 
 
 def validate_match(annotations: Mapping[str, str], spec: Tree, path: str) -> Errors:
-    """Where an annotation and a field say the same thing, they agree."""
+    """Check that annotations agree with the fields that have replaced them."""
     if not any("seccomp" in key or "apparmor" in key for key in annotations):
         return
     context = spec.get("securityContext") or {}

@@ -1,4 +1,4 @@
-"""Resources of a whole pod, next to those of its containers.
+"""Pod-level resources.
 
 upstream: pkg/apis/core/validation/validation.go#validatePodResources; component-helpers resource/helpers.go
 """
@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.validation import errors, quantities
 
 
 def validate_resources(spec: Tree, path: str) -> Errors:
-    """The pod's own requests and limits cover those of its containers."""
+    """Check that pod-level requests and limits are not less than those of the containers."""
     resources = spec["resources"]
     if (spec.get("os") or {}).get("name") == "windows":
         yield errors.forbidden(path, "may not be set for a windows pod")

@@ -1,4 +1,4 @@
-"""How a pod is named and how it finds others: host names, DNS, the node's network.
+"""The network of a pod: host names, DNS, host ports.
 
 upstream: pkg/apis/core/validation/validation.go#validatePodDNSConfig, #validatePodHostName, #ValidateHostAliases
 """
@@ -12,7 +12,7 @@ _HOSTNAME_MAX = 64
 
 
 def validate_dns(spec: Tree, path: str) -> Errors:
-    """Name servers and search domains."""
+    """Check the DNS policy and configuration."""
     config, none = spec.get("dnsConfig"), spec.get("dnsPolicy") == "None"
     place = f"{path}.dnsConfig"
     if config is None:
@@ -55,11 +55,11 @@ _CONFIG = rules.fields(
 validate_aliases = rules.items(
     rules.fields(rules.always("ip", addresses.legacy_ip), rules.each("hostnames", rules.SUBDOMAIN))
 )
-"""Lines of the pod's hosts file."""
+"""The host aliases of a pod."""
 
 
 def validate_hostname_override(spec: Tree, path: str) -> Errors:
-    """A host name that replaces the one made from the pod's name."""
+    """Check the host name that replaces that of the pod."""
     name, place = spec["hostnameOverride"], f"{path}.hostnameOverride"
     if spec.get("setHostnameAsFQDN"):
         yield errors.forbidden(place, "may not be specified when setHostnameAsFQDN is true")
@@ -71,7 +71,7 @@ def validate_hostname_override(spec: Tree, path: str) -> Errors:
 
 
 def validate_host_ports(spec: Tree, path: str, *, is_pod: bool) -> Errors:
-    """On the node's network a container's port is the node's port."""
+    """Check that host ports equal container ports in the host network."""
     for index, container in enumerate(spec.get("containers") or ()):
         for number, port in enumerate(container.get("ports") or ()):
             host_port = port.get("hostPort", 0)

@@ -1,4 +1,4 @@
-"""The spec of a pod, by itself and in templates.
+"""The spec of pods and pod templates.
 
 upstream: pkg/apis/core/validation/validation.go#ValidatePodSpec
 """
@@ -27,7 +27,7 @@ _NO_USERNS = "when `hostUsers` is false"
 
 
 def validate_pod_spec(spec: Tree, path: str, meta: Tree | None = None, known: Tree | None = None) -> list[FieldError]:
-    """A spec, defaults filled in. ``meta`` belongs to a pod; a template has none. ``known``: the older spec."""
+    """Check a defaulted spec. ``meta``: that of a pod, None for a template. ``known``: the old spec."""
     found = [*_GRACE(spec, path)]
     found += _containers(spec, path, meta)
     if spec.get("resources") is not None:
@@ -107,14 +107,14 @@ def _security(mount_option: bool) -> rules.Rule:
 
 
 def _host(spec: Tree, path: str) -> Errors:
-    """What the pod has of its node."""
+    """Check host namespaces."""
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         place = f"{path}.securityContext.shareProcessNamespace"
         yield errors.invalid(place, True, "ShareProcessNamespace and HostPID cannot both be enabled")
 
 
 def _whole(spec: Tree, path: str) -> Errors:
-    """What concerns the pod and its containers at once."""
+    """Check fields that concern the pod and its containers."""
     yield from windows.validate_host_process(spec, path)
     if spec.get("hostUsers") is False:
         yield from _NO_USER_NAMESPACE(spec, path)
@@ -176,7 +176,7 @@ _SPEC = {
 
 
 def _file_keys(spec: Tree, path: str) -> list[FieldError]:
-    """Variables that come from files come from files of the pod's own."""
+    """Check that variables from files refer to emptyDir volumes."""
     found: list[FieldError] = []
     for container, place in windows.containers_of(spec, path):
         for index, variable in enumerate(container.get("env") or ()):

@@ -1,4 +1,4 @@
-"""Pod templates inside the kinds that make pods.
+"""Pod templates.
 
 upstream: pkg/apis/core/validation/validation.go#ValidatePodTemplateSpec; pkg/apis/apps/validation/validation.go
 """
@@ -13,7 +13,7 @@ NO_MATCH = "`selector` does not match template `labels`"
 
 
 def validate_template(template: Tree, path: str, known: Tree | None = None) -> Errors:
-    """Labels, annotations and the pod's spec. The template that an older object has already is good."""
+    """Check labels, annotations and the spec. A template that does not change is valid."""
     if template == known:
         return
     meta, spec = template.get("metadata") or {}, template.get("spec") or {}
@@ -30,7 +30,7 @@ def validate_template(template: Tree, path: str, known: Tree | None = None) -> E
 
 
 def validate_match(template: Tree, selector: Selector, path: str) -> Errors:
-    """The selector of a workload selects the pods of its own template."""
+    """Check that a workload's selector matches the labels of its template."""
     labels = (template.get("metadata") or {}).get("labels")
     if selector.matches(labels or {}):
         return []
@@ -38,7 +38,7 @@ def validate_match(template: Tree, selector: Selector, path: str) -> Errors:
 
 
 def validate_long_running(template: Tree, kind: str) -> Errors:
-    """What only pods that run to an end may have."""
+    """Check that a template has nothing that only pods which run to completion may have."""
     spec = template.get("spec") or {}
     if spec.get("restartPolicy") != "Always":
         yield errors.not_supported("spec.template.spec.restartPolicy", spec.get("restartPolicy", ""), ["Always"])

@@ -24,9 +24,9 @@ endpoint_protocols = rules.fields(
     rules.present("protocol", rules.enum(*rules.choices("core.v1.EndpointPort", "protocol"))),
     rules.optional("appProtocol", labels.validate_key),
 )
-"""The protocol of an endpoint's port, and that of its application."""
+"""The protocol and the application protocol of an endpoint's port."""
 
 
 def needs_health_check(spec: Tree) -> bool:
-    """Whether a load balancer asks nodes for their health on a port of its own."""
+    """Whether a Service has a health check node port."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"

@@ -1,7 +1,6 @@
-"""Names and amounts of resources.
+"""Names and quantities of resources. Checks of names are cached.
 
-Names are checked once each and remembered. Source: pkg/apis/core/validation/validation.go#validateResourceRequirements,
-pkg/apis/core/helper/helpers.go.
+upstream: pkg/apis/core/validation/validation.go#validateResourceRequirements, pkg/apis/core/helper/helpers.go
 """
 
 from collections.abc import Callable, Collection
@@ -42,7 +41,7 @@ def is_huge_quota(name: str) -> bool:
 
 @remembered(1024)
 def is_extended(name: str) -> bool:
-    """Whether a name is one of a third party's resources."""
+    """Whether a name is that of an extended resource."""
     if names.is_native_resource(name) or name.startswith("requests."):
         return False
     return not names.qualified_name(f"requests.{name}")
@@ -53,7 +52,7 @@ def overcommits(name: str) -> bool:
 
 
 def is_integer(name: str) -> bool:
-    """Whether a resource is counted in whole units."""
+    """Whether a resource has integer quantities."""
     return name in _INTEGERS or is_extended(name)
 
 
@@ -63,7 +62,7 @@ def _standard(name: str) -> bool:
 
 @remembered(1024)
 def any_name(name: str) -> tuple[str, ...]:
-    """What is wrong with the name of a resource."""
+    """The errors of a resource name."""
     if messages := names.qualified_name(name):
         return tuple(messages)
     if "/" not in name and not _standard(name):
@@ -73,7 +72,7 @@ def any_name(name: str) -> tuple[str, ...]:
 
 @remembered(1024)
 def container_name(name: str) -> tuple[str, ...]:
-    """The same for a container's."""
+    """The errors of a resource name in a container."""
     found = any_name(name)
     if "/" not in name:
         if name not in _CONTAINER and not is_huge(name):
@@ -84,7 +83,7 @@ def container_name(name: str) -> tuple[str, ...]:
 
 
 def amount(name: str, value: str, path: str) -> list[FieldError]:
-    """Not negative, and whole where it has to be."""
+    """Check that a quantity is not negative, and an integer if the resource requires it."""
     parsed = from_json(value)
     found: list[FieldError] = []
     if parsed.sign < 0:
@@ -105,7 +104,7 @@ def non_negative(value: str, path: str) -> Errors:
 
 
 def _huge_amount(name: str, value: Quantity) -> bool:
-    """Whether an amount is made of whole pages."""
+    """Whether a quantity of huge pages is a multiple of the page size."""
     try:
         page = from_json(name.removeprefix(HUGE))
     except FormatError:
@@ -114,12 +113,12 @@ def _huge_amount(name: str, value: Quantity) -> bool:
 
 
 def validate_container(resources: Tree, claims: Collection[str], path: str) -> Errors:
-    """Limits, requests and claims of a container."""
+    """Check limits, requests and claims of a container."""
     return _requirements(resources, container_name, claims, path)
 
 
 def validate_pod_level(resources: Tree, path: str) -> Errors:
-    """Limits and requests of a whole pod."""
+    """Check limits and requests at pod level."""
     return _requirements(resources, _pod_name, (), path)
 
 
@@ -140,7 +139,7 @@ def _named(name: str, rule: NameRule, path: str) -> Errors:
 
 @remembered_all(4096)
 def _fine(name: str, value: str, rule: NameRule) -> bool:
-    """Whether a name and its amount are good, whatever else there is: the same few come again and again."""
+    """Whether a name and its quantity are valid in any context. Cached."""
     return not (rule(name) or amount(name, value, "") or is_huge(name))
 
 

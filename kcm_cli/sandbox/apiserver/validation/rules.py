@@ -1,14 +1,13 @@
-"""The language in which kinds declare their structure: which fields are required, which values a field may have.
+"""The language in which kinds declare their validation: which fields are required, which values a field may have.
 
-A declaration is compiled to one closure when its module is imported, so that an object is checked without looking at
-the declaration again:
+A declaration is compiled to one closure when its module is imported:
 
     fields_of("core.v1.ContainerPort", required("containerPort", ports.number), one_of("protocol"))
       -> a loop over (field, what counts as absent, the error for that, the rule for the value)
       -> the errors of one object, in the order of the declaration
 
-What holds between fields is a function: a ``Rule`` among the others, for the whole object or for one value. Values of
-enumerations are those of the OpenAPI data where none are given. Texts are upstream's (see ``errors``).
+Rules between fields are functions: a ``Rule`` among the others, for the whole object or for one value. Values of
+enumerations are by default those of the OpenAPI data. Texts are upstream's (see ``errors``).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,19 +22,19 @@ from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 Rule = Callable[[Any, str], Errors]
-"""The errors of a value at a path."""
+"""Returns the errors of a value at a path."""
 
 _FACTS = codec.decode(read_data("openapi"), dict[str, dict[str, dict[str, Any]]])
 _NONE: Errors = ()
 
 
 class Field(msgspec.Struct, frozen=True):
-    """What holds for one field of an object.
+    """The rules for one field of an object.
 
-    zero: whether an empty value counts as absent (Go's fields that are no pointers).
+    zero: whether an empty value counts as absent (Go fields that are not pointers).
     missing: the detail of the error for an absent field; None if it may be absent.
-    at: the field's name in paths, where upstream writes another one.
-    enumerated: takes the values that the OpenAPI data name; ``rule`` is then made from them.
+    at: the field's name in paths, if upstream uses another one.
+    enumerated: ``rule`` is made from the values in the OpenAPI data.
     """
 
     name: str
@@ -47,7 +46,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 def choices(type_: str, field: str) -> tuple[str, ...]:
-    """The values that a field, or each of its items, may have: ``choices("core.v1.Container", "imagePullPolicy")``."""
+    """The enumeration of a field or its items, such as ``choices("core.v1.Container", "imagePullPolicy")``."""
     facts = _FACTS[f"io.k8s.api.{type_}"][field]
     return tuple((facts if "enum" in facts else facts["items"])["enum"])
 
@@ -85,7 +84,7 @@ def _compiled(type_: str, item: Field | Rule) -> tuple[str | None, str, Rule, bo
 
 
 def every(*rules: Rule) -> Rule:
-    """All of these rules for the same value, one after the other."""
+    """All of these rules, in order, for the same value."""
     if len(rules) == 1:
         return rules[0]
 
@@ -96,7 +95,7 @@ def every(*rules: Rule) -> Rule:
 
 
 def seldom_changing(rule: Rule) -> Rule:
-    """The same rule, which does not look again at a value that equals the last good one."""
+    """The same rule, which is skipped for a value that equals the last valid one."""
     good = b""
 
     def check(value: Any, path: str) -> Errors:
@@ -113,7 +112,7 @@ def seldom_changing(rule: Rule) -> Rule:
 
 
 def anything(value: object, path: str) -> Errors:
-    """Any value is good."""
+    """Any value is valid."""
     return _NONE
 
 
@@ -123,7 +122,7 @@ def required(name: str, *rules: Rule, detail: str = "", at: str = "") -> Field:
 
 
 def present(name: str, *rules: Rule, detail: str = "", at: str = "") -> Field:
-    """A field that is there, if only with an empty value."""
+    """A field that must be present, but may be empty."""
     return Field(name, every(*rules), missing=detail, at=at)
 
 
@@ -138,7 +137,7 @@ def nonempty(name: str, *rules: Rule) -> Field:
 
 
 def one_of(name: str, *values: str, detail: str = "") -> Field:
-    """A field that has one of the values given, or of those of the OpenAPI data."""
+    """A field with one of these values, by default those of the OpenAPI data."""
     return Field(name, enum(*values) if values else anything, zero=True, missing=detail, enumerated=not values)
 
 
@@ -148,7 +147,7 @@ def maybe_one_of(name: str, *values: str, zero: bool = False) -> Field:
 
 
 def always(name: str, *rules: Rule, default: object = "", at: str = "") -> Rule:
-    """A field that is checked always; ``default`` stands for an absent one."""
+    """A field that is always checked; an absent one as ``default``."""
     rule, shown = every(*rules), at or name
 
     def check(holder: Tree, path: str) -> Errors:
@@ -164,10 +163,10 @@ def each(name: str, *rules: Rule, key: str | None = None, first: bool = False) -
 
 
 def items(*rules: Rule, key: str | None = None, at_key: bool = True, first: bool = False) -> Rule:
-    """The items of a list that is the value.
+    """The items of a list.
 
-    key: the field that no two items have in common; ``""`` is the item itself. A repeated one is an error at that
-    field, or without ``at_key`` at the item; it follows what else is wrong with the item, or comes ``first``.
+    key: the field that must be unique; ``""`` is the item itself. A duplicate is an error at that field, or without
+    ``at_key`` at the item, after the item's other errors, or ``first``.
     """
     rule, at = every(*rules), f".{key}" if key and at_key else ""
 
@@ -190,7 +189,7 @@ def items(*rules: Rule, key: str | None = None, at_key: bool = True, first: bool
 
 
 class Unique:
-    """Finds the values that it was called with before."""
+    """Reports values with which it has been called before as duplicates."""
 
     def __init__(self, *known: object) -> None:
         self._seen = set(known)
@@ -212,7 +211,7 @@ def enum(*values: str) -> Rule:
 
 
 def form(messages: Callable[[Any], Sequence[str]], *, start: str = "", separator: str | None = None) -> Rule:
-    """A value of which ``messages`` says nothing. With a separator all that it says is one error, after ``start``."""
+    """A value for which ``messages`` is empty. ``separator``: all messages are one error, after ``start``."""
 
     def check(value: Any, path: str) -> Errors:
         found = messages(value)
@@ -254,7 +253,7 @@ def at_most(high: int, detail: str) -> Rule:
 
 
 def max_bytes(limit: int) -> Rule:
-    """A text of so many bytes at most."""
+    """A string of at most ``limit`` bytes."""
 
     def check(value: str, path: str) -> Errors:
         return (errors.too_long(path, limit),) if len(value.encode()) > limit else _NONE
@@ -263,7 +262,7 @@ def max_bytes(limit: int) -> Rule:
 
 
 def max_size(limit: int) -> Rule:
-    """A map of so many bytes at most, keys and values together."""
+    """A map whose keys and values have at most ``limit`` bytes."""
 
     def check(value: dict[str, str], path: str) -> Errors:
         size = sum(len(key.encode()) + len(text.encode()) for key, text in value.items())
@@ -273,7 +272,7 @@ def max_size(limit: int) -> Rule:
 
 
 def max_items(limit: int) -> Rule:
-    """A list, or a map, of so many items at most."""
+    """A list or map of at most ``limit`` items."""
 
     def check(value: list[object], path: str) -> Errors:
         return (errors.too_many(path, len(value), limit),) if len(value) > limit else _NONE
@@ -282,7 +281,7 @@ def max_items(limit: int) -> Rule:
 
 
 def unless(first: Rule, *rest: Rule) -> Rule:
-    """The rest, where the first rule finds nothing."""
+    """The rest of the rules, if the first one finds no error."""
     then = every(*rest)
 
     def check(value: object, path: str) -> Errors:
@@ -292,7 +291,7 @@ def unless(first: Rule, *rest: Rule) -> Rule:
 
 
 def forbidden(name: str, detail: str, *, zero: bool = True, at: str = "") -> Field:
-    """A field that may not be there; an empty one may, if ``zero``."""
+    """A field that must be absent, or with ``zero`` empty."""
     return Field(name, lambda value, path: (errors.forbidden(path, detail),), zero=zero, at=at)
 
 
@@ -309,5 +308,5 @@ COUNT = at_least(0)
 
 
 def counters(*fields_: str) -> tuple[Field, ...]:
-    """Numbers that are not negative, where they are given."""
+    """Optional fields with numbers that are not negative."""
     return tuple(optional(field, COUNT) for field in fields_)

@@ -1,4 +1,4 @@
-"""Where a pod may run: node selectors, affinity, tolerations, spreading, gates.
+"""The scheduling constraints of pods: node selectors, affinity, tolerations, topology spread, gates.
 
 upstream: pkg/apis/core/validation/validation.go#validateAffinity, #ValidateTolerations,
 #validateTopologySpreadConstraints
@@ -93,17 +93,17 @@ def _affinity(lenient: bool) -> rules.Rule:
 
 
 def validate_affinity(affinity: Tree, path: str, *, lenient: bool = False) -> Errors:
-    """Node and pod affinity. ``lenient``: an older object has values that no label can have."""
+    """Check node and pod affinity. ``lenient``: the old object has values that are invalid for labels."""
     return _affinity(lenient)(affinity, path)
 
 
 def validate_node_selector(selector: Tree, path: str, *, lenient: bool = False) -> Errors:
-    """Terms of which one has to hold."""
+    """Check the terms of a node selector."""
     return _node_selector(lenient)(selector, path)
 
 
 def match_label_keys(term: Tree, path: str) -> Errors:
-    """``matchLabelKeys`` and ``mismatchLabelKeys``, which the server has merged into the selector already."""
+    """Check ``matchLabelKeys`` and ``mismatchLabelKeys``, which have been merged into the selector."""
     keys, mismatched = term.get("matchLabelKeys") or (), term.get("mismatchLabelKeys") or ()
     if not keys and not mismatched:
         return
@@ -130,7 +130,7 @@ _NO_LABEL_KEYS = rules.fields(
 
 
 def validate_tolerations(tolerations: list[Tree], path: str) -> Errors:
-    """Which taints a pod puts up with."""
+    """Check tolerations."""
     for index, item in enumerate(tolerations):
         operator, effect = item.get("operator"), item.get("effect")
         if operator == "Exists" and effect == "NoExecute" and "value" not in item:
@@ -164,7 +164,7 @@ _TOLERATION = rules.fields(
 
 
 def validate_spreading(constraints: list[Tree], path: str) -> Errors:
-    """Topology spread constraints."""
+    """Check topology spread constraints."""
     pairs = [(item.get("topologyKey", ""), item.get("whenUnsatisfiable", "")) for item in constraints]
     for index, item in enumerate(constraints):
         place = f"{path}[{index}]"
@@ -201,7 +201,7 @@ _OPTIONS = rules.fields_of(
 
 
 def validate_gates(gates: list[Tree], path: str) -> Errors:
-    """Scheduling gates."""
+    """Check scheduling gates."""
     unique = rules.Unique()
     for index, gate in enumerate(gates):
         name = gate.get("name", "")

@@ -22,7 +22,7 @@ user_or_group = rules.between(0, _MAX_ID)
 
 
 def validate_container(context: Tree, path: str, *, host_users: bool) -> Errors:
-    """A container's security context."""
+    """Check the security context of a container."""
     return _CONTAINER[host_users](context, path)
 
 
@@ -88,9 +88,8 @@ app_armor = rules.unless(
 
 
 def validate_pod(context: Tree, spec: Tree, path: str, *, mount_option: bool = False) -> Errors:
-    """A pod's security context. The gate SELinuxMount is off, so that mount_option needs an object that has a policy
-    already.
-    """
+    """Check the security context of a pod. mount_option: whether the old object has an SELinux change policy, without
+    which it must not be ``MountOption``, since the gate SELinuxMount is off."""
     yield from _IDS(context, path)
     if sysctls := context.get("sysctls"):
         yield from _sysctls(sysctls, spec, f"{path}.sysctls")

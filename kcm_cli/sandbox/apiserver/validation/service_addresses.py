@@ -15,12 +15,12 @@ _FAMILIES = rules.fields_of(
 
 
 def is_headless(spec: Tree) -> bool:
-    """Whether a Service has no address of its own on purpose."""
+    """Whether a Service is headless (``clusterIP: None``)."""
     return spec.get("clusterIPs") == ["None"]
 
 
 def validate_cluster_ips(spec: Tree, known: Sequence[str]) -> Errors:
-    """``clusterIP``, ``clusterIPs``, ``ipFamilies`` and ``ipFamilyPolicy`` fit together."""
+    """Check that ``clusterIP``, ``clusterIPs``, ``ipFamilies`` and ``ipFamilyPolicy`` are consistent."""
     if spec.get("type") == "ExternalName":
         return
     yield from _singular(spec)

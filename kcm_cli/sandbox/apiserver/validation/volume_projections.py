@@ -1,4 +1,4 @@
-"""Files in volumes: keys of Secrets and ConfigMaps, facts about the pod, and several such sources in one directory.
+"""Files in volumes: keys of Secrets and ConfigMaps, the downward API, and projected volumes.
 
 upstream: pkg/apis/core/validation/validation.go#validateProjectionSources, #validateKeyToPath,
 #validateDownwardAPIVolumeFile
@@ -12,7 +12,7 @@ TOKEN_SECONDS = rules.every(
     rules.at_least(600, "may not specify a duration less than 10 minutes"),
     rules.at_most(2**32, "may not specify a duration larger than 2^32 seconds"),
 )
-"""For how long a token may be valid."""
+"""The lifetime of a token."""
 
 DEFAULT_MODE = rules.optional("defaultMode", file_paths.mode)
 _PATH = rules.always("path", file_paths.not_reserved)
@@ -21,7 +21,7 @@ _FACT = field_selector(*VOLUME_FIELDS)
 key_to_path = rules.fields(
     rules.required("key"), rules.required("path"), _PATH, rules.optional("mode", file_paths.mode)
 )
-"""One key and the file that it becomes."""
+"""A key and its file."""
 
 KEYS = rules.each("items", key_to_path)
 
@@ -39,7 +39,7 @@ def _fact(item: Tree, path: str) -> Errors:
 
 
 downward_file = rules.fields(rules.required("path"), _PATH, _fact, rules.optional("mode", file_paths.mode))
-"""One fact about the pod and the file that it becomes."""
+"""A field of the pod and its file."""
 
 _TOKEN = rules.fields(rules.always("expirationSeconds", TOKEN_SECONDS, default=0))
 _PROJECTED, _NAMED = rules.fields(DEFAULT_MODE), rules.fields(rules.required("name"))
@@ -47,7 +47,7 @@ _TOKEN_PATH = rules.fields(rules.required("path", file_paths.not_reserved))
 
 
 def validate_projected(source: Tree, path: str) -> Errors:
-    """All sources; no two write the same file."""
+    """Check the sources of a projected volume, and that no two write the same file."""
     taken: set[str] = set()
 
     def clash(target: str, shown: str) -> Errors:

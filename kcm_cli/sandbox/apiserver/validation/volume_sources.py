@@ -1,4 +1,4 @@
-"""Sources of volumes that pods and persistent volumes have in common, and those few people use.
+"""Sources of volumes that pods and PersistentVolumes share, and rarely used ones.
 
 upstream: pkg/apis/core/validation/validation.go#validateVolumeSource, #ValidatePersistentVolumeSpec
 """
@@ -100,7 +100,7 @@ _SECRET, _NAMESPACED_SECRET = _required("name"), _required("name", "namespace")
 
 
 def _iscsi_name(form: str) -> rules.Rule:
-    """An iSCSI name; ``form`` is what is said of one that begins with none of the known prefixes."""
+    """An iSCSI name. ``form``: the error for one without a known prefix."""
 
     def check(value: str, path: str) -> Errors:
         pattern = _IQN.get(value[:3])
@@ -131,7 +131,7 @@ iscsi = _iscsi("must be valid format starting with iqn, eui, or naa", _required(
 """An iSCSI target of a pod's volume."""
 
 persistent_iscsi = _iscsi("must be valid format", _SECRET)
-"""The same of a persistent volume."""
+"""An iSCSI target of a PersistentVolume."""
 
 CSI_DRIVER = rules.every(rules.max_bytes(63), rules.form(lambda name: names.dns1123_subdomain(name.lower())))
 """The name of a CSI driver."""
@@ -176,4 +176,4 @@ PERSISTENT: Mapping[str, rules.Rule] = {
     "cinder": rules.fields(rules.required("volumeID"), rules.optional("secretRef", _NAMESPACED_SECRET)),
     "storageos": _storage_os(namespaced=True),
 }
-"""Those that persistent volumes check otherwise."""
+"""Those that are different for PersistentVolumes."""

@@ -33,7 +33,7 @@ _FIRST_PATHS = {"gcePersistentDisk": "persistentDisk"}
 def validate_volumes(
     volumes: list[Tree], pod_name: str, path: str, *, is_pod: bool
 ) -> tuple[Mapping[str, Tree], list[FieldError]]:
-    """The usable volumes by name, and what is wrong with the others."""
+    """The valid volumes by name, and the errors of the others."""
     usable: dict[str, Tree] = {}
     found: list[FieldError] = []
     created = set()
@@ -97,7 +97,7 @@ def _publish_secret(source: Tree, path: str) -> Errors:
 
 
 def template_meta(meta: Tree, path: str) -> Errors:
-    """Labels and annotations of a template, and nothing else."""
+    """Check that metadata of a template has only labels and annotations."""
     yield from labels.validate_annotations(meta.get("annotations"), f"{path}.annotations")
     yield from labels.validate_labels(meta.get("labels"), f"{path}.labels")
     for field, value in meta.items():

@@ -1,7 +1,7 @@
-"""How webhooks are reached, and which versions of reviews they understand.
+"""The addresses of webhooks, and the versions of reviews that they accept.
 
-upstream: apiserver pkg/util/webhook/validation.go; pkg/apis/admissionregistration/validation and
-apiextensions-apiserver pkg/apis/apiextensions/validation, which say the same of review versions
+upstream: apiserver pkg/util/webhook/validation.go; for review versions pkg/apis/admissionregistration/validation and
+apiextensions-apiserver pkg/apis/apiextensions/validation
 """
 
 from base64 import b64decode
@@ -28,7 +28,7 @@ def client(config: Tree, path: str) -> Errors:
 
 
 def ca_bundle(config: Tree, path: str) -> Errors:
-    """The certificates that a ``clientConfig`` trusts: PEM in base64, or none for the system's."""
+    """Check the CA bundle of a ``clientConfig``: PEM in base64, or absent for the system's."""
     text = config.get("caBundle") or ""
     fault = bundle_fault(b64decode(text)) if text else ""
     if fault:
@@ -36,7 +36,7 @@ def ca_bundle(config: Tree, path: str) -> Errors:
 
 
 def trusts_nothing(definition: Tree) -> bool:
-    """Whether no certificate can be taken from the bundle of a definition's conversion webhook."""
+    """Whether the CA bundle of a definition's conversion webhook has no valid certificate."""
     webhook = (definition["spec"].get("conversion") or {}).get("webhook") or {}
     return any(ca_bundle(webhook.get("clientConfig") or {}, ""))
 
@@ -47,7 +47,7 @@ def _url(url: str, path: str) -> Errors:
     except ValueError as error:
         yield errors.required(path, f'url must be a valid URL: parse "{url}": {error}{_FORM}')
         return
-    if url.startswith(":"):  # Python takes it for a path
+    if url.startswith(":"):  # a path for Python
         yield errors.required(path, f'url must be a valid URL: parse "{url}": missing protocol scheme{_FORM}')
         return
     user, at, host = parts.netloc.rpartition("@")
@@ -80,10 +80,10 @@ def _path(target: str, path: str) -> Errors:
 
 
 PORT = rules.always("port", rules.form(names.port_number, start="port is not valid: ", separator=", "), default=443)
-"""The port of a service that is called."""
+"""The port of a webhook's Service."""
 
 _SERVICE = rules.fields(
-    # upstream's callers hand name and namespace over in the wrong order, and so the other one is named
+    # upstream's callers pass name and namespace in the wrong order, so errors are about the other one
     rules.required("namespace", at="name"),
     rules.required("name", at="namespace"),
     PORT,
@@ -92,7 +92,7 @@ _SERVICE = rules.fields(
 
 
 def reviews(versions: Sequence[str], path: str) -> Errors:
-    """Versions of reviews: names, each of them once."""
+    """Check versions of reviews: names without duplicates."""
     seen: set[str] = set()
     for index, version in enumerate(versions):
         if version in seen:
@@ -103,6 +103,6 @@ def reviews(versions: Sequence[str], path: str) -> Errors:
 
 
 def known_review(versions: Sequence[str], path: str) -> Errors:
-    """One of them at least is a version that the server sends."""
+    """Check that the server sends at least one of these versions."""
     if not any(version in REVIEWS for version in versions):
         yield errors.invalid(path, versions, f"must include at least one of {', '.join(REVIEWS)}")

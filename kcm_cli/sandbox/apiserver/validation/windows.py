@@ -1,4 +1,4 @@
-"""What is particular to Windows, and what Windows does not have.
+"""Fields that are only for Windows pods, and those that are not for them.
 
 upstream: pkg/apis/core/validation/validation.go#validateWindows, #validateWindowsSecurityContextOptions
 """
@@ -90,7 +90,7 @@ validate_options = rules.fields(
 
 
 def validate_os(spec: Tree, path: str) -> Errors:
-    """The pod's operating system, and what goes with it."""
+    """Check the operating system of a pod, and the fields that depend on it."""
     name = spec["os"].get("name", "")
     if not name:
         yield errors.required(f"{path}.os.name")
@@ -119,7 +119,7 @@ _OF_POD = {"linux": rules.fields(rules.optional("securityContext", _OF_CONTAINER
 
 
 def validate_host_process(spec: Tree, path: str) -> Errors:
-    """Host process containers come all or none, on the host's network."""
+    """Check that all or no containers are host process containers, and that these use the host network."""
     pod = _host_process(spec)
     everything = list(containers_of(spec, path))
     if pod is None and all(_host_process(container) is None for container, _ in everything):
