@@ -1,4 +1,4 @@
-"""The built-in kinds, one file each (see ``kind.Kind``). A file with a ``KIND`` is found by being here."""
+"""The built-in kinds, one file each (see ``kind.Kind``). All modules of this package with a ``KIND`` are found."""
 
 import importlib
 import pkgutil
@@ -30,7 +30,7 @@ _PLAIN = Kind("", "", strategy=Strategy(names=None))
 
 
 def of(resource: ResourceInfo) -> Kind:
-    """The kind of a built-in resource; one without a file of its own, and a custom one, does nothing."""
+    """The kind of a built-in resource; an empty one for custom resources and those without a file."""
     found = KINDS.get((resource.gvr.group, resource.gvr.plural))
     return found if found is not None and not resource.custom else _PLAIN
 
@@ -44,7 +44,7 @@ def strategy_of(resource: ResourceInfo, subresource: str = "") -> Strategy:
 
 
 def writable(resource: ResourceInfo, subresource: str) -> Writable:
-    """What may be owned through a resource's path or that of a subresource."""
+    """The fields that writers of a resource or subresource can own."""
     own = of(resource).writable.get(subresource)
     if own is not None:
         return own

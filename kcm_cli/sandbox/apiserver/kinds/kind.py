@@ -1,6 +1,6 @@
-"""What a kind is to the API server: everything that it has of its own, in one value.
+"""All that is specific to a kind, in one value.
 
-Each built-in kind is one file of this package, ``GROUP/KIND.py``, with one ``KIND``. What is left out does nothing.
+Each built-in kind is a file of this package, ``GROUP/KIND.py``, with one ``KIND``. The defaults do nothing.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,12 +18,12 @@ from kcm_cli.sandbox.apiserver.types import Tree
 class Kind(msgspec.Struct, frozen=True):
     """One built-in kind.
 
-    defaults: fills in, in place, what a client left out; idempotent, and quantities are canonical afterwards.
-    strategy: what happens around writes of the object and of its status.
+    defaults: sets defaults in place, and makes quantities canonical. Idempotent.
+    strategy: preparation and validation of writes of the object and of its status.
     subresources: strategies of subresources with rules of their own (``finalize``, ``approval``, ``resize``).
     table: the columns of ``kubectl get``.
-    selectable: the fields that a field selector may name.
-    writable: which fields each path may own (``""`` the object's, ``status``, ``approval``...), where not the usual.
+    selectable: the fields for field selectors.
+    writable: the fields that writers of a subresource (``""``: of the object) can own, if not the usual ones.
     """
 
     group: str

@@ -15,7 +15,7 @@ _MUTATED = rules.enum("*", "CONNECT", "CREATE", "UPDATE")
 
 
 def validate_common(spec: Tree, known: Tree | None) -> Errors:
-    """What policies of both kinds have; unchanged conditions are not looked at again."""
+    """Check what policies of both kinds have. Unchanged match conditions are not checked again."""
     yield from _POLICY(spec, "spec")
     match = spec.get("matchConstraints") or {}
     if "mutations" in spec:

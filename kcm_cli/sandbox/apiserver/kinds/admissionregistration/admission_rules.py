@@ -1,4 +1,4 @@
-"""What webhooks and admission policies have in common: rules, selectors, match conditions.
+"""What webhooks and admission policies share: rules, selectors, match conditions.
 
 upstream: pkg/apis/admissionregistration/validation/validation.go
 """
@@ -14,7 +14,7 @@ FAILURE_POLICIES = rules.choices("admissionregistration.v1.ValidatingWebhook", "
 
 
 def alone(what: str) -> rules.Rule:
-    """A list in which ``*`` stands alone."""
+    """A list that has ``*`` only as its single item."""
 
     def check(values: list[str], path: str) -> Errors:
         if len(values) > 1 and "*" in values:
@@ -70,7 +70,7 @@ validate_rule = rules.fields_of(
 
 
 def validate_conditions(conditions: list[Tree], path: str, *, params: bool = False) -> Errors:
-    """Match conditions: expressions with names."""
+    """Check match conditions: names and expressions."""
     if len(conditions) > _CONDITIONS_MAX:
         yield errors.too_many(path, len(conditions), _CONDITIONS_MAX)
     unique = rules.Unique()
@@ -92,4 +92,4 @@ validate_match = rules.fields(
     rules.each("resourceRules", _NAMED_RULE),
     rules.each("excludeResourceRules", _NAMED_RULE),
 )
-"""Which requests a policy or a binding is about."""
+"""The requests that a policy or a binding matches."""

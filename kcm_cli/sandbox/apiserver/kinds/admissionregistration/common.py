@@ -38,9 +38,9 @@ def validate_expression(
     known: cel.Environment,
     missing: str = "",
 ) -> Errors:
-    """The expression of an object, which must evaluate to one of these types (none: to anything).
+    """Check that an object's expression evaluates to one of these types (none: any type).
 
-    known: see ``environment``. missing: the detail of the error for none.
+    known: see ``environment``. missing: the detail of the error for an absent expression.
     """
     text, place = holder.get("expression", ""), f"{path}.expression"
     if not text.strip():
@@ -49,7 +49,7 @@ def validate_expression(
 
 
 def checked_expression(text: str, path: str, returns: Sequence[cel.Type], known: cel.Environment) -> Errors:
-    """The same for the text of one."""
+    """The same for the text of an expression."""
     if why := problem(text, known, returns):
         return [errors.invalid(path, text, why)]
     failed = cel.failed_conversion(parse(text))
@@ -57,7 +57,7 @@ def checked_expression(text: str, path: str, returns: Sequence[cel.Type], known:
 
 
 def variable_types(variables: Sequence[Tree], *, params: bool) -> Variables:
-    """The types of variables, of which each can use those before it."""
+    """The types of variables, each of which can use earlier ones."""
     found: dict[str, cel.Type] = {}
     for variable in variables:
         known = environment(params=params, variables=dict(found))
@@ -66,7 +66,7 @@ def variable_types(variables: Sequence[Tree], *, params: bool) -> Variables:
 
 
 def webhooks(doc: Tree) -> None:
-    """A MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
+    """Default a MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
     mutating = doc.get("kind") == "MutatingWebhookConfiguration"
     for hook in doc.get("webhooks") or ():
         fill.absent(hook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10)
@@ -78,14 +78,14 @@ def webhooks(doc: Tree) -> None:
 
 
 def admission_policy(doc: Tree) -> None:
-    """A ValidatingAdmissionPolicy or MutatingAdmissionPolicy."""
+    """Default a ValidatingAdmissionPolicy or MutatingAdmissionPolicy."""
     spec = doc.setdefault("spec", {})
     fill.absent(spec, failurePolicy="Fail")
     _match(spec.get("matchConstraints"))
 
 
 def admission_policy_binding(doc: Tree) -> None:
-    """A binding of either."""
+    """Default a binding of either."""
     _match(doc.setdefault("spec", {}).get("matchResources"))
 
 
@@ -111,7 +111,7 @@ _STATIC = ".static.k8s.io"
 
 
 def of_admission(new: Tree, old: Tree | None) -> list[str]:
-    """A name that is kept for configuration from files."""
+    """A warning about a name that is reserved for configuration from files."""
     if not new["metadata"].get("name", "").endswith(_STATIC):
         return []
     rest = "are reserved for static manifest-based configurations and cannot be managed via the API"
@@ -119,7 +119,7 @@ def of_admission(new: Tree, old: Tree | None) -> list[str]:
 
 
 def bump_if_changed(field: str) -> Callable[[Tree, Tree], None]:
-    """An update that counts generations by a field other than ``spec``."""
+    """An update that increments the generation if this field changes, instead of ``spec``."""
 
     def prepare(new: Tree, old: Tree) -> None:
         if new.get(field) != old.get(field):
@@ -136,7 +136,7 @@ POLICY_STRATEGY = Strategy(
     update_steps=("name", "rules"),
     warn=of_admission,
 )
-"""What policies and their bindings have in common."""
+"""The strategy that policies and their bindings share."""
 
 WEBHOOKS = replace(
     POLICY_STRATEGY,
@@ -152,7 +152,7 @@ def _param_kind(doc: Tree, now: datetime) -> str:
 
 
 def policy_table(name: str, about: str, counted: str) -> Layout:
-    """Of policies, with how many of something they have."""
+    """The columns of policies, with the number of ``counted`` items."""
     kind = "ParamKind specifies the kind of resources used to parameterize this policy"
     return layout(NAME, number(name, about, count(counted)), Column("ParamKind", kind, _param_kind), AGE)
 
@@ -186,7 +186,7 @@ POLICY_BINDING = layout(
 
 
 def _go_selector(selector: Tree) -> str:
-    """As the original's generated code prints the struct."""
+    """A selector as the ``String`` method of the Go struct prints it."""
     found = selector.get("matchLabels") or {}
     pairs = "".join(f"{key}: {found[key]}," for key in sorted(found))
     terms = "".join(_go_requirement(one) for one in selector.get("matchExpressions") or ())

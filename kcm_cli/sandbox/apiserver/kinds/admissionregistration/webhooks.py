@@ -17,7 +17,7 @@ _SIDE_EFFECTS = rules.choices("admissionregistration.v1.ValidatingWebhook", "sid
 
 
 def check(doc: Tree, old: Tree | None) -> Errors:
-    """A new configuration, of either kind, or a changed one."""
+    """Check a new or changed configuration of either kind."""
     hooks, known = doc.get("webhooks") or [], (old or {}).get("webhooks") or []
     same = len(hooks) == len(known) and all(
         hook.get("matchConditions") == before.get("matchConditions") for hook, before in zip(hooks, known, strict=True)
@@ -42,7 +42,7 @@ _SELECTORS = ("namespaceSelector", "objectSelector")
 
 
 class _Leniency(msgspec.Struct, frozen=True):
-    """What an older object has already and may keep."""
+    """The invalid values that the old object has, and the new one may keep."""
 
     conditions: bool = False
     side_effects: bool = False

@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.validation.replicas import template_of
 
 
 def amount(value: IntOrString) -> int:
-    """The number in a number or percentage; other text is a number or zero."""
+    """The number in a number or percentage; 0 for other text without a number."""
     if isinstance(value, int):
         return value
     text = value[:-1] if not names.percent(value) else value
@@ -19,14 +19,14 @@ def amount(value: IntOrString) -> int:
 
 
 def collisions_not_decremented(new: Tree, old: Tree) -> Errors:
-    """The count of collisions only rises. Absent counts as lower than anything."""
+    """Check that ``collisionCount`` does not decrease. Absent is less than any number."""
     value, known = ((doc.get("status") or {}).get("collisionCount") for doc in (new, old))
     if known is not None and (value is None or value < known):
         yield errors.invalid("status.collisionCount", value or 0, "cannot be decremented")
 
 
 def validate_replica_template(spec: Tree, known: Tree | None) -> Errors:
-    """Selector and template of a Deployment or ReplicaSet."""
+    """Check selector and template of a Deployment or ReplicaSet."""
     selector = spec.get("selector")
     yield from validate_selector(selector, "deployment")
     compiled = labels.compile_selector(selector)
@@ -40,7 +40,7 @@ def validate_replica_template(spec: Tree, known: Tree | None) -> Errors:
 
 
 def validate_selector(selector: Tree | None, kind: str) -> Errors:
-    """A selector that is there, and selects by something."""
+    """Check that a selector is present and not empty."""
     if selector is None:
         yield errors.required("spec.selector")
         return
@@ -49,7 +49,7 @@ def validate_selector(selector: Tree | None, kind: str) -> Errors:
 
 
 def not_empty(selector: Tree | None, kind: str) -> Errors:
-    """A selector that, if it is there, selects by something."""
+    """Check that a selector, if present, is not empty."""
     if selector is not None and labels.selector_is_empty(selector):
         yield errors.invalid("spec.selector", labels.shown(selector), f"empty selector is invalid for {kind}")
 
@@ -64,7 +64,7 @@ ROLLING = (
     rules.always("maxSurge", numbers.count_or_percent, default=0),
     rules.always("maxUnavailable", numbers.at_most_100_percent, default=0),
 )
-"""How many pods may be missing, or be too many, during a rolling update."""
+"""``maxUnavailable`` and ``maxSurge`` of a rolling update."""
 
 
 def shown_strategy(strategy: Tree) -> Tree:

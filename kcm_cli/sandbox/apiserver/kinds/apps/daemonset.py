@@ -69,7 +69,7 @@ _STATUS = rules.fields(
 
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-"""An annotation that stands for a field of older versions, which counts from 0."""
+"""The annotation for a field of older versions, whose default is 0."""
 
 
 def _defaults(doc: Tree) -> None:
@@ -86,7 +86,7 @@ def _defaults(doc: Tree) -> None:
 
 
 def of_daemon_set(new: Tree, old: Tree | None) -> list[str]:
-    """A DaemonSet; an update only if its template changes."""
+    """Warnings about a DaemonSet. On updates: only if its template changes."""
     template = new["spec"].get("template")
     if old is not None and template == old["spec"].get("template"):
         return []

@@ -132,7 +132,7 @@ _IMMUTABLE_SPEC = (
 
 
 def _template_meta(meta: Tree, pod: Tree) -> Errors:
-    """Labels and annotations once more: their causes are listed twice."""
+    """Check labels and annotations again, since upstream lists their errors twice."""
     yield from labels.validate_labels(meta.get("labels"), "spec.template.labels")
     if annotations := meta.get("annotations"):
         yield from labels.validate_annotations(annotations, "spec.template.annotations")
@@ -140,7 +140,7 @@ def _template_meta(meta: Tree, pod: Tree) -> Errors:
 
 
 def _as_run(spec: Tree) -> Tree:
-    """The template with what the controller adds: a volume per claim, no host name of its own."""
+    """The template with the changes of the controller: a volume for each claim template, without ``hostname``."""
     template = spec.get("template") or {}
     claims = spec.get("volumeClaimTemplates") or ()
     pod = template.get("spec") or {}
@@ -177,7 +177,7 @@ _HISTORY = "spec.revisionHistoryLimit: a negative value retains all historical r
 
 
 def of_stateful_set(new: Tree, old: Tree | None) -> list[str]:
-    """A StatefulSet."""
+    """Warnings about a StatefulSet."""
     spec, found = new["spec"], list[str]()
     if changed(new, old):
         found += pods.of_template(spec.get("template"), "spec.template")
@@ -188,7 +188,7 @@ def of_stateful_set(new: Tree, old: Tree | None) -> list[str]:
 
 
 def _drop_max_unavailable(new: Tree, old: Tree | None = None) -> None:
-    """The gate MaxUnavailableStatefulSet is off: the field is dropped unless the older object uses it."""
+    """Drop ``maxUnavailable`` unless the old object has it: the gate MaxUnavailableStatefulSet is off."""
     after, before = ((doc or {}).get("spec", {}).get("updateStrategy", {}).get("rollingUpdate") for doc in (new, old))
     if after and (before or {}).get("maxUnavailable") is None:
         after.pop("maxUnavailable", None)

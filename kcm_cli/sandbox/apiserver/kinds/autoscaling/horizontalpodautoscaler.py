@@ -167,7 +167,7 @@ def _source(field: str, source: Tree, path: str, lenient: bool) -> Errors:
 
 
 def version_problem(ref: Tree, *, core: bool) -> str:
-    """What is wrong with the API version of a reference; ``core``: it may be without a group."""
+    """The error of the apiVersion of a reference, or empty. ``core``: whether it may have no group."""
     version = ref.get("apiVersion", "")
     if version.count("/") > 1:
         return f"unexpected GroupVersion string: {version}"
@@ -175,7 +175,7 @@ def version_problem(ref: Tree, *, core: bool) -> str:
 
 
 def validate_metric(metric: Tree, path: str, *, lenient: bool) -> Errors:
-    """One metric; ``lenient``: an older object has references with bad API versions."""
+    """Check a metric. ``lenient``: the old object has references with invalid apiVersions."""
     kind = metric.get("type", "")
     if not kind:
         yield errors.required(f"{path}.type", "must specify a metric source type")
@@ -195,7 +195,7 @@ def validate_metric(metric: Tree, path: str, *, lenient: bool) -> Errors:
 
 
 def _defaults(doc: Tree) -> None:
-    """Version v2; what v1 has of it, in its own version."""
+    """Set the defaults of v2, or in v1 those of its fields."""
     spec = doc.setdefault("spec", {})
     fill.absent(spec, minReplicas=1)
     if doc.get("apiVersion") == "autoscaling/v1":

@@ -6,7 +6,7 @@ from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 
 
 def unshown(path: str, detail: str) -> FieldError:
-    """A malformed value that is not printed."""
+    """The error for an invalid value that is not printed."""
     return FieldError("FieldValueInvalid", path, f"Invalid value: {detail}")
 
 

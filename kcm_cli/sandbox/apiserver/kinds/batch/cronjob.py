@@ -42,7 +42,7 @@ _NAME_MAX = 52
 
 
 def _check(doc: Tree, old: Tree | None) -> Errors:
-    """A new CronJob's jobs' names must have room for the time."""
+    """Check a new or changed CronJob. The names of Jobs must have room for the time."""
     spec, known = doc["spec"], None if old is None else old["spec"]
     yield from _SCHEDULED(spec, "spec")
     yield from _schedule(spec, known)
@@ -62,7 +62,7 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
 
 
 def _schedule(spec: Tree, known: Tree | None) -> Errors:
-    """An older object's schedule may have a time zone in it; then this one may, too."""
+    """Check the schedule. It may have a time zone if the old object's has one."""
     schedule = spec.get("schedule", "")
     if schedule and (problem := schedule_problem(schedule)):
         yield errors.invalid("spec.schedule", schedule, problem)
@@ -97,7 +97,7 @@ _zone_part = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
 
 
 def schedule_problem(schedule: str) -> str:
-    """What is wrong with a schedule; empty if nothing."""
+    """The error of a schedule; empty if it is valid."""
     try:
         cron.parse(schedule)
     except FormatError as error:
@@ -117,7 +117,7 @@ def _zone_problem(zone: str) -> str:
 
 
 def zone_problems(zone: str) -> list[str]:
-    """What is wrong with the name of a time zone."""
+    """The errors of the name of a time zone."""
     if not zone:
         return ["timeZone must be nil or non-empty string"]
     for part in zone.split("/"):
@@ -149,7 +149,7 @@ _ZONE = (
 
 
 def of_cron_job(new: Tree, old: Tree | None) -> list[str]:
-    """A CronJob."""
+    """Warnings about a CronJob."""
     spec, found = new["spec"], list[str]()
     if changed(new, old):
         job = (spec.get("jobTemplate") or {}).get("spec") or {}

@@ -26,7 +26,7 @@ def _defaults(doc: Tree) -> None:
     spec = spec_of(doc)
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if labels is not None and not doc["metadata"].get("labels"):
-        # The same mapping, as upstream shares it: what is added to the template's labels shows on the Job, too.
+        # shared, as in upstream: labels that are added to the template are added to the Job, too
         doc["metadata"]["labels"] = labels
     job_spec_on_its_own(spec)
     job_spec(spec)
@@ -34,7 +34,7 @@ def _defaults(doc: Tree) -> None:
 
 
 def job_spec_on_its_own(spec: Tree) -> None:
-    """What only Jobs get, not the templates in CronJobs."""
+    """Set the defaults that only Jobs have, not the templates in CronJobs."""
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = spec["parallelism"] = 1
     failure_policy = spec.get("podFailurePolicy") is not None
@@ -50,7 +50,7 @@ def job_spec_on_its_own(spec: Tree) -> None:
 
 
 def of_job(new: Tree, old: Tree | None) -> list[str]:
-    """A Job."""
+    """Warnings about a Job."""
     return warnings_of_name(new, old) + warnings_of_job_spec(new["spec"], "spec") if changed(new, old) else []
 
 
@@ -67,7 +67,7 @@ def _new_job(doc: Tree) -> None:
 
 
 def _template_labels(doc: Tree) -> None:
-    """Defaults run again on a job that is read, whose template has got labels."""
+    """Default the labels of a Job as upstream does when it reads it, since its template has labels now."""
     labels = doc["spec"]["template"]["metadata"].get("labels")
     if labels and not doc["metadata"].get("labels"):
         doc["metadata"]["labels"] = dict(labels)
@@ -92,7 +92,7 @@ def _generate_selector(doc: Tree) -> None:
 
 
 def _takes_labels(doc: Tree) -> bool:
-    """A job without labels shows those of its template."""
+    """Whether a Job has the labels of its template, which upstream may add when it reads the Job."""
     labels = doc["spec"]["template"].get("metadata", {}).get("labels")
     return bool(labels) and doc["metadata"].get("labels") == labels
 

@@ -1,4 +1,4 @@
-"""When a job has failed or succeeded, and when its pods are replaced.
+"""The policies of Jobs: pod failure policy, success policy, pod replacement policy.
 
 upstream: pkg/apis/batch/validation/validation.go#validatePodFailurePolicy, #validateSuccessPolicy,
 #validateIndexesFormat
@@ -17,7 +17,7 @@ def _choice(name: str, *values: str) -> rules.Field:
 
 
 def validate_failure_policy(spec: Tree, path: str) -> Errors:
-    """Rules that say what the failure of a pod means."""
+    """Check the pod failure policy."""
     listed = spec["podFailurePolicy"].get("rules") or ()
     yield from _FEW(listed, f"{path}.rules")
     pod = (spec.get("template") or {}).get("spec") or {}
@@ -73,7 +73,7 @@ _FEW_CODES = rules.max_items(255)
 
 
 def validate_replacement(spec: Tree, path: str) -> Errors:
-    """When pods are replaced."""
+    """Check the pod replacement policy."""
     return _REPLACEMENT[spec.get("podFailurePolicy") is not None](spec, path)
 
 
@@ -84,7 +84,7 @@ _REPLACEMENT = {
 
 
 def validate_success_policy(spec: Tree, path: str) -> Errors:
-    """Which indexes are enough."""
+    """Check the success policy."""
     policy = spec["successPolicy"]
     if spec.get("completionMode") != "Indexed":
         shown = go_print.internal("batch.SuccessPolicy", policy)
@@ -121,11 +121,11 @@ def _success_rule(rule: Tree, completions: int, path: str) -> Errors:
 
 
 class IndexesError(Exception):
-    """A text is no list of indexes; says why."""
+    """A text is not a list of indexes. The message says why."""
 
 
 def count_indexes(text: str, completions: int) -> int:
-    """How many indexes a text like ``0,2-4`` names. Raises IndexesError."""
+    """The number of indexes in a text like ``0,2-4``. Raises IndexesError."""
     total, last = 0, -1
     for part in text.split(",") if text else ():
         low, high = index_interval(part, completions)

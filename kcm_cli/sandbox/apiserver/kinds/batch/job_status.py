@@ -1,6 +1,6 @@
-"""Updates of jobs' statuses: what a status says must hold together, and what is over stays over.
+"""Updates of the status of Jobs: it must be consistent, and finished Jobs remain so.
 
-Most rules look only at what changes, so that an older object's faults do not block an update.
+Most rules apply only to changes, so that an invalid old object can be updated.
 
 upstream: pkg/apis/batch/validation/validation.go#ValidateJobUpdateStatus,
 pkg/registry/batch/job/strategy.go#getStatusValidationOptions
@@ -20,7 +20,7 @@ _FINISHED = "Finished"
 
 
 def validate_job_status(new: Tree, old: Tree) -> Errors:
-    """A job's new status."""
+    """Check an update of the status of a Job."""
     spec, status, known = new["spec"], new.get("status") or {}, old.get("status") or {}
     found = [*metadata.validate_meta_update(new["metadata"], old["metadata"])]
     found += _COUNTERS(status, "status")
@@ -28,7 +28,7 @@ def validate_job_status(new: Tree, old: Tree) -> Errors:
     states, before = _states(status), _states(known)
 
     def changed(*names: str) -> bool:
-        """Whether one of these conditions or fields is not what it was."""
+        """Whether one of these conditions or fields changes."""
         return any(
             (name in states) != (name in before) if name[0].isupper() else status.get(name) != known.get(name)
             for name in names
@@ -48,7 +48,7 @@ def validate_job_status(new: Tree, old: Tree) -> Errors:
 
 
 def _states(status: Tree) -> frozenset[str]:
-    """Conditions that are true; ``Finished`` stands for the final two."""
+    """The types of conditions that are true, and ``Finished`` for Complete or Failed."""
     conditions = status.get("conditions") or ()
     states = {item.get("type", "") for item in conditions if item.get("status") == "True"}
     if states & {"Complete", "Failed"}:
@@ -156,7 +156,7 @@ def _intervals(text: str, completions: int) -> list[tuple[int, int]]:
 
 
 def _overlap(completed: str, failed: str, completions: int) -> int | None:
-    """The first index in both lists."""
+    """The first index that is in both lists, or None."""
     ours, theirs = _intervals(completed, completions), _intervals(failed, completions)
     i = j = 0
     while i < len(ours) and j < len(theirs):

@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, pod_t
 
 
 def check(doc: Tree, old: Tree | None) -> Errors:
-    """A new job, or a changed one."""
+    """Check a new or changed Job."""
     meta, spec = doc["metadata"], doc["spec"]
     yield from _generated_selector(doc, old)
     yield from _spec(spec, None if old is None else old["spec"])
@@ -28,7 +28,7 @@ _PARALLELISM_MAX, _FAILED_MAX = 10_000, 10_000
 
 
 def validate_spec_of_template(spec: Tree, path: str, known: Tree | None = None) -> Errors:
-    """What holds for jobs and for the templates of CronJobs alike."""
+    """Check the spec of a Job or of a CronJob's template."""
     yield from _SPEC(spec, path)
     if spec.get("podFailurePolicy") is not None:
         yield from job_policies.validate_failure_policy(spec, f"{path}.podFailurePolicy")
@@ -158,7 +158,7 @@ def _spec(spec: Tree, known: Tree | None) -> Errors:
 
 
 def _many(parallelism: int, failed: int | None, path: str) -> Errors:
-    """More indexes than can be tracked one by one."""
+    """Check a Job with more than 100,000 completions."""
     rest = f"when completions are above {_INDEXES_MAX} and used with backoff limit per index"
     if failed is None:
         yield errors.required(f"{path}.maxFailedIndexes", f"must be specified when completions is above {_INDEXES_MAX}")
@@ -181,7 +181,8 @@ def _completions(spec: Tree, known: Tree) -> Errors:
 
 
 def _template(spec: Tree, known: Tree, old: Tree) -> Errors:
-    """The pods of a job change only while it is suspended, and only in where they run and what they get."""
+    """Check that the template changes only while the Job is suspended, and only in scheduling directives and
+    resources."""
     template, before = spec.get("template") or {}, known.get("template") or {}
     if template == before:
         return []
@@ -218,7 +219,7 @@ def _with_resources(container: Tree, new: Tree) -> Tree:
 
 
 def _with_directives(template: Tree, before: Tree) -> Tree:
-    """The old template with the new one's labels, annotations and rules of where to run."""
+    """The old template with the new labels, annotations and scheduling directives."""
     after, spec = template.get("spec") or {}, dict(before.get("spec") or {})
     for field in ("nodeSelector", "tolerations", "schedulingGates"):
         keep(spec, after, field)

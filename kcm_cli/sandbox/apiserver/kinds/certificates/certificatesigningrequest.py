@@ -41,12 +41,12 @@ _block = re.compile(rb"^-----BEGIN ([^\n]*?)-----[ \t]*\r?\n(.*?)^-----END \1---
 
 
 def _check_status(new: Tree, old: Tree) -> Errors:
-    """An update of ``.../status``: a certificate can be issued, once."""
+    """Check an update of ``status``, which can issue the certificate once."""
     return [*_request(new, old), *_update(new, old, certificate=True)]
 
 
 def _check_approval(new: Tree, old: Tree) -> Errors:
-    """An update of ``.../approval``: it is decided, once."""
+    """Check an update of ``approval``, which can approve or deny the request once."""
     return [*_request(new, old), *_update(new, old, decisions=True)]
 
 
@@ -126,7 +126,7 @@ _KNOWN, _DISTINCT = rules.items(rules.enum(*_USAGES)), rules.items(rules.anythin
 
 
 def validate_signer(name: str, path: str) -> Errors:
-    """The name of a signer."""
+    """Check the name of a signer."""
     domain, slash, rest = name.partition("/")
     if not name:
         yield errors.required(path)
@@ -145,7 +145,7 @@ def validate_signer(name: str, path: str) -> Errors:
 
 
 def _first_wrong(text: str, rule: Callable[[str], list[str]], path: str) -> Errors:
-    """What is wrong with the first part between dots that is wrong."""
+    """The errors of the first invalid part between dots."""
     for label in text.split("."):
         if messages := rule(label):
             details = [f"validating label {quote(label)}: {message}" for message in messages]
@@ -177,7 +177,7 @@ def _of_type(doc: Tree, kind: str) -> list[Tree]:
 
 
 def _update(new: Tree, old: Tree, *, decisions: bool = False, certificate: bool = False) -> Errors:
-    """What may have changed: decisions or certificates, neither of them in the main resource."""
+    """Check an update. decisions, certificate: whether it may change these."""
     path = "status.conditions"
     for kind in _TRUE_ONLY:
         if len(_of_type(new, kind)) < len(_of_type(old, kind)):
@@ -202,7 +202,7 @@ def _decision(after: list[Tree], before: list[Tree], kind: str, path: str) -> Er
 
 
 def _stamp_request(new: Tree, old: Tree | None, context: Context) -> None:
-    """Who asks is written by the server."""
+    """Set the user of the request in the spec."""
     if old is not None:
         return
     spec = new.setdefault("spec", {})
@@ -224,7 +224,7 @@ def _request_status(new: Tree, old: Tree) -> None:
 
 
 def _keep_decision(status: Tree, known: Tree, kind: str) -> None:
-    """A status update does not touch decisions, as long as it lists as many as there were."""
+    """Keep the old conditions of a kind, if the new status has as many."""
     before = [item for item in known.get("conditions") or () if item.get("type") == kind]
     conditions = list(status.get("conditions") or ())
     places = [index for index, item in enumerate(conditions) if item.get("type") == kind]
@@ -269,7 +269,7 @@ def _state(doc: Tree, now: datetime) -> str:
     return state + (",Failed" if "Failed" in types else "") + (",Issued" if status.get("certificate") else "")
 
 
-# These tables are headed with what earlier versions of their kinds said of the fields.
+# The columns of these tables have the descriptions of earlier versions of their kinds.
 _SIGNER = (
     "Requested signer for the request. It is a qualified name in the form: `scope-hostname.io/name`. "
     "If empty, it will be defaulted:\n"

@@ -8,13 +8,13 @@ from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata
 
 SIZE_LIMIT = 1024 * 1024
-"""Bytes of data that a ConfigMap or Secret may hold."""
+"""The limit for the data of a ConfigMap or Secret, in bytes."""
 
 _LOCKED = "field is immutable when `immutable` is set"
 
 
 def validate_locked(new: Tree, old: Tree, *names: str) -> Errors:
-    """An object that is immutable stays so, and so do these fields of it."""
+    """Check that an immutable object remains immutable, and that these fields of it do not change."""
     if not old.get("immutable"):
         return
     if not new.get("immutable"):
@@ -25,7 +25,7 @@ def validate_locked(new: Tree, old: Tree, *names: str) -> Errors:
 
 
 def needs_version(new: Tree, old: Tree) -> Errors:
-    """An update of the status names the version that it is of."""
+    """Check that an update of the status has a resourceVersion."""
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     if not new["metadata"].get("resourceVersion"):
         yield errors.required("resourceVersion")
@@ -36,7 +36,7 @@ def decoded_size(text: str) -> int:
 
 
 def basic(value: str, path: str) -> Errors:
-    """Not below zero, printed as a whole number."""
+    """Check that a quantity is not negative. Errors print it as an integer."""
     whole = from_json(value).value()
     return [errors.invalid(path, whole, "must be a valid resource quantity")] if whole < 0 else []
 
@@ -48,13 +48,13 @@ _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX",
 
 
 def modes_at(path: str) -> Cell:
-    """The access modes at a path, in short."""
+    """The access modes at a path, abbreviated."""
     modes = at(path, ())
     return lambda doc, now: ",".join(short for mode, short in _MODES.items() if mode in modes(doc, now))
 
 
 def phase(doc: Tree, now: datetime) -> str:
-    """The phase of a volume or claim, or that it is being deleted."""
+    """The phase of a volume or claim, or ``Terminating``."""
     status = doc.get("status") or {}
     return "Terminating" if doc["metadata"].get("deletionTimestamp") else status.get("phase", "")
 

@@ -63,7 +63,7 @@ def _defaults(doc: Tree) -> None:
 
 
 def of_endpoints(new: Tree, old: Tree | None) -> list[str]:
-    """Endpoints that are not the controller's."""
+    """Warnings about Endpoints that are not the controller's."""
     if (new["metadata"].get("labels") or {}).get("endpoints.kubernetes.io/managed-by") == "endpoint-controller":
         return []
     found: list[str] = []

@@ -72,7 +72,7 @@ _ORDERS = (
     ("min", "default", "default", "min value {} is greater than default value {}", 0),
     ("default", "max", "default", "default value {} is greater than max value {}", 1),
 )
-"""Lower and upper bound, the field of an error, its text, and which of the two is printed as the value."""
+"""Lower and upper bound, the field of the error, its detail, and which of the two is its value."""
 
 
 def _order(name: str, values: Mapping[str, Quantity], path: str) -> Errors:

@@ -100,7 +100,7 @@ def _annotations(annotations: Mapping[str, str]) -> Errors:
 
 
 def _json(text: str, expected: type, go: str) -> tuple[Any, str]:
-    """A value in an annotation, or what Go's parser says of it."""
+    """The JSON value in an annotation, and the error of Go's decoder."""
     if problem := gojson.syntax_error(text):
         return None, problem
     value = json.loads(text)
@@ -152,7 +152,7 @@ def _blocks(blocks: list[str]) -> Errors:
 
 
 def _check_status(new: Tree, old: Tree) -> Errors:
-    """What holds for both updates."""
+    """Check an update of the object or of its status."""
     spec, known = new.get("spec") or {}, old.get("spec") or {}
     status = new.get("status") or {}
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
@@ -230,7 +230,7 @@ def _defaults(doc: Tree) -> None:
 
 
 def of_node(new: Tree, old: Tree | None) -> list[str]:
-    """A node, created or updated."""
+    """Warnings about a Node."""
     spec = new.get("spec") or {}
     found: list[str] = []
     if spec.get("configSource") is not None:

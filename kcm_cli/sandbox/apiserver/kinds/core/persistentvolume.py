@@ -98,7 +98,7 @@ def _has_invalid_value(affinity: Tree | None) -> bool:
 
 
 def _renamed(affinity: Tree | None) -> object:
-    """An affinity with today's names of node labels, for comparison."""
+    """An affinity with the current names of node labels, for comparison."""
     if affinity is None:
         return None
     return [
@@ -153,7 +153,7 @@ _AFTER_SOURCES = rules.fields_of(_VOLUME, *persistent_claim.CLASSES, validate_at
 
 
 def _defaults(doc: Tree) -> None:
-    """A PersistentVolume."""
+    """Default a PersistentVolume."""
     spec = doc.setdefault("spec", {})
     fill.empty(spec, persistentVolumeReclaimPolicy="Retain")
     fill.absent(spec, volumeMode="Filesystem")
@@ -178,7 +178,7 @@ _SOURCES = (
 
 
 def of_volume(new: Tree, old: Tree | None) -> list[str]:
-    """A volume, created or updated."""
+    """Warnings about a PersistentVolume."""
     spec, annotations = new["spec"], new["metadata"].get("annotations") or {}
     found = [
         f"metadata.annotations[{key}]: {text}"

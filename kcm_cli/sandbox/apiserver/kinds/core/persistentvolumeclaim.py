@@ -66,7 +66,7 @@ def _immutable_spec(new: Tree, old: Tree) -> Errors:
 
 
 def _storage_class(new: Tree, old: Tree, spec: Tree) -> Errors:
-    """The class may move from the old annotation to its field, or be given where there was none."""
+    """Check that the class changes only from the beta annotation to the field, or from unset."""
     before = (old["metadata"].get("annotations") or {}).get(CLASS)
     after = (new["metadata"].get("annotations") or {}).get(CLASS)
     name = new["spec"].get("storageClassName")
@@ -145,7 +145,7 @@ def _resource_key(name: str, path: str) -> list[FieldError]:
 
 
 def of_claim(new: Tree, old: Tree | None) -> list[str]:
-    """A claim, created or updated."""
+    """Warnings about a PersistentVolumeClaim."""
     found: list[str] = []
     if CLASS in (new["metadata"].get("annotations") or ()):
         found.append(f"metadata.annotations[{CLASS}]: {CLASS_TEXT}")
@@ -175,7 +175,7 @@ def _claim_update(new: Tree, old: Tree) -> None:
 
 
 def _drop_foreign_namespace(spec: Tree, known: Tree) -> None:
-    """Sources in other namespaces are off by default (gate CrossNamespaceVolumeDataSource)."""
+    """Drop sources in other namespaces: the gate CrossNamespaceVolumeDataSource is off."""
     reference = spec.get("dataSourceRef")
     if reference is not None and reference.get("namespace") and known.get("dataSourceRef") is None:
         del spec["dataSourceRef"]
@@ -189,7 +189,7 @@ def _known_source(source: Tree | None) -> bool:
 
 
 def normalize_sources(spec: Tree) -> None:
-    """Bring ``dataSource`` and ``dataSourceRef`` in line where a client gave one of them."""
+    """Make ``dataSource`` and ``dataSourceRef`` consistent if a client set one of them."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is None:
         spec["dataSourceRef"] = _copied(source)

@@ -35,7 +35,7 @@ _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerSt
 
 
 def _defaults(doc: Tree) -> None:
-    """A Pod."""
+    """Default a Pod."""
     spec = doc.setdefault("spec", {})
     containers, inits = spec.get("containers") or (), spec.get("initContainers") or ()
     for container in containers:
@@ -86,7 +86,7 @@ _HUGE = "hugepages-"
 
 
 def pod_level(spec: Tree) -> None:
-    """Fill in what pod-level resources leave open."""
+    """Default pod-level resources."""
     own = spec["resources"]
     if own.get("limits") or own.get("requests"):
         _huge_page_limits(spec, own)
@@ -116,7 +116,7 @@ def _requests(spec: Tree, own: Tree) -> None:
 
 
 def requests_from_limits(container: Tree) -> None:
-    """In a pod (not in a template) a limit without a request is also the request."""
+    """Default the requests of a pod's container (not of a template's) to its limits."""
     resources = container.get("resources")
     if not resources or not resources.get("limits"):
         return
@@ -126,7 +126,7 @@ def requests_from_limits(container: Tree) -> None:
 
 
 def of_pod(new: Tree, old: Tree | None) -> list[str]:
-    """A new pod; updates are not warned of."""
+    """Warnings about a new pod. Updates have none."""
     if old is not None:
         return []
     found: list[str] = []
@@ -137,7 +137,7 @@ def of_pod(new: Tree, old: Tree | None) -> list[str]:
 
 
 def of_pod_status(new: Tree, old: Tree | None) -> list[str]:
-    """Addresses in a pod's status."""
+    """Warnings about addresses in a pod's status."""
     status = new.get("status") or {}
     found: list[str] = []
     for field in ("podIPs", "hostIPs"):
@@ -190,7 +190,7 @@ def _affinity_terms(affinity: Tree) -> Iterator[Tree]:
 
 
 def _merge_keys(term: Tree, labels: dict[str, str]) -> None:
-    """Turn matchLabelKeys into requirements for the values that the pod itself has."""
+    """Convert matchLabelKeys to requirements with the values of the pod's own labels."""
     selector = term.get("labelSelector")
     if selector is None:
         return
@@ -230,7 +230,7 @@ def _keep_observed_generation(status: Tree, known: Tree) -> None:
 
 
 def grace_period(doc: Tree, requested: int | None) -> int:
-    """Seconds until a deletion takes effect: none for a pod that no node has or that has ended."""
+    """The grace period of a deletion in seconds: 0 for a pod without a node, or that has ended."""
     spec = doc.get("spec") or {}
     if not spec.get("nodeName") or (doc.get("status") or {}).get("phase") in _ENDED:
         return 0
@@ -266,7 +266,7 @@ def _resize(new: Tree, old: Tree) -> None:
 
 
 def _resized(after: list[Tree], before: list[Tree]) -> list[Tree]:
-    """The old containers with new resources; renamed containers stay as they came, to be refused."""
+    """The old containers with new resources. Renamed containers are not changed; validation refuses them."""
     if any(container.get("name") != old.get("name") for container, old in zip(after, before, strict=True)):
         return after
     result: list[Tree] = []
@@ -279,7 +279,7 @@ def _resized(after: list[Tree], before: list[Tree]) -> list[Tree]:
 
 
 def apply_app_armor(doc: Tree) -> None:
-    """Profiles in annotations become fields, where they say something that the pod's own does not."""
+    """Set AppArmor fields from annotations, unless the pod's profile is the same."""
     spec, annotations = doc["spec"], doc["metadata"].get("annotations") or {}
     if not any(key.startswith(APP_ARMOR) for key in annotations) or (spec.get("os") or {}).get("name") == "windows":
         return

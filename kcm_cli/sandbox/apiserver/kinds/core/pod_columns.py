@@ -16,7 +16,7 @@ _FINISHED = {"Succeeded": "The pod has completed successfully.", "Failed": "The 
 
 
 class _Tally(msgspec.Struct):
-    """What the containers tell: a word, how many are ready, how often and when they restarted."""
+    """What the columns show of containers: a status, the number of ready ones, and of restarts with their last time."""
 
     reason: str
     ready: int = 0
@@ -66,7 +66,7 @@ def _tally(spec: Tree, status: Tree, sidecars: set[str]) -> _Tally:
 
 
 def _initial(spec: Tree, status: Tree, sidecars: set[str], tally: _Tally, of_sidecars: _Tally) -> bool:
-    """Count the init containers; whether one of them has not ended yet."""
+    """Count the init containers; returns whether one of them has not ended."""
     for index, one in enumerate(status.get("initContainerStatuses") or ()):
         tally.restarted(one)
         sidecar = one["name"] in sidecars

@@ -1,5 +1,5 @@
-"""The fields of pods that field selectors may name: read by a decoder of their own, since kubelets and the scheduler
-select all pods by them.
+"""The fields of pods for field selectors. A decoder reads only these, since kubelets and the scheduler select all pods
+by them.
 
 upstream: pkg/registry/core/pod/strategy.go#ToSelectableFields
 """

@@ -14,7 +14,7 @@ _ONLY = "only cpu and memory resources are mutable"
 
 
 def validate_resize(new: Tree, old: Tree) -> Errors:
-    """Only processor and memory change."""
+    """Check that only CPU and memory change."""
     if MIRROR in (old["metadata"].get("annotations") or ()):
         return [errors.forbidden("[]", "static pods cannot be resized")]
     spec, known = new["spec"], old["spec"]
@@ -75,7 +75,7 @@ def _pod_level(munged: Tree, spec: Tree, known: Tree) -> Errors:
 
 
 def _without_compute(resources: Tree, before: Tree) -> Tree:
-    """New resources with the old amounts of processor and memory."""
+    """New resources with the old quantities of CPU and memory."""
     result = {key: value for key, value in resources.items() if key not in ("requests", "limits")}
     for field in ("limits", "requests"):
         known = before.get(field) or {}
@@ -107,7 +107,7 @@ def _removals(after: list[Tree], before: list[Tree], path: str) -> Errors:
 
 
 def _munged(container: Tree, old: Tree) -> Tree:
-    """Without claims, too: a container that has some is not resized."""
+    """A container with the old compute resources, and without claims: one that has claims cannot be resized."""
     resources = _without_compute(container.get("resources") or {}, old.get("resources") or {})
     resources.pop("claims", None)
     return {**container, "resources": resources}

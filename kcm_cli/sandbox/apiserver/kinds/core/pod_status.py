@@ -1,4 +1,4 @@
-"""Updates of pods' statuses.
+"""Updates of the status of pods.
 
 upstream: pkg/apis/core/validation/validation.go#ValidatePodStatusUpdate
 """
@@ -13,7 +13,7 @@ _SYSTEM = frozenset({"PodScheduled", "Ready", "Initialized"})
 
 
 def validate_pod_status(new: Tree, old: Tree) -> Errors:
-    """A pod's new status."""
+    """Check an update of the status of a pod."""
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     yield from annotation_changes(new, old)
     spec, status, known = new["spec"], new.get("status") or {}, old.get("status") or {}
@@ -59,7 +59,7 @@ _FAMILIES = "may specify no more than one IP for each IP family"
 
 
 def _transitions(status: Tree, known: Tree, spec: Tree) -> Errors:
-    """A container that has ended starts again only where the pod says so."""
+    """Check that terminated containers start again only if the restart policy allows it."""
     if not _restarts_all(spec):
         for field in ("containers", "initContainers"):
             by_name = {item.get("name", ""): item for item in spec.get(field) or ()}
@@ -73,7 +73,7 @@ def _transitions(status: Tree, known: Tree, spec: Tree) -> Errors:
 
 
 def _revived(status: Tree, known: Tree, field: str) -> list[tuple[int, str, int]]:
-    """Containers that had ended and now have not: index in the old list, name, exit code."""
+    """Containers that are no longer terminated: index in the old list, name, exit code."""
     ended = [
         (index, item.get("name", ""), item["state"]["terminated"].get("exitCode", 0))
         for index, item in enumerate(known.get(field) or ())

@@ -1,4 +1,4 @@
-"""Pods: on creation and when they change.
+"""Validation of pods, on creation and on updates.
 
 upstream: pkg/apis/core/validation/validation.go#ValidatePodCreate, #ValidatePodUpdate
 """
@@ -29,7 +29,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def check_pod(doc: Tree, old: Tree | None) -> Errors:
-    """A new pod, or a changed one."""
+    """Check a new or changed pod."""
     return [*of_pod(doc, old), *(_created(doc) if old is None else _updated(doc, old))]
 
 
@@ -44,7 +44,7 @@ def _created(doc: Tree) -> Errors:
 
 
 def of_pod(doc: Tree, old: Tree | None = None) -> list[FieldError]:
-    """A pod by itself, but for its metadata. The spec that an older object has already is good."""
+    """Check a pod except its metadata. A spec that does not change is valid."""
     meta, spec = doc["metadata"], doc["spec"]
     known, found = None if old is None else old["spec"], list[FieldError]()
     if annotations := meta.get("annotations"):
@@ -62,7 +62,7 @@ _PADDED = rules.fields(rules.optional("containers", _IMAGES), rules.optional("in
 
 
 def update_of_subresource(new: Tree, old: Tree) -> Errors:
-    """What updates of subresources check of the whole pod."""
+    """Check the whole pod in updates of subresources."""
     meta = new["metadata"]
     yield from metadata.validate_meta_update(meta, old["metadata"])
     yield from metadata.validate_meta(meta, True, metadata.subdomain)
@@ -70,7 +70,7 @@ def update_of_subresource(new: Tree, old: Tree) -> Errors:
 
 
 def _updated(new: Tree, old: Tree) -> Errors:
-    """A changed pod: little of its spec can change."""
+    """Check an update. Few fields of the spec can change."""
     yield from annotation_changes(new, old)
     spec, known = new["spec"], old["spec"]
     if spec == known:
@@ -103,7 +103,7 @@ def _tokens(spec: Tree) -> Errors:
 
 
 def annotation_changes(new: Tree, old: Tree) -> Errors:
-    """Annotations that must not change, and those that mean something."""
+    """Check annotations that must not change, and those that the API server interprets."""
     after = new["metadata"].get("annotations") or {}
     before = old["metadata"].get("annotations") or {}
     if not (after or before):
@@ -170,7 +170,7 @@ def _without_seconds(toleration: Tree) -> Tree:
 
 
 def _without_updatable(spec: Tree, known: Tree) -> Tree:
-    """The new spec with the old values of all that may change."""
+    """The new spec with the old values of all fields that may change."""
     munged = dict(spec)
     for field in ("containers", "initContainers"):
         if spec.get(field):
@@ -195,7 +195,8 @@ def _with_image(container: Tree, before: Tree) -> Tree:
 
 
 def _gated(munged: Tree, known: Tree) -> Errors:
-    """Where a pod may run can still be narrowed while it is gated; what may change is taken back."""
+    """Check changes of a gated pod's node selector and affinity, which may only become narrower. Reverts them in
+    ``munged``."""
     selector, before = munged.get("nodeSelector"), known.get("nodeSelector")
     if selector != before:
         if any((selector or {}).get(key) != value for key, value in (before or {}).items()):
@@ -240,7 +241,7 @@ def _only_adds(new: Tree, old: Tree) -> bool:
 
 
 def validate_ephemeral_containers(new: Tree, old: Tree) -> Errors:
-    """An update of ``.../ephemeralcontainers``: existing ones stay as they are."""
+    """Check an update of ``ephemeralcontainers``: existing ones must not change."""
     if pod_annotations.MIRROR in (old["metadata"].get("annotations") or ()):
         yield errors.forbidden("[]", "static pods do not support ephemeral containers")
         return

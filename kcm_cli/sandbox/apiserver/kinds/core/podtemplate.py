@@ -27,7 +27,7 @@ def _defaults(doc: Tree) -> None:
 
 
 def of_pod_template(new: Tree, old: Tree | None) -> list[str]:
-    """A PodTemplate."""
+    """Warnings about a PodTemplate."""
     return pods.of_template(new.get("template"), "template") if changed(new, old) else []
 
 

@@ -124,7 +124,7 @@ QUOTA = COMPUTE_QUOTA | COUNTED | SERVICES | {"requests.storage"}
 
 @remembered(1024)
 def quota_name(name: str) -> tuple[str, ...]:
-    """The same for a quota's."""
+    """The errors of a resource name in a quota."""
     found = any_name(name)
     if "/" not in name and name not in QUOTA and not is_huge_quota(name):
         return (*found, "must be a standard resource for quota")
@@ -139,7 +139,7 @@ def _defaults(doc: Tree) -> None:
 
 
 def of_quota(new: Tree, old: Tree | None) -> list[str]:
-    """A new ResourceQuota that allows more requests than limits."""
+    """Warnings about a new ResourceQuota with higher requests than limits."""
     hard = (new.get("spec") or {}).get("hard") or {}
     found: list[str] = []
     for name in ("cpu", "memory", "storage", "ephemeral-storage") if old is None else ():

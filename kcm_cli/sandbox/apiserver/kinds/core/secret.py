@@ -23,7 +23,7 @@ from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 _KINDS = {"{": "", "n": "", "[": "array", '"': "string", "t": "bool", "f": "bool"}
-"""What a JSON value is, by its first character; nothing for what a map may be read from."""
+"""The kind of a JSON value in Go's errors, by its first character; empty if it can be decoded to a map."""
 _REDACTED = "<secret contents redacted>"
 
 
@@ -87,7 +87,7 @@ def _defaults(doc: Tree) -> None:
 
 
 def of_secret(new: Tree, old: Tree | None) -> list[str]:
-    """A certificate and a key that do not belong together."""
+    """A warning about a certificate and a key that do not match."""
     if new.get("type") != "kubernetes.io/tls":
         return []
     data = new.get("data") or {}

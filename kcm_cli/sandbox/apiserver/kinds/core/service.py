@@ -69,7 +69,7 @@ def _shown(doc: Tree) -> None:
 
 
 def _stored(doc: Tree) -> Tree:
-    """The policy of a Service that is of no use to it is stored, and owned, but not shown."""
+    """A Service without cluster IP with its internal traffic policy, which is stored and owned, but not returned."""
     spec = doc["spec"]
     if families.needs_cluster_ip(spec) or not any(
         _owns_policy(entry) for entry in doc["metadata"].get("managedFields") or ()
@@ -83,7 +83,7 @@ def _owns_policy(entry: Tree) -> bool:
 
 
 def drop_by_type(new: Tree, old: Tree) -> None:
-    """Clear what a change of type makes meaningless, unless the client changed it too."""
+    """Remove fields that a change of type makes meaningless, unless the client changes them, too."""
     spec, known = new["spec"], old["spec"]
     if families.needs_cluster_ip(known) and not families.needs_cluster_ip(spec):
         _drop_addresses(spec, known)

@@ -11,7 +11,7 @@ _ONCE = "may not change once set"
 
 
 def validate_ip_change(spec: Tree, known: Tree) -> Errors:
-    """The first address never changes; the second comes and goes with the policy."""
+    """Check that the first address does not change, and the second only with ``ipFamilyPolicy``."""
     if "ExternalName" in (spec.get("type"), known.get("type")) or (is_headless(spec) and is_headless(known)):
         return
     values, before = spec.get("clusterIPs") or [], known.get("clusterIPs") or []

@@ -56,7 +56,7 @@ def validate_service_status(new: Tree, old: Tree) -> Errors:
 
 
 def externally_accessible(spec: Tree) -> bool:
-    """Whether traffic can come from outside of the cluster."""
+    """Whether a Service accepts traffic from outside of the cluster."""
     kind = spec.get("type")
     return kind in EXTERNAL_TYPES or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
@@ -273,7 +273,7 @@ def _ingress_point(item: Tree, path: str, known: list[str]) -> Errors:
 
 
 def service_warnings(new: Tree, old: Tree | None) -> list[str]:
-    """What upstream warns of."""
+    """Warnings about a Service."""
     spec = new["spec"]
     found: list[str] = []
     if _HINTS in (new["metadata"].get("annotations") or {}):
@@ -315,7 +315,7 @@ def _headless_warnings(spec: Tree) -> list[str]:
 
 
 def service_status_warnings(new: Tree, old: Tree | None) -> list[str]:
-    """Unusual spellings of a load balancer's addresses."""
+    """Warnings about non-canonical addresses of a load balancer."""
     items = ((new.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     found: list[str] = []
     for index, item in enumerate(items):

@@ -126,7 +126,7 @@ _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-contr
 
 
 def of_slice(new: Tree, old: Tree | None) -> list[str]:
-    """An EndpointSlice that is not one of a controller's."""
+    """Warnings about an EndpointSlice that is not a controller's."""
     found: list[str] = []
     if old is None and new.get("addressType") == "FQDN":
         found.append("spec.addressType: FQDN endpoints are deprecated")
@@ -157,7 +157,7 @@ def _new_slice(doc: Tree) -> None:
 
 
 def _drop_topology(new: Tree, old: Tree | None) -> None:
-    """Version 1 does not write the field; the name of a node that it held before becomes ``nodeName``."""
+    """Drop ``deprecatedTopology``, which v1 cannot write. A host name in the old object's becomes ``nodeName``."""
     before = [item.get("deprecatedTopology") or {} for item in (old or {}).get("endpoints") or ()]
     known = {topology.get(_HOST_NAME) for topology in before}
     for endpoint in new.get("endpoints") or ():

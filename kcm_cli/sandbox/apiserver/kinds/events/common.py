@@ -1,4 +1,4 @@
-"""What both kinds of events share.
+"""What Events of both groups share.
 
 upstream: pkg/apis/core/validation/events.go, pkg/printers/internalversion/printers.go
 """

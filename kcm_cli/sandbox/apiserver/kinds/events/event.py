@@ -18,7 +18,7 @@ _ZEROS: dict[str, object] = {"count": 0, "firstTimestamp": None, "lastTimestamp"
 
 
 def _new(doc: Tree) -> Errors:
-    """An event of events.k8s.io/v1, in the form of core/v1."""
+    """Check an Event of events.k8s.io/v1, in the form of core/v1."""
     yield from validate_event(doc, "reportingController")
     yield from metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
     yield from _EVENT(doc, "")

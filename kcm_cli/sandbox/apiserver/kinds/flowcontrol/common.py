@@ -14,7 +14,7 @@ PRECEDENCE_MAX, QUEUES_MAX, ENTROPY_MAX = 10_000, 10_000_000, 60
 
 
 def validate_fixed(name: str, kind: str, spec: Tree) -> Errors:
-    """The server depends on the specs of a few objects."""
+    """Check the specs of objects that the server requires to be unchanged."""
     wanted = _mandatory().get((kind, name))
     if wanted is None:
         return []
@@ -38,7 +38,7 @@ validate_status = rules.fields(rules.each("conditions", rules.fields(rules.requi
 
 
 def _whole_metadata_status(new: Tree, old: Tree) -> None:
-    """The strictest update of the status: all metadata but the managed fields stays."""
+    """An update of the status that keeps all metadata except managed fields."""
     keep(new, old, "spec")
     meta = dict(old["metadata"])
     for field in ("managedFields", "resourceVersion"):

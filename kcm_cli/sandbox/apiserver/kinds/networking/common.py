@@ -8,11 +8,11 @@ validate_reference = rules.fields(
     rules.required("kind", rules.SEGMENT),
     rules.required("name", rules.SEGMENT),
 )
-"""An object of any kind, in the same namespace."""
+"""A reference to an object of any kind in the same namespace."""
 
 
 def host_name(host: str, path: str) -> Errors:
-    """A DNS name, as load balancers have them."""
+    """Check the DNS name of a load balancer."""
     yield from rules.SUBDOMAIN(host, path)
     if addresses.parse_ip(host) is not None:
         yield errors.invalid(path, host, NOT_IP)

@@ -126,7 +126,7 @@ def _points(doc: Tree) -> list[Tree]:
 
 
 def of_ingress(new: Tree, old: Tree | None) -> list[str]:
-    """A new Ingress."""
+    """Warnings about a new Ingress."""
     used = _CLASS in (new["metadata"].get("annotations") or ())
     if old is not None or not used or new["spec"].get("ingressClassName") is not None:
         return []
@@ -134,7 +134,7 @@ def of_ingress(new: Tree, old: Tree | None) -> list[str]:
 
 
 def of_ingress_status(new: Tree, old: Tree | None) -> list[str]:
-    """Addresses in an Ingress's status."""
+    """Warnings about addresses in the status of an Ingress."""
     points = ((new.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     found: list[str] = []
     for index, point in enumerate(points):

@@ -114,7 +114,7 @@ def _defaults(doc: Tree) -> None:
 
 
 def of_network_policy(new: Tree, old: Tree | None) -> list[str]:
-    """Blocks of addresses in a NetworkPolicy."""
+    """Warnings about CIDR blocks in a NetworkPolicy."""
     found: list[str] = []
     for field, peers in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate((new.get("spec") or {}).get(field) or ()):

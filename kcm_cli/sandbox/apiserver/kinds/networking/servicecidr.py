@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.validation.addresses import legacy_cidr
 
 
 def strict_cidr(value: str, path: str) -> list[FieldError]:
-    """A block in its canonical form."""
+    """Check that a CIDR block has its canonical form."""
     found = [*legacy_cidr(value, path)]
     parsed = parse_cidr(value)
     if found or parsed is None:

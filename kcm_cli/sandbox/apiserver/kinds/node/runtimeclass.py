@@ -37,7 +37,7 @@ _CLASS = rules.fields(
 
 
 def of_runtime_class(new: Tree, old: Tree | None) -> list[str]:
-    """A RuntimeClass."""
+    """Warnings about a RuntimeClass."""
     selector = (new.get("scheduling") or {}).get("nodeSelector") or {}
     return [f"scheduling.nodeSelector: {DEPRECATED[key]}" for key in sorted(selector) if key in DEPRECATED]
 

@@ -48,7 +48,7 @@ RULES, CLUSTER_RULES = _rules(True), _rules(False)
 
 
 def same_role(new: Tree, old: Tree) -> Errors:
-    """A binding keeps its role."""
+    """Check that a binding keeps its role."""
     ref = new.get("roleRef") or {}
     if ref != (old.get("roleRef") or {}):
         names = (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))

@@ -1,4 +1,4 @@
-"""What devices have to share: counters that several draw on, and which parts of a capacity can be asked for.
+"""Shared counters of devices, and policies for requests of capacity.
 
 upstream: pkg/apis/resource/validation/validation.go#validateCounterSet, #validateDeviceCounterConsumption,
 #validateRequestPolicy
@@ -19,7 +19,7 @@ def _names(counters: Tree, path: str) -> Errors:
 
 
 def _counters(field: str) -> rules.Rule:
-    """The rule for a set of counters that is called what ``field`` says."""
+    """The rule for a set of counters whose name is in ``field``."""
     return rules.fields(
         rules.required(field, rules.LABEL),
         rules.required("counters", rules.unless(rules.max_items(_COUNTERS_MAX), _names)),
@@ -33,17 +33,17 @@ _CONSUMED = rules.unless(
 
 
 def validate_shared(sets: Sequence[Tree], path: str) -> Errors:
-    """The sets of counters of a slice."""
+    """Check the counter sets of a slice."""
     return _SHARED(sets, path)
 
 
 def validate_consumed(consumed: Sequence[Tree], path: str) -> Errors:
-    """What a device takes of such sets."""
+    """Check what a device consumes of counter sets."""
     return _CONSUMED(consumed, path)
 
 
 def validate_request_policy(policy: Tree, capacity: object, path: str) -> Errors:
-    """Which amounts of a capacity can be asked for: some values, or a range."""
+    """Check the policy for requests of a capacity: valid values, or a range."""
     values, span, default = policy.get("validValues"), policy.get("validRange"), policy.get("default")
     if values and span is not None:
         detail = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'

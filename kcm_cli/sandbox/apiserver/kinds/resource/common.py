@@ -25,7 +25,7 @@ _BIND = "cel.bind("
 
 
 def _selector(expression: Tree, path: str) -> Errors:
-    """One condition on a device."""
+    """Check a CEL expression about a device."""
     text, place = expression.get("expression", ""), f"{path}.expression"
     if len(text.encode()) > _TEXT_MAX:
         return [errors.too_long(place, _TEXT_MAX)]
@@ -44,7 +44,7 @@ validate_selector = rules.fields(rules.present("cel", _selector))
 
 
 def at_most_items(limit: int, *checks: rules.Rule, key: str | None = None) -> rules.Rule:
-    """A list that is not too long, its items, and that no two have the same key (``""``: are the same)."""
+    """A list of at most ``limit`` items that pass the checks. key: see ``rules.items``."""
     unique = rules.items(rules.anything, key=key, at_key=False)
     return rules.unless(rules.max_items(limit), rules.items(*checks), unique)
 

@@ -1,4 +1,4 @@
-"""Claims of devices, their templates, and classes of devices.
+"""ResourceClaims, templates for them, and DeviceClasses.
 
 upstream: pkg/apis/resource/validation/validation.go
 """
@@ -19,7 +19,7 @@ _ONE_ATTRIBUTE = 'exactly one of "matchAttribute" or "distinctAttribute" is requ
 _REFERENCE = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 
 Requests = Mapping[str, frozenset[str]]
-"""Names of requests, and of the alternatives of each."""
+"""The names of requests, each with those of its subrequests."""
 
 
 def validate_fixed_spec(type_: str, new: Tree, old: Tree) -> Errors:
@@ -101,7 +101,7 @@ def _request(request: Tree, path: str) -> Errors:
 
 
 def validate_references(item: Tree, known: Requests, path: str) -> Errors:
-    """Requests by name, or one alternative of one."""
+    """Check references to requests or subrequests."""
     references = item.get("requests") or []
     check = at_most_items(LIST_MAX, lambda name, place: validate_reference(name, known, place), key="")
     return check(references, f"{path}.requests")

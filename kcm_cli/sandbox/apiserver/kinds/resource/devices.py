@@ -1,4 +1,4 @@
-"""Devices: what slices say of them, and what drivers report of those that are in use.
+"""Devices in ResourceSlices, and the status of allocated devices.
 
 upstream: pkg/apis/resource/validation/validation.go#validateDevice, #validateDeviceStatus
 """
@@ -14,19 +14,19 @@ INTERFACE_MAX, HARDWARE_MAX, _BINDINGS_MAX = 256, 128, 4
 
 
 def validate_pool(name: str, path: str) -> Errors:
-    """The name of a pool of devices."""
+    """Check the name of a pool of devices."""
     yield from _POOL_LENGTH(name, path)
     for part in name.split("/"):
         yield from rules.SUBDOMAIN(part, path)
 
 
 def qualified(name: str, path: str) -> Errors:
-    """An identifier, with a domain in front of it or without."""
+    """Check an identifier, with or without a domain before it."""
     domain, slash, rest = name.partition("/")
     if not slash:
         return _IDENTIFIER(name, path)
     if "/" in rest:
-        return []  # upstream: validateQualifiedName looks at no more than one slash
+        return []  # upstream: validateQualifiedName accepts several slashes
     return [
         *(CSI_DRIVER(domain, path) if domain else [errors.invalid(path, "", "the domain must not be empty")]),
         *(_IDENTIFIER(rest, path) if rest else [errors.invalid(path, "", "the name must not be empty")]),
@@ -38,7 +38,7 @@ _IDENTIFIER = rules.every(rules.max_bytes(_ID_MAX), rules.form(names.c_identifie
 
 
 def validate_bindings(device: Tree, path: str) -> Errors:
-    """Conditions that a binding waits for, and those that end it."""
+    """Check binding conditions and binding failure conditions."""
     fields = ("bindingConditions", "bindingFailureConditions")
     values: list[list[str]] = [device.get(field) or [] for field in fields]
     for field, items in zip(fields, values, strict=True):
@@ -62,7 +62,7 @@ def validate_bindings(device: Tree, path: str) -> Errors:
 
 
 def validate_raw(value: object, path: str, most: int) -> Errors:
-    """An object of which nothing else is known."""
+    """Check opaque data: a JSON object of limited size."""
     if value is None:
         return [errors.required(path)]
     if len(codec.encode(value)) > most:

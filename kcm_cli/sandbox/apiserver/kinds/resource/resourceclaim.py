@@ -31,10 +31,11 @@ from kcm_cli.sandbox.apiserver.validation import conditions, errors, go_print, m
 from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
 
 DeviceId = tuple[str, str, str, str]
+"""Driver, pool, device and share."""
 
 
 def interface_address(value: str, path: str) -> Errors:
-    """An address with the length of its network's prefix, in its canonical form."""
+    """Check an address with a prefix length, in canonical form."""
     parsed = parse_cidr(value)
     if parsed is None:
         yield errors.invalid(path, value, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)")
@@ -107,7 +108,7 @@ def _allocation(allocation: Tree, claim: Tree, path: str) -> Errors:
 
 
 def validate_status(device: Tree, allocated: set[DeviceId], path: str) -> Errors:
-    """What a driver reports of a device. ``allocated``: the devices that the claim has."""
+    """Check the status of a device. ``allocated``: the devices of the claim."""
     yield from _NAMED(device, path)
     if identity(device) not in allocated:
         yield errors.invalid(path, shown_identity(identity(device)), _ALLOCATED)
@@ -115,7 +116,7 @@ def validate_status(device: Tree, allocated: set[DeviceId], path: str) -> Errors
 
 
 def _share(share: str, path: str) -> Errors:
-    """The id of a share of a device."""
+    """Check the ID of a share of a device."""
     try:
         UUID(share)
     except ValueError:
@@ -154,17 +155,15 @@ _STATUS = rules.fields(
 
 _ALLOCATED = "must be an allocated device in the claim"
 
-"""Driver, pool, device and share."""
-
 
 def identity(device: Tree) -> DeviceId:
-    """What tells a device in use from others."""
+    """The identity of a device in a status."""
     driver, pool, name, share = (device.get(field) or "" for field in ("driver", "pool", "device", "shareID"))
     return driver, pool, name, share
 
 
 def shown_identity(device: DeviceId) -> Tree:
-    """The same as error texts print it."""
+    """The identity of a device as errors print it."""
     return dict(zip(("Driver", "Pool", "Device", "ShareID"), device, strict=True))
 
 

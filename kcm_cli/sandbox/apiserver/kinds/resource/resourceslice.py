@@ -93,7 +93,7 @@ _semver = re.compile(
 
 
 def validate_device(device: Tree, path: str, *, selects_nodes: bool) -> Errors:
-    """A device in a slice. selects_nodes: whether devices say on which nodes they are."""
+    """Check a device in a slice. selects_nodes: whether devices have node selectors (``perDeviceNodeSelection``)."""
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     yield from rules.LABEL(device.get("name", ""), f"{path}.name")
     if (count := len(attributes) + len(capacity)) > ATTRIBUTES_MAX:

@@ -10,7 +10,7 @@ _TOO_LARGE = rules.max_size(256 * 1024)
 
 
 def validate_driver(name: str, path: str) -> Errors:
-    """The name of a provisioner or driver."""
+    """Check the name of a provisioner or driver."""
     return labels.validate_key(name.lower(), path)
 
 

@@ -73,7 +73,7 @@ _TOKENS = (
 
 
 def of_driver(new: Tree, old: Tree | None) -> list[str]:
-    """A CSIDriver; an update only if its token requests change."""
+    """Warnings about a CSIDriver. On updates: only if its token requests change."""
     requests = new["spec"].get("tokenRequests")
     changed = old is None or requests != old["spec"].get("tokenRequests")
     unset = new["spec"].get("serviceAccountTokenInSecrets") is None

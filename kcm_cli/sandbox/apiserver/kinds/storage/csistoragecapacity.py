@@ -28,7 +28,7 @@ def _check_change(new: Tree, old: Tree) -> Errors:
 
 
 def of_selector(selector: Tree | None, path: str) -> list[str]:
-    """A label selector for nodes."""
+    """Warnings about a label selector for nodes."""
     found: list[str] = []
     for index, item in enumerate((selector or {}).get("matchExpressions") or ()):
         key = item.get("key", "")
@@ -41,7 +41,7 @@ def of_selector(selector: Tree | None, path: str) -> list[str]:
 
 
 def of_capacity(new: Tree, old: Tree | None) -> list[str]:
-    """A CSIStorageCapacity."""
+    """Warnings about a CSIStorageCapacity."""
     return of_selector(new.get("nodeTopology"), "nodeTopology")
 
 

@@ -56,7 +56,7 @@ def _defaults(doc: Tree) -> None:
 
 
 def of_storage_class(new: Tree, old: Tree | None) -> list[str]:
-    """A StorageClass."""
+    """Warnings about a StorageClass."""
     return [
         f"allowedTopologies[{index}].matchLabelExpressions[{number}].key: {nodes.DEPRECATED[item['key']]}"
         for index, term in enumerate(new.get("allowedTopologies") or ())

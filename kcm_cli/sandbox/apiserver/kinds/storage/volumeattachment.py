@@ -48,7 +48,7 @@ _INLINE_SPEC = rules.fields(
     rules.optional("volumeMode", _only("Filesystem", f"may not specify volumeMode other than Filesystem {_INLINE}")),
     validate_attributes_class,
 )
-"""The spec of a volume that is no object of its own."""
+"""The inline spec of a volume."""
 
 
 def _attached(source: Tree, path: str) -> Errors:
