@@ -143,6 +143,11 @@ def from_label_selector(selector: LabelSelector | None) -> Selector:
     return _sorted(terms)
 
 
+def read_label_selector(doc: codec.Doc | None) -> LabelSelector | None:
+    """The selector in a document."""
+    return None if doc is None else codec.convert(doc, LabelSelector)
+
+
 def to_label_selector(text: str) -> LabelSelector:
     """The API's form of a selector's text. Raises FormatError for inequality and comparisons."""
     try:
@@ -169,6 +174,19 @@ def format_label_selector(selector: LabelSelector | None) -> str:
         return str(from_label_selector(selector)) or "<none>"
     except FormatError:
         return "<error>"
+
+
+def format_go(selector: LabelSelector | None) -> str:
+    """The selector in Go's format, as upstream's messages print it."""
+    if selector is None:
+        return "nil"
+    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.match_labels or {}).items()))
+    terms = "".join(
+        f"LabelSelectorRequirement{{Key:{term.key},Operator:{term.operator},Values:[{' '.join(term.values)}],}},"
+        for term in selector.match_expressions
+    )
+    expressions = f"[]LabelSelectorRequirement{{{terms}}}"
+    return f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:{expressions},}}"
 
 
 def format_set(labels: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from kcm_cli.api.core import Condition, Pod
 from kcm_cli.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from kcm_cli.controllers.disruption.snapshot import Snapshot
 from kcm_cli.machinery.intstr import scaled_value
-from kcm_cli.machinery.labels import LabelSelector
+from kcm_cli.machinery.labels import LabelSelector, format_go
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.conditions import find, updated
 from kcm_cli.planning.pods import is_ready, is_terminal
@@ -125,21 +125,7 @@ def stale_in_s(pod: Pod, now: datetime) -> float | None:
 def unmanaged_text(selector: LabelSelector | None) -> str:
     """The text about pods without a controller, with the selector in Go's format."""
     return (
-        f"Pods selected by this PodDisruptionBudget (selector: {_printed(selector)}) were found to be unmanaged. As a "
+        f"Pods selected by this PodDisruptionBudget (selector: {format_go(selector)}) were found to be unmanaged. As a "
         "result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To "
         'account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.'
-    )
-
-
-def _printed(selector: LabelSelector | None) -> str:
-    if selector is None:
-        return "nil"
-    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.match_labels or {}).items()))
-    expressions = "".join(
-        f"LabelSelectorRequirement{{Key:{e.key},Operator:{e.operator},Values:[{' '.join(e.values)}],}},"
-        for e in selector.match_expressions
-    )
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
     )

@@ -13,7 +13,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Result
 from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Reading, Samples, Uncomputable
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.labels import LabelSelector, from_label_selector
+from kcm_cli.machinery.labels import format_go, from_label_selector
 from kcm_cli.machinery.quantity import Format, make, parse
 
 UNKNOWN = MetricSource()
@@ -203,7 +203,7 @@ def _external(source: MetricSource, reading: Reading, target: Target) -> Proposa
         try:
             usage = calculator.total(_values(reading))
         except Uncomputable as error:
-            place = f"{target.namespace}/{name}/{selector_text(source.metric.selector)}"
+            place = f"{target.namespace}/{name}/{format_go(source.metric.selector)}"
             raise Uncomputable(f"unable to get external metric {place}: {error}") from None
         result = _shared(usage, source, target) if per_pod else _whole(usage, source, target)
     except (Uncomputable, FormatError) as error:
@@ -261,20 +261,4 @@ def _identifier(source: MetricSource) -> Doc:
 
 
 def _external_name(source: MetricSource) -> str:
-    return f"external metric {source.metric.name}({selector_text(source.metric.selector)})"
-
-
-def selector_text(selector: LabelSelector | None) -> str:
-    """A label selector in Go's format, as upstream's messages print it."""
-    if selector is None:
-        return "nil"
-    labels = _map(selector.match_labels or {})
-    terms = "".join(
-        f"LabelSelectorRequirement{{Key:{term.key},Operator:{term.operator},Values:[{' '.join(term.values)}],}},"
-        for term in selector.match_expressions
-    )
-    return f"&LabelSelector{{MatchLabels:{labels},MatchExpressions:[]LabelSelectorRequirement{{{terms}}},}}"
-
-
-def _map(labels: Mapping[str, str]) -> str:
-    return "map[string]string{" + "".join(f"{key}: {labels[key]}," for key in sorted(labels)) + "}"
+    return f"external metric {source.metric.name}({format_go(source.metric.selector)})"

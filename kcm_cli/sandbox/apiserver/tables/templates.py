@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from kcm_cli.machinery import codec, labels
+from kcm_cli.machinery import labels
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, number, of_field, wide
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -40,8 +40,7 @@ def labels_at(path: str) -> Cell:
 
 def selector_text(selector: Tree | None) -> str:
     """A label selector as text."""
-    parsed = None if selector is None else codec.decode(codec.encode(selector), labels.LabelSelector)
-    return labels.format_label_selector(parsed)
+    return labels.format_label_selector(labels.read_label_selector(selector))
 
 
 def selector_at(path: str) -> Cell:

@@ -19,13 +19,6 @@ from kcm_cli.sandbox.apiserver.validation import errors, rules
 ANNOTATIONS_LIMIT = 256 * 1024
 """The limit for all annotations of an object, in bytes."""
 
-_OPERATORS = {
-    "In": machinery_labels.IN,
-    "NotIn": machinery_labels.NOT_IN,
-    "Exists": machinery_labels.EXISTS,
-    "DoesNotExist": machinery_labels.NOT_EXISTS,
-}
-
 
 @remembered(8192)
 def key_messages(key: str) -> tuple[str, ...]:
@@ -148,16 +141,8 @@ def selector_is_empty(selector: Tree | None) -> bool:
 
 def compile_selector(selector: Tree | None) -> machinery_labels.Selector | None:
     """The compiled selector, or None if it is invalid. Absent matches nothing, empty everything."""
-    if selector is None:
-        return machinery_labels.NOTHING
-    terms = [(key, machinery_labels.EQUALS, (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
-    for item in selector.get("matchExpressions") or ():
-        operator = _OPERATORS.get(item.get("operator", ""))
-        if operator is None:
-            return None
-        terms.append((item.get("key", ""), operator, tuple(item.get("values") or ())))
     try:
-        return machinery_labels.Selector(tuple(machinery_labels.requirement(*term) for term in terms))
+        return machinery_labels.from_label_selector(machinery_labels.read_label_selector(selector))
     except FormatError:
         return None
 

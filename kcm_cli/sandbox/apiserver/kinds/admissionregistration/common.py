@@ -10,6 +10,7 @@ from kcm_cli.api.policy_expressions import environment, problem, variable_type
 from kcm_cli.machinery import cel
 from kcm_cli.machinery.cel.lexer import RESERVED
 from kcm_cli.machinery.cel.parser import parse
+from kcm_cli.machinery.labels import format_go, read_label_selector
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import webhooks as admissionregistration_webhooks
@@ -161,7 +162,7 @@ def _param_ref(doc: Tree, now: datetime) -> str:
     reference = (doc.get("spec") or {}).get("paramRef") or {}
     if reference.get("name"):
         return f"{reference.get('namespace') or '*'}/{reference['name']}"
-    return UNSET if reference.get("selector") is None else _go_selector(reference["selector"])
+    return UNSET if reference.get("selector") is None else format_go(read_label_selector(reference["selector"]))
 
 
 WEBHOOK_TABLE = layout(
@@ -183,17 +184,3 @@ POLICY_BINDING = layout(
     Column("ParamRef", "ParamRef indicates the param resource which sets the configuration param", _param_ref),
     AGE,
 )
-
-
-def _go_selector(selector: Tree) -> str:
-    """A selector as the ``String`` method of the Go struct prints it."""
-    found = selector.get("matchLabels") or {}
-    pairs = "".join(f"{key}: {found[key]}," for key in sorted(found))
-    terms = "".join(_go_requirement(one) for one in selector.get("matchExpressions") or ())
-    expressions = f"[]LabelSelectorRequirement{{{terms}}}"
-    return f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},MatchExpressions:{expressions},}}"
-
-
-def _go_requirement(one: Tree) -> str:
-    values = " ".join(one.get("values") or ())
-    return f"LabelSelectorRequirement{{Key:{one['key']},Operator:{one['operator']},Values:[{values}],}},"
