@@ -20,6 +20,7 @@ import msgspec
 from kcm_cli.machinery import go_types
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.images import pull_policy
 from kcm_cli.machinery.quantity import Quantity, from_json
 from kcm_cli.machinery.same import same
 from kcm_cli.machinery.times import format_time, parse_time
@@ -29,16 +30,8 @@ _MILLI = -3
 _RESOURCES = "map[v1.ResourceName]resource.Quantity"
 
 _map_type = re.compile(r"map\[[^]]+\](.+)").fullmatch
-_image = re.compile(
-    r"(?:(?:[\w.-]+|\[[0-9a-fA-F:]+\])(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
-    r"(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*(?P<tag>:\w[\w.-]{0,127})?"
-    r"(?P<digest>@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?",
-    re.ASCII,
-).fullmatch
 
 Form = Callable[[object], object]
-Default = Callable[[Doc], object]
-"""The default of an unset field, given the object that holds it; None for none."""
 
 
 def serialised(template: Doc, *, defaulted: bool = False) -> Doc:
@@ -86,7 +79,7 @@ class _Struct(msgspec.Struct, frozen=True):
 
     fields: dict[str, _Field] = msgspec.field(default_factory=dict)
     always: dict[str, object] = msgspec.field(default_factory=dict)
-    defaults: dict[str, Default] = msgspec.field(default_factory=dict)
+    defaults: dict[str, object] = msgspec.field(default_factory=dict)
 
 
 def _doc(value: object) -> Doc:
@@ -131,8 +124,10 @@ def _struct(type_: str, mode: _Mode) -> Form:
             if one.pointer or not _empty(made):
                 found[key] = made
         for key, default in defaults:
-            if key not in found and (filled := default(found)) is not None:
-                found[key] = filled
+            if key not in found:
+                filled = default(found) if callable(default) else default
+                if filled is not None:
+                    found[key] = filled
         for key, zero in always:
             if key not in found:
                 found[key] = zero
@@ -223,78 +218,49 @@ def _time(value: object) -> object:
 # -- defaults
 
 
-def _always(value: object) -> Default:
-    return lambda holder: value
-
-
-def _pull_policy(image_field: str) -> Default:
-    """Images without a tag or with the tag latest are always pulled. An invalid image counts as one with a tag."""
-
-    def default(holder: Doc) -> object:
-        match = _image(str(holder.get(image_field, "")))
-        if match is None or (match["tag"] is None and match["digest"] is not None):
-            return "IfNotPresent"
-        return "Always" if match["tag"] in (None, ":latest") else "IfNotPresent"
-
-    return default
-
-
 def _empty_dir(holder: Doc) -> object:
     """A volume that names no source is an empty directory."""
     return {} if holder.keys() <= {"name"} else None
 
 
-_MODE: Mapping[str, Default] = {"defaultMode": _always(0o644)}
-_CONTAINER: Mapping[str, Default] = {
-    "terminationMessagePath": _always("/dev/termination-log"),
-    "terminationMessagePolicy": _always("File"),
-    "imagePullPolicy": _pull_policy("image"),
+_MODE: Mapping[str, object] = {"defaultMode": 0o644}
+_CONTAINER: Mapping[str, object] = {
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+    "imagePullPolicy": lambda holder: pull_policy(str(holder.get("image", ""))),
 }
-_DEFAULTS: Mapping[str, Mapping[str, Default]] = {
+_DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "v1.PodSpec": {
-        "restartPolicy": _always("Always"),
-        "dnsPolicy": _always("ClusterFirst"),
-        "schedulerName": _always("default-scheduler"),
-        "terminationGracePeriodSeconds": _always(30),
-        "securityContext": _always({}),
+        "restartPolicy": "Always",
+        "dnsPolicy": "ClusterFirst",
+        "schedulerName": "default-scheduler",
+        "terminationGracePeriodSeconds": 30,
+        "securityContext": {},
         "serviceAccount": lambda holder: holder.get("serviceAccountName"),
         "serviceAccountName": lambda holder: holder.get("serviceAccount"),
     },
     "v1.Container": _CONTAINER,
     "v1.EphemeralContainerCommon": _CONTAINER,
-    "v1.SecurityContext": {"procMount": _always("Default")},  # filled in by releases before 1.36 only
-    "v1.ContainerPort": {"protocol": _always("TCP")},
-    "v1.Probe": {
-        "timeoutSeconds": _always(1),
-        "periodSeconds": _always(10),
-        "successThreshold": _always(1),
-        "failureThreshold": _always(3),
-    },
-    "v1.HTTPGetAction": {"path": _always("/"), "scheme": _always("HTTP")},
-    "v1.GRPCAction": {"service": _always("")},
-    "v1.ObjectFieldSelector": {"apiVersion": _always("v1")},
-    "v1.FileKeySelector": {"optional": _always(False)},
+    "v1.SecurityContext": {"procMount": "Default"},  # filled in by releases before 1.36 only
+    "v1.ContainerPort": {"protocol": "TCP"},
+    "v1.Probe": {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
+    "v1.HTTPGetAction": {"path": "/", "scheme": "HTTP"},
+    "v1.GRPCAction": {"service": ""},
+    "v1.ObjectFieldSelector": {"apiVersion": "v1"},
+    "v1.FileKeySelector": {"optional": False},
     "v1.Volume": {"emptyDir": _empty_dir},
-    "v1.ImageVolumeSource": {"pullPolicy": _pull_policy("reference")},
-    "v1.HostPathVolumeSource": {"type": _always("")},
+    "v1.ImageVolumeSource": {"pullPolicy": lambda holder: pull_policy(str(holder.get("reference", "")))},
+    "v1.HostPathVolumeSource": {"type": ""},
     "v1.SecretVolumeSource": _MODE,
     "v1.ConfigMapVolumeSource": _MODE,
     "v1.DownwardAPIVolumeSource": _MODE,
     "v1.ProjectedVolumeSource": _MODE,
-    "v1.ServiceAccountTokenProjection": {"expirationSeconds": _always(3600)},
-    "v1.PersistentVolumeClaimSpec": {"volumeMode": _always("Filesystem")},
-    "v1.ISCSIVolumeSource": {"iscsiInterface": _always("default")},
-    "v1.RBDVolumeSource": {
-        "pool": _always("rbd"),
-        "user": _always("admin"),
-        "keyring": _always("/etc/ceph/keyring"),
-    },
-    "v1.AzureDiskVolumeSource": {
-        "cachingMode": _always("ReadWrite"),
-        "kind": _always("Shared"),
-        "fsType": _always("ext4"),
-        "readOnly": _always(False),
-    },
-    "v1.ScaleIOVolumeSource": {"storageMode": _always("ThinProvisioned"), "fsType": _always("xfs")},
+    "v1.ServiceAccountTokenProjection": {"expirationSeconds": 3600},
+    "v1.PersistentVolumeClaimSpec": {"volumeMode": "Filesystem"},
+    "v1.ISCSIVolumeSource": {"iscsiInterface": "default"},
+    "v1.RBDVolumeSource": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "v1.AzureDiskVolumeSource": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False},
+    "v1.ScaleIOVolumeSource": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
 }
-"""What an API server of 1.36 fills in, by Go type and JSON name."""
+"""What an API server of 1.36 fills in, by Go type and JSON name. A function returns the default for the object that
+holds the field; None for none."""

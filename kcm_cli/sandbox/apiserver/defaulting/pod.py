@@ -5,8 +5,8 @@ Fields that upstream writes even if they are not set (``resources: {}``) are set
 upstream: pkg/apis/core/v1/{defaults,zz_generated.defaults}.go
 """
 
+from kcm_cli.machinery.images import pull_policy
 from kcm_cli.sandbox.apiserver.defaulting import fill, resources, volumes
-from kcm_cli.sandbox.apiserver.defaulting.images import pull_policy
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")

@@ -3,8 +3,8 @@
 upstream: pkg/apis/core/v1/{defaults,zz_generated.defaults}.go
 """
 
+from kcm_cli.machinery.images import pull_policy
 from kcm_cli.sandbox.apiserver.defaulting import fill, resources
-from kcm_cli.sandbox.apiserver.defaulting.images import pull_policy
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _MODE = 0o644
