@@ -15,6 +15,11 @@ from kcm_cli.machinery.quoting import quote
 T = TypeVar("T", bound=Object)
 
 
+def group_resource(group: str, plural: str) -> str:
+    """``deployments.apps``, or ``pods`` in the core group."""
+    return f"{plural}.{group}" if group else plural
+
+
 class GVR(msgspec.Struct, frozen=True):
     """Group, version and plural name of a resource."""
 
@@ -26,6 +31,11 @@ class GVR(msgspec.Struct, frozen=True):
     def group_version(self) -> str:
         """``apps/v1``, or ``v1`` for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def group_resource(self) -> str:
+        """``deployments.apps``, or ``pods`` in the core group."""
+        return group_resource(self.group, self.plural)
 
     @property
     def base(self) -> str:

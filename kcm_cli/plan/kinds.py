@@ -24,7 +24,7 @@ class Kind(msgspec.Struct, frozen=True):
     @property
     def key(self) -> str:
         """``deployments.apps`` or ``pods``: the name in gaps and --include."""
-        return f"{self.gvr.plural}.{self.gvr.group}" if self.gvr.group else self.gvr.plural
+        return self.gvr.group_resource
 
 
 def _kind(path: str, kind: str, **more: object) -> Kind:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from kcm_cli.api.resource import group_resource
 from kcm_cli.machinery import labels
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
@@ -185,7 +186,7 @@ def _fills(base: Outcome, changed: Outcome) -> list[Fill]:
 
 
 def _resource(group: str, plural: str, subresource: str) -> str:
-    name = f"{plural}.{group}" if group else plural
+    name = group_resource(group, plural)
     return f"{name}/{subresource}" if subresource else name
 
 

@@ -92,8 +92,7 @@ class Scales:
         except NotFound:
             if "scale" in served.subresources:
                 return None
-            name = f"{served.gvr.plural}.{group}" if group else served.gvr.plural
-            raise ScaleUnknown(f"{name} does not implement the scale subresource") from None
+            raise ScaleUnknown(f"{served.gvr.group_resource} does not implement the scale subresource") from None
         return (scale.uid, scale.spec.replicas) if scale.uid == ref.uid else None
 
 

@@ -93,7 +93,7 @@ class _Rows:
                 continue
             gvr = self._stored_as(collection.gvr)
             if gvr is None:
-                key = f"{collection.gvr.plural}.{collection.gvr.group}".rstrip(".")
+                key = collection.gvr.group_resource
                 if collection.items:
                     self._loaded.unknown[key] = len(collection.items)
                 continue
@@ -117,11 +117,11 @@ class _Rows:
         return storage_of(gvr.group, gvr.plural) if self._is_defined(gvr) else None
 
     def _is_defined(self, gvr: GVR) -> bool:
-        return any(item.name == f"{gvr.plural}.{gvr.group}" for item in self._snapshot.items(_DEFINITIONS))
+        return any(item.name == gvr.group_resource for item in self._snapshot.items(_DEFINITIONS))
 
     def _has_read(self, name: str) -> bool:
         """Whether the snapshot has the objects of a CustomResourceDefinition."""
-        return any(f"{gvr.plural}.{gvr.group}" == name for gvr in self._snapshot.collections)
+        return any(gvr.group_resource == name for gvr in self._snapshot.collections)
 
     def _note(self, gvr: GVR, namespace: str, data: bytes) -> int:
         """The version of an object. The objects that it refers to are recorded."""

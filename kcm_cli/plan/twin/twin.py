@@ -197,7 +197,7 @@ def configuration(flags: Sequence[str]) -> Config:
 
 def lacks(snapshot: Snapshot, controller: str) -> tuple[str, ...]:
     """The kinds that a controller needs and the snapshot lacks."""
-    there = {f"{gvr.plural}.{gvr.group}".rstrip(".") for gvr in snapshot.collections}
+    there = {gvr.group_resource for gvr in snapshot.collections}
     if DEFINITIONS.key in there:
         there.add(CUSTOM)
     if controller == _CA_PUBLISHER and not _root_ca(snapshot):

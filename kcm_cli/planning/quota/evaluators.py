@@ -9,6 +9,7 @@ from datetime import datetime
 
 import msgspec
 
+from kcm_cli.api.resource import group_resource
 from kcm_cli.machinery.quantity import ZERO, Quantity, from_json, make
 from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.quota import pod_usage
@@ -58,7 +59,7 @@ def _written(attrs: Write) -> bool:
 
 def object_count(group: str, plural: str) -> Evaluator:
     """The evaluator of a kind that is only counted."""
-    name = f"count/{plural}.{group}" if group else f"count/{plural}"
+    name = f"count/{group_resource(group, plural)}"
     names = (name, plural) if not group and plural in _ALIASES else (name,)
     usage = dict.fromkeys(names, ONE)
     return Evaluator(_created, names.__contains__, lambda doc, now: usage, _no_problem)

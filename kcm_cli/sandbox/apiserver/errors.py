@@ -5,6 +5,7 @@
 
 from collections.abc import Sequence
 
+from kcm_cli.api.resource import group_resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, ResourceInfo
@@ -25,27 +26,27 @@ def forbidden(group: str, plural: str, name: str, why: str, causes: Sequence[Doc
     if not plural:
         message = f"forbidden: {why}"
     elif not name:
-        message = f"{qualified(group, plural)} is forbidden: {why}"
+        message = f"{group_resource(group, plural)} is forbidden: {why}"
     else:
-        message = f"{qualified(group, plural)} {quote(name)} is forbidden: {why}"
+        message = f"{group_resource(group, plural)} {quote(name)} is forbidden: {why}"
     return ApiError(403, "Forbidden", message, details=details(group, plural, name, causes))
 
 
 def not_found(group: str, plural: str, name: str) -> ApiError:
     """404: the object does not exist."""
-    message = f"{qualified(group, plural)} {quote(name)} not found"
+    message = f"{group_resource(group, plural)} {quote(name)} not found"
     return ApiError(404, "NotFound", message, details=details(group, plural, name))
 
 
 def already_exists(group: str, plural: str, name: str) -> ApiError:
     """409: a create with the name of an existing object."""
-    message = f"{qualified(group, plural)} {quote(name)} already exists"
+    message = f"{group_resource(group, plural)} {quote(name)} already exists"
     return ApiError(409, "AlreadyExists", message, details=details(group, plural, name))
 
 
 def conflict(group: str, plural: str, name: str, why: str) -> ApiError:
     """409: an update or a precondition does not match the stored object."""
-    message = f"Operation cannot be fulfilled on {qualified(group, plural)} {quote(name)}: {why}"
+    message = f"Operation cannot be fulfilled on {group_resource(group, plural)} {quote(name)}: {why}"
     return ApiError(409, "Conflict", message, details=details(group, plural, name))
 
 
@@ -77,11 +78,6 @@ class UnknownVersion(ApiError):
         super().__init__(500, "", f"request to convert CR from an invalid group/version: {version}")
 
 
-def qualified(group: str, plural: str) -> str:
-    """``deployments.apps``, ``pods``."""
-    return f"{plural}.{group}" if group else plural
-
-
 def details(group: str, plural: str, name: str, causes: Sequence[Doc] = ()) -> Doc:
     """Status.details without empty fields."""
     found: Doc = {}
@@ -109,5 +105,5 @@ def invalid_kind(group: str, kind: str, name: str, errors: Sequence[FieldError])
     texts = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
     joined = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     causes: list[Doc] = [{"reason": error.type, "message": error.message, "field": error.field} for error in errors]
-    message = f"{qualified(group, kind)} {quote(name)} is invalid: {joined}"
+    message = f"{group_resource(group, kind)} {quote(name)} is invalid: {joined}"
     return ApiError(422, "Invalid", message, details=details(group, kind, name, causes))

@@ -29,11 +29,6 @@ class ResourceInfo(msgspec.Struct, frozen=True):
     def api_version(self) -> str:
         return self.gvr.group_version
 
-    @property
-    def group_resource(self) -> str:
-        """``deployments.apps``, or ``pods`` in the core group, as errors name it."""
-        return f"{self.gvr.plural}.{self.gvr.group}" if self.gvr.group else self.gvr.plural
-
 
 class User(msgspec.Struct, frozen=True):
     """The user of a request."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from kcm_cli.api.resource import GVR
+from kcm_cli.api.resource import GVR, group_resource
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver import errors as api_errors
@@ -85,7 +85,7 @@ class Interceptor:
         info = asked.info
         if asked.user.name not in self.users or not info.is_resource:
             return await proceed(asked.request, None)
-        self.asked[f"{info.verb} of {api_errors.qualified(info.group, info.plural)}"] += 1
+        self.asked[f"{info.verb} of {group_resource(info.group, info.plural)}"] += 1
         self.requests += 1
         if info.verb == "watch":
             self._watched.add((info.group, info.plural))
@@ -145,7 +145,7 @@ class Interceptor:
 
     def _arrival(self, asked: Asked) -> Spot:
         info = asked.info
-        resource = api_errors.qualified(info.group, info.plural)
+        resource = group_resource(info.group, info.plural)
         resource = f"{resource}/{info.subresource}" if info.subresource else resource
         key = info.verb, resource, self._name(asked)
         self._arrived[key] += 1
@@ -210,7 +210,7 @@ class Interceptor:
         if gvr.plural in UNCOMPARED:
             return
         stored = event.stored
-        resource = api_errors.qualified(gvr.group, gvr.plural)
+        resource = gvr.group_resource
         name = name_of(stored.doc, stored.namespace, self._namespace)
         self._acted(f"{event.type} {resource} {name}")
         if self._writing:
@@ -248,7 +248,7 @@ class Interceptor:
         if self._point is not None and self._point.kind == "stale":
             faults.add(Fault("stale", user=user, revision=revision, for_s=_BLIND_S))
             return
-        resource = api_errors.qualified(gvr.group, gvr.plural)
+        resource = gvr.group_resource
         stale = faults.add(Fault("stale", user=user, resources=(resource,), revision=revision))
 
         def see() -> None:

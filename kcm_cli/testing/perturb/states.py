@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from kcm_cli.machinery import codec
-from kcm_cli.sandbox.apiserver.errors import qualified
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.snapshots import Snapshot
 
@@ -58,7 +57,7 @@ def state_of(store: Store, base: Snapshot, namespace: str, *, uncompared: Collec
     for name, doc in changed(store, base, namespace, uncompared):
         found[name].append(plain(doc, namespace, doc["metadata"].get("generation")))
     for gvr, before in base.objects.items():
-        resource = qualified(gvr.group, gvr.plural)
+        resource = gvr.group_resource
         for key, stored in before.items() if gvr.plural not in uncompared else ():
             if store.get(gvr, stored.namespace, stored.name) is None:
                 found[f"{resource} {key.replace(namespace, 'NAMESPACE') if namespace else key}"].append(GONE)
@@ -73,7 +72,7 @@ def changed(store: Store, base: Snapshot, namespace: str, uncompared: Collection
         if gvr.plural in uncompared:
             continue
         before = base.objects.get(gvr, {})
-        resource = qualified(gvr.group, gvr.plural)
+        resource = gvr.group_resource
         for stored in store.list(gvr):
             known = before.get(stored.key)
             if known is None or known.revision != stored.revision:

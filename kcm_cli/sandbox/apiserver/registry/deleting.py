@@ -100,9 +100,9 @@ class Deleter:
 
     async def _attempt(self, call: Call, options: DeleteOptions, current: Stored, *, admit: bool) -> _Outcome:
         old: Tree = current.doc
-        if call.hub.info.group_resource == "namespaces" and (done := await self._namespace(call, options, current)):
+        if call.hub.info.gvr.group_resource == "namespaces" and (done := await self._namespace(call, options, current)):
             return done
-        if call.hub.info.group_resource == _DEFINITIONS and not old["metadata"].get("deletionTimestamp"):
+        if call.hub.info.gvr.group_resource == _DEFINITIONS and not old["metadata"].get("deletionTimestamp"):
             return await self._definition(call, options, current)
         rules = self._core.rules(call.hub.info)
         self.check_preconditions(call, options, old["metadata"])
@@ -208,7 +208,7 @@ class Deleter:
 def _warn(call: Call, options: DeleteOptions) -> None:
     """Warn that Jobs deleted without a propagation policy leave their pods, even if the Job does not exist."""
     says = options.propagation_policy is not None or options.orphan_dependents is not None
-    if call.resource.group_resource == "jobs.batch" and not says:
+    if call.resource.gvr.group_resource == "jobs.batch" and not says:
         call.warnings.append(_JOB_WARNING)
 
 

@@ -29,7 +29,7 @@ def conflict(info: ResourceInfo, name: str, why: str) -> ApiError:
 
 def verb_not_supported(info: ResourceInfo, verb: str) -> ApiError:
     """405: the custom resource does not have the verb."""
-    message = f'{verb} is not supported on resources of kind "{info.group_resource}"'
+    message = f'{verb} is not supported on resources of kind "{info.gvr.group_resource}"'
     details = api_errors.details(info.gvr.group, info.gvr.plural, "")
     return ApiError(405, "MethodNotAllowed", message, details=details)
 

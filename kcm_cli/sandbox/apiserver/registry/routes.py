@@ -55,7 +55,7 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
     elif resource.namespaced:
         if not info.namespace and _has_name(info, path):
             raise api_errors.no_such_path()
-    elif info.namespace and (resource.group_resource != "namespaces" or _nested(info, path)):
+    elif info.namespace and (resource.gvr.group_resource != "namespaces" or _nested(info, path)):
         raise api_errors.no_such_path()
     if rest and not (info.subresource == "proxy" and "proxy" in served.subresources):
         raise api_errors.no_such_path()
