@@ -9,6 +9,11 @@ Clients of Kubernetes see their texts.
 """
 
 
+def text_of(error: BaseException) -> str:
+    """The text of an error; the name of its class if it has none."""
+    return str(error) or type(error).__name__
+
+
 class MachineryError(ValueError):
     """The base of all errors of this layer."""
 

@@ -22,6 +22,16 @@ def decoded_base64(text: str) -> bytes:
     return base64.b64decode(text) if is_base64(text) else b""
 
 
+def base64_text(data: bytes) -> str:
+    """Padded base64 in the standard alphabet."""
+    return base64.b64encode(data).decode()
+
+
+def base64url_text(data: bytes) -> str:
+    """base64 for URLs, without padding, as in JSON web tokens."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
 def is_date(text: str) -> bool:
     """Whether the text is an existing day in the form ``2030-01-31``."""
     if not _DATE.fullmatch(text):

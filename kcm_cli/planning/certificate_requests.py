@@ -75,7 +75,7 @@ def _client_problem(usages: Collection[str]) -> str:
 
 def _serving_problem(request: x509.CertificateSigningRequest) -> str:
     names = names_of(request)
-    if _values(request, NameOID.ORGANIZATION_NAME) != ["system:nodes"]:
+    if values_of(request.subject, NameOID.ORGANIZATION_NAME) != ["system:nodes"]:
         return "subject organization is not system:nodes"
     if not any(isinstance(name, x509.DNSName | x509.IPAddress) for name in names):
         return "DNS or IP subjectAltName is required"
@@ -83,7 +83,7 @@ def _serving_problem(request: x509.CertificateSigningRequest) -> str:
 
 
 def _kubelet_problem(request: x509.CertificateSigningRequest) -> str:
-    if _values(request, NameOID.ORGANIZATION_NAME) != ["system:nodes"]:
+    if values_of(request.subject, NameOID.ORGANIZATION_NAME) != ["system:nodes"]:
         return "subject organization is not system:nodes"
     kinds = (
         ("DNS", x509.DNSName),
@@ -102,7 +102,7 @@ def _not_allowed(names: list[x509.GeneralName], kinds: tuple[tuple[str, type[x50
 
 
 def _name_problem(request: x509.CertificateSigningRequest) -> str:
-    names = _values(request, NameOID.COMMON_NAME)
+    names = values_of(request.subject, NameOID.COMMON_NAME)
     node = bool(names) and names[-1].startswith("system:node:")
     return "" if node else "subject common name does not begin with system:node:"
 
@@ -113,5 +113,6 @@ def _usage_problem(usages: Collection[str], auth: str) -> str:
     return f"usages did not match [{' '.join(sorted((_SIGNATURE, _ENCIPHERMENT, auth)))}]"
 
 
-def _values(request: x509.CertificateSigningRequest, oid: x509.ObjectIdentifier) -> list[str]:
-    return [str(attribute.value) for attribute in request.subject.get_attributes_for_oid(oid)]
+def values_of(subject: x509.Name, oid: x509.ObjectIdentifier) -> list[str]:
+    """The values of one attribute of a subject."""
+    return [str(attribute.value) for attribute in subject.get_attributes_for_oid(oid)]

@@ -4,7 +4,6 @@ An existing file keeps its other clusters: the sandbox's entries are merged into
 ``kubectl config`` would do. An invalid file is not changed.
 """
 
-import base64
 import errno
 import os
 import tempfile
@@ -14,6 +13,7 @@ from typing import Any
 import yaml
 
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.formats import base64_text
 from kcm_cli.sandbox.apiserver.security.certificates import KeyPair
 
 CLUSTER = "kcm-sandbox"
@@ -23,7 +23,7 @@ _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 def document(name: str, url: str, ca: bytes, user: Doc) -> Doc:
     """A kubeconfig with one cluster, and one user and context of this name."""
-    cluster: Doc = {"server": url, "certificate-authority-data": _base64(ca)}
+    cluster: Doc = {"server": url, "certificate-authority-data": base64_text(ca)}
     context: Doc = {"cluster": CLUSTER, "user": name}
     return {
         "apiVersion": "v1",
@@ -37,7 +37,7 @@ def document(name: str, url: str, ca: bytes, user: Doc) -> Doc:
 
 def identity(pair: KeyPair) -> Doc:
     """A kubeconfig user with this certificate."""
-    return {"client-certificate-data": _base64(pair.certificate), "client-key-data": _base64(pair.key)}
+    return {"client-certificate-data": base64_text(pair.certificate), "client-key-data": base64_text(pair.key)}
 
 
 def join(path: Path, ours: Doc) -> None:
@@ -110,7 +110,3 @@ def _named(entries: object, key: str) -> dict[str, object]:
             raise ValueError(f"the kubeconfig that is there already has an entry without name in {key}")
         found.setdefault(name, entry)
     return found
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()

@@ -5,7 +5,6 @@ A signature is a JWS with detached content (RFC 7515, appendix F); the token's s
 upstream: pkg/controller/bootstrap/{bootstrapsigner,util}.go, staging/src/k8s.io/cluster-bootstrap/token/jws
 """
 
-import base64
 import hashlib
 import hmac
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from datetime import datetime
 
 from kcm_cli.api.core import CONFIG_MAPS, ConfigMap, Secret
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.formats import base64url_text
 from kcm_cli.planning import bootstrap_tokens
 from kcm_cli.planning.actions import ABSENT, Path, Update, Value
 
@@ -55,11 +55,7 @@ def may_sign(secret: Secret, now: datetime) -> bool:
 def signature(content: str, secret: Secret) -> str:
     """The detached signature ``HEADER..SIGNATURE`` with a Secret's token."""
     token_id = bootstrap_tokens.id_of_name(secret.name)
-    header = _part(codec.encode({"alg": "HS256", "kid": token_id}))
-    signed = f"{header}.{_part(content.encode())}".encode()
+    header = base64url_text(codec.encode({"alg": "HS256", "kid": token_id}))
+    signed = f"{header}.{base64url_text(content.encode())}".encode()
     key = bootstrap_tokens.value(secret, "token-secret")
-    return f"{header}..{_part(hmac.new(key, signed, hashlib.sha256).digest())}"
-
-
-def _part(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+    return f"{header}..{base64url_text(hmac.new(key, signed, hashlib.sha256).digest())}"

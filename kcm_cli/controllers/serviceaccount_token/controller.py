@@ -19,6 +19,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.formats import base64_text
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.actions import Path as FieldPath
 from kcm_cli.planning.actions import Update, Value
@@ -111,14 +112,14 @@ class TokenController:
             return {}
         changes: dict[FieldPath, Value] = {}
         if plan.CA in need:
-            changes[("data", plan.CA)] = plan.encoded(self._root_ca)
+            changes[("data", plan.CA)] = base64_text(self._root_ca)
         if plan.NAMESPACE in need:
-            changes[("data", plan.NAMESPACE)] = plan.encoded(secret.namespace.encode())
+            changes[("data", plan.NAMESPACE)] = base64_text(secret.namespace.encode())
         if plan.TOKEN in need:
             token = self._signer.legacy_token(
                 namespace=secret.namespace, account=account.name, uid=account.uid, secret=secret.name
             )
-            changes[("data", plan.TOKEN)] = plan.encoded(token.encode())
+            changes[("data", plan.TOKEN)] = base64_text(token.encode())
         changes[("metadata", "annotations", plan.ACCOUNT_NAME)] = account.name
         changes[("metadata", "annotations", plan.ACCOUNT_UID)] = account.uid
         return changes

@@ -3,9 +3,8 @@
 upstream: pkg/controller/serviceaccount/tokens_controller.go#secretUpdateNeeded
 """
 
-import base64
-
 from kcm_cli.api.core import Secret, ServiceAccount
+from kcm_cli.machinery.formats import base64_text
 
 TYPE = "kubernetes.io/service-account-token"
 ACCOUNT_NAME = "kubernetes.io/service-account.name"
@@ -17,12 +16,7 @@ def plan(secret: Secret, root_ca: bytes) -> set[str]:
     """The keys of the data to fill in. A wrong namespace is kept; a wrong CA is replaced."""
     data = secret.data or {}
     missing = {key for key in (NAMESPACE, TOKEN) if not data.get(key)}
-    return missing | {CA} if root_ca and data.get(CA) != encoded(root_ca) else missing
-
-
-def encoded(value: bytes) -> str:
-    """The value in base64, as in a Secret's data."""
-    return base64.b64encode(value).decode()
+    return missing | {CA} if root_ca and data.get(CA) != base64_text(root_ca) else missing
 
 
 def belongs_to(secret: Secret, account: ServiceAccount) -> bool:

@@ -5,7 +5,6 @@ RSA keys sign with RS256, P-256, P-384 and P-521 keys with ES256, ES384 and ES51
 upstream: pkg/serviceaccount/jwt.go, legacy.go
 """
 
-import base64
 import hashlib
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.formats import base64url_text
 
 ISSUER = "kubernetes/serviceaccount"
 _CURVES: dict[str, tuple[str, hashes.HashAlgorithm, int]] = {
@@ -60,8 +60,8 @@ class TokenSigner:
             "sub": f"system:serviceaccount:{namespace}:{account}",
         }
         header: codec.Doc = {"alg": self._algorithm, "kid": self._key_id}
-        signed = f"{_part(codec.encode(header))}.{_part(codec.encode(claims))}"
-        return f"{signed}.{_part(self._sign(signed.encode()))}"
+        signed = f"{base64url_text(codec.encode(header))}.{base64url_text(codec.encode(claims))}"
+        return f"{signed}.{base64url_text(self._sign(signed.encode()))}"
 
     def _sign(self, data: bytes) -> bytes:
         key = self._key
@@ -75,8 +75,4 @@ class TokenSigner:
 def _key_id(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> str:
     """The hash of the public key, by which the API server finds the verification key."""
     public = key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-    return _part(hashlib.sha256(public).digest())
-
-
-def _part(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+    return base64url_text(hashlib.sha256(public).digest())

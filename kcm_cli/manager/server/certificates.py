@@ -18,6 +18,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from OpenSSL import crypto
 
 from kcm_cli.manager.server.user import AuthenticationError, User
+from kcm_cli.planning.certificate_requests import values_of
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 _BROKEN_HASHES = (hashes.SHA1, hashes.MD5)
@@ -92,7 +93,7 @@ def remaining_s(certificate: x509.Certificate, now: datetime) -> float:
 
 def common_name(certificate: x509.Certificate) -> str:
     """The subject's common name; empty if it has none. Of several the last one, as in Go's ``pkix.Name``."""
-    return next(reversed(_names(certificate, NameOID.COMMON_NAME)), "")
+    return next(reversed(values_of(certificate.subject, NameOID.COMMON_NAME)), "")
 
 
 def user_of(certificate: x509.Certificate, der: bytes, *, with_uid: bool = True) -> User | None:
@@ -105,18 +106,14 @@ def user_of(certificate: x509.Certificate, der: bytes, *, with_uid: bool = True)
         return None
     uid = _uid(certificate) if with_uid else ""
     credential = f"X509SHA256={sha256(der).hexdigest()}"
-    groups = tuple(_names(certificate, NameOID.ORGANIZATION_NAME))
+    groups = tuple(values_of(certificate.subject, NameOID.ORGANIZATION_NAME))
     return User(name, uid, groups, {CREDENTIAL_ID: (credential,)})
 
 
 def _uid(certificate: x509.Certificate) -> str:
-    uids = _names(certificate, _UID)
+    uids = values_of(certificate.subject, _UID)
     if len(uids) > 1:
         raise AuthenticationError(f"expected 1 UID, but found multiple: [{' '.join(uids)}]")
     if uids == [""]:
         raise AuthenticationError("UID cannot be an empty string")
     return uids[0] if uids else ""
-
-
-def _names(certificate: x509.Certificate, oid: x509.ObjectIdentifier) -> list[str]:
-    return [str(attribute.value) for attribute in certificate.subject.get_attributes_for_oid(oid)]

@@ -13,6 +13,7 @@ import random
 from kcm_cli.api.core import CONFIG_MAPS
 from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.errors import text_of
 from kcm_cli.machinery.meta import ObjectMeta, View
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.queues import CLIENT_CA_CONFIG_MAP, PROXY_HEADERS_CONFIG_MAP, Loads
@@ -59,7 +60,7 @@ class ClusterTrust:
                     await self._wait_for_change(version)
                 version = await self._read()
             except _FAILURES as error:
-                log.info("Lost sight of the authentication settings", extra={"fields": {"err": _text(error)}})
+                log.info("Lost sight of the authentication settings", extra={"fields": {"err": text_of(error)}})
                 version = ""
             await self._clock.sleep(_RETRY_S * (1.0 + self._rng.random()))
 
@@ -75,7 +76,7 @@ class ClusterTrust:
             await self._clock.sleep(_RETRY_S)
 
     def _give_up(self, error: Exception) -> str:
-        why = f"unable to load configmap based request-header-client-ca-file: {_text(error)}"
+        why = f"unable to load configmap based request-header-client-ca-file: {text_of(error)}"
         if not self._config.tolerate_lookup_failure:
             raise RunError(why) from error
         log.warning(
@@ -112,7 +113,3 @@ class ClusterTrust:
                         continue
                     if event.type == "DELETED" or event.object.metadata.resource_version != version:
                         return
-
-
-def _text(error: Exception) -> str:
-    return str(error) or type(error).__name__

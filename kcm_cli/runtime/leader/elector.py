@@ -18,6 +18,7 @@ from collections.abc import Callable, Coroutine
 
 from kcm_cli.component.clock import Clock, suspended_s
 from kcm_cli.component.metrics import Registry
+from kcm_cli.machinery.errors import text_of
 from kcm_cli.machinery.times import format_micro_time
 from kcm_cli.rest.errors import ApiError, Conflict
 from kcm_cli.rest.transport import RequestError, Unreachable
@@ -142,7 +143,7 @@ class Elector:
                     except Conflict:
                         continue  # our own last renewal, or another client's label: read again
         except _FAILURES as error:
-            log.error("Failed to release lease", extra=self._fields(err=_text(error)))
+            log.error("Failed to release lease", extra=self._fields(err=text_of(error)))
             return False
 
     async def _release(self) -> bool:
@@ -182,7 +183,7 @@ class Elector:
             async with asyncio.timeout(min(limit_s, self._config.request_timeout_s * 3)):
                 worked = await self._keep_fast() or await self._read_and_claim()
         except _FAILURES as error:
-            log.error(self._failing, extra=self._fields(err=_text(error)))
+            log.error(self._failing, extra=self._fields(err=text_of(error)))
             worked = False
         if worked:
             self._safe_until = started + self._config.duration_s
@@ -202,7 +203,7 @@ class Elector:
         except _FAILURES as error:
             log.info(
                 "Failed to update lease optimistically, falling back to slow path",
-                extra=self._fields(err=_text(error)),
+                extra=self._fields(err=text_of(error)),
             )
             return False
         return True
@@ -267,7 +268,3 @@ class Elector:
 
     def _fields(self, **more: str) -> dict[str, dict[str, str]]:
         return {"fields": {"lock": f"{self._config.namespace}/{self._config.name}", **more}}
-
-
-def _text(error: BaseException) -> str:
-    return str(error) or type(error).__name__

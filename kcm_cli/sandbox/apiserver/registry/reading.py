@@ -17,6 +17,7 @@ import msgspec
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.formats import base64url_text
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import bad_request, plain
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
@@ -242,7 +243,7 @@ def _position(options: ListOptions, prefix: str) -> tuple[str, int | None]:
 
 def _encoded(revision: int, start: str) -> str:
     token = codec.encode(_Token("meta.k8s.io/v1", revision, start))
-    return base64.urlsafe_b64encode(token).rstrip(b"=").decode()
+    return base64url_text(token)
 
 
 def _decoded(text: str) -> _Token:

@@ -17,6 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.planning.certificate_requests import values_of
 from kcm_cli.sandbox.apiserver.errors import unauthorized
 from kcm_cli.sandbox.apiserver.security.service_accounts import (
     EXTRA_PREFIX,
@@ -151,13 +152,13 @@ class Authenticator:
         if not (_for_clients(certificate) and any(_issued_by(certificate, ca) for ca in self._cas)):
             raise unauthorized()
         subject = certificate.subject
-        name = _last(_values(subject, NameOID.COMMON_NAME))
+        name = _last(values_of(subject, NameOID.COMMON_NAME))
         if not name:
             return None
-        uids = list(_values(subject, _UID_OID))
+        uids = list(values_of(subject, _UID_OID))
         if len(uids) > 1 or uids == [""]:
             raise unauthorized()
-        groups = tuple(_values(subject, NameOID.ORGANIZATION_NAME))
+        groups = tuple(values_of(subject, NameOID.ORGANIZATION_NAME))
         return _authenticated(User(name, "".join(uids), groups, credential(certificate)))
 
 
@@ -198,10 +199,6 @@ def _for_clients(certificate: x509.Certificate) -> bool:
     except x509.ExtensionNotFound:
         return True
     return ExtendedKeyUsageOID.CLIENT_AUTH in usage or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usage
-
-
-def _values(subject: x509.Name, oid: x509.ObjectIdentifier) -> Iterable[str]:
-    return (str(each.value) for each in subject.get_attributes_for_oid(oid))
 
 
 def _last(values: Iterable[str]) -> str:

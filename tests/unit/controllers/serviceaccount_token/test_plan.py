@@ -13,6 +13,7 @@ from kcm_cli.controllers.serviceaccount_token import plan
 from kcm_cli.controllers.serviceaccount_token.tokens import TokenSigner
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.formats import base64_text
 from kcm_cli.machinery.meta import ObjectMeta
 
 CA = b"-----BEGIN CERTIFICATE-----"
@@ -21,7 +22,7 @@ CA = b"-----BEGIN CERTIFICATE-----"
 def secret(data: dict[str, str] | None = None, type_: str = plan.TYPE, namespace: str = "ns", **notes: str) -> Secret:
     annotations = {f"kubernetes.io/service-account.{key}": value for key, value in notes.items()}
     metadata = {"name": "s", "namespace": namespace, "annotations": annotations}
-    encoded = None if data is None else {key: plan.encoded(value.encode()) for key, value in data.items()}
+    encoded = None if data is None else {key: base64_text(value.encode()) for key, value in data.items()}
     return SECRETS.decode(codec.encode({"metadata": metadata, "type": type_, "data": encoded}))
 
 
