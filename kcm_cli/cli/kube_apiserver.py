@@ -58,7 +58,7 @@ def _help() -> int:
     from kcm_cli.cli import usage
     from kcm_cli.cli.kube_apiserver_flags import ABOUT, flags
 
-    sys.stdout.write("\n".join([ABOUT, *usage.sections(flags(), usage.width())]) + "\n")
+    sys.stdout.write(usage.help_text(ABOUT, flags()))
     return 0
 
 

@@ -133,7 +133,7 @@ class Command(msgspec.Struct, frozen=True):
 
 def help_text() -> str:
     """The output of --help."""
-    return "\n".join([_ABOUT, *usage.sections(FLAGS, usage.width())]) + "\n"
+    return usage.help_text(_ABOUT, FLAGS)
 
 
 def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | None, list[str]]:

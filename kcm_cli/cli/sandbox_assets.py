@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from kcm_cli.component.flagset import Flag, FlagSet
+from kcm_cli.component.flagset import Flag, FlagSet, before_dashes
 from kcm_cli.component.kinds import BOOL, INT, STRING, STRINGS
 from kcm_cli.sandbox.apiserver.webhooks.routes import service_of, where_of
 from kcm_cli.sandbox.assets import folder
@@ -47,10 +47,10 @@ def main(arguments: Sequence[str]) -> int:
     from kcm_cli.cli import usage
     from kcm_cli.cli.manager import fail
 
-    words, _ = _split(arguments)
+    words, _ = before_dashes(arguments)
     parsed = FLAGS.parse(words)
     if parsed.values.get("help"):
-        sys.stdout.write("\n".join([_ABOUT, *usage.sections(FLAGS, usage.width())]) + "\n")
+        sys.stdout.write(usage.help_text(_ABOUT, FLAGS))
         return 0
     _, problems = read_flags(arguments)
     if parsed.values.get("dir") == "":
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def read_flags(arguments: Sequence[str]) -> tuple[Cluster, list[str]]:
     """(the parsed flags, errors)."""
-    words, manager_flags = _split(arguments)
+    words, manager_flags = before_dashes(arguments)
     parsed = FLAGS.parse(words)
     problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
     nodes, routes = parsed.values.get("nodes", 3), parsed.values.get("route", ())
@@ -91,7 +91,7 @@ def read_flags(arguments: Sequence[str]) -> tuple[Cluster, list[str]]:
 
 def _without_dir(arguments: Sequence[str]) -> list[str]:
     """The flags for kube-apiserver, in a canonical form."""
-    words, manager_flags = _split(arguments)
+    words, manager_flags = before_dashes(arguments)
     values = FLAGS.parse(words).values
     known: list[str] = []
     for flag in _CLUSTER:
@@ -99,9 +99,3 @@ def _without_dir(arguments: Sequence[str]) -> list[str]:
             value = values[flag.name]
             known.append(f"--{flag.name}={','.join(value) if isinstance(value, tuple) else flag.kind.show(value)}")
     return [*known, "--", *manager_flags] if manager_flags else known
-
-
-def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    words = list(arguments)
-    cut = words.index("--") if "--" in words else len(words)
-    return words[:cut], words[cut + 1 :]

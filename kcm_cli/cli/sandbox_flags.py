@@ -8,7 +8,7 @@ import msgspec
 import yaml
 
 from kcm_cli.cli import usage
-from kcm_cli.component.flagset import Flag, FlagSet
+from kcm_cli.component.flagset import Flag, FlagSet, before_dashes
 from kcm_cli.component.kinds import BOOL, INT, IP, STRING, STRINGS
 from kcm_cli.manager.options import flag_set
 from kcm_cli.sandbox.apiserver.entry.fault import faults_of
@@ -101,12 +101,12 @@ class Command(msgspec.Struct, frozen=True):
 
 def help_text() -> str:
     """The output of --help."""
-    return "\n".join([_ABOUT, *usage.sections(FLAGS, usage.width())]) + "\n"
+    return usage.help_text(_ABOUT, FLAGS)
 
 
 def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
     """(the command, errors)."""
-    words, manager_flags = _split(arguments)
+    words, manager_flags = before_dashes(arguments)
     parsed = FLAGS.parse(words)
     problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
     faults, broken = _file("faults", parsed.values.get("faults"), faults_of)
@@ -126,14 +126,6 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
     )
     command = Command(options, not values["no-view"], tuple(manager_flags), bool(values["help"]))
     return command, [*problems, *broken, *broken_rules, *_problems(command, parsed.values)]
-
-
-def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    words = list(arguments)
-    if "--" not in words:
-        return words, []
-    cut = words.index("--")
-    return words[:cut], words[cut + 1 :]
 
 
 def _file(flag: str, path: object, read_as: Callable[[object], tuple[T, ...]]) -> tuple[tuple[T, ...], list[str]]:

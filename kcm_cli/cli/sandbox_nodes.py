@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
     """Execute the command; returns the exit code."""
     parsed = FLAGS.parse(list(arguments))
     if parsed.values.get("help") or not (parsed.rest or parsed.problems):
-        sys.stdout.write("\n".join([_ABOUT, *usage.sections(FLAGS, usage.width())]) + "\n")
+        sys.stdout.write(usage.help_text(_ABOUT, FLAGS))
         return 0
     verb, *names = parsed.rest or [""]
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}

@@ -26,6 +26,11 @@ def width() -> int:
     return int(asked) if asked.isdecimal() else 0
 
 
+def help_text(about: str, flags: FlagSet | Iterable[Flag]) -> str:
+    """The output of --help."""
+    return "\n".join([about, *sections(flags, width())]) + "\n"
+
+
 def sections(flags: FlagSet | Iterable[Flag], columns: int, *, bold: bool = False) -> Iterator[str]:
     """The lines of all sections with visible flags."""
     visible = [flag for flag in flags if not flag.hidden]

@@ -16,6 +16,13 @@ from kcm_cli.component.kinds import Kind
 from kcm_cli.machinery.quoting import quote
 
 
+def before_dashes(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments before and after ``--``."""
+    words = list(arguments)
+    cut = words.index("--") if "--" in words else len(words)
+    return words[:cut], words[cut + 1 :]
+
+
 class Flag(msgspec.Struct, frozen=True):
     """One flag. hidden: accepted, but not in the help. deprecated: the warning when it is used."""
 
