@@ -13,53 +13,31 @@ from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
-_PLAIN_FIELDS = (
-    ("ID", "id", ""),
-    ("Schema", "$schema", ""),
-    ("Ref", "$ref", None),
-    ("Description", "description", ""),
-    ("Type", "type", ""),
-    ("Nullable", "nullable", False),
-    ("Format", "format", ""),
-    ("Title", "title", ""),
-    ("Default", "default", None),
-    ("Maximum", "maximum", None),
-    ("ExclusiveMaximum", "exclusiveMaximum", False),
-    ("Minimum", "minimum", None),
-    ("ExclusiveMinimum", "exclusiveMinimum", False),
-    ("MaxLength", "maxLength", None),
-    ("MinLength", "minLength", None),
-    ("Pattern", "pattern", ""),
-    ("MaxItems", "maxItems", None),
-    ("MinItems", "minItems", None),
-    ("UniqueItems", "uniqueItems", False),
-    ("MultipleOf", "multipleOf", None),
-    ("Enum", "enum", None),
-    ("MaxProperties", "maxProperties", None),
-    ("MinProperties", "minProperties", None),
-    ("Required", "required", None),
-    ("Items", "items", None),
-    ("AllOf", "allOf", None),
-    ("OneOf", "oneOf", None),
-    ("AnyOf", "anyOf", None),
-    ("Not", "not", None),
-    ("Properties", "properties", None),
-    ("AdditionalProperties", "additionalProperties", None),
-    ("PatternProperties", "patternProperties", None),
-    ("Dependencies", "dependencies", None),
-    ("AdditionalItems", "additionalItems", None),
-    ("Definitions", "definitions", None),
-    ("ExternalDocs", "externalDocs", None),
-    ("Example", "example", None),
-    ("XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", None),
-    ("XEmbeddedResource", "x-kubernetes-embedded-resource", False),
-    ("XIntOrString", "x-kubernetes-int-or-string", False),
-    ("XListMapKeys", "x-kubernetes-list-map-keys", None),
-    ("XListType", "x-kubernetes-list-type", None),
-    ("XMapType", "x-kubernetes-map-type", None),
-    ("XValidations", "x-kubernetes-validations", None),
+_FIELDS = (
+    *("id", "$schema", "$ref", "description", "type", "nullable", "format", "title", "default"),
+    *("maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern"),
+    *("maxItems", "minItems", "uniqueItems", "multipleOf", "enum", "maxProperties", "minProperties", "required"),
+    *("items", "allOf", "oneOf", "anyOf", "not", "properties", "additionalProperties", "patternProperties"),
+    *("dependencies", "additionalItems", "definitions", "externalDocs", "example"),
+    *("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string"),
+    *("x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-validations"),
 )
-FIELD_NAMES = {key: name for name, key, _ in _PLAIN_FIELDS}
+"""The fields of a schema, in the order of Go's struct."""
+_BOOLEANS = (
+    *("nullable", "exclusiveMaximum", "exclusiveMinimum", "uniqueItems"),
+    *("x-kubernetes-embedded-resource", "x-kubernetes-int-or-string"),
+)
+_TEXTS = ("id", "$schema", "description", "type", "format", "title", "pattern")
+_ZEROS = {**dict.fromkeys(_BOOLEANS, False), **dict.fromkeys(_TEXTS, "")}
+"""The zero values of fields that are no pointers in Go."""
+
+
+def _go_name(key: str) -> str:
+    plain = key.removeprefix("$").replace("x-kubernetes-", "x-")
+    return "ID" if key == "id" else "".join(f"{word[0].upper()}{word[1:]}" for word in plain.split("-"))
+
+
+FIELD_NAMES = {key: _go_name(key) for key in _FIELDS}
 """The Go name of each field of a schema."""
 
 
@@ -157,7 +135,7 @@ def _go_column(column: Tree) -> Doc:
 
 def go_schema(schema: Tree) -> Doc:
     """A schema with the fields of the Go type."""
-    return {name: _go_value(key, schema.get(key, zero)) for name, key, zero in _PLAIN_FIELDS}
+    return {name: _go_value(key, schema.get(key, _ZEROS.get(key))) for key, name in FIELD_NAMES.items()}
 
 
 def _go_value(key: str, value: object) -> object:
