@@ -22,13 +22,10 @@ _ELEMENTS = (
     (r"[0-5]\d(?:[.,]\d+)?", "05"),
     (r"(?:Z|[+-]\d{2}:\d{2})", "Z07:00"),
 )
-_LAYOUT = "2006-01-02T15:04:05Z07:00"
 _MICRO_ELEMENTS = (*_ELEMENTS[:-2], (r"[0-5]\d", "05"), (r"[.,]\d{6}", ".000000"), _ELEMENTS[-1])
-_MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 _has_micros = re.compile(r"[^.,]*[.,]\d{6}(?:Z|[+-].*)").fullmatch
 
 _DURATION_S = 2**63 / 1e9
-_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 def span(seconds: float) -> timedelta:
@@ -41,7 +38,7 @@ def shifted(moment: datetime, seconds: float) -> datetime:
     try:
         return moment + span(seconds)
     except OverflowError:
-        return _LAST if seconds > 0 else _FIRST
+        return LAST if seconds > 0 else FIRST
 
 
 def parse_time(text: str) -> datetime:
@@ -81,21 +78,21 @@ def seconds_of(text: str | None) -> float | None:
 def parse_micro_time(text: str) -> datetime:
     """``parse_time`` for a text that must have six decimals."""
     if not _has_micros(text):
-        raise FormatError(_why(text, _MICRO_ELEMENTS, _MICRO_LAYOUT))
+        raise FormatError(_why(text, _MICRO_ELEMENTS))
     try:
         return parse_time(text)
     except FormatError:
-        raise FormatError(_why(text, _MICRO_ELEMENTS, _MICRO_LAYOUT)) from None
+        raise FormatError(_why(text, _MICRO_ELEMENTS)) from None
 
 
 def format_time(moment: datetime) -> str:
     """``2026-01-02T03:04:05Z``; fractions of a second are truncated."""
-    return f"{_utc(moment).isoformat(timespec='seconds')[:19]}Z"
+    return f"{as_utc(moment).isoformat(timespec='seconds')[:19]}Z"
 
 
 def format_micro_time(moment: datetime) -> str:
     """``2026-01-02T03:04:05.000006Z``."""
-    return f"{_utc(moment).isoformat(timespec='microseconds')[:26]}Z"
+    return f"{as_utc(moment).isoformat(timespec='microseconds')[:26]}Z"
 
 
 def _in_year_zero(text: str) -> datetime:
@@ -112,11 +109,11 @@ def _looks_plain(text: str) -> bool:
     return len(text) == 20 and text[7] == "-" and text[10::3] == "T::Z"
 
 
-def _utc(moment: datetime) -> datetime:
+def as_utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
-def _why(text: str, elements: tuple[tuple[str, str], ...] = _ELEMENTS, layout: str = _LAYOUT) -> str:
+def _why(text: str, elements: tuple[tuple[str, str], ...] = _ELEMENTS) -> str:
     """The error text, which names the element of the layout that does not match."""
     head = f"parsing time {quote(text)}"
     rest = text
@@ -125,6 +122,7 @@ def _why(text: str, elements: tuple[tuple[str, str], ...] = _ELEMENTS, layout: s
         if match is None:
             if element != "2006" and (word := _out_of_range(rest, element)):
                 return f"{head}: {word} out of range"
+            layout = "".join(each for _, each in elements)
             return f"{head} as {quote(layout)}: cannot parse {quote(rest)} as {quote(element)}"
         rest = rest[match.end() :]
     return f"{head}: extra text: {quote(rest)}" if rest else f"{head}: day out of range"

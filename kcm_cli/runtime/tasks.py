@@ -54,6 +54,13 @@ class Tasks:
         task.add_done_callback(self._ended)
         return task
 
+    async def run(self) -> None:
+        """Run until cancelled, then stop all tasks."""
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await self.stop()
+
     async def stop(self, within_s: float | None = None) -> None:
         """Cancel all tasks, the last one first, and wait for each, including tasks that are started meanwhile.
 

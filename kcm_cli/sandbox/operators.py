@@ -198,19 +198,11 @@ def pointing_to(kubeconfig: str) -> Iterator[None]:
             setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", value)  # noqa: B010
 
 
-class _Thread:
-    """A function on a thread, which ends when its event is set."""
+class _OnThread:
+    """Work on a thread of its own."""
 
-    def __init__(self, program: Any, kubeconfig: str) -> None:
-        self._stop = threading.Event()
+    def __init__(self, work: Callable[[], None]) -> None:
         self._error: BaseException | None = None
-
-        def work() -> None:
-            try:
-                program(kubeconfig, self._stop)
-            except BaseException as error:  # noqa: BLE001 - kept for error()
-                self._error = error
-
         self._thread = threading.Thread(target=work, name="operator under test", daemon=True)
         self._thread.start()
 
@@ -220,19 +212,36 @@ class _Thread:
     def error(self) -> str:
         return repr(self._error) if self._error is not None else "it has returned"
 
-    def stop(self, *, at_once: bool) -> None:
-        """Set the event. A killed function may go on for a while, without access to the server."""
-        self._stop.set()
-        self._thread.join(0.0 if at_once else STOP_S)
+    def _join(self, *, at_once: bool, killed_s: float) -> None:
+        self._thread.join(killed_s if at_once else STOP_S)
         if not at_once and self._thread.is_alive():
             raise OperatorError(f"the operator did not stop within {STOP_S:g} s")
 
 
-class _Task:
+class _Thread(_OnThread):
+    """A function on a thread, which ends when its event is set."""
+
+    def __init__(self, program: Any, kubeconfig: str) -> None:
+        self._stop = threading.Event()
+
+        def work() -> None:
+            try:
+                program(kubeconfig, self._stop)
+            except BaseException as error:  # noqa: BLE001 - kept for error()
+                self._error = error
+
+        super().__init__(work)
+
+    def stop(self, *, at_once: bool) -> None:
+        """Set the event. A killed function may go on for a while, without access to the server."""
+        self._stop.set()
+        self._join(at_once=at_once, killed_s=0.0)
+
+
+class _Task(_OnThread):
     """A coroutine on its own loop and thread."""
 
     def __init__(self, program: Any, kubeconfig: str, new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
-        self._error: BaseException | None = None
         self._main: asyncio.Task[object] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         begun = threading.Event()
@@ -251,15 +260,8 @@ class _Task:
             finally:
                 begun.set()
 
-        self._thread = threading.Thread(target=work, name="operator under test", daemon=True)
-        self._thread.start()
+        super().__init__(work)
         begun.wait()
-
-    def alive(self) -> bool:
-        return self._thread.is_alive()
-
-    def error(self) -> str:
-        return repr(self._error) if self._error is not None else "it has returned"
 
     def stop(self, *, at_once: bool) -> None:
         if self._loop is not None and self._main is not None:
@@ -267,9 +269,7 @@ class _Task:
                 self._loop.call_soon_threadsafe(self._main.cancel)
         if at_once and isinstance(self._loop, FollowingLoop):
             self._loop.forsake()
-        self._thread.join(KILL_S if at_once else STOP_S)
-        if not at_once and self._thread.is_alive():
-            raise OperatorError(f"the operator did not stop within {STOP_S:g} s")
+        self._join(at_once=at_once, killed_s=KILL_S)
 
 
 class _Process:

@@ -7,32 +7,21 @@ from kcm_cli.component.kinds import STRING
 from kcm_cli.component.options import duration, option
 
 
+def _file(kind: str, flag: str, key: str, text: str) -> str:
+    name, key = f"cluster-signing-{flag}-{kind}-file", f"{key}SignerConfiguration.{kind.capitalize()}File"
+    rest = "flag of that signer, and excludes --cluster-signing-{cert,key}-file."
+    return option(STRING, "", flag=name, key=key, help=f"{text} {rest}")
+
+
 def _cert_file(flag: str, key: str, signer: str) -> str:
     """The CA certificate of one signer."""
-    return option(
-        STRING,
-        "",
-        flag=f"cluster-signing-{flag}-cert-file",
-        key=f"{key}SignerConfiguration.CertFile",
-        help=(
-            f"PEM CA certificate for the signer kubernetes.io/{signer}. Needs the key flag of that "
-            f"signer, and excludes --cluster-signing-{{cert,key}}-file."
-        ),
-    )
+    return _file("cert", flag, key, f"PEM CA certificate for the signer kubernetes.io/{signer}. Needs the key")
 
 
 def _key_file(flag: str, key: str, signer: str) -> str:
     """The private key of one signer."""
-    return option(
-        STRING,
-        "",
-        flag=f"cluster-signing-{flag}-key-file",
-        key=f"{key}SignerConfiguration.KeyFile",
-        help=(
-            f"PEM private key of the CA for the signer kubernetes.io/{signer}. Needs the certificate "
-            f"flag of that signer, and excludes --cluster-signing-{{cert,key}}-file."
-        ),
-    )
+    text = f"PEM private key of the CA for the signer kubernetes.io/{signer}. Needs the certificate"
+    return _file("key", flag, key, text)
 
 
 @dataclass(frozen=True, slots=True)

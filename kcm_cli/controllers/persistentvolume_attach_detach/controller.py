@@ -7,7 +7,6 @@ kubelets.
 upstream: pkg/controller/volume/attachdetach
 """
 
-import asyncio
 import logging
 from operator import attrgetter
 
@@ -54,10 +53,7 @@ class AttachDetachController:
 
     async def run(self) -> None:
         """Run until cancelled. Operations that are under way are left to the next leader."""
-        try:
-            await asyncio.get_running_loop().create_future()
-        finally:
-            await self._tasks.stop()
+        await self._tasks.run()
 
 
 def _crashed(name: str, error: BaseException) -> None:

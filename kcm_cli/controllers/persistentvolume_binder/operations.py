@@ -5,7 +5,6 @@ A failed operation is not started again before its backoff is over. The periodic
 upstream: pkg/util/goroutinemap
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 
@@ -42,10 +41,7 @@ class Operations:
 
     async def run(self) -> None:
         """Run until cancelled, then stop the running operations."""
-        try:
-            await asyncio.get_running_loop().create_future()
-        finally:
-            await self._tasks.stop()
+        await self._tasks.run()
 
     async def _run(self, name: str, work: Callable[[], Coroutine[object, object, None]]) -> None:
         try:

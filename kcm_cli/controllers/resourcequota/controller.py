@@ -202,8 +202,7 @@ class ResourceQuotaController:
 
     def added_urgent(self, quota: ResourceQuota) -> Keys:
         """The key of a quota that cannot be enforced yet."""
-        self._recounts.add(quota.key)
-        return (quota.key,) if plan.is_urgent(quota, self._monitors.classes) else ()
+        return () if self.added(quota) else (quota.key,)
 
     def updated(self, old: ResourceQuota, new: ResourceQuota) -> Keys:
         """The key of a quota whose limits changed. Charges by admission require no recount."""

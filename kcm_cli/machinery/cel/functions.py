@@ -24,12 +24,11 @@ from kcm_cli.machinery.cel.values import (
     TypeValue,
     Uint,
     Value,
-    as_utc,
     type_name,
 )
 from kcm_cli.machinery.durations import parse_nanoseconds
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.times import as_utc, parse_time
 
 _ZERO_OFFSET = {"", "UTC", "Z"}
 _MICROSECOND = timedelta(microseconds=1)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from kcm_cli.machinery.cel.values import CelError, Value, as_utc
+from kcm_cli.machinery.cel.values import CelError, Value
+from kcm_cli.machinery.times import as_utc
 
 _DIGITS = 6
 """From this exponent on a float is written with one."""

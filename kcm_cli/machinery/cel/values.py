@@ -4,7 +4,7 @@ int and float have 64 bits in CEL, so operations check for overflow. A bool is n
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -174,7 +174,3 @@ def checked_uint(value: int) -> Uint:
     if not 0 <= value <= UINT_MAX:
         raise CelError("unsigned integer overflow")
     return Uint(value)
-
-
-def as_utc(moment: datetime) -> datetime:
-    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)

@@ -6,9 +6,10 @@ reported in ``PodScript.problems``.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from posixpath import normpath
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -31,6 +32,7 @@ from kcm_cli.sandbox.nodes.signals import Signals
 from kcm_cli.sandbox.nodes.volumes import Objects, ReadOnce, Volumes, sub_path_of
 from kcm_cli.sandbox.views import Lifecycle, LifecycleHandler, Probe, RestartRule, SimulatedContainer, SimulatedPod
 
+T = TypeVar("T")
 PREFIX = "sandbox.kcm.dev/"
 START_DELAY, READY_DELAY, RUN_TIME, STOP_TIME = "start-delay", "ready-delay", "run-time", "stop-time"
 EXIT_CODE, EXIT_REASON, RESTARTS = "exit-code", "exit-reason", "restarts"
@@ -612,26 +614,19 @@ class _Annotations:
         return values.get(name, "")
 
     def seconds(self, name: str, scope: str, default: float) -> float:
-        text = self.text(name, scope)
-        if not text:
-            return default
-        try:
-            return seconds_of(text)
-        except FormatError as error:
-            self._report(name, str(error))
-            return default
+        read = self._read(name, scope, seconds_of)
+        return default if read is None else read
 
     def number(self, name: str, scope: str) -> int | None:
-        text = self.text(name, scope)
-        if not text:
-            return None
-        try:
-            return number_of(text)
-        except FormatError as error:
-            self._report(name, str(error))
-            return None
+        return self._read(name, scope, number_of)
 
-    def _report(self, name: str, why: str) -> None:
-        problem = f"{PREFIX}{name}: {why}"
-        if problem not in self.problems:
-            self.problems.append(problem)
+    def _read(self, name: str, scope: str, parse: Callable[[str], T]) -> T | None:
+        """The value; None where there is none, and for an invalid one, which is a problem."""
+        text = self.text(name, scope)
+        try:
+            return parse(text) if text else None
+        except FormatError as error:
+            problem = f"{PREFIX}{name}: {error}"
+            if problem not in self.problems:
+                self.problems.append(problem)
+            return None

@@ -18,6 +18,10 @@ class Form(Enum):
     MAP = "map"
     ITEMS = "items"
 
+    def fits(self, value: object) -> bool:
+        """Whether a value that is not owned as a whole has this form, or is null."""
+        return value is None or isinstance(value, dict if self is Form.MAP else list)
+
 
 OPEN_FORMS = frozenset(["any", "object", "or"])
 ANY = Node("any")

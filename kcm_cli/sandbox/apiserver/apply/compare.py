@@ -140,7 +140,7 @@ class Comparer:
                 self._changed_form(node, old, new, key, out)
             out[1][key] = LEAF
             return
-        if not _fits(form, old) or not _fits(form, new):
+        if not form.fits(old) or not form.fits(new):
             self._changed_form(node, old, new, key, out)
             return
         inner: tuple[Fields, Fields, Fields] = ({}, {}, {})
@@ -156,7 +156,7 @@ class Comparer:
         """A value of a type that accepts any JSON became a map, or is no longer one."""
         out[1][key] = LEAF
         for target, value in ((out[0], new), (out[2], old)):
-            below = {k: v for k, v in self.whole(node)(value).items() if k != SELF} if _fits(Form.MAP, value) else {}
+            below = {k: v for k, v in self.whole(node)(value).items() if k != SELF} if Form.MAP.fits(value) else {}
             if below:
                 target[key] = below
 
@@ -213,10 +213,6 @@ def _whole_scalar_map(value: object) -> Fields:
     for key in cast("Doc", value):
         out["f:" + key] = LEAF
     return out
-
-
-def _fits(form: Form, value: object) -> bool:
-    return value is None or isinstance(value, dict if form is Form.MAP else list)
 
 
 def _by_element(node: Node, items: list[object]) -> dict[str, list[object]]:

@@ -155,15 +155,11 @@ def _merge(node: Node, live: object, config: object) -> object:
         return live
     shape = form(node, config if config is not None else live)
     other = live if live is not _ABSENT else None
-    if shape is Form.WHOLE or (not config and not other) or not _comparable(shape, other):
+    if shape is Form.WHOLE or (not config and not other) or not shape.fits(other):
         return config
     if shape is Form.MAP:
         return _merge_maps(node, cast("Doc", other or {}), cast("Doc", config or {}))
     return _merge_items(node, cast("Items", other or []), cast("Items", config or []))
-
-
-def _comparable(shape: Form, value: object) -> bool:
-    return value is None or isinstance(value, dict if shape is Form.MAP else list)
 
 
 def _merge_maps(node: Node, live: Doc, config: Doc) -> object:

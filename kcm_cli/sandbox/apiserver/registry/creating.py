@@ -6,6 +6,7 @@ upstream: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/regis
 from collections.abc import Hashable
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.names import generate_name
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import forbidden, invalid, plain
@@ -116,7 +117,7 @@ class Creator:
         now = core.clock.now()
         objects.fill_system_fields(meta, core.random, now)
         if stem:
-            meta["name"] = objects.generated_name(stem, core.random)
+            meta["name"] = generate_name(stem, core.random)
         if not is_service(call) or call.subresource:  # one that is created by an update of its status gets no address
             return await self._checked(call, doc, attrs, options, from_body)
         held = core.services.begin_create(doc, dry_run=options.dry_run)

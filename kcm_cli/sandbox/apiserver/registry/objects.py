@@ -13,8 +13,6 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
 
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-_SUFFIX, _LONGEST = 5, 63
 _SYSTEM = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _DUPLICATES = (
     ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may "
@@ -46,11 +44,6 @@ def fill_system_fields(meta: Tree, rng: random.Random, now: datetime) -> None:
 def new_uid(rng: random.Random) -> str:
     """A version 4 UUID."""
     return str(uuid.UUID(int=rng.getrandbits(128), version=4))
-
-
-def generated_name(stem: str, rng: random.Random) -> str:
-    """The generateName, cut to 58 letters, and five random letters."""
-    return stem[: _LONGEST - _SUFFIX] + "".join(rng.choices(_LETTERS, k=_SUFFIX))
 
 
 def match_namespace(meta: Tree, namespace: str) -> None:
@@ -120,4 +113,4 @@ def storage_key(info: ResourceInfo, key: str, *, dry_run: bool = False) -> str:
     """The etcd key of an object in upstream's errors. Those of dry runs lack the prefix."""
     default = f"{info.gvr.group}/{info.gvr.plural}" if info.custom else info.gvr.plural
     root = "" if dry_run else "/registry"
-    return f"{root}/{_STORAGE_PREFIXES.get(info.group_resource, default)}/{key}"
+    return f"{root}/{_STORAGE_PREFIXES.get(info.gvr.group_resource, default)}/{key}"

@@ -9,6 +9,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.batch import job_status, job_validation
 from kcm_cli.sandbox.apiserver.kinds.batch.common import job_spec, warnings_of_job_spec
+from kcm_cli.sandbox.apiserver.kinds.batch.job_validation import NAME_LABELS, UID_LABELS
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
@@ -54,10 +55,6 @@ def of_job(new: Tree, old: Tree | None) -> list[str]:
     return warnings_of_name(new, old) + warnings_of_job_spec(new["spec"], "spec") if changed(new, old) else []
 
 
-_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
-_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
-
-
 def _new_job(doc: Tree) -> None:
     drop_gated_fields(doc)
     if not doc["spec"].get("manualSelector"):
@@ -77,16 +74,16 @@ def _generate_selector(doc: Tree) -> None:
     meta, spec = doc["metadata"], doc["spec"]
     template = spec["template"]["metadata"]
     labels = dict(template.get("labels") or {})
-    for key in _NAME_LABELS:
+    for key in NAME_LABELS:
         labels.setdefault(key, meta.get("name", ""))
-    for key in _UID_LABELS:
+    for key in UID_LABELS:
         labels.setdefault(key, meta.get("uid", ""))
     if meta.get("labels") is not None and meta.get("labels") is template.get("labels"):
         meta["labels"] = dict(labels)
     template["labels"] = labels
     selector = dict(spec.get("selector") or {})
     matched = dict(selector.get("matchLabels") or {})
-    matched.setdefault(_UID_LABELS[1], meta.get("uid", ""))
+    matched.setdefault(UID_LABELS[1], meta.get("uid", ""))
     selector["matchLabels"] = matched
     spec["selector"] = selector
 

@@ -107,8 +107,8 @@ def check_change(new: Tree, old: Tree) -> Errors:
 
 
 _INDEXED = "requires indexed completion mode"
-_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
-_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
+UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
+NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 _STRUCTS = {"podFailurePolicy": "batch.PodFailurePolicy", "successPolicy": "batch.SuccessPolicy"}
 
 
@@ -120,12 +120,12 @@ def _generated_selector(doc: Tree, old: Tree | None) -> Errors:
     uid, name = meta.get("uid", ""), meta.get("name", "")
     template = (spec.get("template") or {}).get("metadata") or {}
     before = {} if old is None else ((old["spec"].get("template") or {}).get("metadata") or {}).get("labels") or {}
-    prefixed = old is None or (_NAME_LABELS[1] in before and _UID_LABELS[1] in before)
+    prefixed = old is None or (NAME_LABELS[1] in before and UID_LABELS[1] in before)
     kept = slice(None) if prefixed else slice(1)
-    expected = dict.fromkeys(_UID_LABELS[kept], uid) | dict.fromkeys(_NAME_LABELS[kept], name)
+    expected = dict.fromkeys(UID_LABELS[kept], uid) | dict.fromkeys(NAME_LABELS[kept], name)
     if not uid:
         yield errors.required("metadata.uid")
-    for key in (_UID_LABELS[0], _NAME_LABELS[0], _UID_LABELS[1], _NAME_LABELS[1]):
+    for key in (UID_LABELS[0], NAME_LABELS[0], UID_LABELS[1], NAME_LABELS[1]):
         if key in expected:
             yield from _has_label(template, key, expected[key])
     compiled = labels.compile_selector(selector)
