@@ -24,13 +24,13 @@ class CertificateRequests:
         self._authorizer = authorizer
 
     def validate_approval(self, attrs: Attributes) -> None:
-        """Who approves needs the right for the signer. Raises ApiError."""
+        """The user needs the verb approve for the signer. Raises ApiError 403."""
         signer = _signer(attrs.old)
         if not self._may(attrs, "approve", signer):
             raise denied(attrs, f"user not permitted to approve requests with signerName {quote(signer)}")
 
     def validate_signing(self, attrs: Attributes) -> None:
-        """Who writes the certificate needs the right for the signer. Raises ApiError."""
+        """The user who sets the certificate needs the verb sign for the signer. Raises ApiError 403."""
         old, new = _status(attrs.old), _status(attrs.obj)
         unchanged = all(old.get(key) == new.get(key) for key in ("certificate", "conditions"))
         signer = _signer(attrs.old)
@@ -38,7 +38,7 @@ class CertificateRequests:
             raise denied(attrs, f"user not permitted to sign requests with signerName {quote(signer)}")
 
     def validate_subject(self, attrs: Attributes) -> None:
-        """Nobody gets a client certificate of system:masters from a signer. Raises ApiError."""
+        """Client certificates of the group system:masters are forbidden. Raises ApiError 403."""
         request: Tree = attrs.obj or {}
         if _signer(request) != _CLIENT_SIGNER:
             return

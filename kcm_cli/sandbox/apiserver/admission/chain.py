@@ -1,10 +1,8 @@
-"""Admission: what happens to a write between its decoding and its storing.
+"""Admission: first ``mutate``, then ``validate``.
 
-Two rounds, as upstream: ``mutate`` completes the object, ``validate`` refuses what may not be. The plugins and
-their order are those of a default kube-apiserver v1.36, with what users define behind them (if that changed the
-object, mutation happens a second time) and quotas last. Between the rounds nobody grants rights that they lack.
-Which plugins look at a kind of write is worked out once per kind, so that a write that nobody looks at costs next
-to nothing.
+The plugins and their order are those of a default kube-apiserver v1.36. Policies and webhooks come after the other
+plugins; if they change the object, mutation is repeated. Quotas are last. After mutation, RBAC objects are checked for
+privilege escalation. The plugins for a kind of write are looked up once.
 
 upstream: pkg/kubeapiserver/options/plugins.go
 """
@@ -45,9 +43,9 @@ _MAIN = frozenset({""})
 
 
 class Hook(msgspec.Struct, frozen=True):
-    """A step of a plugin (by upstream's name), and the writes that it is for.
+    """A step of a plugin (by upstream's name), and the writes that it handles.
 
-    operations: initials of CREATE, UPDATE, DELETE, CONNECT with X for the last. kinds, subresources: None for all.
+    operations: the initials of CREATE, UPDATE and DELETE, and X for CONNECT. kinds, subresources: None for all.
     """
 
     plugin: str
@@ -66,14 +64,14 @@ class Hook(msgspec.Struct, frozen=True):
 
 
 class Chain:
-    """Steps in order, looked up by the kind of write."""
+    """Steps in order, cached by the kind of write."""
 
     def __init__(self, hooks: Iterable[Hook]) -> None:
         self._hooks = tuple(hooks)
         self._chosen: dict[tuple[str, str, str, str], tuple[Step, ...]] = {}
 
     async def run(self, attrs: Attributes) -> None:
-        """Raises ApiError."""
+        """Run the steps for a write. Raises ApiError."""
         gvr = attrs.resource.gvr
         key = (attrs.operation, gvr.group, gvr.plural, attrs.subresource)
         steps = self._chosen.get(key)
@@ -90,7 +88,7 @@ class Chain:
 
 
 class Admission:
-    """See the module. One for a server: it keeps indexes of the store."""
+    """See the module. ``users``: policies and webhooks. ``disabled``: plugins by upstream's names."""
 
     def __init__(
         self,
@@ -121,7 +119,7 @@ class Admission:
         self._charging = Chain(hook for hook in charging if hook.plugin not in disabled)
 
     async def mutate(self, attrs: Attributes) -> None:
-        """Complete ``attrs.obj`` in place. Raises ApiError."""
+        """Change ``attrs.obj`` in place. Raises ApiError."""
         await self._mutating.run(attrs)
         if self._users.mutates(attrs):
             await self._mutate_by_users(attrs)
@@ -137,7 +135,7 @@ class Admission:
             await self._users.mutate(attrs, rounds)
 
     async def validate(self, attrs: Attributes) -> None:
-        """Refuse, or charge quotas. ``attrs.warnings`` are for the client. Raises ApiError."""
+        """Validate, then charge quotas. Adds to ``attrs.warnings``. Raises ApiError."""
         await self._validating.run(attrs)
         await self._users.validate(attrs)
         await self._charging.run(attrs)

@@ -1,4 +1,4 @@
-"""How admission refuses.
+"""Errors of admission.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/errors.go
 """
@@ -13,13 +13,13 @@ from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
 
 
 def denied(attrs: Attributes, why: str, causes: Sequence[Doc] = ()) -> ApiError:
-    """403 about the object that is written."""
+    """403 for a write."""
     gvr = attrs.resource.gvr
     return forbidden(gvr.group, gvr.plural, name_of(attrs), why, causes)
 
 
 def name_of(attrs: Attributes) -> str:
-    """The object's name as error texts show it; of one without a name yet, its prefix."""
+    """The object's name in errors; without a name its generateName."""
     if attrs.name:
         return attrs.name
     if attrs.obj is None:
@@ -29,7 +29,7 @@ def name_of(attrs: Attributes) -> str:
 
 
 def invalid_name(name: str) -> str:
-    """Why a client would not even ask the server for an object of this name; empty if it would."""
+    """client-go's error for a get with this name, which it does not send; otherwise empty."""
     if not name:
         return "resource name may not be empty"
     problems = names.path_segment(name)

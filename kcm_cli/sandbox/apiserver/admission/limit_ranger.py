@@ -1,4 +1,4 @@
-"""LimitRanger: defaults, least and most of what containers, pods and claims may ask for in a namespace.
+"""LimitRanger: defaults and limits of the requests and limits of containers, pods and claims.
 
 upstream: plugin/pkg/admission/limitranger/admission.go
 """
@@ -20,7 +20,7 @@ _CONTAINERS = (("containers", "container"), ("initContainers", "init container")
 
 
 class LimitRanger:
-    """See the module. Asked for pods (create, resize) and claims (create, update)."""
+    """See the module. Handles pods (create, resize) and claims (create, update)."""
 
     def __init__(self, store: Store) -> None:
         self._ranges = Lister(store, LIMIT_RANGES)
@@ -34,7 +34,7 @@ class LimitRanger:
             _set_defaults(pod, _limits(stored.doc))
 
     def validate(self, attrs: Attributes) -> None:
-        """Raises ApiError."""
+        """Check a pod or claim. Raises ApiError 403."""
         if self._ranges.empty(attrs.namespace) or _deleting(attrs.old):
             return
         problems_of = _pod_problems if attrs.resource.gvr.plural == "pods" else _claim_problems
@@ -172,7 +172,7 @@ def _out_of_ratio(kind: str, name: str, bound: Quantity, requests: Amounts, limi
 
 
 def _comparable(request: Quantity, limit: Quantity, bound: Quantity) -> tuple[int, int, int]:
-    """In thousandths, or in whole units where one is too large for that."""
+    """The values in thousandths, or in whole units if one is too large for thousandths."""
     three = (request, limit, bound)
     if all(each.value() <= _MAX_MILLI for each in three):
         asked, given, enforced = (each.milli_value() for each in three)

@@ -1,4 +1,4 @@
-"""Objects that admission looks at on other objects' writes, by namespace, kept by the store's change calls."""
+"""Listers: caches of objects by namespace, updated by the store."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ _NONE: dict[str, Stored] = {}
 
 
 class Lister:
-    """All objects of a resource. Asking for a namespace without any costs one look-up."""
+    """All objects of a resource. For a namespace without objects, a list takes one lookup."""
 
     def __init__(self, store: Store, gvr: GVR) -> None:
         self._objects: dict[str, dict[str, Stored]] = {}
@@ -19,17 +19,17 @@ class Lister:
             self._objects.setdefault(stored.namespace, {})[stored.name] = stored
 
     def of(self, namespace: str = "") -> Iterable[Stored]:
-        """The objects of a namespace (or of the cluster), by name."""
+        """The objects of a namespace, sorted by name; of an empty namespace the cluster-scoped ones."""
         objects = self._objects.get(namespace, _NONE)
         return [objects[name] for name in sorted(objects)] if objects else ()
 
     def get(self, namespace: str, name: str) -> Tree | None:
-        """One object."""
+        """An object, or None."""
         stored = self._objects.get(namespace, _NONE).get(name)
         return None if stored is None else stored.doc
 
     def empty(self, namespace: str = "") -> bool:
-        """Whether a namespace (or the cluster) has none."""
+        """Whether ``of`` the namespace is empty."""
         return namespace not in self._objects
 
     def _changed(self, event: Event) -> None:

@@ -1,4 +1,4 @@
-"""NamespaceLifecycle: nothing new in a namespace that is missing or being deleted; three may never be deleted.
+"""NamespaceLifecycle: rejects writes in missing namespaces, creations in terminating ones, and deletions of three.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle
 """
@@ -21,7 +21,7 @@ class NamespaceLifecycle:
         self._store = store
 
     def admit(self, attrs: Attributes) -> None:
-        """Raises ApiError."""
+        """Check a write. Raises ApiError 403, 404."""
         gvr = attrs.resource.gvr
         if gvr.plural == "namespaces" and not gvr.group:
             if attrs.operation == "DELETE" and attrs.name in IMMORTAL:

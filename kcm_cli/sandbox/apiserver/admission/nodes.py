@@ -1,4 +1,4 @@
-"""TaintNodesByCondition: a new node takes no pods until its controller has seen it ready.
+"""TaintNodesByCondition: new nodes have the not-ready taint, which the node controller removes.
 
 upstream: plugin/pkg/admission/nodetaint
 """
@@ -9,7 +9,7 @@ _NOT_READY = "node.kubernetes.io/not-ready"
 
 
 def taint(attrs: Attributes) -> None:
-    """Add the taint to a new node that lacks it."""
+    """Add the taint to a new node."""
     node: Tree = attrs.obj or {}
     spec: Tree = node.get("spec") or {}
     node["spec"] = spec

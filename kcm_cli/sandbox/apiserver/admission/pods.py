@@ -1,5 +1,4 @@
-"""Small plugins about pods: Priority, DefaultTolerationSeconds, RuntimeClass, PodTopologyLabels,
-PodResizeValidator.
+"""Plugins for pods: Priority, DefaultTolerationSeconds, RuntimeClass, PodTopologyLabels, PodResizeValidator.
 
 upstream: plugin/pkg/admission/{priority,defaulttolerationseconds,runtimeclass,podtopologylabels,podresize}
 """
@@ -26,13 +25,13 @@ _TOPOLOGY = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
 class Priority:
-    """Resolves the class of a pod; watches that there is one default class."""
+    """Resolves the PriorityClass of pods, and allows only one default class."""
 
     def __init__(self, store: Store) -> None:
         self._classes = Lister(store, PRIORITY_CLASSES)
 
     def admit(self, attrs: Attributes) -> None:
-        """Set the priority of a new pod. Raises ApiError."""
+        """Set priority and preemptionPolicy of a new pod. Raises ApiError 403."""
         spec: Tree = (attrs.obj or {})["spec"]  # type: ignore[assignment]  # pods have a spec
         name, value, policy = self._resolve(attrs, spec.get("priorityClassName") or "")
         if name:
@@ -57,7 +56,7 @@ class Priority:
         spec["preemptionPolicy"] = policy
 
     def keep(self, attrs: Attributes) -> None:
-        """An update without a priority keeps the pod's."""
+        """Keep the priority of a pod if an update does not set it."""
         new: Tree = (attrs.obj or {})["spec"]  # type: ignore[assignment]  # pods have a spec
         old: Tree = (attrs.old or {})["spec"]  # type: ignore[assignment]  # pods have a spec
         for key in ("priority", "preemptionPolicy"):
@@ -65,7 +64,7 @@ class Priority:
                 new[key] = old[key]
 
     def validate_class(self, attrs: Attributes) -> None:
-        """Only one class may be the default. Raises ApiError."""
+        """Raises ApiError 403 for a second default class."""
         if not (attrs.obj or {}).get("globalDefault"):
             return
         default = self._default()
@@ -87,14 +86,14 @@ class Priority:
         return name, found.get("value", 0), found.get("preemptionPolicy")
 
     def _default(self) -> Tree | None:
-        """The default class; of several, by a race, the one of least value."""
+        """The default class; of several the one with the lowest value."""
         classes: list[Tree] = [stored.doc for stored in self._classes.of()]
         defaults = [each for each in classes if each.get("globalDefault")]
         return min(defaults, key=lambda each: int(each.get("value", 0)), default=None)
 
 
 def default_tolerations(attrs: Attributes) -> None:
-    """DefaultTolerationSeconds: a pod bears a bad node for five minutes."""
+    """DefaultTolerationSeconds: pods tolerate nodes that are not ready or unreachable for five minutes."""
     spec: Tree = (attrs.obj or {})["spec"]  # type: ignore[assignment]  # pods have a spec
     tolerations: list[Tree] = spec.get("tolerations") or []
     missing = {_NOT_READY, _UNREACHABLE}
@@ -112,13 +111,13 @@ def _toleration(key: str) -> Tree:
 
 
 class RuntimeClass:
-    """Gives a new pod the overhead and the scheduling of its runtime class."""
+    """Sets overhead and scheduling of a pod's RuntimeClass."""
 
     def __init__(self, store: Store) -> None:
         self._classes = Lister(store, RUNTIME_CLASSES)
 
     def admit(self, attrs: Attributes) -> None:
-        """Raises ApiError."""
+        """Change a new pod. Raises ApiError."""
         spec: Tree = (attrs.obj or {})["spec"]  # type: ignore[assignment]  # pods have a spec
         found = self._class(attrs, spec)
         if found is None:
@@ -136,7 +135,7 @@ class RuntimeClass:
             _schedule(attrs, spec, scheduling)
 
     def validate(self, attrs: Attributes) -> None:
-        """Raises ApiError."""
+        """Check the overhead of a new pod. Raises ApiError."""
         spec: Tree = (attrs.obj or {})["spec"]  # type: ignore[assignment]  # pods have a spec
         found = self._class(attrs, spec)
         overhead = found.get("overhead") if found is not None else None
@@ -180,7 +179,7 @@ def _schedule(attrs: Attributes, spec: Tree, scheduling: Tree) -> None:
 
 
 def _merged(tolerations: list[Tree]) -> list[Tree]:
-    """Without those that another one covers.
+    """The tolerations without those that another one covers.
 
     upstream: pkg/util/tolerations/tolerations.go#MergeTolerations
     """
@@ -196,7 +195,7 @@ def _merged(tolerations: list[Tree]) -> list[Tree]:
 
 
 def _covers(one: Tree, other: Tree) -> bool:
-    """Whether all that ``other`` tolerates is tolerated by ``one``."""
+    """Whether ``one`` tolerates all taints that ``other`` tolerates."""
     if one == other:
         return True
     key, effect = one.get("key", ""), one.get("effect", "")
@@ -215,7 +214,7 @@ def _covers(one: Tree, other: Tree) -> bool:
 
 
 class PodTopologyLabels:
-    """Copies the zone and region of the node to a pod that is bound to it."""
+    """Copies the zone and region labels of nodes to their pods."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -234,7 +233,7 @@ class PodTopologyLabels:
         stored = self._store.get(NODES, "", node) if node else None
         if stored is None:
             return
-        labels = codec.decode(stored.data, Object).labels  # a document is decoded in eight times the time
+        labels = codec.decode(stored.data, Object).labels  # decoding the document takes eight times as long
         copied = {key: labels[key] for key in _TOPOLOGY if key in labels}
         if copied:
             metadata: Tree = doc.setdefault("metadata", {})
@@ -242,13 +241,13 @@ class PodTopologyLabels:
 
 
 class PodResize:
-    """Refuses a resize that the pod's node has no room for at all."""
+    """Rejects a resize to more than the node's allocatable resources."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def validate(self, attrs: Attributes) -> None:
-        """Raises ApiError."""
+        """Check a resize. Raises ApiError 403."""
         pod: Tree = attrs.obj or {}
         old: Tree = attrs.old or {}
         name = pod["spec"].get("nodeName")

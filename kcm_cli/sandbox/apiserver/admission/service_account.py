@@ -1,4 +1,4 @@
-"""ServiceAccount: every pod gets an account, its token, and its pull secrets.
+"""ServiceAccount: sets the account of pods, and mounts its token and adds its pull secrets.
 
 upstream: plugin/pkg/admission/serviceaccount/admission.go
 """
@@ -21,7 +21,7 @@ _DEFAULT = "default"
 _VOLUME, _MOUNT_PATH = "kube-api-access-", "/var/run/secrets/kubernetes.io/serviceaccount"
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _ATTEMPTS, _INTERVAL_S = 10, 0.15
-"""How long the default account of a new namespace is waited for."""
+"""How often, and in which interval, the default account of a new namespace is looked up."""
 _LISTS = (("initContainers", "init container"), ("containers", "container"))
 
 
@@ -34,7 +34,7 @@ class ServiceAccounts:
         self._random = rng
 
     async def admit(self, attrs: Attributes) -> None:
-        """Complete a new pod. Raises ApiError."""
+        """Change a new pod. Raises ApiError 403."""
         pod: Tree = attrs.obj or {}
         if _is_mirror(pod):
             return
@@ -52,7 +52,7 @@ class ServiceAccounts:
                 spec.pop("imagePullSecrets", None)
 
     def validate(self, attrs: Attributes) -> None:
-        """Check a new pod. Raises ApiError."""
+        """Check a new pod. Raises ApiError 403."""
         pod: Tree = attrs.obj or {}
         spec: Tree = pod["spec"]
         if _is_mirror(pod):
@@ -64,7 +64,7 @@ class ServiceAccounts:
             raise denied(attrs, why)
 
     def validate_ephemeral(self, attrs: Attributes) -> None:
-        """Check the ephemeral containers of a pod. Raises ApiError."""
+        """Check the ephemeral containers of a pod. Raises ApiError 403."""
         pod: Tree = attrs.obj or {}
         account = self._required(attrs, pod)
         if not _enforces(account):
@@ -176,7 +176,7 @@ _SECRET_VOLUMES = (
 
 
 def _uses_secrets(spec: Tree) -> bool:
-    """upstream: pkg/api/pod/util.go#VisitPodSecretNames"""
+    """Whether a pod uses secrets. upstream: pkg/api/pod/util.go#VisitPodSecretNames"""
     if spec.get("imagePullSecrets"):
         return True
     for key in ("initContainers", "containers", "ephemeralContainers"):
@@ -192,7 +192,7 @@ def _uses_secrets(spec: Tree) -> bool:
 
 
 def _secrets_of(container: Tree) -> Iterator[tuple[str, str]]:
-    """Where a container names secrets, as errors tell it, and the secrets' names."""
+    """The secrets of a container: their places in errors, and their names."""
     for env in container.get("env") or ():
         reference = (env.get("valueFrom") or {}).get("secretKeyRef")
         if reference is not None:
@@ -203,7 +203,7 @@ def _secrets_of(container: Tree) -> Iterator[tuple[str, str]]:
 
 
 def _unmountable(account: Tree, spec: Tree) -> Iterator[str]:
-    """What of a pod's secrets its account does not list."""
+    """An error for each secret of a pod that its account does not list."""
     secrets, who = _names(account, "secrets"), account["metadata"]["name"]
     for volume in spec.get("volumes") or ():
         if volume.get("secret") is not None:

@@ -28,7 +28,7 @@ PROTECTION = {
 
 
 class DefaultClasses:
-    """Fills in the class of a claim or an ingress that names none."""
+    """Sets the default class of claims and Ingresses without a class, and validates resizes of claims."""
 
     def __init__(self, store: Store) -> None:
         self._storage = Lister(store, STORAGE_CLASSES)
@@ -53,7 +53,7 @@ class DefaultClasses:
             ingress["spec"] = {**spec, "ingressClassName": name}
 
     def validate_resize(self, attrs: Attributes) -> None:
-        """A claim may grow if it is bound and its class allows it. Raises ApiError."""
+        """A claim may be expanded if it is bound and its class allows it. Raises ApiError 403."""
         new: Tree = attrs.obj or {}
         old: Tree = attrs.old or {}
         if _size(new) <= _size(old):
@@ -71,7 +71,7 @@ class DefaultClasses:
 
 
 def protect(attrs: Attributes) -> None:
-    """StorageObjectInUseProtection: a finalizer on new claims, volumes and attribute classes."""
+    """StorageObjectInUseProtection: adds a finalizer to new claims, volumes and VolumeAttributesClasses."""
     gvr = attrs.resource.gvr
     finalizer = PROTECTION[gvr.group, gvr.plural]
     metadata: Tree = (attrs.obj or {})["metadata"]  # type: ignore[assignment]  # all objects have metadata
@@ -85,7 +85,7 @@ def _annotations(doc: Tree) -> dict[str, str]:
 
 
 def _youngest_default(classes: Lister, annotations: tuple[str, ...]) -> str:
-    """The name of the class that is marked as default; of several the youngest, then the first by name."""
+    """The name of the default class; of several the latest, then the first by name."""
     marked: list[tuple[str, str]] = []
     for stored in classes.of():
         doc: Tree = stored.doc

@@ -1,4 +1,4 @@
-"""Calls of servers that users run: admission and conversion webhooks."""
+"""Calls of admission and conversion webhooks."""
 
 from kcm_cli.sandbox.apiserver.webhooks.calls import CallError, WebhookCalls
 from kcm_cli.sandbox.apiserver.webhooks.routes import Routes

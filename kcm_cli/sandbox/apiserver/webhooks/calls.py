@@ -1,6 +1,6 @@
-"""HTTPS calls of webhooks: one POST, one JSON answer. Errors are worded as Kubernetes' own client words them.
+"""HTTPS calls of webhooks: a POST with a JSON response. Errors are worded as in client-go.
 
-A connection serves one call. None leads to an address that the sandbox has made up.
+Each call has its own connection. Invented addresses of the sandbox are not connected to.
 """
 
 import asyncio
@@ -35,11 +35,11 @@ _MADE_UP = (
 
 
 class CallError(Exception):
-    """A webhook did not answer, or not with success."""
+    """A webhook did not respond, or with an error."""
 
 
 class WebhookCalls:
-    """Calls webhooks by their client configuration, Services by their ``routes``."""
+    """Calls webhooks by their clientConfig, Services by their ``routes``."""
 
     def __init__(self, store: Store) -> None:
         self.routes = Routes()
@@ -47,7 +47,7 @@ class WebhookCalls:
         self._made_up = MadeUp(store)
 
     async def post(self, config: Tree, body: bytes, timeout_s: float) -> bytes:
-        """The body of the answer, not empty. Raises CallError."""
+        """The body of the response, which is not empty. Raises CallError."""
         try:
             target = target_of(config)
         except TargetError as error:
@@ -84,14 +84,14 @@ class WebhookCalls:
             connection.close()
 
     async def _connect(self, target: Target) -> Connection:
-        """Raises what the first address had against it."""
+        """Connect to the first reachable address. Raises the error of the first one."""
         host, port = resolve(target, self._store, self.routes)
         if in_cluster(host):
             raise TargetError(f"dial tcp: lookup {host}: no such host")
         try:
             loop = asyncio.get_running_loop()
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (socket.gaierror, UnicodeError):  # the latter for labels that are empty or too long
+        except (socket.gaierror, UnicodeError):  # UnicodeError: a label is empty or too long
             raise TargetError(f"dial tcp: lookup {host}: no such host") from None
         context = _context(target.ca)
         failure: OSError | None = None

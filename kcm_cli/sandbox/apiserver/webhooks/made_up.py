@@ -1,4 +1,4 @@
-"""Which addresses the sandbox has made up. It connects to none of them: on the host's network they may be anyone's."""
+"""The invented addresses of a sandbox. It never connects to them, since in the host's network they may be in use."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class MadeUp:
-    """Addresses of pods, nodes and Services: the fixed ranges, those of ServiceCIDRs, and those given to nodes."""
+    """Addresses of pods, nodes and Services: fixed ranges, ServiceCIDRs, and podCIDRs of nodes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._fixed = networks.made_up()
 
     def has(self, text: str) -> bool:
-        """Whether an IP address is one of them. Loopback addresses never are."""
+        """Whether an IP address is invented. Loopback addresses never are."""
         address = ipaddress.ip_address(text)
         if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
             address = address.ipv4_mapped

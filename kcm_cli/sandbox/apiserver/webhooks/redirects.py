@@ -1,4 +1,4 @@
-"""Redirects of webhooks, which Go's client follows: a path that lacks its last slash, another host.
+"""Redirects of webhooks, which are followed as by Go's client.
 
 upstream: net/http client.go#Client.do
 """
@@ -20,7 +20,7 @@ _PLAIN = "/%:@!$&'()*+,;=~"
 
 
 class RedirectError(Exception):
-    """A redirect that cannot be followed. ``url``: what errors name."""
+    """A redirect cannot be followed. ``url``: the URL for the error."""
 
     def __init__(self, url: str, text: str) -> None:
         super().__init__(text)
@@ -28,7 +28,7 @@ class RedirectError(Exception):
 
 
 class Hop(msgspec.Struct, frozen=True):
-    """One request of a call. ``body``: None for a GET. ``count``: of the redirects that led here."""
+    """A request of a call. ``body``: None for a GET. ``count``: the number of redirects before it."""
 
     target: Target
     query: str
@@ -41,7 +41,7 @@ class Hop(msgspec.Struct, frozen=True):
 
 
 def redirected(hop: Hop, response: Response) -> Hop | None:
-    """The request that follows an answer; None where that is the last one. Raises RedirectError."""
+    """The next request after a response; None if the response is no redirect. Raises RedirectError."""
     location = response.headers.get("location", "")
     if not location or response.status not in _AS_GET | _AS_IT_WAS:
         return None

@@ -1,4 +1,4 @@
-"""Routes: where on this machine the server behind a Service really listens, since nothing runs in a sandbox's pods."""
+"""Routes: the addresses of the servers behind Services, since nothing runs in a sandbox's pods."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import Tree
 
 ANNOTATION = "sandbox.kcm.dev/route"
-"""Of a Service: ``PORT`` of this machine, or ``HOST:PORT``."""
+"""An annotation of Services: a local ``PORT``, or ``HOST:PORT``."""
 _LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _SERVICE = re.compile(rf"({_LABEL})\.({_LABEL})")
 _WHERE = re.compile(r"(?:(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/@]+):)?([0-9]{1,5})")
@@ -20,26 +20,22 @@ Where = tuple[str, int]
 
 
 class Routes:
-    """The routes of one sandbox: those that it was given, and the annotations of Services. ``changed``: called after
-    each ``add``.
-    """
+    """The routes of a sandbox: added ones, and annotations of Services. ``changed``: called after ``add``."""
 
     def __init__(self) -> None:
         self.changed: list[Callable[[], None]] = []
         self._given: dict[Key, Where] = {}
 
     def add(self, service: str, to: int | str) -> None:
-        """Lead all calls of ``name.namespace`` to ``PORT`` of this machine, or to ``HOST:PORT``. A former route of that
-        Service ends. Raises ValueError.
+        """Route calls of ``name.namespace`` to a local ``PORT`` or to ``HOST:PORT``. Replaces the Service's previous
+        route. Raises ValueError.
         """
         self._given[service_of(service)] = where_of(to)
         for notify in self.changed:
             notify()
 
     def of(self, key: Key, service: Tree | None) -> Where | None:
-        """The route of a Service, if it has one. ``service``: its object. Raises ValueError for an annotation that
-        cannot be read.
-        """
+        """The route of a Service, or None. ``service``: its object. Raises ValueError for an invalid annotation."""
         if (given := self._given.get(key)) is not None:
             return given
         text = annotated(service) if service is not None else None
@@ -47,7 +43,7 @@ class Routes:
 
 
 def annotated(service: Tree) -> str | None:
-    """What the annotation of a Service says."""
+    """The value of a Service's annotation, or None."""
     text: str | None = (service["metadata"].get("annotations") or {}).get(ANNOTATION)
     return text
 

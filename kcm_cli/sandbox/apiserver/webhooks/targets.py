@@ -1,6 +1,6 @@
-"""Where a webhook is, by its ``clientConfig``.
+"""The address of a webhook, by its ``clientConfig``.
 
-A Service is reached by its route, or at an endpoint that a user wrote; behind its pods and its cluster IP is nobody.
+A Service is reached by its route, or at an endpoint that is no pod. Pods and cluster IPs cannot be reached.
 
 upstream: staging/src/k8s.io/apiserver/pkg/util/{webhook/client,proxy/proxy}.go
 """
@@ -28,13 +28,11 @@ _OF_SERVICE = re.compile(r"([^.]+)\.([^.]+)\.svc(?:\.cluster\.local)?\.?", re.IG
 
 
 class TargetError(Exception):
-    """There is no such server."""
+    """The server cannot be determined or reached."""
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A server. ``url`` is how errors name it; ``name`` is what its certificate has to be for. ``ca``: PEM, empty
-    for the system's.
-    """
+    """A server. url: its URL in errors. name: the host name in its certificate. ca: PEM; empty for the system's."""
 
     url: str
     path: str
@@ -45,7 +43,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def target_of(config: Tree) -> Target:
-    """Of a ``clientConfig``. Raises TargetError."""
+    """The target of a ``clientConfig``. Raises TargetError."""
     ca = _certificates(config.get("caBundle") or "")
     service: Tree | None = config.get("service")
     if service is not None:
@@ -70,7 +68,7 @@ def _by_url(url: SplitResult, port: int, ca: str) -> Target:
 
 
 def _cleaned(path: str) -> str:
-    """Without empty parts, such as envtest writes: ``//validate``."""
+    """The path without empty parts. envtest writes ``//validate``."""
     return posixpath.normpath(f"/./{path}")
 
 
@@ -82,7 +80,7 @@ def _certificates(bundle: str) -> str:
 
 
 def routed(config: Tree, store: Store, routes: Routes) -> bool:
-    """Whether a ``clientConfig`` leads to a Service that has a route."""
+    """Whether a ``clientConfig`` names a Service with a route."""
     try:
         target = target_of(config)
         service = target.service or _named(target.name)
@@ -118,7 +116,7 @@ def resolve(target: Target, store: Store, routes: Routes) -> Where:
 
 
 def unrouted(service: Key) -> str:
-    """Why a Service is not called, and what to do."""
+    """The error for a Service without a route, and the solution."""
     namespace, name = service
     return (
         f"nothing runs behind service {quote(name)}, since pods of a sandbox are simulated: lead it to your server "
@@ -128,12 +126,12 @@ def unrouted(service: Key) -> str:
 
 
 def in_cluster(host: str) -> bool:
-    """Whether only the DNS of a cluster knows such a name."""
+    """Whether a host name can only be resolved by cluster DNS."""
     return _IN_CLUSTER.fullmatch(host) is not None
 
 
 def _outside(host: str, port: int, store: Store, routes: Routes) -> Where:
-    """Where a host name leads to: names of Services by their routes."""
+    """Host and port of a host name. Names of Services use their routes. Raises TargetError."""
     service = _named(host)
     if service is not None:
         route = _route(service, _service(service, store), routes)
@@ -163,7 +161,7 @@ def _route(service: Key, doc: Tree | None, routes: Routes) -> Where | None:
 
 
 def _endpoints(store: Store, namespace: str, service: str, port_name: str) -> Iterator[Where]:
-    """The ready ones that are not pods: those that somebody else than the simulated kubelets answers for."""
+    """The ready endpoints that are no pods."""
     for stored in store.list(_SLICES, namespace):
         doc: Tree = stored.doc
         if (doc["metadata"].get("labels") or {}).get(_SLICE_OF) != service:

@@ -1,1 +1,1 @@
-"""Admission that users define: policies and webhooks (see ``users.UserDefined``)."""
+"""Admission policies and webhooks (see ``users.UserDefined``)."""

@@ -1,4 +1,4 @@
-"""The ``authorizer`` of expressions: asks whether a user may do something.
+"""The variable ``authorizer`` of CEL expressions.
 
 upstream: staging/src/k8s.io/apiserver/pkg/cel/library/authz.go
 """
@@ -20,7 +20,7 @@ _Methods = Mapping[str, Function]
 
 
 class DecisionValue(msgspec.Struct, frozen=True):
-    """What was decided."""
+    """The decision of a check."""
 
     decision: Decision
     cel_type: ClassVar[str] = "kubernetes.authorization.Decision"
@@ -36,7 +36,7 @@ DecisionValue.cel_methods = {
 
 
 class CheckValue(msgspec.Struct, frozen=True):
-    """A question that still lacks its verb."""
+    """A check of a resource or path, without the verb."""
 
     authorizer: Authorizer
     user: User
@@ -63,7 +63,7 @@ CheckValue.cel_methods = {
 
 
 class GroupValue(msgspec.Struct, frozen=True):
-    """An API group that is asked about."""
+    """A check of an API group, without the resource."""
 
     authorizer: Authorizer
     user: User
@@ -81,7 +81,7 @@ GroupValue.cel_methods = {"resource": overloaded("resource", ((GroupValue, str),
 
 
 class AuthorizerValue(msgspec.Struct, frozen=True):
-    """Asks for one user."""
+    """Checks of a user. ``attrs``: the write, for ``requestResource``."""
 
     authorizer: Authorizer
     user: User
@@ -107,7 +107,7 @@ class AuthorizerValue(msgspec.Struct, frozen=True):
         return AuthorizerValue(self.authorizer, user)
 
     def request_resource(self) -> CheckValue:
-        """About the object of the write that is judged."""
+        """A check of the write's object."""
         attrs = self.attrs
         if attrs is None:
             raise cel.CelError("no such attribute(s): authorizer.requestResource")

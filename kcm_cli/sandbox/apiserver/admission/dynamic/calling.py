@@ -1,4 +1,4 @@
-"""Mutating and validating admission webhooks.
+"""Dispatches writes to mutating and validating webhooks.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go
 """
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class MutatingWebhooks:
-    """Asks one after the other; each sees what the former ones did."""
+    """Calls webhooks one after the other. Each sees the changes of the previous ones."""
 
     def __init__(self, webhooks: Webhooks, reviewer: Reviewer, schemas: Schemas) -> None:
         self._webhooks = webhooks
@@ -32,26 +32,26 @@ class MutatingWebhooks:
         self._replacer = Replacer(schemas)
 
     def concern(self, attrs: Attributes) -> bool:
-        """Whether a write of this kind may concern any webhook."""
+        """Whether a webhook may match writes of this kind."""
         return self._webhooks.concern(attrs)
 
     async def admit(self, attrs: Attributes, rounds: Rounds) -> None:
         """Change the object. Raises ApiError."""
-        book = rounds.webhooks
+        reinvocation = rounds.webhooks
         if rounds.second:
-            book.begin(attrs)
+            reinvocation.begin(attrs)
         for webhook, view in self._webhooks.wanted(attrs):
-            if rounds.second and not book.wanted(webhook.key):
+            if rounds.second and not reinvocation.due(webhook.key):
                 continue
-            if await self._ask(webhook, view):
-                book.changed()
+            if await self._call(webhook, view):
+                reinvocation.changed()
                 rounds.needed = True
             if webhook.doc.get("reinvocationPolicy") == "IfNeeded":
-                book.asked(webhook.key)
-        book.end(attrs)
+                reinvocation.add(webhook.key)
+        reinvocation.end(attrs)
 
-    async def _ask(self, webhook: Webhook, view: View) -> bool:
-        """Whether it changed the object. Raises ApiError."""
+    async def _call(self, webhook: Webhook, view: View) -> bool:
+        """Call a webhook. Returns whether it changed the object. Raises ApiError."""
         try:
             patch = await self._reviewer.review(webhook, view, mutating=True)
             return bool(patch.text) and self._patch(webhook, view, patch)
@@ -60,7 +60,7 @@ class MutatingWebhooks:
             return False
 
     def _patch(self, webhook: Webhook, view: View, patch: Patch) -> bool:
-        """Whether the patch changed the object. Raises ReviewError, ApiError."""
+        """Apply a patch. Returns whether it changed the object. Raises ReviewError, ApiError."""
         operations = _operations(patch)
         if not operations:
             return False
@@ -83,24 +83,24 @@ class MutatingWebhooks:
 
 
 class ValidatingWebhooks:
-    """Asks all at once."""
+    """Calls webhooks concurrently."""
 
     def __init__(self, webhooks: Webhooks, reviewer: Reviewer) -> None:
         self._webhooks = webhooks
         self._reviewer = reviewer
 
     def concern(self, attrs: Attributes) -> bool:
-        """Whether a write of this kind may concern any webhook."""
+        """Whether a webhook may match writes of this kind."""
         return self._webhooks.concern(attrs)
 
     async def validate(self, attrs: Attributes) -> None:
-        """Raises ApiError: the first objection, in the order of the webhooks."""
-        asked = [self._ask(webhook, view) for webhook, view in list(self._webhooks.wanted(attrs))]
-        for outcome in await asyncio.gather(*asked):
-            if outcome is not None:
-                raise outcome
+        """Raises ApiError: the first error, in the order of the webhooks."""
+        calls = [self._call(webhook, view) for webhook, view in list(self._webhooks.wanted(attrs))]
+        for error in await asyncio.gather(*calls):
+            if error is not None:
+                raise error
 
-    async def _ask(self, webhook: Webhook, view: View) -> ApiError | None:
+    async def _call(self, webhook: Webhook, view: View) -> ApiError | None:
         try:
             await self._reviewer.review(webhook, view, mutating=False)
         except ReviewError as error:
@@ -114,7 +114,7 @@ class ValidatingWebhooks:
 
 
 def _fail(webhook: Webhook, error: ReviewError) -> None:
-    """A webhook that cannot be asked fails the write, or is passed over. Raises ApiError."""
+    """Apply the failurePolicy of a webhook whose call failed. Raises ApiError 500."""
     failure = f"failed calling webhook {quote(webhook.name)}: {error}"
     if webhook.ignores_failures:
         _log.warning("Failed calling webhook, failing open", extra={"webhook": webhook.name, "err": failure})

@@ -1,4 +1,4 @@
-"""Which compiled policies or webhooks concern writes of a kind: worked out once, until any of them changes."""
+"""The compiled policies or webhooks for each kind of write, cached until one of them changes."""
 
 from collections.abc import Callable, Iterable
 from typing import Generic, Protocol, TypeVar
@@ -22,7 +22,7 @@ C = TypeVar("C", bound=Compiled)
 
 
 class Chosen(Generic[C]):
-    """See the module. gvrs: what is compiled. reviews: whether reviews are exempt, too."""
+    """See the module. gvrs: the resources whose changes require compiling. reviews: whether reviews are exempt, too."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Chosen(Generic[C]):
         versions.changed.append(self._of_kinds.clear)
 
     def of(self, attrs: Attributes) -> list[tuple[C, Served]]:
-        """Those that writes of this kind and operation may concern, each with the version that it asks for."""
+        """Those that may match a write of this kind and operation, each with the version that it requests."""
         if self._all is None:
             self._all = list(self._compiled())
             self._of_kinds.clear()

@@ -1,4 +1,4 @@
-"""``matchConditions``: expressions that all have to be true before a policy or a webhook is asked.
+"""``matchConditions``: expressions that all have to be true for a policy or webhook to match.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions
 """
@@ -12,11 +12,11 @@ from kcm_cli.sandbox.apiserver.types import Tree
 
 
 class ConditionError(Exception):
-    """A condition failed to run, and no other one was false."""
+    """A condition failed to run, and none was false."""
 
 
 class MatchConditions:
-    """Compiled conditions of one policy or webhook."""
+    """The compiled conditions of a policy or webhook."""
 
     def __init__(self, docs: Sequence[Tree], *, ignore_failures: bool) -> None:
         self._conditions = [Condition(doc.get("expression", "")) for doc in docs]
@@ -26,7 +26,7 @@ class MatchConditions:
         return bool(self._conditions)
 
     def hold(self, scope: Mapping[str, cel.Value]) -> bool:
-        """Raises ConditionError."""
+        """Whether all are true. Raises ConditionError."""
         failures: list[str] = []
         for condition in self._conditions:
             try:

@@ -1,4 +1,4 @@
-"""Which writes a policy or a webhook is about: rules, selectors of namespaces and of objects.
+"""Matches writes by the rules, namespace selectors and object selectors of policies and webhooks.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/{policy/matching,webhook/predicates}
 """
@@ -40,14 +40,14 @@ _REVIEWS = frozenset(
 
 
 def exempt(gvr: GVR, *, reviews: bool) -> bool:
-    """What no policy and no webhook may stop: their own configuration; for policies also reviews."""
+    """Whether policies and webhooks do not apply: to their own configuration, and policies not to reviews."""
     if gvr.group == REGISTRATION:
         return gvr.plural in _EXEMPT
     return reviews and gvr.plural in _REVIEWS and gvr.group in ("authentication.k8s.io", "authorization.k8s.io")
 
 
 class _Rule(msgspec.Struct, frozen=True):
-    """RuleWithOperations, with the names that policies may add."""
+    """RuleWithOperations, with the resourceNames of policies."""
 
     operations: frozenset[str]
     groups: frozenset[str]
@@ -69,7 +69,7 @@ class _Rule(msgspec.Struct, frozen=True):
         )
 
     def matches_kind(self, attrs: Attributes, gvr: GVR) -> bool:
-        """As far as all writes of a kind and an operation are alike. gvr: of the version that is looked at."""
+        """Whether the rule matches by kind of write, operation and scope. ``gvr``: the resource in some version."""
         return (
             _has(self.operations, attrs.operation)
             and _has(self.groups, gvr.group)
@@ -95,7 +95,7 @@ def _has(items: frozenset[str], wanted: str) -> bool:
 
 
 class Match:
-    """Compiled from MatchResources, or from a webhook (whose rules have another name)."""
+    """A compiled MatchResources, or the same parts of a webhook. empty_matches: without rules it matches all writes."""
 
     def __init__(self, doc: Tree, rules: Sequence[Tree], *, empty_matches: bool) -> None:
         self._rules = tuple(map(_Rule.of, rules))
@@ -106,7 +106,7 @@ class Match:
         self._exact = doc.get("matchPolicy") == "Exact"
 
     def choose(self, attrs: Attributes, versions: Sequence[Served]) -> Served | None:
-        """The version in which writes of this kind and operation are asked for; that of the request comes first."""
+        """The version that matches writes of this kind and operation, or None. ``versions``: the request's first."""
         if self._everything:
             return versions[0]
         if _any_kind(self._rules, attrs, versions[0]):
@@ -117,7 +117,7 @@ class Match:
         return next((version for rule, version in pairs if rule.matches_kind(attrs, version.info.gvr)), None)
 
     def matches(self, attrs: Attributes, versions: Sequence[Served], chosen: Served, store: Store) -> bool:
-        """Whether it is about this write. Raises ApiError (404) if a namespace that a selector asks about is gone."""
+        """Whether a write matches. Raises ApiError 404 if the namespace for a selector does not exist."""
         if not self._everything and not _any(self._rules, attrs, chosen):
             return False
         if any(_any(self._excluded, attrs, version) for version in (versions[:1] if self._exact else versions)):
@@ -148,7 +148,7 @@ def _any(rules: tuple[_Rule, ...], attrs: Attributes, version: Served) -> bool:
 
 
 def _selector(doc: Tree | None) -> Selector | None:
-    """None for one that selects everything."""
+    """The selector; None if it selects everything."""
     return None if selector_is_empty(doc) else compile_selector(doc)
 
 

@@ -1,4 +1,4 @@
-"""Apply configurations of policies: merged by the rules of server-side apply, without owners.
+"""Merges apply configurations of policies as server-side apply does, without field managers.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch/smd.go
 """
@@ -15,17 +15,17 @@ from kcm_cli.sandbox.apiserver.types import Tree
 
 
 class MergeError(Exception):
-    """A configuration does not fit the type, or replaces what it may not."""
+    """A configuration does not match the type, or sets atomic values."""
 
 
 class Merger:
-    """Merges configurations into objects of a server's types."""
+    """Merges configurations into objects, by their types."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
 
     def merge(self, target: Target, doc: Tree, configuration: Tree) -> Tree:
-        """A new document. ``doc`` says its kind. Raises MergeError."""
+        """A new document. ``doc`` has kind and apiVersion. Raises MergeError."""
         node = self._schemas.node(target)
         if node is None:
             raise MergeError(f"no type found matching: {target.kind}")
@@ -42,7 +42,7 @@ class Merger:
 
 
 def _atomics(node: Node, value: object, path: str) -> Iterator[str]:
-    """The paths in a configuration that can only be set as a whole."""
+    """The paths of atomic lists, maps and structs in a configuration."""
     if node.kind in ("struct", "map", "object") and isinstance(value, dict):
         if node.atomic or node.kind == "object":
             yield path

@@ -49,15 +49,15 @@ BINDINGS = GVR(REGISTRATION, "v1", "mutatingadmissionpolicybindings")
 _TEST_FAILED = "test failed"
 _NO_JSON = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
 _MOST_PRECISE, _FIRST_EXPONENT = 2**53 - 1, 1e21
-"""Larger whole numbers are texts in JSON, as protobuf has it; floats from the second on have an exponent."""
+"""As in protobuf's JSON, larger integers are strings. Floats from the second number on have an exponent."""
 
 
 class MutationError(Exception):
-    """A mutation could not be made."""
+    """A mutation failed."""
 
 
 class _Mutation(msgspec.Struct, frozen=True):
-    """is_apply: the expression gives an apply configuration; else a JSON patch."""
+    """is_apply: the expression returns an apply configuration, otherwise a JSON patch."""
 
     expression: Condition
     is_apply: bool
@@ -76,11 +76,11 @@ def _compile(spec: Tree) -> _Body:
 
 
 _Key = tuple[str, str, str, str]
-"""Names that tell an invocation from others: policy, binding, namespace and name of the parameters."""
+"""The identity of an invocation: policy, binding, namespace and name of the parameter."""
 
 
 class _Invocation(msgspec.Struct, frozen=True):
-    """A policy, to be run once."""
+    """A policy with a binding and a parameter."""
 
     policy: Policy[_Body]
     binding: Binding
@@ -120,19 +120,18 @@ class MutatingPolicies:
         self._policies = Policies(store, versions, POLICIES, BINDINGS, _compile)
 
     def concern(self, attrs: Attributes) -> bool:
-        """Whether a write of this kind may concern any policy."""
+        """Whether a policy may match writes of this kind."""
         return attrs.obj is not None and self._policies.concern(attrs)
 
     def admit(self, attrs: Attributes, rounds: Rounds) -> None:
         """Change the object. Raises ApiError."""
         objections: list[_Objection] = []
         invocations = list(self._invocations(attrs, objections))
-        book = rounds.policies
         if rounds.second:
-            book.begin(attrs)
+            rounds.policies.begin(attrs)
         for invocation in invocations:
             objections += self._invoke(invocation, rounds)
-        book.end(attrs)
+        rounds.policies.end(attrs)
         if objections:
             raise _refusal(attrs, objections)
 
@@ -149,7 +148,7 @@ class MutatingPolicies:
                 yield _Invocation(policy, binding, view, param)
 
     def _invoke(self, invocation: _Invocation, rounds: Rounds) -> Iterator[_Objection]:
-        policy, book = invocation.policy, rounds.policies
+        policy, reinvocation = invocation.policy, rounds.policies
         try:
             if not policy.conditions.hold(self._scope(invocation, Budget())):
                 return
@@ -157,10 +156,10 @@ class MutatingPolicies:
             if not policy.ignores_failures:
                 yield invocation.objection(str(error), "Invalid")
             return
-        if rounds.second and not book.wanted(invocation.key):
+        if rounds.second and not reinvocation.due(invocation.key):
             return
         if policy.spec.get("reinvocationPolicy") == "IfNeeded":
-            book.asked(invocation.key)  # its own change is one that it has to see
+            reinvocation.add(invocation.key)  # it is invoked again after its own changes, too
         before = codec.encode(invocation.view.attrs.obj)
         for mutation in policy.body:
             try:
@@ -169,11 +168,11 @@ class MutatingPolicies:
                 if not policy.ignores_failures:
                     yield invocation.objection(str(error), "Invalid")
         if codec.encode(invocation.view.attrs.obj) != before:
-            book.changed()
+            reinvocation.changed()
             rounds.needed = True
 
     def _mutate(self, invocation: _Invocation, mutation: _Mutation) -> None:
-        """Raises MutationError."""
+        """Evaluate a mutation and apply it. Raises MutationError."""
         view = invocation.view
         budget = Budget()
         try:
@@ -188,7 +187,7 @@ class MutatingPolicies:
             self._replacer.replace(view, changed)
 
     def _scope(self, invocation: _Invocation, budget: Budget) -> Scope:
-        """Anew for each mutation, since each sees what the former ones did."""
+        """The variables of a mutation, which sees the changes of the previous ones."""
         scope = request_scope(invocation.view, self._store, self._authorizer)
         return with_variables({**scope, "params": invocation.param}, invocation.policy.variables, budget)
 
@@ -229,7 +228,7 @@ def _patched(current: Tree, value: cel.Value) -> Tree:
 
 
 def _json(value: cel.Value) -> cel.Value:
-    """As JSON, without the names of types. Raises MutationError for what has no JSON."""
+    """A CEL value as JSON, without type names. Raises MutationError if it has no JSON form."""
     if isinstance(value, Mapping):
         if wrong := [key for key in value if not isinstance(key, str)]:
             raise MutationError(f"{_NO_JSON}: unsupported type conversion from '{type_name(wrong[0])}' to string")
@@ -264,7 +263,7 @@ def _why_no_json(value: cel.Value) -> str:
 
 
 def _misnamed(value: cel.Value, path: str) -> list[str]:
-    """An object's type must be named by the fields that lead to it; what is said of those that are not."""
+    """Errors for objects whose type name is not the path to them."""
     found: list[str] = []
     if isinstance(value, cel.MadeObject):
         if value.cel_type != path:

@@ -1,4 +1,4 @@
-"""What validating and mutating policies share: compiled policies, their bindings, and the parameters.
+"""Compiled policies, bindings and parameters, for validating and mutating policies.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/generic
 """
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class ConfigurationError(Exception):
-    """A binding, or without one a policy, asks for what cannot be had."""
+    """A binding, or a policy if ``binding`` is None, has parameters that cannot be found."""
 
     def __init__(self, binding: "Binding | None", why: str) -> None:
         super().__init__(f"failed to configure {'policy' if binding is None else 'binding'}: {why}")
@@ -38,7 +38,7 @@ class Binding(msgspec.Struct, frozen=True):
 
 
 class Policy(msgspec.Struct, Generic[T], frozen=True):
-    """A compiled policy; ``body`` is what it does."""
+    """A compiled policy. ``body``: its validations or mutations."""
 
     name: str
     spec: Tree
@@ -54,7 +54,7 @@ class Policy(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Policies(Generic[T]):
-    """All policies of a kind with their bindings, compiled when they change."""
+    """All policies of a kind with their bindings, compiled after changes."""
 
     def __init__(
         self, store: Store, versions: Versions, policies: GVR, bindings: GVR, compile_body: Callable[[Tree], T]
@@ -66,12 +66,12 @@ class Policies(Generic[T]):
         self._chosen: Chosen[Policy[T]] = Chosen(store, versions, (policies, bindings), self._compile, reviews=True)
 
     def concern(self, attrs: Attributes) -> bool:
-        """Whether a write of this kind may concern any."""
+        """Whether a policy may match writes of this kind."""
         return bool(self._chosen.of(attrs))
 
     def bound(self, attrs: Attributes, params: "Params") -> Iterator[tuple[Policy[T], Binding | None, View]]:
-        """The policies that are about this write, by name, with each of their bindings; None in place of the bindings
-        of a policy whose kind of parameters is not there. Raises ApiError.
+        """The policies that match a write, sorted by name, with each matching binding; with None if the policy's
+        paramKind is not served. Raises ApiError.
         """
         versions = self._versions.of(attrs)
         for policy, served in self._chosen.of(attrs):
@@ -127,19 +127,19 @@ def _spec(stored: Stored) -> Tree:
 
 
 class Params:
-    """Finds the objects that a binding names as parameters."""
+    """Finds the parameters of bindings."""
 
     def __init__(self, store: Store, catalog: Catalog) -> None:
         self._store = store
         self._catalog = catalog
 
     def known(self, policy: Tree) -> bool:
-        """Whether the kind of a policy's parameters is there, or needed."""
+        """Whether a policy has no paramKind, or it is served."""
         kind: Tree | None = policy.get("paramKind")
         return kind is None or self._catalog.by_kind(kind.get("apiVersion", ""), kind.get("kind", "")) is not None
 
     def collect(self, policy: Tree, binding: Binding | None, namespace: str) -> list[Tree | None]:
-        """One entry per run of the policy; None: without parameters. Raises ConfigurationError."""
+        """The parameters with which to run a policy; None: run it without one. Raises ConfigurationError."""
         kind: Tree | None = policy.get("paramKind")
         if kind is None:
             return [None]

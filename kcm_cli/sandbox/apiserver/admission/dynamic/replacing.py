@@ -1,4 +1,4 @@
-"""Puts what a policy or a webhook made of an object in its place."""
+"""Replaces the object of a write by the one that a policy or webhook has made."""
 
 from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import SCALE, View
@@ -11,13 +11,13 @@ from kcm_cli.sandbox.apiserver.types import Attributes, ResourceInfo, Tree
 
 
 class Replacer:
-    """Makes a changed document a well-formed one of its kind, with its defaults, and the one that is written."""
+    """Decodes changed documents by their kind, sets defaults, and writes them to the attributes."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
 
     def replace(self, view: View, changed: Tree) -> None:
-        """``changed`` is in the version of the view, and is given away. Raises ApiError (500)."""
+        """Replace the object. ``changed``: in the view's version; do not use it afterwards. Raises ApiError 500."""
         group, version, kind = view.kind
         target = Target(group, version, kind)
         if self._schemas.node(target) is not None:
@@ -39,7 +39,7 @@ class Replacer:
 
 
 def _replace(attrs: Attributes, new: Tree) -> None:
-    """Change ``attrs.obj`` into ``new``: others hold on to it, and to its metadata."""
+    """Change ``attrs.obj`` to ``new``, in place, since others have references to it and its metadata."""
     current = attrs.obj
     if current is None or new is current:
         return

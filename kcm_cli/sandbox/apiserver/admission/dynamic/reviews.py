@@ -1,4 +1,4 @@
-"""Asks a webhook about a write: AdmissionReview there and back.
+"""AdmissionReviews: requests to webhooks, and their responses.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/request/admissionreview.go
 """
@@ -29,7 +29,7 @@ _DEFAULT_TIMEOUT_S = 10
 
 
 class ReviewError(Exception):
-    """The webhook could not be called, or what it answered is no answer."""
+    """The webhook could not be called, or its response is invalid."""
 
 
 class _Result(msgspec.Struct, omit_defaults=True, rename="camel"):
@@ -57,7 +57,7 @@ class _Review(msgspec.Struct, rename="camel"):
 
 
 class Patch(msgspec.Struct, frozen=True):
-    """What a mutating webhook asks for: base64 of a JSON patch, or empty."""
+    """The patch of a mutating webhook. text: base64, or empty. kind: patchType."""
 
     text: str = ""
     kind: str = ""
@@ -71,7 +71,7 @@ class Reviewer:
         self._rng = rng
 
     async def review(self, webhook: Webhook, view: View, *, mutating: bool) -> Patch:
-        """What it asks for. Raises ReviewError; ApiError if it refuses the write."""
+        """Call a webhook and return its patch. Raises ReviewError; ApiError if it denies the write."""
         attrs = view.attrs
         if attrs.dry_run and webhook.doc.get("sideEffects") not in _SAFE_IN_DRY_RUN:
             raise bad_request(f"admission webhook {quote(webhook.name)} does not support dry run")
@@ -82,7 +82,7 @@ class Reviewer:
                 "(v1, v1beta1)"
             )
         uid = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
-        body = codec.encode(_question(version, uid, view))
+        body = codec.encode(_request(version, uid, view))
         timeout = webhook.doc.get("timeoutSeconds") or _DEFAULT_TIMEOUT_S
         try:
             review = _decoded(await self._calls.post(webhook.doc["clientConfig"], body, timeout), version)
@@ -97,18 +97,18 @@ class Reviewer:
         return Patch(response.patch or "", response.patch_type or "")
 
 
-def _question(version: str, uid: str, view: View) -> Tree:
+def _request(version: str, uid: str, view: View) -> Tree:
     request = {**admission_request(view), "uid": uid, "object": _written(view.obj), "oldObject": view.old}
     return {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
 
 
 def _written(obj: Tree | None) -> Tree | None:
-    """With numbers as they are written: a whole float without a fraction."""
+    """The object with whole floats as integers, as it is stored."""
     return cast("Tree", settle_numbers(copy(obj))) if has_whole_float(obj) else obj
 
 
 def _decoded(data: bytes, version: str) -> _Review:
-    """Raises CallError. What the answer leaves out of its kind is taken from the question."""
+    """Decode a response. Its default kind and apiVersion are the request's. Raises CallError."""
     try:
         review = codec.decode(data, _Review)
     except codec.DecodeError as error:
@@ -155,7 +155,7 @@ def _fault(review: _Review, response: _Response, uid: str, *, mutating: bool) ->
 
 
 def _refusal(name: str, result: _Result | None) -> ApiError:
-    """The webhook's own status, with its name in front."""
+    """The error with the webhook's status."""
     result = result or _Result()
     code = max(result.code, 400)
     denied = f"admission webhook {quote(name)} denied the request"

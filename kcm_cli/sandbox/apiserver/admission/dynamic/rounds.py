@@ -1,4 +1,4 @@
-"""The two rounds of mutation: a plugin that ran before another one changed the object may run once more.
+"""Reinvocation: policies and webhooks that ran before another one changed the object may run a second time.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/{webhook,policy}/mutating/reinvocationcontext.go
 """
@@ -10,39 +10,39 @@ from kcm_cli.sandbox.apiserver.types import Attributes
 
 
 class Reinvocation:
-    """Keeps book for one plugin and one write."""
+    """The reinvocations of the policies, or of the webhooks, for a write."""
 
     def __init__(self) -> None:
-        self._waiting: set[object] = set()
-        self._again: set[object] = set()
-        self._left = b""
+        self._invoked: set[object] = set()
+        self._due: set[object] = set()
+        self._last = b""
 
     def begin(self, attrs: Attributes) -> None:
-        """The second round begins: what has changed since the end of the first counts."""
-        if self._waiting and codec.encode(attrs.obj) != self._left:
+        """Begin the second round. Notices changes since the end of the first."""
+        if self._invoked and codec.encode(attrs.obj) != self._last:
             self.changed()
 
     def end(self, attrs: Attributes) -> None:
-        """The plugin's part of a round is over."""
-        if self._waiting:
-            self._left = codec.encode(attrs.obj)
+        """End a round."""
+        if self._invoked:
+            self._last = codec.encode(attrs.obj)
 
     def changed(self) -> None:
-        """The object has changed: those that were asked before have to see that."""
-        self._again |= self._waiting
-        self._waiting.clear()
+        """The object has changed: those that have been invoked are due again."""
+        self._due |= self._invoked
+        self._invoked.clear()
 
-    def asked(self, key: object) -> None:
-        """One that wants to be asked again if need be has been asked."""
-        self._waiting.add(key)
+    def add(self, key: object) -> None:
+        """Record the invocation of one whose reinvocationPolicy is IfNeeded."""
+        self._invoked.add(key)
 
-    def wanted(self, key: object) -> bool:
-        """Whether the second round is for this one."""
-        return key in self._again
+    def due(self, key: object) -> bool:
+        """Whether to invoke this one in the second round."""
+        return key in self._due
 
 
 class Rounds(msgspec.Struct):
-    """The state of one write. needed: whether there has to be a second round."""
+    """The state of mutation for a write. second: in the second round; needed: a second round is necessary."""
 
     second: bool = False
     needed: bool = False

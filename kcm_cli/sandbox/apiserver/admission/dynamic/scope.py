@@ -1,4 +1,4 @@
-"""The variables that expressions of policies and of match conditions see.
+"""The variables of expressions in policies and match conditions.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/cel
 """
@@ -22,24 +22,24 @@ Scope = dict[str, cel.Value]
 
 
 class OutOfBudget(Exception):
-    """The expressions of one policy cost too much together."""
+    """The expressions of a policy exceed their cost budget."""
 
 
 class Budget:
-    """What the expressions of one policy may cost for one object, variables included."""
+    """The cost budget of a policy's expressions for an object, including its variables."""
 
     def __init__(self) -> None:
         self._left = _BUDGET
 
     def spend(self, condition: "Condition") -> None:
-        """Take what the last run of an expression has cost. Raises OutOfBudget."""
+        """Subtract the cost of an expression's last run. Raises OutOfBudget."""
         self._left -= condition.cost
         if self._left < 0:
             raise OutOfBudget(_NO_MORE)
 
 
 class Condition:
-    """An expression that may not have compiled: then each run fails with the reason."""
+    """An expression. If it cannot be compiled, each run fails with the reason."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -52,11 +52,11 @@ class Condition:
 
     @property
     def cost(self) -> int:
-        """What the last run has cost."""
+        """The cost of the last run."""
         return 0 if self._program is None else self._program.cost
 
     def evaluate(self, scope: Mapping[str, cel.Value]) -> cel.Value:
-        """Raises CelError, worded as clients are told."""
+        """The value. Raises CelError with the message for clients."""
         if self._program is None:
             raise cel.CelError(f"compilation error: {self._problem}")
         try:
@@ -65,7 +65,7 @@ class Condition:
             raise cel.CelError(f"expression '{self.text}' resulted in error: {error}") from None
 
     def plain(self, scope: Mapping[str, cel.Value]) -> cel.Value:
-        """Raises CelError, worded as the end of a sentence about a variable."""
+        """The value. Raises CelError with the end of the message about a variable."""
         if self._program is None:
             raise cel.CelError(f"compile: {self._problem}")
         try:
@@ -87,7 +87,7 @@ def request_scope(view: View, store: Store, authorizer: Authorizer) -> Scope:
 
 
 def with_variables(scope: Scope, variables: Sequence[tuple[str, Condition]], budget: Budget) -> Scope:
-    """With ``variables``, each worked out when it is first asked for (which may raise OutOfBudget); later ones may use
+    """The scope with ``variables``. Each is evaluated at its first use, which may raise OutOfBudget. Later ones may use
     earlier ones.
     """
     found: dict[str, cel.Value] = {}
@@ -110,7 +110,7 @@ def _evaluation(name: str, condition: Condition, scope: Scope, budget: Budget) -
 
 
 class LazyFields(Mapping[str, cel.Value]):
-    """A map whose values are worked out when they are asked for."""
+    """A map whose values are evaluated on access."""
 
     def __init__(self, fields: Mapping[str, cel.Value]) -> None:
         self._fields = fields
@@ -127,7 +127,7 @@ class LazyFields(Mapping[str, cel.Value]):
 
 
 def admission_request(view: View) -> Tree:
-    """AdmissionRequest without its objects: as expressions see it, and as webhooks get it."""
+    """The AdmissionRequest for expressions and webhooks, without its objects."""
     attrs = view.attrs
     request: Tree = {
         "uid": "",
@@ -161,7 +161,7 @@ def _resource(served: Served) -> Tree:
 
 
 def namespace_object(attrs: Attributes, store: Store) -> Tree | None:
-    """The namespace of the object, without what does not concern others; none for cluster-scoped objects."""
+    """The variable ``namespaceObject``: without managedFields and ownerReferences; None for cluster-scoped objects."""
     if not attrs.resource.namespaced:
         return None
     stored = store.get(NAMESPACES, "", attrs.namespace)

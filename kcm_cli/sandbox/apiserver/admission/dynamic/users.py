@@ -1,7 +1,4 @@
-"""Everything of admission that users define, put together.
-
-Policies come before webhooks, in both rounds; in-tree plugins before both, quotas after all.
-"""
+"""Admission policies and webhooks together. Policies come before webhooks, in both rounds."""
 
 from kcm_cli.sandbox.apiserver.admission.dynamic.calling import MutatingWebhooks, ValidatingWebhooks
 from kcm_cli.sandbox.apiserver.admission.dynamic.mutating import MutatingPolicies
@@ -18,7 +15,7 @@ from kcm_cli.sandbox.apiserver.types import Attributes
 
 
 class UserDefined:
-    """See the module. Costs next to nothing for a write that nobody cares about."""
+    """See the module. Writes that nothing matches take very little time."""
 
     def __init__(
         self, store: Store, reviewer: Reviewer, authorizer: Authorizer, catalog: Catalog, schemas: Schemas
@@ -31,18 +28,18 @@ class UserDefined:
         self._webhooks = ValidatingWebhooks(Webhooks(store, versions, authorizer, VALIDATING), reviewer)
 
     def mutates(self, attrs: Attributes) -> bool:
-        """Whether any of it may change or refuse a write of this kind in the mutating round."""
+        """Whether a mutating policy or webhook may match writes of this kind."""
         return self._mutating_policies.concern(attrs) or self._mutating_webhooks.concern(attrs)
 
     async def mutate(self, attrs: Attributes, rounds: Rounds) -> None:
-        """Raises ApiError."""
+        """Run mutating policies and webhooks. Raises ApiError."""
         if self._mutating_policies.concern(attrs):
             self._mutating_policies.admit(attrs, rounds)
         if self._mutating_webhooks.concern(attrs):
             await self._mutating_webhooks.admit(attrs, rounds)
 
     async def validate(self, attrs: Attributes) -> None:
-        """Raises ApiError."""
+        """Run validating policies and webhooks. Raises ApiError."""
         self._policies.validate(attrs)
         if self._webhooks.concern(attrs):
             await self._webhooks.validate(attrs)

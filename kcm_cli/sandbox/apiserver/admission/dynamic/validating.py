@@ -40,7 +40,7 @@ _CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413, "
 
 
 class _Validation(msgspec.Struct, frozen=True):
-    """One expression and what is said when it is false."""
+    """An expression, and the message and reason if it is false."""
 
     expression: Condition
     message: str
@@ -54,7 +54,7 @@ class _Body(msgspec.Struct, frozen=True):
 
 
 class _Refusal(msgspec.Struct, frozen=True):
-    """By whom (without a binding: by the policy itself), why, and as what."""
+    """A denial. ``binding``: empty if the policy itself failed."""
 
     policy: str
     binding: str
@@ -62,7 +62,7 @@ class _Refusal(msgspec.Struct, frozen=True):
     reason: str
 
     def error(self, attrs: Attributes) -> ApiError:
-        """The answer for the client."""
+        """The error response."""
         with_binding = f" with binding '{self.binding}'" if self.binding else ""
         message = f"ValidatingAdmissionPolicy '{self.policy}'{with_binding} denied request: {self.message}"
         error = denied(attrs, message, [{"message": message}])
@@ -96,7 +96,7 @@ class ValidatingPolicies:
         self._policies = Policies(store, versions, POLICIES, BINDINGS, _compile)
 
     def validate(self, attrs: Attributes) -> None:
-        """Raises ApiError."""
+        """Check a write. Raises ApiError."""
         if not self._policies.concern(attrs):
             return
         scopes: dict[Kind, Scope] = {}
@@ -112,7 +112,7 @@ class ValidatingPolicies:
     def _judge(
         self, attrs: Attributes, policy: Policy[_Body], binding: Binding | None, scope: Scope
     ) -> Iterator[_Refusal]:
-        """What a policy has against a write, by one of its bindings. Warns where the binding says so."""
+        """The denials of a policy with a binding. Adds warnings if the binding has the action Warn."""
         try:
             params = self._params.collect(policy.spec, binding, attrs.namespace)
         except ConfigurationError as error:
@@ -133,7 +133,7 @@ class ValidatingPolicies:
 
 
 def _objections(policy: Policy[_Body], scope: Scope) -> list[tuple[str, str]]:
-    """Message and reason of each expression that is false, or fails."""
+    """Message and reason of each expression that is false or fails."""
     try:
         if not policy.conditions.hold(scope):
             return []
@@ -148,7 +148,7 @@ def _objections(policy: Policy[_Body], scope: Scope) -> list[tuple[str, str]]:
 
 
 def _invalid(policy: Policy[_Body], scope: Scope, budget: Budget) -> Iterator[tuple[str, str]]:
-    """What the validations find. Raises OutOfBudget."""
+    """The results of validations. Raises OutOfBudget."""
     for validation in policy.body.validations:
         try:
             value = validation.expression.evaluate(scope)
@@ -163,7 +163,7 @@ def _invalid(policy: Policy[_Body], scope: Scope, budget: Budget) -> Iterator[tu
 
 
 def _unannotated(policy: Policy[_Body], scope: Scope) -> Iterator[tuple[str, str]]:
-    """Which annotations fail. Raises OutOfBudget."""
+    """The failures of audit annotations. Raises OutOfBudget."""
     budget = Budget()
     for annotation in policy.body.annotations:
         try:

@@ -1,7 +1,4 @@
-"""A write in the version that a policy or a webhook asks for.
-
-A Scale subresource is seen as a Scale, though what is written is its parent.
-"""
+"""A write in the version that a policy or webhook requests. The scale subresource is shown as a Scale."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +16,7 @@ Kind = tuple[str, str, str]
 
 
 class Versions:
-    """Knows the versions in which objects can be had. ``changed`` callbacks run when other ones are served."""
+    """The served versions of resources. ``changed``: callbacks, called when the served versions change."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -28,7 +25,7 @@ class Versions:
         catalog.changed.append(self._notify)
 
     def of(self, attrs: Attributes) -> Sequence[Served]:
-        """That of the request first."""
+        """The versions for a write, the request's first."""
         gvr = attrs.resource.gvr
         found = self._found.get(gvr)
         if found is None:
@@ -43,7 +40,7 @@ class Versions:
 
 
 class View(msgspec.Struct, frozen=True):
-    """See the module. asked: the version of the request."""
+    """See the module. served: the version that is shown; asked: the version of the request."""
 
     attrs: Attributes
     served: Served
@@ -60,12 +57,12 @@ class View(msgspec.Struct, frozen=True):
 
     @property
     def obj(self) -> Tree | None:
-        """The object, with its kind; none if it is deleted."""
+        """The object, with kind and apiVersion; None if it is deleted."""
         return self._shown(self.attrs.obj)
 
     @property
     def old(self) -> Tree | None:
-        """The object as it was, with its kind; none if it is created."""
+        """The old object, with kind and apiVersion; None if it is created."""
         return self._shown(self.attrs.old)
 
     def _shown(self, doc: Tree | None) -> Tree | None:
@@ -79,7 +76,7 @@ class View(msgspec.Struct, frozen=True):
 
 
 def kind_of(served: Served, attrs: Attributes) -> Kind:
-    """What is written: the resource's kind, or its subresource's."""
+    """The kind of the resource, or of its subresource."""
     gvr = served.info.gvr
     sub = served.subresources.get(attrs.subresource)
     if sub is None:

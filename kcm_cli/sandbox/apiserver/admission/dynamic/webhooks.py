@@ -1,4 +1,4 @@
-"""The configured webhooks, compiled when they change.
+"""The configured webhooks, compiled after changes.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go
 """
@@ -23,7 +23,7 @@ VALIDATING = GVR(REGISTRATION, "v1", "validatingwebhookconfigurations")
 
 
 class Webhook(msgspec.Struct, frozen=True):
-    """One webhook of a configuration. key: tells it from all others."""
+    """A webhook of a configuration. key: unique among all webhooks."""
 
     key: str
     name: str
@@ -37,7 +37,7 @@ class Webhook(msgspec.Struct, frozen=True):
 
 
 class Webhooks:
-    """All webhooks of one kind, in the order of their configurations' names."""
+    """All webhooks of a kind of configuration, sorted by the configuration's name."""
 
     def __init__(self, store: Store, versions: Versions, authorizer: Authorizer, gvr: GVR) -> None:
         self._store = store
@@ -47,11 +47,11 @@ class Webhooks:
         self._chosen: Chosen[Webhook] = Chosen(store, versions, (gvr,), self._compile, reviews=False)
 
     def concern(self, attrs: Attributes) -> bool:
-        """Whether a write of this kind may concern any."""
+        """Whether a webhook may match writes of this kind."""
         return bool(self._chosen.of(attrs))
 
     def wanted(self, attrs: Attributes) -> Iterator[tuple[Webhook, View]]:
-        """Those that are to be called about this write, judged one by one as it is then. Raises ApiError."""
+        """The webhooks that match a write, each at the time when it is next. Raises ApiError."""
         versions = self._versions.of(attrs)
         for webhook, served in self._chosen.of(attrs):
             if not webhook.match.matches(attrs, versions, served, self._store):

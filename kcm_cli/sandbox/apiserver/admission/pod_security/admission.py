@@ -1,7 +1,7 @@
-"""PodSecurity: pods of a namespace keep to the level that its labels name.
+"""PodSecurity: checks pods against the levels in their namespace's labels.
 
-Enforced for pods; warned of for pods and for templates of pods. A namespace whose enforced level gets stricter is
-answered with what its pods would violate.
+The enforced level applies to pods; the warn level applies to pods and pod templates. If the enforced level of a
+namespace gets stricter, warnings name the violations of its pods.
 
 upstream: staging/src/k8s.io/pod-security-admission/admission, plugin/pkg/admission/security/podsecurity
 """
@@ -46,7 +46,7 @@ class PodSecurity:
         self._store = store
 
     def validate_pod(self, attrs: Attributes) -> None:
-        """Raises ApiError."""
+        """Check a pod. Raises ApiError 403."""
         policy, _ = policy_of(self._labels(attrs.namespace))
         if policy == OPEN:
             return
@@ -61,7 +61,7 @@ class PodSecurity:
             self._warn(attrs, policy.warn, pod["metadata"], pod["spec"])
 
     def validate_template(self, attrs: Attributes) -> None:
-        """Never refuses."""
+        """Warn about a pod template."""
         policy, _ = policy_of(self._labels(attrs.namespace))
         if policy.warn.level == PRIVILEGED:
             return
@@ -70,7 +70,7 @@ class PodSecurity:
             self._warn(attrs, policy.warn, template.get("metadata") or {}, template.get("spec") or {})
 
     def validate_namespace(self, attrs: Attributes) -> None:
-        """Raises ApiError for labels that mean nothing."""
+        """Check a namespace's labels, and warn about its pods. Raises ApiError 422."""
         namespace: Tree = attrs.obj or {}
         policy, errors = policy_of(namespace["metadata"].get("labels") or {})
         if attrs.operation == "CREATE":
@@ -99,7 +99,7 @@ class PodSecurity:
         return doc["metadata"].get("labels") or {}
 
     def _violations(self, namespace: str, wanted: LevelVersion) -> list[str]:
-        """What existing pods would violate, each violation once."""
+        """The warnings about violations of existing pods."""
         pods = _prioritized([stored.doc for stored in self._store.list(_PODS, namespace)])
         culprits: dict[str, list[str]] = {}
         for pod in pods[:_MAX_PODS]:
@@ -132,7 +132,7 @@ def _pods(names: list[str]) -> str:
 
 
 def _prioritized(pods: list[Tree]) -> list[Tree]:
-    """One pod of each controller first."""
+    """The pods, starting with one pod of each controller."""
     first: list[Tree] = []
     more: list[Tree] = []
     seen: set[str] = set()
@@ -156,7 +156,7 @@ def _template(doc: Tree) -> Tree | None:
 
 
 def _significant(new: Tree, old: Tree) -> bool:
-    """Whether an update adds or changes a container's image: else a pod's security cannot change."""
+    """Whether an update adds a container or changes an image. Others do not affect a pod's security."""
     for key in ("containers", "initContainers"):
         if _images(new, key) != _images(old, key):
             return True

@@ -1,4 +1,4 @@
-"""The rules of the baseline level: nothing that is known to give more power than a pod has by itself.
+"""The rules of the baseline level, which prevent known privilege escalations.
 
 upstream: staging/src/k8s.io/pod-security-admission/policy/check_*.go
 """
@@ -62,7 +62,7 @@ GOOD_PROFILES = ("RuntimeDefault", "Localhost")
 
 
 def in_user_namespace(spec: Tree) -> bool:
-    """Whether root in the pod is nobody outside."""
+    """Whether the pod has its own user namespace."""
     return spec.get("hostUsers") is False
 
 

@@ -1,4 +1,4 @@
-"""Which rules a level has in which version, in the order in which violations are told.
+"""The rules of each level and version, in the order of violations.
 
 upstream: staging/src/k8s.io/pod-security-admission/policy/registry.go
 """
@@ -13,12 +13,12 @@ from kcm_cli.sandbox.apiserver.admission.pod_security.levels import BASELINE, PR
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _NEWEST = 35
-"""Since this minor version no rule has changed."""
+"""The last minor version that changed a rule."""
 
 
 class _Rule(msgspec.Struct, frozen=True):
-    """versions: from which minor version on which check. replaces: the baseline rule that a restricted one makes
-    superfluous.
+    """versions: pairs of a minor version and the check since then. replaces: the baseline rule that this restricted one
+    includes.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How violations are told: what, and by whom."""
+"""Violations and their texts."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -8,7 +8,7 @@ from kcm_cli.sandbox.apiserver.types import Tree
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One violated rule: in a word, and in detail."""
+    """A violation of a rule."""
 
     reason: str
     detail: str = ""
@@ -18,11 +18,11 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 Check = Callable[[Tree, Tree], Finding | None]
-"""Looks at the metadata and the spec of a pod."""
+"""Checks the metadata and the spec of a pod."""
 
 
 def containers_of(spec: Tree) -> Iterator[Tree]:
-    """All containers, in the order in which they are told."""
+    """All containers, in the order of violations."""
     for key in ("initContainers", "containers", "ephemeralContainers"):
         yield from spec.get(key) or ()
 
@@ -33,7 +33,7 @@ def context_of(holder: Tree) -> Tree:
 
 
 def chosen(spec: Tree, wrong: Callable[[Tree], object]) -> list[str]:
-    """The names of the containers whose security context is wrong."""
+    """The names of the containers for whose security context ``wrong`` is true."""
     return [each["name"] for each in containers_of(spec) if wrong(context_of(each))]
 
 
@@ -53,7 +53,7 @@ def plural(word: str, items: list[str]) -> str:
 
 
 def setters(pod: bool, containers: list[str]) -> str:
-    """``pod and container "a"``; empty if nobody did."""
+    """``pod and container "a"``; empty without either."""
     parts = ["pod"] if pod else []
     if containers:
         parts.append(plural("container", containers))

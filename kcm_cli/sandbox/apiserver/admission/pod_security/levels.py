@@ -1,4 +1,4 @@
-"""Which level a namespace's labels ask for, in which version of the policies, and what happens to violations.
+"""The policy in a namespace's labels: levels and their versions.
 
 upstream: staging/src/k8s.io/pod-security-admission/api/helpers.go
 """
@@ -14,13 +14,13 @@ from kcm_cli.sandbox.apiserver.validation.errors import invalid
 PREFIX = "pod-security.kubernetes.io/"
 PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restricted")
 LATEST = 1 << 30
-"""The minor version that stands for the newest."""
+"""The minor version of ``latest``."""
 
 _version = re.compile(r"v1\.([0-9]|[1-9][0-9]*)").fullmatch
 
 
 class LevelVersion(msgspec.Struct, frozen=True):
-    """A level as a minor version of Kubernetes defined it."""
+    """A level, in a minor version of Kubernetes."""
 
     level: str = PRIVILEGED
     minor: int = LATEST
@@ -34,7 +34,7 @@ class LevelVersion(msgspec.Struct, frozen=True):
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """What a namespace asks for. The auditing mode has no effect that anybody sees here."""
+    """The policy of a namespace. There is no audit log, so the audit level is not used."""
 
     enforce: LevelVersion = LevelVersion()
     warn: LevelVersion = LevelVersion()
@@ -44,7 +44,7 @@ OPEN = Policy()
 
 
 def policy_of(labels: Mapping[str, str]) -> tuple[Policy, list[FieldError]]:
-    """The policy, whatever the labels say, and what is wrong with them."""
+    """The policy, and the errors in the labels."""
     if not any(key.startswith(PREFIX) for key in labels):
         return OPEN, []
     errors: list[FieldError] = []
@@ -63,7 +63,7 @@ def policy_of(labels: Mapping[str, str]) -> tuple[Policy, list[FieldError]]:
 
 
 def _level(labels: Mapping[str, str], mode: str, otherwise: str, errors: list[FieldError]) -> str | None:
-    """None where the label is not set; ``otherwise`` where it is wrong."""
+    """The level; None if the label is not set, ``otherwise`` if it is invalid."""
     value = labels.get(f"{PREFIX}{mode}")
     if value is None or value in LEVELS:
         return value

@@ -1,4 +1,4 @@
-"""The further rules of the restricted level: what a pod must give up explicitly.
+"""The additional rules of the restricted level.
 
 upstream: staging/src/k8s.io/pod-security-admission/policy/check_*.go
 """
@@ -37,7 +37,7 @@ _VOLUMES = frozenset(
 
 
 def unless_windows(check: Check) -> Check:
-    """A pod that says it is for Windows cannot set what the rule is about."""
+    """The check, except for Windows pods, which cannot set its fields."""
 
     def exempting(metadata: Tree, spec: Tree) -> Finding | None:
         windows = (spec.get("os") or {}).get("name") == "windows"
@@ -47,7 +47,7 @@ def unless_windows(check: Check) -> Check:
 
 
 def unless_user_namespace(check: Check) -> Check:
-    """Root in a user namespace is not root."""
+    """The check, except for pods with a user namespace."""
 
     def exempting(metadata: Tree, spec: Tree) -> Finding | None:
         return None if in_user_namespace(spec) else check(metadata, spec)

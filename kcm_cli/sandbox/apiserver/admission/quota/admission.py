@@ -1,7 +1,7 @@
-"""ResourceQuota: a write that would use more than a namespace has is refused; one that fits is charged at once.
+"""ResourceQuota: rejects writes that would exceed a quota, and adds others to its used resources.
 
-Check and charge happen without an await between them, so that no number of writers together gets more than the
-quota. A charge whose write fails afterwards stays until the quota controller counts again, as upstream.
+There is no await between check and update, so concurrent writes cannot exceed a quota together. If the write fails
+afterwards, the quota is wrong until the quota controller recalculates it, as in upstream.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota
 """
@@ -31,7 +31,7 @@ _IGNORED = frozenset({"events", "bindings", "componentstatuses"})
 
 
 class _Charge(msgspec.Struct, frozen=True):
-    """What a write adds to the use of one quota."""
+    """The used resources of a quota after a write."""
 
     quota: Stored
     used: Amounts
@@ -49,7 +49,7 @@ class ResourceQuotas:
 
     # atomic: no await
     def validate(self, attrs: Attributes) -> None:
-        """Raises ApiError."""
+        """Check and charge a write. Raises ApiError 403."""
         namespace = attrs.namespace
         if not namespace or self._quotas.empty(namespace) or not attrs.resource.namespaced:
             return
@@ -75,7 +75,7 @@ class ResourceQuotas:
         return found
 
     def _with_devices(self, namespace: str, claims: Evaluator) -> Evaluator:
-        """The evaluator of claims, with the extended resources that stand for device classes."""
+        """The evaluator of claims, including the extended resources of device classes."""
         known = self._devices
         return replace(
             claims,
@@ -84,7 +84,7 @@ class ResourceQuotas:
         )
 
     def _charges(self, attrs: Attributes, evaluator: Evaluator) -> list[_Charge]:
-        """Raises ApiError if any quota refuses."""
+        """The charges of a write. Raises ApiError 403 if a quota is exceeded."""
         doc: Tree = attrs.obj or {}
         quotas = [stored for stored in self._quotas.of(attrs.namespace) if _meant(stored.doc, evaluator, doc)]
         for stored in quotas:
@@ -123,7 +123,7 @@ def _hard(quota: Tree) -> Mapping[str, object]:
 
 
 def _meant(quota: Tree, evaluator: Evaluator, doc: Tree) -> bool:
-    """Whether a quota is about this object."""
+    """Whether a quota applies to an object."""
     if not any(evaluator.covers(name) for name in _hard(quota)):
         return False
     return evaluator.in_scope(doc, _requirements(quota))
@@ -138,7 +138,7 @@ def _requirements(quota: Tree) -> Iterable[Requirement]:
 
 
 def _check_known(attrs: Attributes, evaluator: Evaluator, stored: Stored, doc: Tree) -> None:
-    """The object must say what the quota restricts, and the quota what is used already."""
+    """The object must specify what the quota restricts, and the quota must have used values. Raises ApiError 403."""
     quota: Tree = stored.doc
     restricted = sorted(name for name in _hard(quota) if evaluator.covers(name))
     if why := evaluator.problem(doc, restricted):
@@ -154,7 +154,7 @@ def _grown(usage: Amounts, before: Amounts) -> Amounts:
 
 
 def _fitted(attrs: Attributes, stored: Stored, delta: Amounts) -> Amounts:
-    """What is used with this write; raises ApiError where that is more than there is."""
+    """The used resources after a write. Raises ApiError 403 if they exceed the quota."""
     status: Tree = stored.doc["status"]  # type: ignore[assignment]  # a quota that is meant has a status
     hard, used = amounts_of(status.get("hard")), amounts_of(status.get("used"))
     requested = {name: amount for name, amount in delta.items() if name in hard}

@@ -1,4 +1,4 @@
-"""Claims of devices as quotas see them: with the extended resources that stand for their classes.
+"""The quota usage of ResourceClaims, including the extended resources of device classes.
 
 upstream: pkg/quota/v1/evaluator/core/resource_claims.go
 """
@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.types import Tree
 
 
 class Devices:
-    """The device classes of the cluster, and what they mean for the use of quotas."""
+    """The device classes of the cluster, for quotas."""
 
     def __init__(self, store: Store) -> None:
         self._lister = Lister(store, DEVICE_CLASSES.gvr)
@@ -28,11 +28,11 @@ class Devices:
         store.subscribe(DEVICE_CLASSES.gvr, self._changed)
 
     def covers(self, name: str) -> bool:
-        """Whether a name of a quota is about claims because a device class stands behind it."""
+        """Whether a quota's resource name counts claims because of a device class."""
         return devices.covers(name, self._classes())
 
     def with_extended(self, doc: Tree, namespace: str, usage: Amounts, now: datetime) -> Amounts:
-        """The usage of a claim that is written."""
+        """The usage of a claim, including extended resources that its pod does not account for."""
         claim = RESOURCE_CLAIMS.decode(codec.encode(doc))
         paid: Amounts = {}
         owner = devices.pod_of(claim)
