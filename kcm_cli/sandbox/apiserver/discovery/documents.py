@@ -1,4 +1,4 @@
-"""The discovery documents, made of the catalogue.
+"""The discovery documents, made from the catalog.
 
 upstream: apiserver pkg/endpoints/discovery (v1.36)
 """
@@ -19,8 +19,8 @@ def group_list(catalog: Catalog) -> Doc:
 
 
 def _by_first_version(catalog: Catalog) -> list[Group]:
-    """Groups of custom resources in the order of their first APIServices: ``v1.b.test``, ``v1beta1.a.test``. In the
-    aggregated document groups come by name.
+    """The groups; custom ones in the order of their first APIServices (``v1.b.test``, ``v1beta1.a.test``). In
+    aggregated discovery they are sorted by name.
     """
     custom = [one for one in catalog.listed if catalog.is_custom(one.group)]
     ordered = iter(sorted(custom, key=lambda one: f"{one.versions[0]}.{one.group}"))
@@ -28,7 +28,7 @@ def _by_first_version(catalog: Catalog) -> list[Group]:
 
 
 def group(catalog: Catalog, name: str) -> Doc | None:
-    """APIGroup, or None for a group that is not served."""
+    """APIGroup, or None if the group is not served."""
     for one in catalog.listed:
         if one.group == name and name:
             return {"kind": "APIGroup", "apiVersion": "v1", **_group(one)}
@@ -36,7 +36,7 @@ def group(catalog: Catalog, name: str) -> Doc | None:
 
 
 def resource_list(catalog: Catalog, name: str, version: str) -> Doc | None:
-    """APIResourceList, or None for a version that is not served."""
+    """APIResourceList, or None if the version is not served."""
     if not catalog.has_version(name, version):
         return None
     entries = [entry for served in catalog.resources(name, version) for entry in _entries(served)]
@@ -47,13 +47,13 @@ def resource_list(catalog: Catalog, name: str, version: str) -> Doc | None:
 
 
 def aggregated(catalog: Catalog, *, core: bool) -> Doc:
-    """APIGroupDiscoveryList: all of the core group, or of all others."""
+    """APIGroupDiscoveryList of the core group, or of all other groups."""
     items = [_discovered(catalog, one) for one in catalog.listed if bool(one.group) != core]
     return {"kind": "APIGroupDiscoveryList", "apiVersion": AGGREGATED, "metadata": {}, "items": items}
 
 
 def root_paths(catalog: Catalog) -> list[str]:
-    """What / lists."""
+    """The paths in the response to ``/``."""
     found = {
         "/.well-known/openid-configuration",
         "/api",
@@ -101,13 +101,13 @@ def _entries(served: Served) -> list[Doc]:
 
 
 def _subresources(served: Served) -> list[Subresource]:
-    """Sorted, but for custom resources, whose status comes before their scale."""
+    """Subresources, sorted; of custom resources first status, then scale."""
     found = sorted(served.subresources.items(), reverse=served.info.custom)
     return [sub for _, sub in found]
 
 
 def _verbs(served: Served) -> list[str]:
-    """Sorted, but for custom resources, where they come in an order of their own."""
+    """Verbs, sorted; of custom resources in upstream's order."""
     if served.info.custom:
         kept = served.info.verbs - _WRITES if served.closed else served.info.verbs
         return [verb for verb in _CUSTOM_VERBS if verb in kept]

@@ -1,7 +1,6 @@
-"""The health endpoints: one answer each, a list of checks where the client asks for it, and a path per check.
+"""The health endpoints, with a list of checks (``verbose``) and a path for each check.
 
-The checks have the names of the original's, so that probes of one of them find it; this server is up with all of
-them or not at all.
+The checks have upstream's names, for probes of single checks. All of them always succeed.
 
 upstream: apiserver pkg/server/healthz/healthz.go
 """
@@ -43,16 +42,16 @@ CHECKS: Mapping[str, tuple[str, ...]] = {
     "livez": _LIVE,
     "readyz": ("ping", "log", "informer-sync", *_STARTED, "shutdown"),
 }
-"""The checks of each endpoint, in their order."""
+"""The checks of each endpoint, in order."""
 
 
 def paths() -> set[str]:
-    """All paths of the endpoints and their checks."""
+    """The paths of the endpoints and their checks."""
     return {f"/{probe}" for probe in CHECKS} | {f"/{probe}/{check}" for probe in CHECKS for check in CHECKS[probe]}
 
 
 def answer(request: Request, probe: str, check: str) -> Response:
-    """An endpoint, or one of its checks."""
+    """The response of an endpoint, or of one of its checks."""
     checks = CHECKS[probe]
     if request.path.endswith("/"):
         return text_response(404, PLAIN_404)

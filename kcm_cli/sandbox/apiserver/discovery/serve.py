@@ -1,6 +1,6 @@
-"""Answers for paths that are no resources: discovery, version, health, flags, the list of paths.
+"""Serves nonResourceURLs: discovery, version, health, flags, the list of paths.
 
-Documents are encoded once and kept until the catalogue changes.
+Documents are encoded once and cached until the catalog changes.
 """
 
 import hashlib
@@ -24,10 +24,10 @@ from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, UNAVAILABLE
 
 _AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _OWN_GROUP = "apiregistration.k8s.io"
-"""The group of the aggregator, which has a router for it; those of others it answers itself."""
+"""The group of kube-aggregator, which has a router for it. Its handler serves the other groups without a router."""
 _COMPONENT = "apiserver"
 _FOLDERS = ("/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version")
-"""What /statusz names: the paths that are for debugging."""
+"""The debugging paths in /statusz."""
 _PREVIOUS = BINARY.previous()
 
 VERSION: Doc = {
@@ -60,7 +60,7 @@ class Discovery:
         catalog.changed.append(self._kept.clear)
 
     def answer(self, request: Request) -> Response:
-        """Raises ApiError 404, 405, 406."""
+        """The response to a request. Raises ApiError 404, 405, 406."""
         page = self._pages.get(request.path)
         return self._other(request) if page is None else self._page(request, page)
 
@@ -115,7 +115,7 @@ class Discovery:
             if custom:
                 return text_response(404, PLAIN_404)
             raise api_errors.no_such_path()
-        if not custom:  # those of definitions have no router
+        if not custom:  # custom groups have no router
             check_route(request)
         return self._found(request, lambda: documents.resource_list(self._catalog, group, version))
 
@@ -138,7 +138,7 @@ class Discovery:
         return Response(200, JSON_HEADERS, body)
 
     def _aggregated(self, request: Request) -> Response | None:
-        """None where the client did not ask for it."""
+        """Aggregated discovery; None if the client does not accept it."""
         media = _aggregated_media(request.headers.get("accept", ""))
         if not media:
             return None
@@ -158,14 +158,14 @@ class Discovery:
 
 
 def check_route(request: Request, produced: str = negotiation.BUILTIN_TYPES) -> None:
-    """What the router asks of a path that is only read. Raises ApiError 405, 406."""
+    """Check a request for a read-only path as the router does. Raises ApiError 405, 406."""
     if request.method != "GET":
         raise method_not_allowed()
     negotiation.check_produced(request.headers.get("accept", ""), produced)
 
 
 def _aggregated_media(header: str) -> str:
-    """The media type in which the client wants it all in one; JSON goes before protobuf."""
+    """The media type for aggregated discovery, preferably JSON; empty if the client does not accept it."""
     found = ""
     for clause in negotiation.clauses(header):
         asked = (clause.param("g"), clause.param("v"), clause.param("as"))

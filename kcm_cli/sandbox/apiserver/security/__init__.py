@@ -1,4 +1,4 @@
-"""Who asks, and what they may do (see ``security.assembly``)."""
+"""Authentication and authorization (see ``security.assembly``)."""
 
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.security.authenticator import Authenticator

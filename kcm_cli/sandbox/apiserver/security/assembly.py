@@ -1,4 +1,4 @@
-"""All of security, put together for one server."""
+"""Assembles the security of a server."""
 
 import random
 
@@ -8,7 +8,6 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver.security.authenticator import Authenticator
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.apiserver.security.escalation import EscalationGuard
 from kcm_cli.sandbox.apiserver.security.impersonation import Impersonator
 from kcm_cli.sandbox.apiserver.security.openid import OpenIdMetadata
 from kcm_cli.sandbox.apiserver.security.reviews import Reviews
@@ -20,12 +19,11 @@ from kcm_cli.sandbox.apiserver.store import Store
 
 
 class Security(msgspec.Struct, frozen=True):
-    """What a server asks of security, in the order in which a request meets it."""
+    """The parts of a server's security, in the order of their use."""
 
     authenticator: Authenticator
     impersonator: Impersonator
     authorizer: Authorizer
-    escalation: EscalationGuard
     reviews: Reviews
     token_requests: TokenRequests
     openid: OpenIdMetadata
@@ -40,7 +38,7 @@ class Security(msgspec.Struct, frozen=True):
         settings: Settings,
         address: str,
     ) -> "Security":
-        """address: host:port by which the server calls itself. Raises ValueError for keys that are none."""
+        """address: host:port at which the server reaches itself. Raises ValueError for invalid keys."""
         issuers = settings.issuers
         audiences = settings.audiences or issuers
         signer = TokenSigner.from_pem(certificates.service_account_key, issuers[0])
@@ -58,7 +56,6 @@ class Security(msgspec.Struct, frozen=True):
             authenticator=authenticator,
             impersonator=Impersonator(authorizer),
             authorizer=authorizer,
-            escalation=EscalationGuard(authorizer),
             reviews=Reviews(authorizer, authenticator, clock),
             token_requests=TokenRequests(store, signer, clock, rng, audiences=audiences),
             openid=OpenIdMetadata(signer, address, tuple(keys)),

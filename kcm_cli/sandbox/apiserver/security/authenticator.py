@@ -1,7 +1,7 @@
-"""Who sends a request: a client certificate, a static token, a service account's token, or the anonymous user.
+"""Authentication by client certificates, static tokens and service account tokens.
 
-Credentials that are not recognized are refused (401); none at all is the anonymous user. An Authorization header of
-another scheme than Bearer, or without a token, is as none.
+Requests with invalid credentials are rejected (401), those without credentials are anonymous. An Authorization header
+of another scheme than Bearer, or without a token, is ignored.
 
 upstream: apiserver pkg/authentication/{request,group,token}, pkg/kubeapiserver/authenticator
 """
@@ -38,14 +38,14 @@ _UNREADABLE = (ValueError, x509.InvalidVersion, x509.DuplicateExtension, x509.Un
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What became of a token: a user, or why there is none (``error`` as TokenReview words it)."""
+    """The result for a token: a user, or an error as in TokenReview's status."""
 
     found: Authenticated | None
     error: str = ""
 
 
 class Authenticator:
-    """See the module. client_cas: PEM bundle of those who vouch for client certificates."""
+    """See the module. client_cas: PEM bundle of CAs for client certificates."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Authenticator:
         self._certificates: dict[bytes, tuple[User, float, float]] = {}
 
     def add_token(self, token: str, user: User) -> None:
-        """Let a bearer token stand for a user."""
+        """Add a static token of a user."""
         self._tokens[token] = _authenticated(user)
 
     def authenticate(
@@ -73,7 +73,9 @@ class Authenticator:
         peer_cert_der: bytes | None = None,
         warnings: list[str] | None = None,
     ) -> User:
-        """Raises ApiError (401). Header names are lower case. A token counts where a certificate does not."""
+        """The user of a request. Without a valid certificate the token is used. Header names are in lower case.
+        Raises ApiError 401.
+        """
         failure: ApiError | None = None
         if peer_cert_der is not None:
             try:
@@ -94,13 +96,13 @@ class Authenticator:
         return self._bearer(header, self._accounts.audiences, warnings) if header else None
 
     def review(self, token: str, audiences: Sequence[str], warnings: list[str]) -> Verdict:
-        """What a TokenReview tells of a token. audiences: those that will do; empty for the server's own."""
+        """The result of a TokenReview. ``audiences``: the accepted ones; empty for the server's."""
         wanted = audiences or self._accounts.audiences
         verdict = self._bearer(f"Bearer {token}", wanted, warnings)
         return Verdict(Authenticated(ANONYMOUS, tuple(wanted))) if verdict is None else verdict
 
     def _bearer(self, header: str, audiences: Sequence[str], warnings: list[str]) -> Verdict | None:
-        """None: the header carries no bearer token."""
+        """The result for a header; None if it has no bearer token."""
         scheme, *rest = header.strip().split(" ", 2)
         if not rest or scheme.lower() != "bearer":
             return None
@@ -129,7 +131,9 @@ class Authenticator:
     # Certificates
 
     def _of_certificate(self, der: bytes) -> User | None:
-        """None for one without a common name. Raises ApiError for one of no known CA, or not valid now."""
+        """The user of a certificate, None without a common name. Raises ApiError 401 for an unknown CA, or if the
+        certificate is not valid now.
+        """
         known = self._certificates.get(der)
         if known is None:
             try:
@@ -163,7 +167,7 @@ class Authenticator:
 
 
 def _authorization(headers: Mapping[str, str]) -> str | None:
-    """The header, or the token that a WebSocket names among its protocols. Raises ApiError (401)."""
+    """The Authorization header, or the token in the subprotocols of a WebSocket. Raises ApiError 401."""
     header = headers.get("authorization")
     try:
         found = None if header else websocket.bearer(headers)
@@ -173,13 +177,13 @@ def _authorization(headers: Mapping[str, str]) -> str | None:
 
 
 def credential(certificate: x509.Certificate) -> dict[str, tuple[str, ...]]:
-    """The ``extra`` of a user who is authenticated by this certificate."""
+    """The ``extra`` of a user with this certificate."""
     fingerprint = hashlib.sha256(certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
     return {f"{EXTRA_PREFIX}credential-id": (f"X509SHA256={fingerprint}",)}
 
 
 def _authenticated(user: User) -> User:
-    """With the group of all who are known."""
+    """The user with the group system:authenticated."""
     if user.name == ANONYMOUS.name or AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
         return user
     return replace(user, groups=(*user.groups, AUTHENTICATED))

@@ -1,4 +1,4 @@
-"""Whether a user may do what a request asks: members of system:masters anything, all others what RBAC gives.
+"""Authorization by RBAC. Members of system:masters may do anything.
 
 upstream: plugin/pkg/auth/authorizer/rbac/rbac.go, apiserver pkg/authorization/authorizerfactory,
 pkg/endpoints/handlers/responsewriters/errors.go
@@ -19,7 +19,7 @@ MASTERS = "system:masters"
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """reason: why it is allowed, or what went wrong on the way to a refusal; may be empty."""
+    """A decision. reason: why it is allowed, or the errors of a denial; may be empty."""
 
     allowed: bool
     reason: str = ""
@@ -31,7 +31,7 @@ _NOBODY = Decision(False, "Everything is forbidden.")
 
 
 class Authorizer:
-    """Decides by the RBAC objects of a store, as they are at that moment. modes: as in ``Settings.authorization``."""
+    """Decides by the current RBAC objects of a store. modes: see ``Settings.authorization``."""
 
     def __init__(self, store: Store, modes: Collection[str] = ("RBAC",)) -> None:
         self._bindings = Bindings(store)
@@ -43,11 +43,11 @@ class Authorizer:
 
     @property
     def bindings(self) -> Bindings:
-        """Who is bound to which rules."""
+        """The rules of users."""
         return self._bindings
 
     def authorize(self, user: User, info: RequestInfo) -> Decision:
-        """Costs some microseconds."""
+        """Whether a user may make a request. Takes some microseconds."""
         if MASTERS in user.groups:
             return _MASTER
         if self._fixed is not None:
@@ -66,13 +66,13 @@ class Authorizer:
         return Decision(True, reason) if reason is not None else _denied(cluster.errors)
 
     def require(self, user: User, info: RequestInfo) -> None:
-        """Raises ApiError (403), worded for the client."""
+        """Raises ApiError 403 if a user may not make a request."""
         decision = self.authorize(user, info)
         if not decision.allowed:
             raise refusal(user, info, decision.reason)
 
     def rules(self, user: User, namespace: str) -> tuple[list[Rule], list[str]]:
-        """All rules that apply to a user in a namespace, and the roles that were not found."""
+        """The rules of a user in a namespace, and errors for roles that do not exist."""
         cluster = self._bindings.grants(user, "")
         if not namespace:
             return cluster.rules, cluster.errors
@@ -81,7 +81,7 @@ class Authorizer:
 
 
 def refusal(user: User, info: RequestInfo, reason: str = "") -> ApiError:
-    """403 for what a user may not do."""
+    """403 for a request that a user may not make."""
     words = _words(user, info)
     why = f"{words}: {reason}" if reason else words
     what = (info.group, info.plural, info.name) if info.is_resource else ("", "", "")
@@ -91,7 +91,7 @@ def refusal(user: User, info: RequestInfo, reason: str = "") -> ApiError:
 
 
 def aggregated(errors: list[str]) -> str:
-    """Several errors as one text."""
+    """Errors as one text, as upstream's Aggregate."""
     distinct = list(dict.fromkeys(errors))
     return distinct[0] if len(distinct) == 1 else "[" + ", ".join(distinct) + "]"
 

@@ -1,7 +1,6 @@
-"""Who is bound to which rules: indexes over the RBAC objects of the store, kept by its change calls.
+"""Resolves users to the rules of their roles, by indexes of the RBAC objects in the store.
 
-A user's grants are put together once, and kept until any RBAC object changes. Asking them costs a few
-dictionary look-ups.
+The grants of a user are cached until an RBAC object changes. A check takes a few dictionary lookups.
 
 upstream: pkg/registry/rbac/validation/rule.go
 """
@@ -29,17 +28,14 @@ _Identity = tuple[str, tuple[str, ...]]
 
 
 class _Grant(msgspec.Struct, frozen=True):
-    """One rule that applies, and why. names: empty for all objects."""
+    """A rule's names (empty for all objects), and the reason for which it applies."""
 
     names: tuple[str, ...]
     reason: str
 
 
 class Grants(msgspec.Struct):
-    """All that a user may do by the bindings of one scope (the cluster, or a namespace).
-
-    errors: roles that bindings name and that are not there.
-    """
+    """The rules of a user by the bindings of a scope (the cluster or a namespace). errors: about missing roles."""
 
     rules: list[Rule] = msgspec.field(default_factory=list)
     errors: list[str] = msgspec.field(default_factory=list)
@@ -47,7 +43,7 @@ class Grants(msgspec.Struct):
     _urls: list[tuple[Rule, str]] = msgspec.field(default_factory=list)
 
     def add(self, rule: Rule, reason: str) -> None:
-        """A rule of a role that a binding gives."""
+        """Add a rule of a bound role."""
         self.rules.append(rule)
         if rule.urls:
             self._urls.append((rule, reason))
@@ -58,7 +54,7 @@ class Grants(msgspec.Struct):
                     self._resources.setdefault((verb, group, resource), []).append(grant)
 
     def allows(self, verb: str, group: str, plural: str, subresource: str, name: str) -> str | None:
-        """Why a request of a resource is allowed; None if it is not."""
+        """The reason for which a request for a resource is allowed; None if it is denied."""
         found = self._resources
         if not found:
             return None
@@ -75,7 +71,7 @@ class Grants(msgspec.Struct):
         return None
 
     def allows_url(self, verb: str, path: str) -> str | None:
-        """Why a request of a path that is no resource is allowed; None if it is not."""
+        """The reason for which a request for a nonResourceURL is allowed; None if it is denied."""
         for rule, reason in self._urls:
             if rule.allows_url(verb, path):
                 return reason
@@ -98,7 +94,7 @@ class Bindings:
                 self._index(stored)
 
     def grants(self, user: User, namespace: str) -> Grants:
-        """What the bindings of a namespace (or of the cluster: "") give to a user."""
+        """The grants of a user by the bindings of a namespace (``""``: by cluster role bindings)."""
         key = (namespace, (user.name, user.groups))
         known = self._grants.get(key)
         if known is None:
@@ -108,7 +104,7 @@ class Bindings:
         return known
 
     def role_rules(self, kind: str, namespace: str, name: str) -> list[Rule] | None:
-        """The rules of a role that a binding of this namespace refers to; None if it is not there."""
+        """The rules of a role that a binding of this namespace refers to; None if it does not exist."""
         where = namespace if kind == "Role" else ""
         known = self._rules.get((where, name))
         if known is None:
@@ -134,7 +130,7 @@ class Bindings:
         return grants
 
     def _bound(self, user: User, namespace: str) -> Iterator[tuple[Tree, Tree]]:
-        """The bindings that name the user, by name, each with its first subject that does."""
+        """The bindings with the user as a subject, sorted by name, each with the first such subject."""
         scope = self._by_subject.get(namespace)
         if not scope:
             return
@@ -174,7 +170,7 @@ class Bindings:
 
 
 def _subject_key(subject: Tree, namespace: str) -> str:
-    """Under which a subject is indexed; empty for one that names nobody."""
+    """The index key of a subject; empty if it matches no user."""
     kind, name = subject.get("kind"), subject.get("name", "")
     if kind == "User":
         return f"u:{name}"

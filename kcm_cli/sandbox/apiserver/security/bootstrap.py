@@ -1,6 +1,4 @@
-"""The objects that a new cluster has.
-
-Documents without server-set metadata: the server creates those that are missing at each start.
+"""The objects of a new cluster, as documents without system metadata. Each start creates those that are missing.
 
 upstream: pkg/controlplane, pkg/registry/{rbac,scheduling,flowcontrol}/rest
 """
@@ -18,9 +16,8 @@ from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 
 @cache
 def fixed_objects() -> Sequence[Doc]:
-    """Those of ``bootstrap.json``, which every cluster has: namespaces, classes of priority, the mandatory and the
-    suggested flows (facts only: the sandbox throttles nobody), an APIService for each built-in version. Shared: not to
-    be changed.
+    """The objects in ``bootstrap.json``: namespaces, priority classes, mandatory and suggested FlowSchemas and priority
+    levels (the sandbox does not throttle), and an APIService for each built-in version. Shared: do not change them.
     """
     data = Path(__file__).with_name("bootstrap.json").read_bytes()
     return codec.decode(data, list[dict[str, object]])
@@ -34,11 +31,11 @@ def bootstrap_objects(
     service_ranges: Sequence[str] = (SERVICE_RANGE,),
     today: str = "",
 ) -> list[Doc]:
-    """In the order in which they can be created.
+    """All objects, in an order in which they can be created.
 
-    client_ca: PEM, for the authentication ConfigMap. address, port: where the server is reached; without an
-    address there are no endpoints. service_ranges: as in ``Settings``. today: the date from which uses of old tokens
-    are recorded.
+    client_ca: PEM, for the ConfigMap extension-apiserver-authentication. address, port: of the server; without an
+    address there are no endpoints. service_ranges: see ``Settings``. today: the date since which the use of legacy
+    tokens is recorded.
     """
     docs = [*fixed_objects(), *rbac_objects(), service_cidr(service_ranges), _authentication(client_ca)]
     if today:
@@ -50,7 +47,7 @@ def bootstrap_objects(
 
 
 def service_cidr(ranges: Sequence[str]) -> Doc:
-    """The configured ranges of service addresses."""
+    """The default ServiceCIDR."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "ServiceCIDR",

@@ -1,6 +1,4 @@
-"""The RBAC objects of a fresh cluster, read from ``rbac.txt`` (which explains its own form).
-
-Some exist only behind a feature gate of the API server: they are left out unless it is named.
+"""The RBAC objects of a new cluster, read from ``rbac.txt`` (which explains its format).
 
 upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy
 """
@@ -29,7 +27,7 @@ _KINDS = {
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """One opened object of the file: its heading, and the words of the lines below it."""
+    """An object of the file: its heading, and the words of its lines."""
 
     kind: str
     namespace: str
@@ -39,7 +37,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 def rbac_objects() -> list[Doc]:
-    """Cluster roles and their bindings, then those of kube-system and kube-public."""
+    """ClusterRoles and their bindings, then those of kube-system and kube-public."""
     text = Path(__file__).with_name("rbac.txt").read_text(encoding="utf-8")
     return [doc for entry in _entries(text.splitlines()) for doc in _objects(entry)]
 

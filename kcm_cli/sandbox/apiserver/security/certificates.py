@@ -1,10 +1,9 @@
-"""The keys of a cluster: one CA (server, clients, and the cluster's signer), the server's certificate, the
-administrator's, and the key that signs service account tokens.
+"""The keys of a cluster: a CA (for the server, clients and signers), the certificates of the server and the
+administrator, and the key that signs service account tokens.
 
-The certificates have keys of EC P-256, since RSA keys for all of them would take longer than starting the server. The
-tokens have RS256, as on most clusters: it is the one algorithm that all who check tokens know.
-With a directory the files are written with mode 0600 and used again at the next start; a certificate that is
-about to end, or that lacks an address, is made again. A new CA is made only when there is none, or it ends.
+The certificates have EC P-256 keys, since generating RSA keys would take longer than the server's start. Tokens use
+RS256, as in most clusters, since every verifier supports it. With a directory the files are written with mode 0600 and
+used again at the next start. A certificate that expires soon or lacks an address is renewed, and so is an expiring CA.
 """
 
 import ipaddress
@@ -32,7 +31,7 @@ _EXPONENT, _BITS = 65537, 2048
 _CA_DAYS, _LEAF_DAYS, _RENEW_DAYS = 3650, 365, 30
 _BACKDATE = timedelta(minutes=5)
 _LONGEST_NAME = 64
-"""Characters of a common name."""
+"""The maximum length of a common name."""
 
 
 class KeyPair(msgspec.Struct, frozen=True):
@@ -43,14 +42,14 @@ class KeyPair(msgspec.Struct, frozen=True):
 
 
 class Keys(msgspec.Struct, frozen=True):
-    """What somebody else has made: the pair to serve with, the key (PEM) that signs service account tokens."""
+    """Keys from elsewhere: the serving certificate, and the key (PEM) that signs service account tokens."""
 
     serving: KeyPair | None = None
     service_account: bytes = b""
 
 
 class Certificates:
-    """See the module. Made by ``load``."""
+    """See the module. Use ``load``."""
 
     def __init__(self, ca: KeyPair, serving: KeyPair, admin: KeyPair, service_account: bytes, now: datetime) -> None:
         self.ca = ca
@@ -67,10 +66,10 @@ class Certificates:
         addresses: Sequence[str] = SERVER_ADDRESSES,
         keys: Keys | None = None,
     ) -> "Certificates":
-        """Read what the directory has, make the rest and write it there. Without one, all is in memory.
+        """Read the files in the directory, and create and write missing ones. Without a directory all is in memory.
 
-        addresses: names and IPs beyond SERVER_NAMES that the server is reached by. keys: used as they are.
-        Raises OSError, ValueError.
+        addresses: names and IPs of the server in addition to SERVER_NAMES. keys: used instead of new ones. Raises
+        OSError, ValueError.
         """
         ca = _read(directory, "ca")
         if ca is None or not _lasts(ca, now):
@@ -93,21 +92,21 @@ class Certificates:
         return self._issuer.client(name, groups)
 
     def server(self, *names: str) -> KeyPair:
-        """A new certificate for a server of these names and IPs, the first of which is its common name."""
+        """A new certificate for a server with these names and IPs. The first one is the common name."""
         return self._issuer.server(names[0], names)
 
     def write_server(self, directory: Path, *names: str) -> None:
-        """The same as the files tls.crt and tls.key, with the ca.crt that has_issued for it, as in a Secret for TLS."""
+        """Write ``server(*names)`` as tls.crt and tls.key, and the CA as ca.crt, as in a TLS Secret."""
         _write(directory, "tls", self.server(*names))
         _write_file(directory / "ca.crt", self.ca.certificate)
 
     @staticmethod
     def write_pair(directory: Path, stem: str, pair: KeyPair) -> None:
-        """Put STEM.crt and STEM.key into a directory."""
+        """Write STEM.crt and STEM.key to a directory."""
         _write(directory, stem, pair)
 
     def write(self, directory: Path) -> None:
-        """Put all files into a directory (made with mode 0700), for those who need paths."""
+        """Write all files to a directory, which is created with mode 0700."""
         for stem, pair in (("ca", self.ca), ("apiserver", self.serving), ("admin", self.admin)):
             _write(directory, stem, pair)
         _write_file(directory / "sa.key", self.service_account_key)
@@ -124,7 +123,7 @@ class _Issuer:
         self._now = now
 
     def has_issued(self, pair: KeyPair) -> bool:
-        """Whether a certificate is this CA's and does not end soon."""
+        """Whether a certificate was issued by this CA and does not expire soon."""
         certificate = x509.load_pem_x509_certificate(pair.certificate)
         if certificate.issuer != self._certificate.subject or not _lasts(pair, self._now):
             return False
@@ -254,7 +253,7 @@ def _write(directory: Path | None, stem: str, pair: KeyPair) -> KeyPair:
 
 
 def _write_file(path: Path, data: bytes) -> None:
-    """Whole or not at all, and never readable by others, not even while it is written."""
+    """Write a file atomically, at no time readable by other users."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:

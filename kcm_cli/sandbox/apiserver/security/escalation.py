@@ -1,4 +1,4 @@
-"""Users grant only rights that they have through RBAC objects, unless a rule lets them (``escalate``, ``bind``).
+"""Privilege escalation: users can grant only permissions that they have, except with the verbs escalate and bind.
 
 upstream: pkg/registry/rbac/{escalation_check,helpers}.go, pkg/registry/rbac/*/policybased/storage.go
 """
@@ -21,7 +21,7 @@ class EscalationGuard:
         self._authorizer = authorizer
 
     def check(self, attrs: Attributes) -> None:
-        """Raises ApiError. To be called between mutation and validation."""
+        """Check a write, after mutation and before validation. Raises ApiError 403, 404, 500."""
         if attrs.resource.gvr.group != GROUP or attrs.obj is None or MASTERS in attrs.user.groups:
             return
         if attrs.operation not in ("CREATE", "UPDATE") or _only_collected(attrs):
@@ -59,12 +59,12 @@ class EscalationGuard:
             return
         rules = self._authorizer.bindings.role_rules(kind, attrs.namespace, name)
         if rules is None:
-            raise not_found(GROUP, attrs.resource.gvr.plural, name)  # upstream names what the request is about
+            raise not_found(GROUP, attrs.resource.gvr.plural, name)  # upstream's error has the request's resource
         if why := self._missing(attrs, rules):
             raise self._refusal(attrs, why)
 
     def _missing(self, attrs: Attributes, wanted: list[Rule]) -> str:
-        """What the user lacks of these rules, as in the error; empty if nothing."""
+        """The error if the user lacks permissions of these rules, otherwise empty."""
         owned, errors = self._authorizer.rules(attrs.user, attrs.namespace)
         missing = uncovered(owned, wanted)
         if not missing:
@@ -84,7 +84,7 @@ def _aggregates(role: Tree) -> bool:
 
 
 def _only_collected(attrs: Attributes) -> bool:
-    """Whether an update touches nothing but what the garbage collector needs."""
+    """Whether an update changes only metadata that the garbage collector writes."""
     old, new = attrs.old, attrs.obj
     if old is None or new is None:
         return False

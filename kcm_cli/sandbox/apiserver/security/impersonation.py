@@ -1,8 +1,8 @@
-"""Acting as another user: the Impersonate-* headers.
+"""Impersonation by the Impersonate-* headers.
 
-Modes are tried in order, the one that last served the same user first; the first that allows it wins, and if none
-does, the first refusal is the answer. The constrained modes need a right for what is asked
-(``impersonate-on:MODE:VERB``) and one for whom (``impersonate:MODE``); the old mode needs ``impersonate`` alone.
+Modes are tried in order, starting with the one that the same user used last. The first one that allows it applies. If
+none does, the first error is returned. The constrained modes require permissions for the request
+(``impersonate-on:MODE:VERB``) and for the user (``impersonate:MODE``), the old mode only ``impersonate``.
 
 upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation
 """
@@ -30,11 +30,12 @@ _AUTHENTICATION = "authentication.k8s.io"
 _EXTRA_HEADER = "impersonate-extra-"
 _NODE_PREFIX, _NODES = "system:node:", "system:nodes"
 _REMEMBERED = 10_000
-_MANY = 4  # From here on one right for all is looked for first.
+_MANY = 4
+"""From this number of groups or extras on, a permission for all of them is checked first."""
 
 
 class _Mode(msgspec.Struct, frozen=True):
-    """name: empty for the old mode."""
+    """A mode. ``name``: empty for the old mode."""
 
     name: str
 
@@ -73,17 +74,17 @@ _MODES = (
 
 
 class Impersonator:
-    """Works out whom a request acts as."""
+    """Determines the effective user of requests."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
         self._used: OrderedDict[str, _Mode] = OrderedDict()
 
     def impersonate(self, user: User, headers: Mapping[str, str], info: RequestInfo) -> User:
-        """The user that the headers name, or the one who asks.
+        """The impersonated user, or ``user`` without impersonation.
 
-        headers: names in lower case; a header that was sent several times has its values joined by newlines.
-        Raises ApiError: 400 for headers without a user, 403.
+        headers: with names in lower case, and repeated ones joined by newlines. Raises ApiError 400 for headers without
+        a user, 403.
         """
         if not any([name.startswith("impersonate-") for name in headers]):
             return user
@@ -101,11 +102,11 @@ class Impersonator:
                 continue
             self._remember(user, mode)
             return found
-        assert first is not None  # The old mode applies to all.
+        assert first is not None  # the old mode applies to all
         raise first
 
     def _modes(self, user: User) -> tuple[_Mode, ...]:
-        """The mode that served this user last comes first."""
+        """The modes, starting with the one that this user used last."""
         last = self._used.get(user.name)
         return _MODES if last is None else (last, *(mode for mode in _MODES if mode is not last))
 
@@ -130,7 +131,7 @@ class Impersonator:
         return replace(wanted, groups=groups)
 
     def _check_name(self, mode: _Mode, user: User, wanted: User) -> tuple[str, ...]:
-        """The groups that the user gets."""
+        """Check the permission for the user's name. Returns the user's groups."""
         node = _node(wanted.name) if mode.name else None
         if node is not None:
             name = "*" if mode.name == "associated-node" else node
@@ -201,12 +202,12 @@ def _wanted(headers: Mapping[str, str]) -> User | None:
 
 
 def _decoded(text: str) -> str:
-    """A header's bytes, which HTTP shows as Latin-1, as UTF-8."""
+    """A header, decoded as UTF-8 instead of Latin-1."""
     return text if text.isascii() else text.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
 def _go_user(uid: str, groups: Sequence[str], extra: Mapping[str, Sequence[str]]) -> str:
-    """The struct as the original's language prints it, since the error text holds it."""
+    """A user in the format of Go's ``%#v``, for an error."""
     shown = ", ".join(f"{quote(key)}:{_go_strings(extra[key])}" for key in sorted(extra))
     extras = f"map[string][]string{{{shown}}}" if extra else "map[string][]string(nil)"
     return f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_go_strings(groups)}, Extra:{extras}}}'
@@ -217,7 +218,7 @@ def _go_strings(values: Sequence[str]) -> str:
 
 
 def _node(user: str) -> str | None:
-    """The node whose kubelet has this user name."""
+    """The node of a kubelet's user name, otherwise None."""
     if not user.startswith(_NODE_PREFIX):
         return None
     name = user[len(_NODE_PREFIX) :]
@@ -239,7 +240,7 @@ def _wrong_extra(extra: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
 
 
 def _wrong_key(key: str) -> str:
-    """Why a key is no domain-prefixed path."""
+    """The error for a key that is no domain-prefixed path, otherwise empty."""
     domain, slash, path = key.partition("/")
     if not slash or not domain or not path:
         return f'{quote(key)}: must be a domain-prefixed path (such as "acme.io/foo")'

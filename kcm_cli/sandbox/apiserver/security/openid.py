@@ -1,4 +1,4 @@
-"""The discovery documents by which others can check service account tokens.
+"""OpenID discovery documents, with which others can verify service account tokens.
 
 upstream: pkg/serviceaccount/openidmetadata.go, pkg/routes/openidmetadata.go
 """
@@ -13,7 +13,7 @@ CONFIGURATION_PATH, KEYS_PATH = "/.well-known/openid-configuration", "/openid/v1
 
 
 class OpenIdMetadata:
-    """Answers the two paths. address: host and port by which the server calls itself."""
+    """Serves the two paths. ``address``: host:port at which the server reaches itself."""
 
     def __init__(self, signer: TokenSigner, address: str, others: tuple[TrustedKey, ...] = ()) -> None:
         keys = (signer.public, *(key for key in others if key != signer.public))
@@ -30,7 +30,7 @@ class OpenIdMetadata:
         }
 
     def answer(self, path: str) -> Response | None:
-        """None for another path."""
+        """The response for a path; None for other paths."""
         return self._answers.get(path.rstrip("/"))
 
 

@@ -1,4 +1,4 @@
-"""What access reviews ask, and whether the question is well formed.
+"""Validation of the specs of access reviews.
 
 upstream: pkg/apis/authorization/validation/validation.go, pkg/registry/authorization/util/helpers.go
 """
@@ -16,7 +16,7 @@ _LABEL_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotEx
 
 
 def attributes(spec: Tree) -> list[FieldError]:
-    """Errors of the part that all access reviews have."""
+    """The errors in the attributes of an access review."""
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     errors: list[FieldError] = []
     if resource is not None and path is not None:
@@ -28,7 +28,7 @@ def attributes(spec: Tree) -> list[FieldError]:
 
 
 def subject(spec: Tree) -> list[FieldError]:
-    """Errors of a review about somebody else."""
+    """The errors of a review of another user."""
     errors = attributes(spec)
     if spec.get("user") or spec.get("groups"):
         return errors
@@ -38,7 +38,7 @@ def subject(spec: Tree) -> list[FieldError]:
 
 
 def local(spec: Tree, namespace: str) -> list[FieldError]:
-    """Further errors of a review in a namespace."""
+    """The additional errors of a LocalSubjectAccessReview."""
     errors: list[FieldError] = []
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and resource.get("namespace", "") != namespace:
@@ -50,7 +50,7 @@ def local(spec: Tree, namespace: str) -> list[FieldError]:
 
 
 def metadata(review: Tree, *, local: bool) -> list[FieldError]:
-    """Reviews have no metadata, except for the namespace of a local one."""
+    """The errors in metadata, which must be empty except for the namespace of a local review."""
     given: Tree = {key: value for key, value in (review.get("metadata") or {}).items() if value}
     if not given.keys() - ({"managedFields", "namespace"} if local else {"managedFields"}):
         return []
@@ -58,14 +58,14 @@ def metadata(review: Tree, *, local: bool) -> list[FieldError]:
 
 
 def user_of(spec: Tree) -> User:
-    """Whom a review is about."""
+    """The user in a review."""
     extra: Mapping[str, Sequence[str]] = spec.get("extra") or {}
     values = {key: tuple(each or ()) for key, each in extra.items()}
     return User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), values)
 
 
 def evaluation_error(spec: Tree) -> str:
-    """What of the selectors was not understood; they do not change the decision."""
+    """evaluationError: the selectors that cannot be parsed. They do not affect the decision."""
     resource: Tree = spec.get("resourceAttributes") or {}
     notes: list[str] = []
     for word, judge in (("fieldSelector", _understood_fields), ("labelSelector", _understood_labels)):
@@ -80,7 +80,7 @@ def evaluation_error(spec: Tree) -> str:
 
 
 def _shown_path(path: Tree) -> Tree:
-    """The attributes as the original's language writes them."""
+    """The attributes with Go's field names."""
     return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
 
 
@@ -128,7 +128,7 @@ def _requirement(requirement: Tree, path: str, *, is_label: bool) -> list[FieldE
 
 
 def _understood_fields(selector: Tree) -> tuple[int, int]:
-    """How many requirements are understood, and how many are not."""
+    """The numbers of valid and invalid requirements."""
     requirements = selector.get("requirements") or ()
     if not requirements:
         try:

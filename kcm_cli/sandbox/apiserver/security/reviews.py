@@ -1,6 +1,4 @@
-"""The kinds that are questions: who is this token, may a user do this, what may I do, who am I.
-
-They are created and answered at once; nothing is stored.
+"""Reviews: TokenReview, SelfSubjectReview, the access reviews and SelfSubjectRulesReview. They are not stored.
 
 upstream: pkg/registry/{authentication,authorization}, pkg/apis/authorization/validation
 """
@@ -21,7 +19,7 @@ _Handler = Callable[[Tree, User, list[str]], Tree]
 
 
 class Reviews:
-    """Answers the create of a review."""
+    """Handles create of reviews."""
 
     def __init__(self, authorizer: Authorizer, authenticator: Authenticator, clock: Clock) -> None:
         self._authorizer = authorizer
@@ -41,8 +39,8 @@ class Reviews:
         return plural in self._handlers and group in (_AUTHORIZATION, "authentication.k8s.io")
 
     def create(self, plural: str, doc: Doc, user: User, warnings: list[str]) -> Doc:
-        """The review with its status. The document is the handler's own: it has the namespace of the request and
-        managedFields, no uid and no creation time. Raises ApiError.
+        """The review with its status. ``doc`` is changed; it has managedFields and the namespace of the request, but
+        neither uid nor creationTimestamp. Raises ApiError.
         """
         return self._handlers[plural](doc, user, warnings)
 

@@ -1,4 +1,4 @@
-"""Policy rules: what one allows, and whether some cover others.
+"""Policy rules of RBAC.
 
 upstream: pkg/apis/rbac/v1/evaluation_helpers.go, component-helpers auth/rbac/validation/policy_comparator.go,
 pkg/registry/rbac/validation/policy_compact.go
@@ -25,16 +25,16 @@ class Rule(msgspec.Struct, frozen=True):
     urls: _Names = ()
 
     def resource_doc(self) -> Tree:
-        """As the status of a rules review lists it."""
+        """The rule as a ResourceRule of SelfSubjectRulesReview."""
         parts = (("apiGroups", self.groups), ("resources", self.resources), ("resourceNames", self.names))
         return {"verbs": list(self.verbs), **{key: list(values) for key, values in parts if values}}
 
     def url_doc(self) -> Tree:
-        """As the status of a rules review lists it."""
+        """The rule as a NonResourceRule of SelfSubjectRulesReview."""
         return {"verbs": list(self.verbs), "nonResourceURLs": list(self.urls)}
 
     def allows_url(self, verb: str, path: str) -> bool:
-        """Whether a request of a path that is no resource is allowed."""
+        """Whether a request for a nonResourceURL is allowed."""
         if "*" not in self.verbs and verb not in self.verbs:
             return False
         return any(_url_covers(url, path) for url in self.urls)
@@ -55,12 +55,12 @@ def rules_of(role: Tree) -> list[Rule]:
 
 
 def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """What of the wanted rules, broken down to single rights, the owned ones do not cover."""
+    """The permissions of the wanted rules (rules with one verb and resource each) that the owned rules do not cover."""
     return [right for rule in wanted for right in _rights(rule) if not any(_covers(own, right) for own in owned)]
 
 
 def described(rights: Iterable[Rule]) -> list[str]:
-    """Rights put together by resource, in the words of an escalation error, sorted."""
+    """Permissions in the format of an escalation error: compacted by resource, sorted."""
     return sorted({_text(rule) for rule in _compacted(rights)})
 
 
@@ -96,7 +96,7 @@ def _url_covers(own: str, path: str) -> bool:
 
 
 def _compacted(rights: Iterable[Rule]) -> Iterator[Rule]:
-    """Rights of one resource (and name) become one rule with all the verbs."""
+    """Merge the permissions for a resource (and name) to a rule with all verbs."""
     merged: dict[tuple[_Names, _Names, _Names], list[str]] = {}
     for right in rights:
         if right.urls:

@@ -1,8 +1,8 @@
-"""Tokens of service accounts: which account a token stands for, and whether it still does.
+"""Authentication by service account tokens.
 
-Two sorts: those of the TokenRequest API (audience, end, bound to an object that must still be there) and
-those in Secrets (no end; the Secret must still hold them). Nothing about an account is cached: a deleted
-account, pod or secret ends its tokens at once (upstream: within ten seconds).
+Tokens of the TokenRequest API have audiences and an expiration time, and may be bound to an object that must exist.
+Legacy tokens do not expire, but must be in their Secret. No objects are cached: tokens become invalid as soon as the
+account, pod or Secret is deleted (in upstream within ten seconds).
 
 upstream: pkg/serviceaccount/{claims,legacy,jwt}.go
 """
@@ -42,7 +42,7 @@ _AUTO_GENERATED = (
 
 
 class Authenticated(msgspec.Struct, frozen=True):
-    """A user, and for which of the asked audiences the token is good."""
+    """A user, and those of the requested audiences for which the token is valid."""
 
     user: User
     audiences: tuple[str, ...]
@@ -54,7 +54,7 @@ def user_name(namespace: str, name: str) -> str:
 
 
 def split_user_name(user: str) -> tuple[str, str] | None:
-    """Namespace and name of the service account that a user name stands for."""
+    """Namespace and name of the service account with a user name; None for other users."""
     if not user.startswith(_USER_PREFIX):
         return None
     namespace, colon, name = user[len(_USER_PREFIX) :].partition(":")
@@ -69,10 +69,7 @@ def groups_of(namespace: str) -> tuple[str, str]:
 
 
 class ServiceAccountTokens:
-    """Authenticates tokens against the objects of the store.
-
-    audiences: the server's own; a token without audiences is good for those.
-    """
+    """Authenticates tokens. audiences: the server's; those of tokens without audiences, too."""
 
     def __init__(
         self, store: Store, verifier: TokenVerifier, clock: Clock, *, issuers: Sequence[str], audiences: Sequence[str]
@@ -84,9 +81,9 @@ class ServiceAccountTokens:
         self.audiences = tuple(audiences)
 
     def authenticate(self, token: str, issuer: str, wanted: Sequence[str], warnings: list[str]) -> Authenticated | None:
-        """Whom a token stands for; None if by its (unverified) issuer it is not one of ours.
+        """The user of a token; None if ``issuer``, its unverified issuer, is unknown.
 
-        wanted: the audiences that will do. Raises TokenError.
+        wanted: the accepted audiences. Raises TokenError.
         """
         if issuer not in self._issuers:
             return None
@@ -193,7 +190,7 @@ class ServiceAccountTokens:
         return User(user_name(namespace, name), uid, groups_of(namespace))
 
     def _note_use(self, stored: Stored) -> None:
-        """Label the Secret with the day, once a day: the cleaner of unused tokens goes by it."""
+        """Label the Secret with the date, once a day, for the legacy-service-account-token-cleaner."""
         now = self._clock.now()
         today, tomorrow = (f"{day:%Y-%m-%d}" for day in (now, now + timedelta(days=1)))
         current: Tree = stored.doc
@@ -208,7 +205,7 @@ class ServiceAccountTokens:
 
 
 def _legacy_claims(claims: Tree) -> tuple[str, str, str, str]:
-    """Namespace, account, its uid, secret. Raises TokenError."""
+    """Namespace, account, the account's uid, and Secret. Raises TokenError."""
     if not claims.get("sub"):
         raise TokenError("sub claim is missing")
     found: list[str] = []
@@ -248,7 +245,7 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def token_claims(account: Doc, *, now_s: int, expires_s: int) -> Tree:
-    """The claims that every token of an account carries."""
+    """The claims of all tokens of an account."""
     metadata: Tree = account["metadata"]  # type: ignore[assignment]  # stored objects have metadata
     namespace, name = metadata["namespace"], metadata["name"]
     return {

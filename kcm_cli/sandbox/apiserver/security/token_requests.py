@@ -1,4 +1,4 @@
-"""The ``token`` subresource of service accounts: makes tokens.
+"""The ``token`` subresource of service accounts, which issues tokens.
 
 upstream: pkg/registry/core/serviceaccount/storage/token.go, pkg/serviceaccount/claims.go
 """
@@ -30,7 +30,7 @@ _GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
 _MIN_S, _MAX_S = 600, 1 << 32
 _DEFAULT_S = 3600
 _PROJECTED_S = 3607
-"""What the admission plugin asks for pods: such tokens live longer than they say."""
+"""The expirationSeconds of the ServiceAccount admission plugin. Such tokens are valid for ``_EXTENDED_S``."""
 _EXTENDED_S = 365 * 24 * 3600
 _BINDABLE: Mapping[str, tuple[GVR, str]] = {
     "Pod": (PODS, "pod"),
@@ -40,14 +40,14 @@ _BINDABLE: Mapping[str, tuple[GVR, str]] = {
 
 
 def default(request: Tree) -> None:
-    """Fill in how long a token lasts."""
+    """Set the default of expirationSeconds."""
     spec: Tree = request.setdefault("spec", {})
     if spec.get("expirationSeconds") is None:
         spec["expirationSeconds"] = _DEFAULT_S
 
 
 class TokenRequests:
-    """Answers POST .../serviceaccounts/NAME/token."""
+    """Handles create of ``serviceaccounts/token``."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class TokenRequests:
         self._audiences = audiences
 
     def create(self, namespace: str, name: str, doc: Doc) -> Doc:
-        """The TokenRequest with its status. The document is the handler's own. Raises ApiError."""
+        """The TokenRequest with its status. ``doc`` is changed. Raises ApiError."""
         request: Tree = doc
         account = self._prepare(namespace, name, request)
         spec: Tree = request["spec"]
@@ -91,7 +91,7 @@ class TokenRequests:
         return request
 
     def _prepare(self, namespace: str, name: str, request: Tree) -> Tree:
-        """Check and complete the request; the service account it is for."""
+        """Check the request and set its metadata. Returns the service account. Raises ApiError."""
         metadata: Tree = request.get("metadata") or {}
         if metadata.get("namespace") not in (None, "", namespace):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
@@ -130,7 +130,7 @@ class TokenRequests:
             raise _invalid("", invalid(path, expires_s, "may not specify a duration larger than 2^32 seconds"))
 
     def _bound(self, namespace: str, name: str, reference: Tree) -> Tree:
-        """The claims about the object that the token is bound to."""
+        """The claims about the object that the token is bound to. Raises ApiError."""
         kind, version = reference.get("kind", ""), reference.get("apiVersion", "")
         group, _, version = version.rpartition("/")
         if group or kind not in _BINDABLE:

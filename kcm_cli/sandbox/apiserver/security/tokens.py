@@ -1,4 +1,4 @@
-"""JSON web tokens: signing with one key, verifying with those that are trusted. Claims are not judged here.
+"""JSON web tokens: signing, and verification of signatures. Claims are not checked here.
 
 upstream: pkg/serviceaccount/jwt.go, pkg/serviceaccount/openidmetadata.go
 """
@@ -32,11 +32,11 @@ _CURVES: Mapping[str, tuple[str, str, hashes.HashAlgorithm]] = {
 
 
 class TokenError(Exception):
-    """A token is not to be trusted, and why."""
+    """A token is invalid."""
 
 
 class TokenSigner:
-    """Signs claims. Raises ValueError for a key that is neither RSA nor on a curve of JWS."""
+    """Signs claims. Raises ValueError for a key that is neither RSA nor on a JWS curve."""
 
     def __init__(self, key: PrivateKey, issuer: str) -> None:
         self._key = key
@@ -47,11 +47,11 @@ class TokenSigner:
 
     @classmethod
     def from_pem(cls, pem: bytes, issuer: str) -> "TokenSigner":
-        """Raises ValueError."""
+        """A signer with a private key. Raises ValueError."""
         return cls(_private_key(pem), issuer)
 
     def sign(self, claims: Doc) -> str:
-        """The token with these claims and our issuer."""
+        """A token with these claims and ``issuer``."""
         signed = self._header + b"." + _encoded(codec.encode({**claims, "iss": self.issuer}))
         return (signed + b"." + _encoded(self._signature(signed))).decode()
 
@@ -66,7 +66,7 @@ class TokenSigner:
 
 
 class TrustedKey(msgspec.Struct, frozen=True):
-    """A public key, how it is named in a token's header, and its algorithm."""
+    """A public key, its ID in token headers, and its algorithm."""
 
     key: PublicKey
     key_id: str
@@ -74,7 +74,7 @@ class TrustedKey(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, key: PublicKey) -> "TrustedKey":
-        """Raises ValueError."""
+        """Raises ValueError for an unknown curve."""
         encoding, form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         key_id = _encoded(hashlib.sha256(key.public_bytes(encoding, form)).digest()).decode()
         if isinstance(key, rsa.RSAPublicKey):
@@ -85,14 +85,14 @@ class TrustedKey(msgspec.Struct, frozen=True):
 
     @classmethod
     def all_of(cls, pem: bytes) -> "list[TrustedKey]":
-        """Of the blocks of a PEM file: private keys, public keys and certificates. Raises ValueError."""
+        """The keys in a PEM file: of private keys, public keys and certificates. Raises ValueError."""
         found = [cls.of(key) for key in map(_public_key, _BLOCK.findall(pem)) if key is not None]
         if not found:
             raise ValueError("data does not contain any valid RSA or ECDSA public keys")
         return found
 
     def verify(self, data: bytes, signature: bytes) -> bool:
-        """Whether the signature over the data is this key's."""
+        """Whether a signature of the data is by this key."""
         try:
             self._verify(data, signature)
         except (InvalidSignature, ValueError):
@@ -100,7 +100,7 @@ class TrustedKey(msgspec.Struct, frozen=True):
         return True
 
     def jwk(self) -> Doc:
-        """As a JSON web key set lists it."""
+        """The key as a JSON web key."""
         doc: Doc = {"use": "sig", "kid": self.key_id, "alg": self.algorithm}
         if isinstance(self.key, rsa.RSAPublicKey):
             numbers = self.key.public_numbers()
@@ -123,7 +123,7 @@ class TrustedKey(msgspec.Struct, frozen=True):
 
 
 class TokenVerifier:
-    """Checks signatures; remembers the tokens it found good."""
+    """Verifies signatures. Caches valid tokens."""
 
     def __init__(self, keys: Sequence[TrustedKey], remembered: int = 4096) -> None:
         self.keys = tuple(keys)
@@ -131,7 +131,7 @@ class TokenVerifier:
         self._good: dict[str, Doc] = {}
 
     def claims(self, token: str) -> Doc:
-        """The claims of a token whose signature holds. Raises TokenError."""
+        """The claims of a token with a valid signature. Raises TokenError."""
         known = self._good.get(token)
         if known is not None:
             return known
@@ -150,7 +150,7 @@ class TokenVerifier:
 
 
 def _public_key(block: bytes) -> PublicKey | None:
-    """None for a block of another kind. Raises ValueError."""
+    """The key in a PEM block; None for other types of blocks. Raises ValueError."""
     if b" CERTIFICATE-----" in block:
         key: object = x509.load_pem_x509_certificate(block).public_key()
     elif b" PUBLIC KEY-----" in block:
@@ -165,7 +165,7 @@ def _public_key(block: bytes) -> PublicKey | None:
 
 @lru_cache(maxsize=4)
 def _private_key(pem: bytes) -> PrivateKey:
-    """Reading an RSA key checks its primes, which takes 30 ms: servers of one process mostly share one key."""
+    """The key in a PEM file, cached since loading an RSA key checks its primes, which takes 30 ms."""
     key = serialization.load_pem_private_key(pem, None)
     if not isinstance(key, (ec.EllipticCurvePrivateKey, rsa.RSAPrivateKey)):
         raise ValueError("a service account key must be an RSA or an ECDSA key")
@@ -173,7 +173,7 @@ def _private_key(pem: bytes) -> PrivateKey:
 
 
 def unverified_issuer(token: str) -> str | None:
-    """Who claims to have issued it; None if it is no token in compact form."""
+    """The issuer in a token, empty without one; None if it is no token in compact form."""
     try:
         issuer = _parts(token)[1].get("iss")
     except TokenError:
@@ -182,7 +182,7 @@ def unverified_issuer(token: str) -> str | None:
 
 
 def _parts(token: str) -> tuple[Doc, Doc, bytes, bytes]:
-    """Header, claims, what is signed, signature. Raises TokenError."""
+    """Header, claims, signed data and signature. Raises TokenError."""
     head, _, rest = token.partition(".")
     body, _, tail = rest.partition(".")
     try:

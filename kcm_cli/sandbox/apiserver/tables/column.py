@@ -1,4 +1,4 @@
-"""What a table consists of: columns, each of which says what it shows of an object."""
+"""Columns and layouts of tables."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.data import read_data
 from kcm_cli.sandbox.apiserver.types import Tree
 
 Cell = Callable[[Tree, datetime], Any]
-"""What a column shows of an object, given what time it is."""
+"""Returns a column's cell for an object. The datetime is the current time."""
 Cells = Callable[[Tree, datetime], list[object]]
 
 
@@ -24,8 +24,8 @@ def _of_row(doc: Tree, now: datetime) -> object:
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One column. ``about``: its description, or ``Type.field`` whose description in the API's schema it is.
-    ``cell`` may be left out where the layout makes whole rows.
+    """A column. about: its description, or ``Type.field`` for the description of a field. cell: not needed if the
+    layout makes whole rows.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Column(msgspec.Struct, frozen=True):
     priority: int = 0
 
     def definition(self) -> Doc:
-        """As a Table has it."""
+        """The column as a TableColumnDefinition."""
         return {
             "name": self.name,
             "type": self.type,
@@ -47,8 +47,8 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The table of a kind. ``row``: makes all cells of an object at once, for kinds whose cells share work.
-    ``completed``: the condition that the row of a finished object carries.
+    """The table of a kind. row: makes all cells of an object, for kinds whose cells share work. completed: the
+    conditions of an object's row, such as that of a finished pod.
     """
 
     columns: tuple[Column, ...]
@@ -59,17 +59,17 @@ class Layout(msgspec.Struct, frozen=True):
         return [column.definition() for column in self.columns]
 
     def cells(self, doc: Tree, now: datetime) -> list[object]:
-        """The cells of an object."""
+        """The cells of an object's row."""
         return [column.cell(doc, now) for column in self.columns] if self.row is None else self.row(doc, now)
 
 
 def layout(*columns: Column, row: Cells | None = None, completed: Callable[[Tree], list[Doc]] | None = None) -> Layout:
-    """The table of these columns."""
+    """A table with these columns."""
     return Layout(columns, row, completed)
 
 
 def number(name: str, about: str, cell: Cell = _of_row) -> Column:
-    """A column of whole numbers."""
+    """A column of integers."""
     return Column(name, about, cell, "integer")
 
 
@@ -79,12 +79,12 @@ def flag(name: str, about: str, cell: Cell = _of_row) -> Column:
 
 
 def wide(name: str, about: str, cell: Cell = _of_row, format_: str = "") -> Column:
-    """A column that is shown on request only."""
+    """A column that is shown only with ``-o wide``."""
     return Column(name, about, cell, format=format_, priority=1)
 
 
 def at(path: str, otherwise: object = "") -> Cell:
-    """What stands at a dotted path, as it is; ``otherwise`` where nothing does, or what is empty."""
+    """The value at a dotted path; ``otherwise`` if it is missing or empty."""
     *above, last = path.split(".")
 
     def cell(doc: Tree, now: datetime) -> object:
@@ -96,14 +96,14 @@ def at(path: str, otherwise: object = "") -> Cell:
 
 
 def count(path: str) -> Cell:
-    """How many items the list or map at a path has."""
+    """The number of items in the list or map at a path."""
     items = at(path, ())
     return lambda doc, now: len(items(doc, now))
 
 
 def of_field(kind: str, path: str, otherwise: object = "") -> tuple[str, Cell]:
-    """What a column of a kind's field says and shows: ``of_field("Lease", "spec.holderIdentity")`` is described by
-    ``LeaseSpec.holderIdentity``."""
+    """Description and cell of a column for a field: ``of_field("Lease", "spec.holderIdentity")`` has the description
+    of ``LeaseSpec.holderIdentity``."""
     first, *rest = path.split(".")
     about = f"{kind}{first.capitalize()}.{rest[0]}" if rest else f"{kind}.{first}"
     return about, at(path, otherwise)
@@ -113,14 +113,14 @@ _kept: dict[str, str] = {}
 
 
 def descriptions() -> Mapping[str, str]:
-    """Descriptions of fields, by ``Type.field``; read when the first table is asked for."""
+    """Descriptions of fields by ``Type.field``, read at the first use."""
     if not _kept:
         _kept.update(codec.decode(read_data("columns"), dict[str, str]))
     return _kept
 
 
 def age(text: str | None, now: datetime) -> str:
-    """How long ago an API time was."""
+    """The age of a timestamp, as ``5m``."""
     if not text:
         return "<unknown>"
     try:
@@ -135,7 +135,7 @@ def created(doc: Tree, now: datetime) -> str:
 
 
 def more(items: list[str], limit: int) -> str:
-    """The first of a list, and how many there are beyond."""
+    """The first ``limit`` items, and the number of the others: ``a,b + 3 more...``."""
     text = ",".join(items[:limit])
     return f"{text} + {len(items) - limit} more..." if len(items) > limit else text
 
@@ -153,4 +153,4 @@ AGE = Column("Age", "ObjectMeta.creationTimestamp", created)
 PLAIN = layout(
     NAME, Column("Created At", "ObjectMeta.creationTimestamp", at("metadata.creationTimestamp", None), "date")
 )
-"""Name and creation time: for kinds without a table of their own."""
+"""The default table: name and creation time."""

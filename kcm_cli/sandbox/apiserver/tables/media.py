@@ -1,4 +1,4 @@
-"""The form of an answer for a request: a table, or what ``registry.negotiation`` has.
+"""Negotiates the form of responses: a table, or one of ``registry.negotiation``.
 
 upstream: apiserver pkg/endpoints/handlers/response.go (v1.36)
 """
@@ -28,7 +28,7 @@ _INCLUDED = ("", "Metadata", "Object", "None")
 def media(
     served: Served, request: Request, query: Mapping[str, str], core: Core, *, verb: str, subresource: str
 ) -> Media:
-    """Raises ApiError 400, 406."""
+    """The form of a request's response. Raises ApiError 400, 406."""
     header = request.headers.get("accept", "")
     if header in _PLAIN_HEADERS and not served.converts:
         return PlainJson(served)
@@ -48,7 +48,7 @@ def media(
 
 
 def _has_table(served: Served, subresource: str) -> bool:
-    """Whether it is an object with columns, or the answer to a question."""
+    """Whether responses may be tables: not those of reviews, bindings, evictions and tokens."""
     if subresource:
         return subresource not in _ANSWERS
     return served.info.verbs != {"create"}
@@ -62,7 +62,7 @@ def _layout(served: Served, subresource: str) -> Layout:
 
 
 class TableMedia(Media):
-    """Tables. A watch tells the columns with its first event only."""
+    """Tables. Only the first event of a watch has the column definitions."""
 
     def __init__(self, served: Served, layout: Layout, api_version: str, included: str, core: Core) -> None:
         self._served = served

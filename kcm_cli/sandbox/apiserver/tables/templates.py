@@ -15,7 +15,7 @@ NONE = "<none>"
 
 
 def containers(template: str, column: Callable[[str, str, Cell], Column] = wide) -> tuple[Column, Column]:
-    """Names and images of the containers of the template at a path."""
+    """Columns with names and images of the containers in the template at a path."""
     found = at(f"{template}.spec.containers", ())
 
     def joined(field: str) -> Cell:
@@ -28,7 +28,7 @@ def containers(template: str, column: Callable[[str, str, Cell], Column] = wide)
 
 
 def label_set(found: Mapping[str, str] | None) -> str:
-    """``a=b,c=d``, or a word for nothing."""
+    """``a=b,c=d``, or ``<none>``."""
     return labels.format_set(found) if found else NONE
 
 
@@ -50,7 +50,7 @@ def selector_at(path: str) -> Cell:
 
 
 def replica_columns(kind: str, selector: Cell) -> tuple[Column, ...]:
-    """Of what keeps a number of pods."""
+    """The columns of ReplicaSets and ReplicationControllers."""
     return (
         NAME,
         number("Desired", *of_field(kind, "spec.replicas", 0)),
