@@ -1,7 +1,7 @@
-"""The OpenAPI documents of one server, made when they are asked for and kept until the resources change.
+"""The OpenAPI documents of a server, made at their first request and cached until the served resources change.
 
-Nothing is read or built before the first request: the definitions (1 MB of JSON) take some 20 ms then, the
-document of a group 10 ms, all of v2 100 ms.
+The first request decodes the definitions (1 MB of JSON), which takes 20 ms. The document of a group takes 10 ms, the
+one of v2 100 ms.
 """
 
 import hashlib
@@ -37,28 +37,28 @@ _PLAIN_TYPES = {
     ".well-known/openid-configuration": ("application/json",),
 }
 _DESCRIBED = "io.k8s.api.core.v1.ConfigMap"
-"""Where the descriptions of what all kinds have are taken from."""
+"""The kind whose apiVersion, kind and metadata custom schemas share, with their descriptions."""
 
 
 class CustomSchemas(Protocol):
     """The schemas of custom resources."""
 
     def openapi(self, target: Target, *, old: bool) -> Doc | None:
-        """The schema of a kind with its metadata, its references in the form of v2; None if there is no such kind.
+        """The schema of a kind with references in the form of v2; None if the kind is not served.
 
-        ``old``: without what v2 cannot say.
+        ``old``: without what v2 does not have.
         """
 
 
 class Document(msgspec.Struct, frozen=True):
-    """The bytes of a document and the tag that changes with them."""
+    """The bytes of a document, and their ETag."""
 
     body: bytes
     etag: str
 
 
 class OpenApi:
-    """The documents of one server."""
+    """The documents of a server."""
 
     def __init__(self, catalog: Catalog, builtin: BuiltIn, custom: CustomSchemas | None = None) -> None:
         self._catalog = catalog
@@ -71,25 +71,25 @@ class OpenApi:
         catalog.changed.append(self._made.clear)
 
     def v2(self) -> Document:
-        """The one document of v2, as JSON."""
+        """The document of v2 as JSON."""
         return self._kept("\0v2", self._make_v2)
 
     def v2_protobuf(self) -> Document:
-        """The same as protobuf."""
+        """The document of v2 as protobuf."""
         return self._kept("\0v2 protobuf", lambda: protobuf.encode(codec.decode_doc(self.v2().body)))
 
     def index(self) -> Document:
-        """The addresses of all documents of v3."""
+        """The URLs of all documents of v3."""
         return self._kept("\0index", self._make_index)
 
     def v3(self, place: str) -> Document | None:
-        """The document of ``apis/apps/v1``, ``api/v1``, ``apis/apps``, ``version``; None if there is none."""
+        """The document of ``apis/apps/v1``, ``api/v1``, ``apis/apps`` or ``version``; None for unknown places."""
         if place not in self._places():
             return None
         return self._kept(place, lambda: self._make_v3(place))
 
     def hash(self, place: str) -> str:
-        """What the address of a document carries, so that clients may keep it as long as it does not change."""
+        """The hash in the URL of a document. Clients cache the document until it changes."""
         parts = [VERSION, place]
         for served in self._of(place):
             parts.append(served.info.gvr.plural)
@@ -105,7 +105,7 @@ class OpenApi:
             document = self._made[place] = Document(body, f'"{tag_}"')
         return document
 
-    # --- what there is --------------------------------------------------------------------------------
+    # --- places ---------------------------------------------------------------------------------------
 
     def _places(self) -> list[str]:
         places = set(_PLAIN)

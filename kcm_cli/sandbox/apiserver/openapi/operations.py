@@ -1,4 +1,4 @@
-"""What can be asked of a resource, said once for both versions of OpenAPI.
+"""The operations of resources, for both versions of OpenAPI.
 
 upstream: apiserver pkg/endpoints/installer.go (paths, operation ids, actions)
 """
@@ -22,42 +22,42 @@ _WATCH_TYPES = ("application/json;stream=watch", "application/vnd.kubernetes.pro
 
 PARAMETERS: dict[str, tuple[str, str]] = {
     "allowWatchBookmarks": ("boolean", "Whether bookmarks may be sent in a watch."),
-    "command": ("string", "What is run, one word at a time."),
-    "container": ("string", "Which container of the pod; the only one unless it is given."),
-    "continue": ("string", "Where a list in chunks goes on: the token of the chunk before."),
-    "dryRun": ("string", "All: go through every stage, but store nothing."),
-    "fieldManager": ("string", "Who makes the change, for the ownership of fields."),
+    "command": ("string", "A word of the command to run."),
+    "container": ("string", "The container of the pod, by default its only one."),
+    "continue": ("string", "The token in the previous chunk of a list."),
+    "dryRun": ("string", "All: process the request without storing the result."),
+    "fieldManager": ("string", "The name of the manager of the changed fields."),
     "fieldSelector": ("string", "Selects objects by their fields."),
-    "fieldValidation": ("string", "What to do about unknown and repeated fields: Ignore, Warn or Strict."),
-    "follow": ("boolean", "Whether the log goes on while it is written."),
-    "force": ("boolean", "In an apply patch: take fields over from other managers."),
-    "gracePeriodSeconds": ("integer", "Seconds until the object is deleted; 0 is at once."),
-    "ignoreStoreReadErrorWithClusterBreakingPotential": ("boolean", "Delete even what cannot be read."),
-    "insecureSkipTLSVerifyBackend": ("boolean", "Do not check the certificate of the kubelet."),
+    "fieldValidation": ("string", "How to handle unknown and duplicate fields: Ignore, Warn or Strict."),
+    "follow": ("boolean", "Whether to stream the log."),
+    "force": ("boolean", "In an apply patch: take ownership of fields of other managers."),
+    "gracePeriodSeconds": ("integer", "Seconds until the object is deleted; 0 deletes it immediately."),
+    "ignoreStoreReadErrorWithClusterBreakingPotential": ("boolean", "Delete objects that cannot be read, too."),
+    "insecureSkipTLSVerifyBackend": ("boolean", "Do not verify the certificate of the kubelet."),
     "labelSelector": ("string", "Selects objects by their labels."),
-    "limitBytes": ("integer", "How many bytes of the log at most."),
-    "limit": ("integer", "How many objects a chunk of a list may have."),
+    "limitBytes": ("integer", "The maximum number of bytes of the log."),
+    "limit": ("integer", "The maximum number of objects in a chunk of a list."),
     "name": ("string", "Name of the object."),
     "namespace": ("string", "Namespace of the object."),
     "orphanDependents": ("boolean", "Deprecated: use propagationPolicy."),
-    "path": ("string", "What is asked of the proxied server."),
-    "ports": ("integer", "The ports that are forwarded."),
-    "pretty": ("string", "Whether the answer is indented."),
-    "previous": ("boolean", "The log of the container that ran before."),
-    "propagationPolicy": ("string", "What happens to dependents: Orphan, Background or Foreground."),
-    "resourceVersion": ("string", "From which version on, or how fresh."),
-    "resourceVersionMatch": ("string", "How resourceVersion is meant in a list."),
-    "sinceSeconds": ("integer", "Only what is younger than so many seconds."),
-    "shardSelector": ("string", "Which part of the objects, where they are parted."),
-    "sendInitialEvents": ("boolean", "Whether a watch begins with what is there."),
-    "stderr": ("boolean", "Whether errors are sent."),
-    "stdin": ("boolean", "Whether something can be typed."),
-    "stdout": ("boolean", "Whether the output is sent."),
-    "stream": ("string", "Which stream of the log: All, Stdout or Stderr."),
-    "tailLines": ("integer", "Only so many lines from the end."),
-    "timeoutSeconds": ("integer", "How long a list or watch may take."),
-    "timestamps": ("boolean", "Whether each line begins with its time."),
-    "tty": ("boolean", "Whether it is run in a terminal."),
+    "path": ("string", "The path on the proxied server."),
+    "ports": ("integer", "The ports to forward."),
+    "pretty": ("string", "Whether to indent the response."),
+    "previous": ("boolean", "The log of the previous container."),
+    "propagationPolicy": ("string", "How to handle dependents: Orphan, Background or Foreground."),
+    "resourceVersion": ("string", "The version to start from, or the minimum version."),
+    "resourceVersionMatch": ("string", "How to apply resourceVersion to a list."),
+    "sinceSeconds": ("integer", "The maximum age of log lines in seconds."),
+    "shardSelector": ("string", "Selects a shard of the objects."),
+    "sendInitialEvents": ("boolean", "Whether a watch begins with the existing objects."),
+    "stderr": ("boolean", "Whether to attach standard error."),
+    "stdin": ("boolean", "Whether to attach standard input."),
+    "stdout": ("boolean", "Whether to attach standard output."),
+    "stream": ("string", "The stream of the log: All, Stdout or Stderr."),
+    "tailLines": ("integer", "The number of lines from the end of the log."),
+    "timeoutSeconds": ("integer", "The timeout of a list or watch."),
+    "timestamps": ("boolean", "Whether each line begins with a timestamp."),
+    "tty": ("boolean", "Whether to allocate a terminal."),
     "watch": ("boolean", "Watch instead of listing."),
 }
 _LIST = (
@@ -97,7 +97,7 @@ _PROXY_METHODS = ("delete", "get", "head", "options", "patch", "post", "put")
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind as ``x-kubernetes-group-version-kind`` states it."""
+    """A kind as in ``x-kubernetes-group-version-kind``."""
 
     group: str
     version: str
@@ -105,7 +105,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One method of one path. ``body`` and ``answer`` are names of definitions; an empty answer is any text."""
+    """A method of a path. body, answer: the definitions of request and response; an empty answer is a string."""
 
     path: str
     method: str
@@ -126,8 +126,8 @@ class Operation(msgspec.Struct, frozen=True):
 def laid_out(
     operations: Iterable[Operation], parameter: Callable[[str, str], Doc], form: Callable[[Operation], Doc]
 ) -> dict[str, Doc]:
-    """The operations by path; what all methods of a path share is said once. parameter: makes one of a name and a
-    place. form: makes an operation.
+    """The path items. Parameters that all methods of a path share are in the item. parameter: makes a parameter from
+    its name and place. form: makes an operation.
 
     upstream: kube-openapi pkg/builder
     """
@@ -158,7 +158,7 @@ def tag(group: str, version: str) -> str:
 
 
 def _group_word(group: str, *, first_upper: bool = True) -> str:
-    """``RbacAuthorization`` for ``rbac.authorization.k8s.io``; a part's first letter is raised."""
+    """``RbacAuthorization`` for ``rbac.authorization.k8s.io``."""
     if not group:
         word = "Core"
     else:
@@ -167,7 +167,7 @@ def _group_word(group: str, *, first_upper: bool = True) -> str:
 
 
 class Names:
-    """How the operations of one resource are called."""
+    """The operationIds of a resource."""
 
     def __init__(self, served: Served) -> None:
         gvr = served.info.gvr
@@ -186,13 +186,13 @@ class Names:
 
 
 def operations(served: Served, definition: str) -> Iterator[Operation]:
-    """Everything that can be asked of a resource. ``definition`` is the name of its kind's definition."""
+    """All operations of a resource. ``definition``: the name of its kind's definition."""
     for operation in _operations(served, definition):
         yield _of_custom(operation) if served.info.custom else operation
 
 
 def _of_custom(operation: Operation) -> Operation:
-    """Custom resources have two forms; a collection is deleted without a body; patches make nothing new.
+    """The operation for custom resources: no protobuf, no body for deletecollection, no creation by patches.
 
     upstream: apiextensions-apiserver pkg/controller/openapi/builder/builder.go
     """
@@ -366,4 +366,4 @@ DEFINITIONS = {
     ("authentication.k8s.io", "v1", "TokenRequest"): "io.k8s.api.authentication.v1.TokenRequest",
     ("", "v1", "Binding"): "io.k8s.api.core.v1.Binding",
 }
-"""Kinds that subresources take and give."""
+"""Definitions of the kinds of subresources."""

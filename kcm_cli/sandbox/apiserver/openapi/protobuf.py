@@ -1,8 +1,8 @@
-"""OpenAPI 2.0 in the protobuf form of gnostic, which is the only one that client-go asks for.
+"""OpenAPI 2.0 in gnostic's protobuf form, the only one that client-go requests.
 
-The tables name, per message, the field of each key of the JSON form: its number and its type. A type is ``s`` (text),
-``b`` (boolean), ``i`` (integer), ``d`` (double), ``any`` (YAML text), the name of a message, or one of those in
-brackets (repeated) or braces (a map, as repeated pairs of name and value).
+The tables have, for each message, the field's number and type by its JSON key. A type is ``s`` (string), ``b``
+(boolean), ``i`` (integer), ``d`` (double), ``any`` (a YAML string), the name of a message, or one of these in brackets
+(repeated).
 
 upstream: github.com/google/gnostic-models openapiv2/OpenAPIv2.proto
 """
@@ -106,7 +106,7 @@ _MESSAGES: Mapping[str, Table] = {
 
 
 def encode(document: Doc) -> bytes:
-    """The bytes of a document in its JSON form."""
+    """Encode a document."""
     return _message("Document", document)
 
 
@@ -187,7 +187,7 @@ def _parameter(value: object) -> bytes:
 
 
 _parameters: dict[object, bytes] = {}
-"""Parameters that were encoded: there are few, used thousands of times."""
+"""A cache of encoded parameters: there are few, used thousands of times."""
 
 
 def _requirement(value: object) -> bytes:

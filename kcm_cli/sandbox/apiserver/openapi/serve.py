@@ -1,4 +1,4 @@
-"""Requests to /openapi: which form is asked for, and whether the client has it already.
+"""Serves /openapi: content negotiation, ETags and ranges.
 
 upstream: kube-openapi pkg/handler, pkg/handler3
 """
@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.openapi.document import Document, OpenApi
 
 PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 _ANSWERED_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""The same in letters that Go's parser of media types takes."""
+"""The same media type with characters that Go's parser accepts."""
 _INDEX_HEADERS = {"content-type": "text/plain; charset=utf-8"}
 _RANGES = {"accept-ranges": "bytes"}
 _RANGE = re.compile(r"(?a)(?=\d|-\s*\d)(\d{0,18})\s*-\s*(\d{0,18})")
@@ -20,7 +20,7 @@ _JSON = frozenset(["application/json", "application/*", "*/*"])
 
 
 def answer(openapi: OpenApi, request: Request) -> Response | None:
-    """The answer to a GET below /openapi; None for a path that is not there."""
+    """The response to a request below /openapi; None if the path does not exist."""
     path = request.path
     if path == "/openapi/v2":
         accept = request.headers.get("accept", "")
@@ -51,7 +51,7 @@ def _negotiated(request: Request, make: Callable[[], Document], *, cached: bool 
 
 
 def _wants_json(accept: str) -> bool:
-    """Whether JSON will do; the protobuf form of v3 is not served, clients take JSON then."""
+    """Whether the client accepts JSON. v3 is not served as protobuf, for which clients fall back to JSON."""
     ranges = [part.partition(";")[0].strip() for part in accept.split(",")]
     return not accept.strip() or any(part in _JSON for part in ranges)
 
@@ -66,7 +66,7 @@ def _document(request: Request, document: Document, media: str, *, cached: bool 
 
 
 def _ranged(request: Request, whole: Response) -> Response:
-    """The part that is asked for; the whole where that are several parts.
+    """The requested range of a response. The whole response for several ranges.
 
     upstream: net/http fs.go#ServeContent
     """
@@ -91,7 +91,7 @@ def _ranged(request: Request, whole: Response) -> Response:
 
 
 def _span(first: str, last: str, size: int) -> range | None:
-    """The bytes of a range, none if it begins beyond the end. None: it ends before it begins."""
+    """The bytes of a range, empty if it begins beyond the end. None if it ends before it begins."""
     if not first:
         return range(max(size - int(last), 0), size)
     if last and int(last) < int(first) < size:

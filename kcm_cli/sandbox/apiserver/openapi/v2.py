@@ -1,4 +1,4 @@
-"""OpenAPI 2.0: everything in one document, put together from text that is already there."""
+"""OpenAPI 2.0: one document. Its definitions are copied as text, without decoding them."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ _PREFIX = "#/definitions/"
 
 
 def document(version: str, operations: Iterable[Operation], definitions: bytes, custom: Doc) -> bytes:
-    """``definitions`` is the JSON text of an object; ``custom`` are definitions to add to it."""
+    """The document. ``definitions``: the JSON of an object; ``custom``: definitions to add to it."""
     head = codec.encode({"swagger": "2.0", "info": {"title": "Kubernetes", "version": version}})
     tail = codec.encode(
         {

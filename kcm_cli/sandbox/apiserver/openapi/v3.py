@@ -1,4 +1,4 @@
-"""OpenAPI 3.0: one document per group and version."""
+"""OpenAPI 3.0: a document for each group and version."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import cast
@@ -10,11 +10,11 @@ _V2 = "#/definitions/"
 _V3 = "#/components/schemas/"
 _SPECIAL: dict[str, Doc] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {
-        "description": "An amount: a number with a suffix, as in 100m, 1.5 or 2Gi.",
+        "description": "A quantity: a number with a suffix, such as 100m, 1.5 or 2Gi.",
         "oneOf": [{"type": "string"}, {"type": "number"}],
     },
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
-        "description": "A whole number, or a text: a name or a percentage.",
+        "description": "An integer, or a string: a name or a percentage.",
         "format": "int-or-string",
         "oneOf": [{"type": "integer"}, {"type": "string"}],
     },
@@ -31,11 +31,11 @@ SECURITY: Doc = {
 }
 
 Lookup = Callable[[str], Doc | None]
-"""The definition of a name, in the form of v2."""
+"""Returns a definition by its name, in the form of v2."""
 
 
 def document(version: str, operations: Iterable[Operation], lookup: Lookup) -> Doc:
-    """A whole document: the operations and every schema that they lead to."""
+    """The document of operations, with all schemas that they refer to."""
     every = list(operations)
     names = {name for operation in every for name in (operation.body, operation.answer) if name}
     return {
@@ -112,7 +112,7 @@ def _references(value: object) -> Iterator[str]:
 
 
 def detailed(definition: Doc, facts: Mapping[str, Doc]) -> Doc:
-    """A definition with what only v3 tells of its fields. Shares the rest."""
+    """A definition with the facts about fields that only v3 has. Shares all other values."""
     if not facts:
         return definition
     properties = cast("dict[str, Doc]", definition["properties"])
@@ -127,7 +127,7 @@ def _with(schema: Doc, facts: Doc) -> Doc:
 
 
 def of_group(definition: Doc, group: str, version: str) -> Doc:
-    """A definition that every group has, as the document of one of them shows it."""
+    """A definition that all groups share, with the kinds of one group."""
     kinds = cast("list[Doc]", definition.get(_KINDS) or [])
     if len(kinds) < 2:
         return definition
@@ -136,7 +136,7 @@ def of_group(definition: Doc, group: str, version: str) -> Doc:
 
 
 def to_v3(value: object) -> object:
-    """A schema of v2 in the form of v3: references point elsewhere and stand alone."""
+    """A schema of v2 in the form of v3: references have other targets and no siblings."""
     if isinstance(value, list):
         return [to_v3(item) for item in value]
     if not isinstance(value, dict):

@@ -1,1 +1,1 @@
-"""Request bodies in Kubernetes' protobuf form, which Go clients since v1.32 send without being asked to."""
+"""Kubernetes' protobuf form of objects, which Go clients since v1.32 send by default."""

@@ -1,7 +1,6 @@
-"""From a protobuf body to the JSON document that says the same.
+"""Converts protobuf bodies to JSON.
 
-A message that tells nothing about a field and one that gives its zero are different only for some fields; which
-is left to the decoder of documents, so zeros are kept here.
+Only some fields distinguish a zero from an absent value. Zeros are kept here, and the decoder of documents drops them.
 
 upstream: apimachinery pkg/runtime/serializer/protobuf/protobuf.go (v1.36)
 """
@@ -22,11 +21,11 @@ _ZEROS: dict[str, object] = {"int": 0, "double": 0, "bool": False, "string": "",
 
 
 class UnknownForm(FormatError):
-    """A kind or a field whose protobuf form is not known here."""
+    """The protobuf form of a kind or field is unknown."""
 
 
 def to_json(body: bytes) -> bytes:
-    """The document of a body in JSON. Raises FormatError; UnknownForm."""
+    """The body as JSON. Raises FormatError, UnknownForm."""
     if not body.startswith(MAGIC):
         raise FormatError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     envelope = dict(fields(body[len(MAGIC) :]))
@@ -92,7 +91,7 @@ def _value(type_: str, value: int | bytes) -> object:
 
 
 def _double(data: bytes) -> float:
-    """A whole number is an integer, as Go writes it in JSON."""
+    """A double; whole numbers as int, as in Go's JSON."""
     if len(data) != struct.calcsize("<d"):
         raise FormatError("wrong wireType for a field of type double")
     value: float = struct.unpack("<d", data)[0]

@@ -1,6 +1,6 @@
-"""From a document to the protobuf body that says the same: for clients that accept nothing else.
+"""Converts documents to protobuf, for clients that accept nothing else.
 
-A zero that the document has is written, whatever the original would do: who reads it cannot tell the difference.
+Zeros in the document are written, which upstream does not for all fields. Decoders cannot see the difference.
 
 upstream: apimachinery pkg/runtime/serializer/protobuf/protobuf.go, pkg/apis/meta/v1/watch.go (v1.36)
 """
@@ -21,14 +21,14 @@ _LIST_META = Field("metadata", "meta.v1.ListMeta", repeated=False, keyed=False)
 
 
 def to_protobuf(doc: Tree) -> bytes:
-    """The body of a document of any kind. Raises UnknownForm."""
+    """A document as protobuf. Raises UnknownForm."""
     api_version, kind = doc.get("apiVersion", ""), doc["kind"]
     type_meta = packed(1, api_version.encode()) + packed(2, kind.encode())
     return MAGIC + packed(1, type_meta) + packed(2, _encoded(_form(api_version, kind), doc)) + b'\x1a\x00"\x00'
 
 
 def to_protobuf_frame(event: Tree) -> bytes:
-    """One event of a watch, with its length."""
+    """A watch event with its length prefix. Raises UnknownForm."""
     data = packed(1, event["type"].encode()) + packed(2, packed(1, to_protobuf(event["object"])))
     return struct.pack(">I", len(data)) + data
 
@@ -95,7 +95,7 @@ def _message(name: str, value: object) -> bytes:
 
 @cache
 def _names(type_: str) -> frozenset[str]:
-    """The fields that an embedded message brings, with those that are embedded in it."""
+    """The JSON names of a message's fields, including those of embedded messages."""
     found: set[str] = set()
     for field in (message(type_) or {}).values():
         found |= {field.name} if field.name else _names(field.type)

@@ -1,4 +1,4 @@
-"""What each number in a message stands for, as upstream's definitions of messages have it."""
+"""The fields of upstream's protobuf messages by number."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -9,7 +9,7 @@ from kcm_cli.sandbox.apiserver.data import read_data
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A field of a message: ``name`` is that in JSON, empty for what is embedded; ``type`` a message or a scalar."""
+    """A field. name: its JSON name, empty for an embedded message. type: a message or scalar. keyed: it is a map."""
 
     name: str
     type: str
@@ -23,18 +23,18 @@ _META_KINDS = frozenset(["APIGroup", "APIGroupList", "APIResourceList", "APIVers
 
 @cache
 def message(name: str) -> Message | None:
-    """The fields of a message (``core.v1.PodSpec``) by number, or None where its form is not known."""
+    """The fields of a message (``core.v1.PodSpec``) by number, or None for an unknown message."""
     found = _data().get(name)
     return None if found is None else {number: _field(field, type_) for number, field, type_ in found}
 
 
 def message_names() -> Iterable[str]:
-    """The messages whose form is known."""
+    """The names of all known messages."""
     return _data()
 
 
 def message_of(api_version: str, kind: str) -> str:
-    """The message's name of a kind (``apps/v1``, ``Deployment``: ``apps.v1.Deployment``)."""
+    """The name of a kind's message: ``apps.v1.Deployment`` for ``apps/v1``, ``Deployment``."""
     group, _, version = api_version.rpartition("/")
     if kind in _META_KINDS or group == "meta.k8s.io":
         return f"meta.v1.{kind}"

@@ -1,4 +1,4 @@
-"""Messages that are something else in JSON: times, quantities, raw documents, lists with a name.
+"""Messages with another form in JSON: times, quantities, raw documents, named lists, unions.
 
 upstream: apimachinery pkg/apis/meta/v1/{time_proto.go,micro_time_proto.go}, pkg/api/resource/quantity_proto.go,
 pkg/util/intstr, pkg/runtime/types_proto.go (v1.36)
@@ -23,24 +23,24 @@ _CHOICES: dict[str, tuple[str, object]] = {
     f"{_SCHEMA}OrBool": ("allows", False),
     f"{_SCHEMA}OrStringArray": ("property", []),
 }
-"""Messages that hold a schema or something else: the field of that, and its value where a message holds neither."""
+"""Messages with a schema or another value: the field of the other value, and its zero."""
 _NAMED_LISTS = (".ExtraValue", "meta.v1.Verbs")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 
 
 def special(name: str) -> Reader | None:
-    """How a message of that name is read, or None for an ordinary one."""
+    """The reader of a message, or None for an ordinary one."""
     return _READERS.get(name) or (_named_list if name.endswith(_NAMED_LISTS) else None)
 
 
 def writer(name: str) -> Writer | None:
-    """How a message of that name is written, or None for an ordinary one."""
+    """The writer of a message, or None for an ordinary one."""
     return _WRITERS.get(name) or (_write_named_list if name.endswith(_NAMED_LISTS) else None)
 
 
 def chosen(name: str, doc: Doc) -> object:
-    """What a message stands for in JSON, where that is one of its fields; else the message."""
+    """The JSON value of a decoded message: one of its fields for a message in ``_CHOICES``, otherwise ``doc``."""
     if name not in _CHOICES:
         return doc
     field, nothing = _CHOICES[name]
@@ -50,7 +50,7 @@ def chosen(name: str, doc: Doc) -> object:
 
 
 def choice(name: str, value: object) -> object:
-    """The message of a value, see ``chosen``."""
+    """The message of a JSON value: the inverse of ``chosen``."""
     if name not in _CHOICES:
         return value
     field, _ = _CHOICES[name]
@@ -78,7 +78,7 @@ def _bytes(found: dict[int, int | bytes], number: int) -> bytes:
 
 
 def _time(data: bytes) -> str | None:
-    """RFC 3339 in whole seconds; none for a time that is not set, which is an empty message."""
+    """RFC 3339 in whole seconds; None for an empty message, which is an unset time."""
     return None if not data else format_time(_moment(data))
 
 

@@ -1,4 +1,4 @@
-"""Protocol Buffers' wire format, as it is read: a message as the numbers and raw values of its fields.
+"""Decodes the wire format of Protocol Buffers to field numbers and raw values.
 
 Source: https://protobuf.dev/programming-guides/encoding/
 """
@@ -13,7 +13,7 @@ _MAX_VARINT = 10
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Each field's number and value: an unsigned integer for a varint, else bytes. Raises FormatError."""
+    """The number and value of each field: an unsigned integer for a varint, otherwise bytes. Raises FormatError."""
     at, end = 0, len(data)
     while at < end:
         tag, at = varint(data, at)
@@ -37,7 +37,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at a place, and the place after it. Raises FormatError."""
+    """The number at a position, and the position after it. Raises FormatError."""
     value = shift = 0
     for place in range(at, min(at + _MAX_VARINT, len(data))):
         byte = data[place]
