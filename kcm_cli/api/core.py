@@ -4,7 +4,10 @@ Pods are decoded more often than everything else together, so their view has onl
 decoder skips environment, mounts, probes and the like.
 """
 
+from functools import lru_cache
+
 import msgspec
+from msgspec.structs import force_setattr
 
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.codec import Doc
@@ -66,6 +69,12 @@ class Toleration(View, frozen=True, gc=False):
     value: str = ""
     effect: str = ""
     toleration_seconds: int | None = None
+
+
+@lru_cache(maxsize=64)
+def _equal_one(tolerations: tuple[Toleration, ...]) -> tuple[Toleration, ...]:
+    """Return the equal tuple that was seen first."""
+    return tolerations
 
 
 class NodeSelectorRequirement(View, frozen=True, gc=False):
@@ -212,6 +221,11 @@ class PodSpec(View, frozen=True, gc=False):
     scheduling_gates: tuple[Named, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_group: SchedulingGroup | None = None
+
+    def __post_init__(self) -> None:
+        """Share equal tolerations. Nearly all pods have the same two, which take 600 of the 3,000 bytes of a pod."""
+        if self.tolerations:
+            force_setattr(self, "tolerations", _equal_one(self.tolerations))
 
 
 class Terminated(View, frozen=True, gc=False):
