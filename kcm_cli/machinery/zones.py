@@ -1,7 +1,6 @@
 """Time zones by their IANA names, and conversion of local times."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.remembered import remembered
@@ -14,6 +13,9 @@ def load_zone(name: str) -> tzinfo:
         return UTC
     if ".." in name.split("/") or name[0] in "/\\" or "\\" in name:
         raise FormatError("time: invalid location name")
+    # imported here: most clusters name no zone, and it takes 0.4 MiB
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, ZoneInfoNotFoundError):

@@ -23,7 +23,7 @@ from kcm_cli.component.options import group
 from kcm_cli.component.serving_config import ServingConfig
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GenericComponentConfig:
     """The fields of KubeControllerManagerConfiguration that do not belong to a controller."""
 
@@ -32,7 +32,7 @@ class GenericComponentConfig:
     deprecated: DeprecatedConfig = group(DeprecatedConfig, key="DeprecatedController")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FlagOptions:
     """The options that have flags only."""
 

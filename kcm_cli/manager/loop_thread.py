@@ -9,6 +9,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import TypeVar
 
+from kcm_cli.component.loops import new_event_loop
+
 T = TypeVar("T")
 _END_S = 3.0
 """What runs there and does not end when it is cancelled ends with its thread."""
@@ -28,7 +30,7 @@ class LoopThread:
 
     def start(self) -> None:
         """Start the thread with a new loop."""
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_event_loop()
         self._thread.start()
 
     def submit(self, work: Coroutine[object, object, T]) -> "Future[T]":

@@ -78,7 +78,7 @@ def _grouped(descriptors: Iterable[Descriptor]) -> type[Group]:
     return make_dataclass("ControllerOptions", fields, frozen=True, slots=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ComponentConfig(GenericComponentConfig):
     """KubeControllerManagerConfiguration. ``controllers``: a group for each controller, with the name of its folder.
 
@@ -122,7 +122,7 @@ class ComponentConfig(GenericComponentConfig):
     controllers: Any = lazy_group(controller_options)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Options(FlagOptions):
     """All options."""
 

@@ -9,7 +9,8 @@ upstream: pkg/controller/cronjob/cronjob_controllerv2.go
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, tzinfo
+from functools import cached_property
 
 from msgspec.structs import replace
 
@@ -49,10 +50,14 @@ class CronJobController:
         self._recorder = context.recorder
         self._executor = context.executor()
         self._metrics = CronJobMetrics(context.metrics)
-        self._local = local_zone()
         self._jobs = context.cache(JOBS)
         self._cron_jobs = context.cache(CRON_JOBS)
         self._jobs.store.add_index(CONTROLLER_NAME, _by_controller_name)
+
+    @cached_property
+    def _local(self) -> tzinfo:
+        """The machine's time zone. Where there is no CronJob, it is not read."""
+        return local_zone()
 
     async def sync(self, key: str) -> float | None:
         cron_job = self._cron_jobs.store.get(key)

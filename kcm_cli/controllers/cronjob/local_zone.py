@@ -6,7 +6,6 @@ A module of its own, since nothing else in the controllers depends on the machin
 import os
 from datetime import UTC, tzinfo
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.zones import load_zone
@@ -22,6 +21,9 @@ def local_zone() -> tzinfo:
             return load_zone(name.removeprefix(":"))
         except FormatError:
             return UTC
+    # imported here: see zones.load_zone
+    from zoneinfo import ZoneInfo
+
     try:
         with _LOCALTIME.open("rb") as data:
             return ZoneInfo.from_file(data, key="Local")

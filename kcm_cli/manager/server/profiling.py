@@ -11,7 +11,6 @@ Source: Go's net/http/pprof for paths, parameters and answers
 import asyncio
 import sys
 import threading
-import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from html import escape
@@ -86,6 +85,9 @@ class Profiling:
         return Counter(), ("contentions", "count")
 
     def _memory(self) -> Counter[Stack]:
+        # imported here: only these profiles need it
+        import tracemalloc
+
         if not tracemalloc.is_tracing():
             return Counter({(Frame("resident memory of the process", "process", 0),): int(self._resident())})
         found: Counter[Stack] = Counter()
