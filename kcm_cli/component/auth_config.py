@@ -8,7 +8,7 @@ from kcm_cli.component.kinds import BOOL, STRING, STRINGS
 from kcm_cli.component.options import duration, option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AuthenticationConfig:
     """Authentication of the secure port's clients."""
 
@@ -101,7 +101,7 @@ class AuthenticationConfig:
             yield "requestheader-uid-headers must hold X-Remote-Uid, which API servers that aggregate others send"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AuthorizationConfig:
     """Authorization of the secure port's clients."""
 

@@ -8,7 +8,7 @@ from kcm_cli.component.kinds import FLOAT32, INT32, STRING
 from kcm_cli.component.options import option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClientConnectionConfig:
     """Kubeconfig, content type and rate limits of clients."""
 
@@ -60,7 +60,7 @@ class ClientConnectionConfig:
             yield f"kube-api-burst must be greater than 0 where kube-api-qps is, but got {self.burst}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ServerAddressConfig:
     """The API server's address, which overrides the kubeconfig's."""
 

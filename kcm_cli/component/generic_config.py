@@ -11,7 +11,7 @@ from kcm_cli.component.options import duration, group, option
 from kcm_cli.component.version import BINARY, FLOOR
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DebuggingConfig:
     """Profiles under /debug/pprof."""
 
@@ -32,7 +32,7 @@ class DebuggingConfig:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LeaderMigrationOptions:
     """Whether controllers may be led under a second lock; the file itself is read when the config is completed."""
 
@@ -49,7 +49,7 @@ class LeaderMigrationOptions:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GenericConfig:
     """Options of the whole manager."""
 
@@ -93,7 +93,7 @@ class GenericConfig:
     leader_migration: LeaderMigrationConfig = group(LeaderMigrationConfig, key="LeaderMigration")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CloudProviderConfig:
     """The cloud provider, which can only be external."""
 
@@ -123,7 +123,7 @@ class CloudProviderConfig:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KubeCloudSharedConfig:
     """Options that several controllers share, here and in cloud controller managers."""
 
@@ -220,14 +220,14 @@ class KubeCloudSharedConfig:
             yield "node-monitor-period must be greater than zero"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DeprecatedConfig:
     """A section of the configuration file without fields."""
 
     SECTION: ClassVar[str] = "Deprecated"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ManagerConfig:
     """Options that are flags alone."""
 

@@ -15,7 +15,7 @@ FORMER_LOCKS = ("endpoints", "configmaps", "endpointsleases", "configmapsleases"
 """Lock types of releases before 1.24; unit files still name them. They are read as ``leases``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LeaderElectionConfig:
     """Options of leader election on a Lease."""
 
@@ -96,7 +96,7 @@ class LeaderElectionConfig:
                 yield f"{name} must not be empty"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LeaderMigrationConfig:
     """Which component leads which controller, while controllers migrate to a cloud controller manager."""
 

@@ -11,7 +11,7 @@ FORMATS = ("json", "text")
 _ALPHA = "Needs the feature gate LoggingAlphaOptions."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LogsConfig:
     """The verbosity, format and destination of logs."""
 

@@ -13,7 +13,7 @@ _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 LABEL_KEY = re.compile(_METRIC.pattern + r",[a-zA-Z_][a-zA-Z0-9_]*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MetricsConfig:
     """Which metrics are shown, and with which values of their labels."""
 

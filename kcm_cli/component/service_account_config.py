@@ -7,7 +7,7 @@ from kcm_cli.component.kinds import STRING
 from kcm_cli.component.options import concurrency, option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ServiceAccountTokenConfig:
     """Options of the serviceaccount-token controller. The root CA publisher uses the same root CA."""
 

@@ -45,7 +45,7 @@ CURVES = (23, 24, 25, 29, 4587, 4588, 4589)
 """The key exchange groups of Go 1.26, by their TLS numbers."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ServingConfig:
     """Options of the secure port."""
 

@@ -24,7 +24,7 @@ def _key_file(flag: str, key: str, signer: str) -> str:
     return _file("key", flag, key, text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CSRSigningConfig:
     """Options of the certificatesigningrequest-signing controller."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kcm_cli.component.options import concurrency
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DaemonSetConfig:
     """Options of the daemonset controller."""
 

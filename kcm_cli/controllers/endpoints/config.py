@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kcm_cli.component.options import concurrency, duration
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EndpointsConfig:
     """Options of the endpoints controller."""
 

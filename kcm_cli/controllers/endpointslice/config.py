@@ -6,7 +6,7 @@ from kcm_cli.component.kinds import INT32
 from kcm_cli.component.options import concurrency, duration, option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EndpointSliceConfig:
     """Options of the endpointslice controller."""
 

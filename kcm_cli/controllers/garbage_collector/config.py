@@ -6,7 +6,7 @@ from kcm_cli.component.kinds import BOOL, GROUP_RESOURCES
 from kcm_cli.component.options import concurrency, option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GarbageCollectorConfig:
     """Options of the garbage-collector controller."""
 

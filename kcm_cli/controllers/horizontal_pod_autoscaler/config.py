@@ -6,7 +6,7 @@ from kcm_cli.component.kinds import FLOAT
 from kcm_cli.component.options import concurrency, duration, option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HorizontalPodAutoscalerConfig:
     """Options of the horizontal-pod-autoscaler controller."""
 

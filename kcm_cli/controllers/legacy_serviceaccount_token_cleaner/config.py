@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kcm_cli.component.options import duration
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LegacyTokenCleanerConfig:
     """Options of the legacy-serviceaccount-token-cleaner controller."""
 

@@ -7,7 +7,7 @@ from kcm_cli.component.kinds import INT32, STRING
 from kcm_cli.component.options import option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NodeIPAMConfig:
     """Options of the node-ipam controller."""
 

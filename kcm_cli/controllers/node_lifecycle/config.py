@@ -6,7 +6,7 @@ from kcm_cli.component.kinds import FLOAT32, INT32
 from kcm_cli.component.options import duration, option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NodeLifecycleConfig:
     """Options of the node-lifecycle controller."""
 

@@ -7,7 +7,7 @@ from kcm_cli.component.kinds import BOOL
 from kcm_cli.component.options import duration, option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AttachDetachConfig:
     """Options of the persistentvolume-attach-detach controller."""
 

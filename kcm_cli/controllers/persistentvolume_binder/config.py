@@ -6,7 +6,7 @@ from kcm_cli.component.kinds import BOOL, INT32, STRING
 from kcm_cli.component.options import duration, option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PersistentVolumeBinderConfig:
     """Options of the persistentvolume-binder controller."""
 

@@ -6,7 +6,7 @@ from kcm_cli.component.kinds import INT32
 from kcm_cli.component.options import option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PodGarbageCollectorConfig:
     """Options of the pod-garbage-collector controller."""
 
