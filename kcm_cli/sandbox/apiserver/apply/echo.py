@@ -7,7 +7,6 @@ upstream: apiserver pkg/endpoints/handlers/patch.go#applyPatchToCurrentObject
 """
 
 import re
-from collections.abc import Mapping
 from functools import cache
 from typing import cast
 
@@ -18,6 +17,51 @@ from kcm_cli.sandbox.apiserver.schema.model import Node
 
 _ESCAPES = (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
 _field = re.compile(r"(\w+)(?:=([\w.]+))?:(\S+)")
+_MOVED = """
+v1.AllocatedDeviceStatus device>shareID
+v1.CertificateSigningRequestCondition type>status
+v1.CertificateSigningRequestSpec request>signerName>expirationSeconds>usages
+v1.CronJobSpec schedule>timeZone
+v1.CustomResourceDefinitionVersion storage>deprecated>deprecationWarning
+v1.DeploymentCondition lastTransitionTime>reason>message
+v1.DeploymentStatus updatedReplicas>readyReplicas unavailableReplicas>terminatingReplicas
+v1.EndpointAddress nodeName>targetRef
+v1.EndpointPort name>protocol
+v1.HTTPIngressPath pathType>backend
+v1.ISCSIPersistentVolumeSource chapAuthSession>secretRef
+v1.IngressBackend service>resource
+v1.IngressSpec >ingressClassName
+v1.JobSpec activeDeadlineSeconds>podFailurePolicy>successPolicy>backoffLimit>backoffLimitPerIndex>maxFailedIndexes
+v1.JobStatus failed>terminating completedIndexes>failedIndexes
+v1.MutatingWebhook failurePolicy>matchPolicy namespaceSelector>objectSelector
+v1.NamedRuleWithOperations resourceNames>operations
+v1.NodeSpec podCIDR>podCIDRs configSource>externalID
+v1.PersistentVolumeClaim >kind>apiVersion
+v1.PersistentVolumeSpec capacity>gcePersistentDisk awsElasticBlockStore>hostPath>glusterfs>nfs>rbd>iscsi
+  cinder>cephfs flocker>flexVolume>azureFile>vsphereVolume>quobyte>azureDisk scaleIO>local
+  storageos>csi>accessModes>claimRef>persistentVolumeReclaimPolicy>storageClassName>mountOptions>volumeMode
+  volumeMode>nodeAffinity
+v1.PodCondition type>observedGeneration
+v1.PodStatus >observedGeneration reason>nominatedNodeName hostIP>hostIPs podIP>podIPs startTime>initContainerStatuses
+v1.ReplicaSetSpec replicas>minReadySeconds
+v1.ReplicaSetStatus terminatingReplicas>observedGeneration>conditions
+v1.ReplicationControllerSpec replicas>minReadySeconds
+v1.ReplicationControllerStatus availableReplicas>observedGeneration
+v1.ServicePort protocol>appProtocol
+v1.ServiceSpec clusterIP>clusterIPs ipFamilies>ipFamilyPolicy
+v1.SubjectAccessReviewStatus allowed>denied
+v1.TokenRequestSpec expirationSeconds>boundObjectRef
+v1.TokenReviewStatus audiences>error
+v1.ValidatingWebhook failurePolicy>matchPolicy namespaceSelector>objectSelector
+v1.WebhookClientConfig >url
+v2.HPAScalingRules >stabilizationWindowSeconds
+v2.MetricSpec containerResource>external
+v2.MetricStatus containerResource>external
+"""
+"""The fields that are not in the order of their numbers, by type: in ``a>b>c`` c follows b, and b follows a, or is the
+first one if nothing stands before it.
+"""
+_RAW = "as it was sent"
 
 
 def echo(node: Node, doc: Doc, patch: object) -> str:
@@ -29,20 +73,30 @@ def echo(node: Node, doc: Doc, patch: object) -> str:
 
 
 def touched(operations: list[Doc]) -> Doc:
-    """The objects and lists on the paths of a JSON patch's operations, as a tree of dicts."""
+    """The objects and lists on the paths of a JSON patch's operations, as a tree of dicts; values that it adds stay as
+    they were sent.
+    """
     tree: Doc = {}
     for operation in operations:
         for name in ("path", "from"):
             pointer = operation.get(name)
             if isinstance(pointer, str):
+                *parts, last = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]] or [""]
                 at = tree
-                for part in pointer.split("/")[1:-1]:
-                    key = part.replace("~1", "/").replace("~0", "~")
-                    at = cast("Doc", at.setdefault(key, {}))
+                for part in parts:
+                    if at.get(part, _RAW) is _RAW:
+                        at[part] = {}
+                    at = cast("Doc", at[part])
+                if name == "path" and "value" in operation:
+                    at[last] = _RAW
     return tree
 
 
 def _arranged(node: Node | None, value: object, patch: object) -> object:
+    if isinstance(patch, list):
+        return _sorted(value)
+    if patch is _RAW:
+        return value
     if isinstance(value, dict):
         inner = patch if isinstance(patch, dict) else None
         keys = sorted(value) if inner is not None or node is None else _field_order(node, value)
@@ -52,6 +106,12 @@ def _arranged(node: Node | None, value: object, patch: object) -> object:
         places = patch if isinstance(patch, dict) else {}
         return [_arranged(item, entry, places.get(str(index))) for index, entry in enumerate(value)]
     return value
+
+
+def _sorted(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(one) for one in value] if isinstance(value, list) else value
 
 
 def _child(node: Node | None, key: str) -> Node | None:
@@ -64,9 +124,7 @@ def _child(node: Node | None, key: str) -> Node | None:
 
 
 def _field_order(node: Node, value: Doc) -> list[str]:
-    order: Mapping[str, int] = {}
-    if node.kind == "struct":
-        order = _orders().get(node.go) or _numbers().get(node.struct, {})
+    order = _places(node) if node.kind == "struct" else {}
     return sorted(value, key=lambda key: (order.get(key, len(order)), key))
 
 
@@ -84,8 +142,30 @@ def _numbers() -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for name in message_names():
         fields = message(name) or {}
-        found.setdefault(name.rpartition(".")[2], {one.name: number for number, one in fields.items()})
+        short = ".".join(name.rsplit(".", 2)[-2:])
+        found.setdefault(short, {one.name: number for number, one in fields.items()})
     return found
+
+
+@cache
+def _moved() -> dict[str, list[list[str]]]:
+    """The chains of ``_MOVED``, by type."""
+    lines = (line.split() for line in _MOVED.strip().replace("\n  ", " ").split("\n"))
+    return {type_: [chain.split(">") for chain in chains] for type_, *chains in lines}
+
+
+@cache
+def _places(node: Node) -> dict[str, int]:
+    """The positions of a struct's fields."""
+    if known := _orders().get(node.go):
+        return known
+    numbers = _numbers().get(node.go, {})
+    names = sorted(node.fields, key=lambda name: (numbers.get(name, len(numbers)), name))
+    for before, *moved in _moved().get(node.go, ()):
+        names = [name for name in names if name not in moved]
+        at = names.index(before) + 1 if before in names else 0
+        names[at:at] = moved
+    return {name: place for place, name in enumerate(names)}
 
 
 def _names(type_: str, lines: dict[str, str]) -> list[str]:

@@ -134,7 +134,8 @@ class Patches:
             raise strategic_refusal(error) from None
 
         def refuse(text: str) -> ApiError:
-            return invalid_patch(go_value(patch), text)
+            sent, _ = gojson.read(body)  # merging has changed the other one
+            return invalid_patch(go_value(sent), text)
 
         doc, unknown = self._schemas.finish_merged(target, merged, refuse, touched)
         strict_errors = problems + sorted(unknown) if mode != IGNORE else []

@@ -89,6 +89,42 @@ def test_a_refused_result_is_echoed_in_the_order_of_its_type(served: Any) -> Non
     served(test)
 
 
+@pytest.mark.parametrize(
+    ("headers", "patch", "echoed"),
+    [
+        (MERGE, {"metadata": {"labels": {"l": 1}}}, '"spec":{"capacity":{"storage":"1Gi"},"csi":{"driver":"d"'),
+        (MERGE, {"spec": {"x": [{"z": 1, "y": {"b": 1, "a": 1}}]}, "status": 1}, '"x":[{"y":{"a":1,"b":1},"z":1}]'),
+        (JSON, [{"op": "add", "path": "/spec/csi", "value": {"z": 1, "y": 1}}], '"csi":{"z":1,"y":1}'),
+    ],
+    ids=["inlined", "lists of a merge patch are sorted", "values of a JSON patch are not"],
+)
+def test_the_order_in_echoes(served: Any, headers: Any, patch: Any, echoed: str) -> None:
+    volumes = "/api/v1/persistentvolumes"
+    source = {"driver": "d", "volumeHandle": "h", "readOnly": True}
+    spec = {"accessModes": ["ReadWriteOnce"], "csi": source, "capacity": {"storage": "1Gi"}}
+
+    async def test(api: Api) -> None:
+        await api.json("POST", volumes, {"metadata": {"name": "v"}, "spec": spec}, status=201)
+        query = {"fieldValidation": "Strict"}
+        refused = await api.json("PATCH", f"{volumes}/v", patch, headers=headers, query=query, status=422)
+        assert echoed in refused["message"].replace("\\", "")
+
+    served(test)
+
+
+def test_directives_of_a_strategic_patch_are_echoed(served: Any) -> None:
+    limits = "/api/v1/namespaces/default/limitranges"
+    patch = {"spec": {"limits": [{"type": "Pod", "$patch": "delete"}]}}
+
+    async def test(api: Api) -> None:
+        await api.json("POST", limits, {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Pod"}]}}, status=201)
+        query = {"fieldValidation": "Strict"}
+        refused = await api.json("PATCH", f"{limits}/l", patch, headers=STRATEGIC, query=query, status=422)
+        assert "map[spec:map[limits:[map[$patch:delete type:Pod]]]]" in refused["message"]
+
+    served(test)
+
+
 def test_a_patch_keeps_the_warning_of_its_resource(served: Any) -> None:
     async def test(api: Api) -> None:
         endpoints = "/api/v1/namespaces/default/endpoints"
