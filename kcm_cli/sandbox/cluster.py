@@ -30,7 +30,7 @@ from kcm_cli.sandbox.storage.driver import StorageDriver
 log = logging.getLogger(__name__)
 RETRY_S = 1.0
 EVENT_OFFSET_NS = 500
-"""Kubelets and scheduler name Events half a microsecond after the manager, which may live in the same moment."""
+"""Added to the times in the names of Events of kubelets and scheduler, since the manager may emit some at that time."""
 
 
 class ClusterOptions(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ class Cluster:
         self._options = options or ClusterOptions()
         self._transport = transport
         self.admin = self._client("kcm-sandbox")
-        """For those who bring their own wishes."""
+        """A client for other users of the cluster."""
         kubelet = self._client("kubelet")
         self._informers = Informers(kubelet, clock, rng, in_process=True)
         names = EventNames(clock, EVENT_OFFSET_NS)

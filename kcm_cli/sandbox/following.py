@@ -24,17 +24,17 @@ have not been sent, for the peer's buffer is full."""
 _NO_BYTES = b"\0\0\0\0"
 _REAL = RealClock()
 _UNSENT_S, _SENT_S = 0.2, 0.003
-"""So much real time at most is given to bytes that are not read, and to those that have been sent: the peer's kernel
-has them at once, but may acknowledge them 40 ms later."""
+"""The maximum real time for bytes that are not read, and for those that have been sent, which the peer's kernel has at
+once, but may acknowledge 40 ms later."""
 _REFUSED_S = 0.05
-"""So long it takes until a connection of what was killed is refused."""
+"""The delay before a connection of a killed program is refused."""
 
 
 def under_way(loop: asyncio.AbstractEventLoop) -> list[tuple[int, bytes, bool]]:
     """A loop's sockets with bytes in transit to their reader: (descriptor, their number, whether some are not sent)."""
     if not sys.platform.startswith("linux"):
         return []
-    from fcntl import ioctl  # imported here: there is none on Windows
+    from fcntl import ioctl  # imported here: Windows does not have it
 
     found = []
     by_descriptor: Any = getattr(loop, "_transports", {})
@@ -51,7 +51,7 @@ def under_way(loop: asyncio.AbstractEventLoop) -> list[tuple[int, bytes, bool]]:
 def _is_unsent(ioctl: Callable[[int, int, bytes], bytes], descriptor: int) -> bool:
     try:
         return ioctl(descriptor, _UNSENT, _NO_BYTES) != _NO_BYTES
-    except OSError:  # a socket of this machine alone: what is counted is what has not been read
+    except OSError:  # a Unix socket, whose bytes are counted until they are read
         return True
 
 

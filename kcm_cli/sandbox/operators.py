@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 Program = Callable[[str], Awaitable[object]] | Callable[[str, threading.Event], object] | Sequence[str]
 """See the module."""
 READ_AT_IMPORT = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.kube_config")
-"""Modules that look at KUBECONFIG once and for all."""
+"""Modules that read KUBECONFIG when they are imported."""
 STOP_S, KILL_S = 10.0, 0.1
-"""How long one that is asked to end may take; one that was killed reaches nothing anyway."""
+"""How long to wait for an operator that is stopped, and for one that is killed, which has no access to the server."""
 
 _GUARD = 'read -r line; kill -KILL "-$1"'
 """Waits for the end of its standard input, and kills the process group of that number."""

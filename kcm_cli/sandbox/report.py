@@ -11,10 +11,10 @@ from kcm_cli.rest.transport import Request
 
 _ROWS, _EVENTS = 20, 30
 _WIDTH = 100
-"""Of one cell."""
+"""The maximum width of a cell."""
 _TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 _UNTOLD = frozenset({"configmaps", "controllerrevisions", "endpoints", "endpointslices", "events", "serviceaccounts"})
-"""What there is much of and tells little, and Events, which have a part of their own."""
+"""Resources with many objects and little information, and Events, which have a part of their own."""
 
 
 class _Column(View, frozen=True, gc=False):
@@ -58,7 +58,7 @@ async def report(client: Client, namespace: str) -> str:
 async def _table(client: Client, path: str) -> _Table:
     try:
         return codec.decode(await client.call(Request("GET", path, (), {"accept": _TABLE})), _Table)
-    except ApiError:  # what it stands for is down, or it has gone
+    except ApiError:  # its server is unavailable, or it was deleted
         return _Table()
 
 

@@ -43,22 +43,22 @@ if TYPE_CHECKING:
     from kcm_cli.sandbox.nodes.rules import Rule
 
 ADMIN = User("admin", "admin", ("system:masters",))
-"""Whose the token is."""
+"""The user of the administrator's token."""
 SIMULATION = User("system:kcm-sandbox", groups=("system:masters", "system:authenticated"))
-"""As whom nodes and scheduler act."""
+"""The user of nodes and scheduler."""
 MANAGER_GROUPS = ("system:masters",)
-"""What the manager may do without --use-service-account-credentials: everything, as on most clusters."""
+"""The manager's groups. Without --use-service-account-credentials it may do everything, as in most clusters."""
 MANAGER = User("system:kube-controller-manager", groups=(*MANAGER_GROUPS, "system:authenticated"))
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 STOP_S = 1.0
-"""How long running requests may go on after the end was asked for."""
+"""How long running requests may continue after ``stop``."""
 
 
 class SandboxOptions(msgspec.Struct, frozen=True):
     """The options of ``kcm sandbox``. ``kubeconfig``: by default a file in the data directory, or in a private one.
 
     routes: Services as ``name.namespace``, each with ``PORT`` or ``HOST:PORT`` (``webhooks.routes``). settings: those
-    of the API server. keys: keys that are given, not generated.
+    of the API server. keys: used instead of generated ones.
     """
 
     port: int = 6443
@@ -94,11 +94,11 @@ class Sandbox:
         self.options = options
         self.clock: Clock = clock or LoopClock()
         self.turns = Turns() if clock is None else None
-        """Of those who ask in process, in real time."""
+        """Shared by in-process clients in real time."""
         self.api: ApiServer
         self.certificates: Certificates
         self.folder: Path
-        """Where files of this cluster are: the data directory, or a private one that goes at the end."""
+        """The folder for files of this cluster: the data directory, or a temporary one that is deleted at the end."""
         self.port = options.port
         self.store: Store
         self._random = random.Random(os.urandom(16))
@@ -237,7 +237,7 @@ def _bound(address: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((address, port))
-        listener.listen()  # who finds the kubeconfig may connect at once, and no other process can take the port
+        listener.listen()  # clients can connect once they find the kubeconfig, and no other process takes the port
     except OSError:
         listener.close()
         raise

@@ -19,9 +19,9 @@ from kcm_cli.sandbox.nodes.empty_dirs import Left
 LEASES, NODES = GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "nodes")
 NAMESPACES = GVR("", "v1", "namespaces")
 _SYSTEM = frozenset({"kube-node-lease", "kube-system"})
-"""Namespaces whose Leases are renewed all the time; one elsewhere is an operator's."""
+"""Namespaces of Leases that are renewed continuously. Those in other namespaces are operators'."""
 _FIRST = {DEFINITIONS: 0, NAMESPACES: 1}
-"""Made before all others, and deleted after them."""
+"""Resources that are created before all others, and deleted after them."""
 _CONDITIONS = "node.kubernetes.io/"
 
 

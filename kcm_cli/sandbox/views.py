@@ -368,7 +368,7 @@ class NodeLease(Object, frozen=True, gc=False, kw_only=True):
 
 PODS = Resource(GVR("", "v1", "pods"), "Pod", SimulatedPod)
 POD_METADATA = Resource(GVR("", "v1", "pods"), "Pod", PartialObject)
-"""For writes whose answer is only looked at for its version."""
+"""For writes of whose response only the resourceVersion is used."""
 
 NODES = Resource(GVR("", "v1", "nodes"), "Node", SimulatedNode, namespaced=False)
 NODE_LEASES = Resource(GVR("coordination.k8s.io", "v1", "leases"), "Lease", NodeLease, keeps_raw=True)
@@ -386,7 +386,7 @@ CONFIG_MAP_KEYS = Resource(GVR("", "v1", "configmaps"), "ConfigMap", Keyed)
 SECRET_KEYS = Resource(GVR("", "v1", "secrets"), "Secret", Keyed)
 
 BY_NODE = "node"
-"""The index of pods by the node that they are bound to; the empty name has those that are not."""
+"""The index of pods by the node that they are bound to. Pods that are not bound are under the empty name."""
 
 
 def node_of(pod: SimulatedPod) -> tuple[str, ...]:

@@ -18,20 +18,19 @@ from typing import Any
 from kcm_cli.sandbox.following import FollowingLoop, Time
 
 PATIENCE_S = 0.0
-"""Nothing that belongs to the cluster needs real time, so that an hour takes what the work in it takes."""
+"""No part of the cluster needs real time, so that an hour takes as long as the work in it."""
 STALLED_S = 30.0
-"""After so much real time without any way made, a journey is given up."""
+"""The real time without progress after which an ``advance`` fails."""
 _BUSY, _PATIENT = 0.1, 4
-"""It is given up then if the process was at work for a tenth of it; one that was not may have got no processor on a
-machine under load, and has four times as long."""
+"""It fails if the process used a tenth of that time as CPU time. Otherwise the machine may be overloaded, and the time
+is four times as long."""
 REST_S = 1.0
-"""After so much time that was jumped over, what is outside of the loop is given its bit of real time."""
+"""The skipped time after which programs outside of the loop get real time (``patience_s``)."""
 
 
 _NAMED = 20
 _LOOK_S, _LONGEST_LOOK_S = 0.0005, 0.004
-"""How often others are looked at that are not at rest, at first and where they take long; what they send is seen at
-once."""
+"""The first and the longest interval for polling followers that are not idle. What they send wakes the loop at once."""
 
 
 class Stalled(Exception):
@@ -76,7 +75,7 @@ class _WarpSelector(selectors.DefaultSelector):
             look_s, self._look_s = self._look_s, min(2 * self._look_s, _LONGEST_LOOK_S)
             return super().select(look_s if timeout is None else min(look_s, timeout))
         self._look_s = _LOOK_S
-        ready = super().select(0)  # what a follower has sent before it came to rest
+        ready = super().select(0)  # what a follower has sent before it became idle
         if ready:
             return ready
         if journey.left_s <= 0 or journey.since_rest_s >= REST_S:
@@ -176,7 +175,7 @@ class WarpLoop(asyncio.SelectorEventLoop):
         for transport in left:
             transport.abort()
         if left:
-            self.run_until_complete(asyncio.sleep(0))  # they close their sockets in the next turn
+            self.run_until_complete(asyncio.sleep(0))  # they close their sockets in the next iteration
         super().close()
 
     def _depart(self, journey: _Journey) -> None:

@@ -37,11 +37,11 @@ from kcm_cli.sandbox.work import work_on
 
 STATUS_REPORT_S = 300.0
 _MOST_RENEWALS, _LONGEST_HEARTBEAT_S = 100.0, 35.0
-"""Of all nodes in a second, where that leaves each one a heartbeat within the 40 s for which its Lease holds."""
+"""The maximum rate of renewals of all nodes per second, and the longest interval of a node: its Lease lasts 40 s."""
 _FEW = 100
-"""Of so many nodes, or fewer, each renewal is a request."""
+"""Up to this number of nodes, each renewal is a request."""
 _MOST_NEW = 100
-"""So many nodes are made before their kubelets have reported: one that is not heard of for a minute counts as lost."""
+"""The maximum number of nodes without a report of their kubelets: after a minute without one, a node counts as lost."""
 WORKERS = 4
 _MOST_FILES = 5000
 
@@ -57,20 +57,20 @@ class Agent:
         self.occupancy = Occupancy()
         self.images = images
         self.given: dict[str, str] = {}
-        """The sizes that its annotation gave it when it reported last."""
+        """The resources in its annotation at its last report."""
         self.deferred: set[str] = set()
-        """The pods that wait for room to be resized."""
+        """The pods with a deferred resize."""
         self.pressures: tuple[str, ...] = ()
-        """What it is short of, as the conditions that say so."""
+        """Its pressure conditions."""
         self.failed = False
         self.reported_at = float("-inf")
         self.leased = False
         self.started = False
         self.settled: SimulatedNode | None = None
-        """The node as it was when nothing was left to do but heartbeats."""
+        """The version of the node for which only heartbeats were left to do."""
         self.cordoned = False
         self.files: set[str] = set()
-        """What pods have left in its folders."""
+        """The files that pods have written in its folders."""
 
     def keep(self, files: frozenset[str]) -> None:
         """Remember files that pods have created on the node, up to a few thousand."""
@@ -101,7 +101,7 @@ class Means(msgspec.Struct, frozen=True):
     clock: Clock
     rng: random.Random
     renewals: Renewals | None = None
-    """Renews the Leases of more nodes than a few, where it is given."""
+    """Renews Leases if there are more than a few nodes; None: requests do."""
 
 
 class Agents:
@@ -130,7 +130,7 @@ class Agents:
         self._agents: dict[str, Agent] = {}
         self._numbers: set[int] = set()
         self._new: set[str] = set()
-        """The nodes that were made here and whose kubelets have not reported yet."""
+        """The nodes that were created here and whose kubelets have not reported yet."""
         self._reported = asyncio.Event()
         self._queue = WorkQueue("nodes", self._clock)
         nodes.listen(on_add=self._seen, on_update=lambda _, node: self._seen(node), on_delete=self._deleted)
@@ -166,7 +166,7 @@ class Agents:
         """Send heartbeats until cancelled."""
         await work_on(self._queue, WORKERS, self._sync)
 
-    # -- what the informer tells
+    # -- informer events
 
     def _seen(self, node: SimulatedNode) -> None:
         if node.annotations.get(shape.SIMULATED) != "true":
@@ -274,7 +274,7 @@ class Agents:
             patch["spec"] = {"taints": stay}
             patch["metadata"] = {**metadata, "resourceVersion": node.metadata.resource_version}
         if patch:
-            with contextlib.suppress(Conflict):  # the node lifecycle controller was quicker, or the informer will tell
+            with contextlib.suppress(Conflict):  # the node lifecycle controller was faster, or an event follows
                 await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE)
         return not patch
 

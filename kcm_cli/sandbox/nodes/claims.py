@@ -93,7 +93,7 @@ class Claims:
             yield foreign(claim, pod)
 
     def _problem(self, claim: PersistentVolumeClaim | None, name: str) -> str:
-        """What is wrong with a claim or its volume; empty if nothing is."""
+        """The error of a claim or its volume; empty if there is none."""
         if claim is None:
             return f'failed to fetch PVC from API server: persistentvolumeclaims "{name}" not found'
         if claim.deleting and _PROTECTION not in claim.metadata.finalizers:

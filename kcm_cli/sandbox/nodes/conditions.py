@@ -29,7 +29,7 @@ OWNED = frozenset(
         RESTARTING_ALL,
     )
 )
-"""Conditions that nobody but a kubelet keeps, once a pod has one."""
+"""The conditions that only the kubelet keeps, once a pod has a node."""
 _TERMINAL = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
 
 
@@ -103,7 +103,7 @@ def restarting_condition(phase: str, *, resets: bool, old: Sequence[Condition | 
 
 
 def evicted_condition(pod: SimulatedPod, message: str, now: float) -> Reported:
-    """Of a pod that its kubelet has evicted."""
+    """The condition of a pod that its kubelet has evicted."""
     generation = pod.metadata.generation
     return Reported("DisruptionTarget", TRUE, "TerminationByKubelet", message, generation, instant(now))
 

@@ -147,7 +147,7 @@ def _last_state(pod: SimulatedPod, name: str, current: ContainerState, now: floa
 
 def _terminated(pod: SimulatedPod, name: str, ended: Exit) -> Doc:
     message: Doc = {"message": ended.message} if ended.message else {}
-    if ended.reason == RESTARTING_ALL:  # nobody has seen how it ended
+    if ended.reason == RESTARTING_ALL:  # its exit was not observed
         return {"exitCode": ended.code, "reason": ended.reason, **message, **_NO_TIMES}
     return {
         "exitCode": ended.code,

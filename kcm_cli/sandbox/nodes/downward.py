@@ -13,9 +13,9 @@ from kcm_cli.sandbox.views import ResourceFieldRef, SimulatedContainer, Simulate
 
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
 _WITHOUT_LIMIT = frozenset(("cpu", "memory", "ephemeral-storage"))
-"""Where there is no limit, the node is the limit."""
+"""Resources whose default limit is the node's allocatable."""
 _OF_POD = frozenset(("cpu", "memory"))
-"""Of these a pod as a whole may have a limit, which comes first."""
+"""Resources for which a pod-level limit precedes the node's allocatable."""
 
 
 def field_of(pod: SimulatedPod, path: str) -> str | None:

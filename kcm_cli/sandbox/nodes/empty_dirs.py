@@ -10,12 +10,12 @@ from kcm_cli.sandbox.nodes.filesystem import Files
 from kcm_cli.sandbox.nodes.shell import Unknown
 
 Mounted = Mapping[str, tuple[str, str]]
-"""Folders of a container, each with its emptyDir (or a name that no volume has, for what only this run of it sees) and
-the path there, which begins with ``/`` or is empty."""
+"""Folders of a container, each with its emptyDir (or a name that no volume has, for folders of this run only) and the
+path in it, which begins with ``/`` or is empty."""
 
 
 Left = tuple[tuple[Mounted, Files, frozenset[str]], ...]
-"""What one command after the other has left in them, and what it has taken away."""
+"""The files that each command has written and removed in these folders, in order."""
 
 
 class EmptyDirs:

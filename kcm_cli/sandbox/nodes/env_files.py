@@ -13,9 +13,9 @@ from kcm_cli.sandbox.nodes.shell import Unknown
 from kcm_cli.sandbox.views import FileKeyRef, SimulatedContainer, SimulatedPod
 
 _LONGEST_LINE = (64 << 10) - 1
-"""Bytes of a line that a kubelet reads."""
+"""The limit for a line in bytes, as in a kubelet."""
 _MOST_CHARACTERS = 256 << 10
-"""Of a file that is read here."""
+"""The limit for a file."""
 _BLANKS = " \t"
 _FOLDER = "/var/lib/kubelet/pods/{uid}/volumes/kubernetes.io~empty-dir/{volume}"
 

@@ -17,7 +17,7 @@ from kcm_cli.sandbox.nodes.volumes import Objects
 from kcm_cli.sandbox.views import EnvSource, KeyRef, SimulatedContainer, SimulatedPod
 
 _MOST_CHARACTERS = 2 << 20
-"""Of all variables of a container."""
+"""The limit for all variables of a container."""
 MASTER = "default", "kubernetes"
 """Namespace and name of the Service of the API server, which all containers find."""
 

@@ -1,7 +1,7 @@
 """Eviction of pods from a node that runs short of memory, disk space or process ids.
 
-The annotation ``sandbox.kcm.dev/pressure`` of a Node says of what. While it does, the kubelet takes no pod that would
-make it worse, and evicts one every ten seconds.
+The annotation ``sandbox.kcm.dev/pressure`` of a Node names the resources. While it does, the kubelet rejects new pods,
+and evicts one every ten seconds.
 
 upstream: pkg/kubelet/eviction/{eviction_manager,helpers}.go
 """
@@ -28,13 +28,14 @@ from kcm_cli.sandbox.work import work_on
 
 INTERVAL_S = 10.0
 CRITICAL = 2_000_000_000
-"""The least priority of a pod that the system needs: it is neither refused nor evicted."""
+"""The minimum priority of critical pods, which are neither rejected nor evicted."""
 _RESOURCES = {MEMORY_PRESSURE: MEMORY, "DiskPressure": "ephemeral-storage", "PIDPressure": "pids"}
 _MEMORY_TAINT = Taint("node.kubernetes.io/memory-pressure", "", NO_SCHEDULE)
 
 
 def refuses(pod: SimulatedPod, pressures: Sequence[str]) -> Rejection | None:
-    """Why a node under pressure does not take a pod. One that is short of memory alone takes what requests some."""
+    """The rejection of a pod by a node under pressure, or None. If only memory is short, pods are accepted that are not
+    BestEffort, or tolerate the taint."""
     if not pressures or _is_critical(pod):
         return None
     if tuple(pressures) == (MEMORY_PRESSURE,) and (
@@ -46,8 +47,8 @@ def refuses(pod: SimulatedPod, pressures: Sequence[str]) -> Rejection | None:
 
 
 def victim(used: Iterable[Usage], resource: str) -> Usage | None:
-    """The pod to be evicted: one that uses more memory than it requests, where that is short, then the least
-    important, then the one that uses most beyond its request."""
+    """The pod to evict. If memory is short, pods that use more than they request are first, then those of lower
+    priority, then those with the most usage above their request; otherwise those of lower priority."""
 
     def rank(usage: Usage) -> tuple[bool, int, int, str]:
         beyond = usage.total(MEMORY) - requests.of_pod(usage.pod).get(MEMORY, 0) if resource == MEMORY else 0
@@ -57,7 +58,7 @@ def victim(used: Iterable[Usage], resource: str) -> Usage | None:
 
 
 def message(usage: Usage, resource: str) -> str:
-    """What the Event and the status of an evicted pod say."""
+    """The message of the Event and the status of an evicted pod."""
     text = f"The node was low on resource: {resource}. "
     for container in containers_of(usage.pod) if resource == MEMORY else ():
         amount = quantity.make(usage.containers.get(container.name, {}).get(MEMORY, 0), 0, Format.BINARY_SI)
@@ -83,14 +84,14 @@ class Running(Protocol):
     """Runs pods."""
 
     def running_on(self, node: str) -> Sequence[SimulatedPod]:
-        """Those that are not being stopped."""
+        """The pods of a node that are not being stopped."""
 
     def evict(self, key: str, why: str) -> None:
         """Stop a pod, which fails."""
 
 
 class Evictions:
-    """Evicts pods from nodes under pressure. ``annotations``: a pod's own, and what rules add to them."""
+    """Evicts pods from nodes under pressure. ``annotations``: those of a pod, including those of rules."""
 
     def __init__(
         self,
@@ -110,7 +111,7 @@ class Evictions:
         await work_on(self._queue, 1, self._sync)
 
     def node_changed(self, name: str) -> None:
-        """A node came under pressure, maybe, or its kubelet runs again."""
+        """Check a node whose pressure may have changed, or whose kubelet has recovered."""
         self._queue.add(name)
 
     async def _sync(self, name: str) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 MOST_EXPANDED = 1 << 17
-"""Characters of a word or variable; Linux starts no program with a longer one."""
+"""The limit for a word or variable in characters. Linux starts no program with a longer one."""
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 
 

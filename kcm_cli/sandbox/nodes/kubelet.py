@@ -52,7 +52,7 @@ from kcm_cli.sandbox.work import work_on
 
 WORKERS = 16
 UNMOUNT_S = 0.3
-"""How long a pod is still there after its last status, while its volumes are unmounted."""
+"""How long a pod exists after its last status, while its volumes are unmounted."""
 
 
 class Life(msgspec.Struct):
@@ -76,11 +76,11 @@ class Life(msgspec.Struct):
     kills: list[tuple[int, int, str]] = msgspec.field(default_factory=list)
     """Containers to be killed: index, exit code, reason."""
     evicted: str = ""
-    """Why it is to be evicted."""
+    """The message of its eviction; empty if it is not to be evicted."""
     files: frozenset[str] = frozenset()
-    """Those that it found in folders of the node."""
+    """The files that it found in folders of the node."""
     seen_at: float = -math.inf
-    """Until when was told what happens to it."""
+    """The time until which Events about its probes have been emitted."""
 
 
 class _Ended(msgspec.Struct, frozen=True):
@@ -177,7 +177,7 @@ class Kubelets:
         self._lives: dict[str, Life] = {}
         self._resting: dict[str, Agent] = {}
         self._waiting: set[str] = set()
-        """The pods of which something cannot start."""
+        """The pods with volumes or containers that cannot start."""
         self._unmounting: dict[str, _Ended] = {}
         """The pods that have ended and are being deleted, which stay for a moment."""
         self._queue = WorkQueue("pods", clock)
@@ -193,7 +193,7 @@ class Kubelets:
         await work_on(self._queue, WORKERS, self._sync)
 
     def node_changed(self, name: str) -> None:
-        """Enqueue the pods of a node that came, went, failed or recovered."""
+        """Enqueue the pods of a node that was added or removed, failed or recovered."""
         for pod in self._pods.store.by_index(BY_NODE, name):
             self._queue.add(pod.key)
 
@@ -409,7 +409,7 @@ class Kubelets:
         """Resize a pod as its spec asks, or defer the resize until there is room."""
         agent, pod, before = life.agent, life.pod, life.pending
         if not differs(pod, life.granted):
-            if before is not None:  # it asks for what it has again
+            if before is not None:  # it requests what it has again
                 life.pending = None
                 agent.deferred.discard(key)
             return state
@@ -479,7 +479,7 @@ class Kubelets:
                 POD_METADATA, pod.namespace, pod.name, body, content_type=STRATEGIC_MERGE, subresource="status"
             )
         except (NotFound, Conflict):
-            return None  # it is gone, or another of its name has come: the informer will tell
+            return None  # it was deleted, or recreated: an informer event follows
         return answer.metadata.resource_version
 
     async def _bury(self, pod: SimulatedPod) -> None:

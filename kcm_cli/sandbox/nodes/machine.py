@@ -45,11 +45,11 @@ class Hold(msgspec.Struct, frozen=True):
 
 PULL, MOUNT = "ErrImagePull", "FailedMount"
 ATTACH = "FailedAttachVolume"
-"""Whoever attaches volumes says so, not the kubelet."""
+"""The attach/detach controller emits its Event, not the kubelet."""
 _LEAST_GRACE_S = 2.0
-"""How long a container has from SIGTERM on, however short the grace is, or what hooks have left of it."""
+"""The minimum time from SIGTERM to SIGKILL, however short the rest of the grace period is."""
 _PULL_FAILS_S = 2.0
-"""How long a status says that a pull has failed before it says that the next one waits."""
+"""How long the status reports a failed pull (ErrImagePull) before it reports the back-off (ImagePullBackOff)."""
 _MOUNT_BACKOFF_S, _MOUNT_BACKOFF_MAX_S = 0.5, 122.0
 
 
@@ -118,8 +118,8 @@ RESTARTING_ALL_MESSAGE = "The container is removed because RestartAllContainers 
 RESET_S = 1.0
 """How long it takes to remove all containers of a pod."""
 RESYNC_S = 60.0
-"""How often a kubelet looks at a pod of which nothing changes, and how long a failed ``postStart`` hook is the reason
-why its container waits."""
+"""The interval in which a kubelet syncs a pod that does not change, and how long a failed ``postStart`` hook is the
+reason of its waiting container."""
 DEADLINE_EXCEEDED, EVICTED = "DeadlineExceeded", "Evicted"
 _EVICTION_GRACE_S = 1.0
 _DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
@@ -296,7 +296,7 @@ def initialized(script: PodScript, state: PodState, now: float) -> bool:
     )
 
 
-# -- what comes next
+# -- the next change
 
 _Change = tuple[float, PodState | None]
 _NOTHING: _Change = (math.inf, None)

@@ -52,7 +52,7 @@ class Mounts:
         await work_on(self._queue, WORKERS, self._sync)
 
     def node_changed(self, name: str) -> None:
-        """Enqueue a node that came or recovered."""
+        """Enqueue a node that was added or has recovered."""
         self._queue.add(name)
 
     async def _sync(self, name: str) -> None:

@@ -89,7 +89,7 @@ class Nodes:
         RequestError."""
         for number in range(1, count + 1):
             name = f"{commands.PREFIX}{number}"
-            if self._ranged:  # otherwise they wait for who gives them addresses
+            if self._ranged:  # otherwise they wait for their pod CIDR
                 await self._agents.few_are_new()
             self._agents.expect(name)
             try:

@@ -22,7 +22,8 @@ class CachedObjects:
         self._nodes = informers.get(NODES)
         self._services = informers.get(SERVICES)
         self._variables: dict[str, dict[str, str]] = {}
-        """Of the Services of a namespace, of the master with the empty name; made when they are asked for."""
+        """The variables for the Services of each namespace, and under the empty name for the API server; computed when
+        needed."""
         self._of_service: dict[str, dict[str, str]] = {}
         self._services.listen(on_add=self._forget, on_update=lambda _, new: self._forget(new), on_delete=self._forget)
 

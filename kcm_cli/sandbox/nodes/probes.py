@@ -15,9 +15,9 @@ from kcm_cli.sandbox.nodes.filesystem import Files, There
 from kcm_cli.sandbox.views import ExecAction, Probe, SimulatedContainer
 
 Stages = Sequence[tuple[float, Files, frozenset[str]]]
-"""The files that there are, and those that are gone, from so many seconds on (``programs.Outcome``)."""
+"""Seconds, and the files and deleted files from then on (``programs.Outcome``)."""
 _Answers = Sequence[tuple[float, bool]]
-"""Whether a probe succeeds, from so many seconds on."""
+"""Seconds, and whether a probe succeeds from then on."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -127,7 +127,7 @@ class _Looks(msgspec.Struct, frozen=True):
         if probe.exec is None or not probe.exec.command:
             return None
         if not self.stages and any("/tmp" in word for word in probe.exec.command):
-            return None  # what is there is not known of every container
+            return None  # the files are unknown
         stages = self.stages or _NOTHING
         found: list[tuple[float, bool]] = []
         for at_s, files, gone in stages:

@@ -1,4 +1,4 @@
-"""Resizing pods that run: what a kubelet grants at once, and what has to wait until there is room.
+"""Resizes of running pods: what a kubelet allocates at once, and what is deferred until there is room.
 
 upstream: pkg/kubelet/{allocation/allocation_manager,events/resize,status/status_manager}.go
 """
@@ -21,7 +21,7 @@ _NOTHING = ResourceRequirements()
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """A resize that waits since ``since``, and was last looked at at ``probed``."""
+    """A deferred resize. ``since``: when it was deferred first; ``probed``: when it was tried last."""
 
     message: str
     generation: int
@@ -41,12 +41,12 @@ class Pending(msgspec.Struct, frozen=True):
 
 
 def deferred(before: Pending | None, message: str, generation: int, now: float) -> Pending:
-    """The resize waits, still or from now on."""
+    """A resize that is deferred now, or still. ``before``: the pending one."""
     return Pending(message, generation, before.since if before is not None else now, now)
 
 
 def differs(pod: SimulatedPod, granted: SimulatedPod) -> bool:
-    """Whether a pod asks for something else than it was granted."""
+    """Whether a pod requests other resources than those allocated (``granted``)."""
     if pod.spec is granted.spec:
         return False
     return pod.spec.resources != granted.spec.resources or any(
@@ -55,14 +55,14 @@ def differs(pod: SimulatedPod, granted: SimulatedPod) -> bool:
 
 
 def to_restart(pod: SimulatedPod, granted: SimulatedPod) -> list[str]:
-    """The containers that have to be restarted to get what they ask for now."""
+    """The containers that must be restarted for the resize."""
     return [
         new.name for new, old in _pairs(pod, granted) if any(_needs_restart(new, name) for name in _changed(new, old))
     ]
 
 
 def with_granted(pod: SimulatedPod, granted: SimulatedPod) -> SimulatedPod:
-    """The pod as it would be had it asked for what it was granted."""
+    """The pod with the allocated resources in its spec."""
     if not differs(pod, granted):
         return pod
     spec = msgspec.structs.replace(
@@ -75,7 +75,7 @@ def with_granted(pod: SimulatedPod, granted: SimulatedPod) -> SimulatedPod:
 
 
 def granted_before(pod: SimulatedPod) -> SimulatedPod:
-    """What a pod was granted by its status, where its kubelet has started anew."""
+    """The pod with the allocated resources in its status, for a kubelet that was restarted."""
     status = pod.status
     if not any(condition.type == PENDING for condition in status.conditions):
         return pod
@@ -89,7 +89,7 @@ def granted_before(pod: SimulatedPod) -> SimulatedPod:
 
 
 def message(prefix: str, pod: SimulatedPod, error: str = "") -> str:
-    """An Event's text: what the pod asks for now."""
+    """The message of an Event, with the requested resources."""
     summary: Doc = {}
     for key, containers in (("initContainers", pod.spec.init_containers), ("containers", pod.spec.containers)):
         if containers:
@@ -111,7 +111,7 @@ def _pairs(pod: SimulatedPod, granted: SimulatedPod) -> Iterator[tuple[Simulated
 
 
 def _changed(new: SimulatedContainer, old: SimulatedContainer) -> set[str]:
-    """The resources of which the container asks for another amount."""
+    """The resources whose quantities change."""
     after, before = new.resources or _NOTHING, old.resources or _NOTHING
     pairs = ((after.requests or {}, before.requests or {}), (after.limits or {}, before.limits or {}))
     return {name for one, other in pairs for name in one.keys() | other.keys() if one.get(name) != other.get(name)}

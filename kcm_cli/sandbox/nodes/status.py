@@ -36,7 +36,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Known(msgspec.Struct, frozen=True):
-    """What is known of a pod from before: the conditions reported, and what it waits for."""
+    """What was reported of a pod before: its conditions, and a deferred resize."""
 
     conditions: Sequence[Condition | Reported] = ()
     pending: Pending | None = None
@@ -96,7 +96,7 @@ def render(
 
 
 def _pending(pod: SimulatedPod, pending: Pending | None, done: bool) -> list[Doc]:
-    """The condition of a resize that waits, as it is or to be taken away."""
+    """The condition of a deferred resize, to be set or removed."""
     if pending is not None and not done:
         return [pending.condition()]
     stale = any(condition.type == PENDING for condition in pod.status.conditions)
@@ -108,7 +108,7 @@ def _by_name(reports: Sequence[Report]) -> list[Doc]:
 
 
 def rejected(pod: SimulatedPod, rejection: Rejection, now: float) -> Doc:
-    """The whole status of a pod that its kubelet does not take; it takes back what was said of the pod."""
+    """The whole status of a pod that its kubelet rejects, without what was reported before."""
     deletions: list[Doc] = [{"$patch": "delete", "type": c.type} for c in pod.status.conditions if c.type in OWNED]
     return {
         "observedGeneration": pod.metadata.generation,

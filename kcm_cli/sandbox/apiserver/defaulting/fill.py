@@ -7,7 +7,7 @@ from kcm_cli.sandbox.apiserver.types import Tree
 
 
 def absent(holder: Tree | None, **defaults: object) -> None:
-    """Set the fields that are not there, where there is a holder."""
+    """Set the fields that are absent, if there is a holder."""
     if holder is not None:
         for field, value in defaults.items():
             if holder.get(field) is None:
@@ -15,7 +15,7 @@ def absent(holder: Tree | None, **defaults: object) -> None:
 
 
 def empty(holder: Tree | None, **defaults: object) -> None:
-    """Set the fields that are not there or are empty, zero or false, where there is a holder."""
+    """Set the fields that are absent, empty, zero or false, if there is a holder."""
     if holder is not None:
         for field, value in defaults.items():
             if not holder.get(field):
