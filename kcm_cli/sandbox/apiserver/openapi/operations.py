@@ -4,6 +4,7 @@ upstream: apiserver pkg/endpoints/installer.go (paths, operation ids, actions)
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from http import HTTPStatus
 
 import msgspec
 from msgspec.structs import replace
@@ -121,6 +122,29 @@ class Operation(msgspec.Struct, frozen=True):
     answer: str = ""
     answer_types: tuple[str, ...] = MEDIA_TYPES
     codes: tuple[int, ...] = (200,)
+
+
+def form_of_parameter(name: str, place: str, form: Callable[[str], Doc]) -> Doc:
+    """A parameter. form: its type, as a version of OpenAPI writes it."""
+    kind, text = PARAMETERS[name]
+    required: Doc = {"required": True} if place == "path" else {}
+    return {"name": name, "in": place, "description": text, **form(kind), **required}
+
+
+def responses(operation: Operation, definitions: str, form: Callable[[Doc], Doc]) -> Doc:
+    """The responses by code. definitions: the place of schemas. form: a schema, as a version of OpenAPI writes it."""
+    schema: Doc = {"$ref": definitions + operation.answer} if operation.answer else {"type": "string"}
+    answer = form(schema)
+    found: Doc = {str(code): {"description": HTTPStatus(code).phrase, **answer} for code in operation.codes}
+    return {**found, "401": {"description": "Unauthorized"}}
+
+
+def extensions(operation: Operation) -> Doc:
+    """The action and the kind of an operation."""
+    found: Doc = {"x-kubernetes-action": operation.action} if operation.action else {}
+    if operation.kind is not None:
+        found["x-kubernetes-group-version-kind"] = msgspec.to_builtins(operation.kind)
+    return found
 
 
 def laid_out(

@@ -4,10 +4,9 @@ from collections.abc import Iterable
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.openapi.operations import PARAMETERS, Operation, laid_out
+from kcm_cli.sandbox.apiserver.openapi.operations import Operation, extensions, form_of_parameter, laid_out, responses
 from kcm_cli.sandbox.apiserver.openapi.v3 import SECURITY
 
-_STATUS = {200: "OK", 201: "Created", 202: "Accepted"}
 _PREFIX = "#/definitions/"
 
 
@@ -27,17 +26,10 @@ def document(version: str, operations: Iterable[Operation], definitions: bytes, 
 
 
 def _parameter(name: str, place: str) -> Doc:
-    kind, text = PARAMETERS[name]
-    parameter: Doc = {"name": name, "in": place, "description": text, "type": kind, "uniqueItems": True}
-    if place == "path":
-        parameter["required"] = True
-    return parameter
+    return form_of_parameter(name, place, lambda kind: {"type": kind, "uniqueItems": True})
 
 
 def _operation(operation: Operation) -> Doc:
-    answer: Doc = {"$ref": _PREFIX + operation.answer} if operation.answer else {"type": "string"}
-    responses: Doc = {str(code): {"description": _STATUS[code], "schema": answer} for code in operation.codes}
-    responses["401"] = {"description": "Unauthorized"}
     parameters = [_parameter(name, "query") for name in operation.query]
     if operation.body:
         body: Doc = {"name": "body", "in": "body", "schema": {"$ref": _PREFIX + operation.body}}
@@ -51,13 +43,8 @@ def _operation(operation: Operation) -> Doc:
         "schemes": ["https"],
         "tags": [operation.tag],
         "operationId": operation.id,
-        "responses": responses,
+        "responses": responses(operation, _PREFIX, lambda schema: {"schema": schema}),
     }
     if parameters:
         out["parameters"] = parameters
-    if operation.action:
-        out["x-kubernetes-action"] = operation.action
-    if operation.kind is not None:
-        kind = operation.kind
-        out["x-kubernetes-group-version-kind"] = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-    return out
+    return {**out, **extensions(operation)}

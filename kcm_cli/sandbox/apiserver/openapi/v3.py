@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import cast
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.openapi.operations import PARAMETERS, Operation, laid_out
+from kcm_cli.sandbox.apiserver.openapi.operations import Operation, extensions, form_of_parameter, laid_out, responses
 
 _V2 = "#/definitions/"
 _V3 = "#/components/schemas/"
@@ -47,22 +47,17 @@ def document(version: str, operations: Iterable[Operation], lookup: Lookup) -> D
 
 
 def _parameter(name: str, place: str) -> Doc:
-    kind, text = PARAMETERS[name]
-    parameter: Doc = {"name": name, "in": place, "description": text, "schema": {"type": kind, "uniqueItems": True}}
-    if place == "path":
-        parameter["required"] = True
-    return parameter
+    return form_of_parameter(name, place, lambda kind: {"schema": {"type": kind, "uniqueItems": True}})
 
 
 def _operation(operation: Operation) -> Doc:
-    answer: Doc = {"$ref": _V3 + operation.answer} if operation.answer else {"type": "string"}
-    content = {media: {"schema": answer} for media in operation.answer_types}
-    responses: Doc = {str(code): {"description": _STATUS[code], "content": content} for code in operation.codes}
-    responses["401"] = {"description": "Unauthorized"}
+    def content(schema: Doc) -> Doc:
+        return {"content": {media: {"schema": schema} for media in operation.answer_types}}
+
     out: Doc = {
         "description": operation.description,
         "operationId": operation.id,
-        "responses": responses,
+        "responses": responses(operation, _V3, content),
         "tags": [operation.tag],
     }
     if operation.query:
@@ -73,15 +68,7 @@ def _operation(operation: Operation) -> Doc:
         if operation.body_required:
             body["required"] = True
         out["requestBody"] = body
-    if operation.action:
-        out["x-kubernetes-action"] = operation.action
-    if operation.kind is not None:
-        kind = operation.kind
-        out["x-kubernetes-group-version-kind"] = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-    return out
-
-
-_STATUS = {200: "OK", 201: "Created", 202: "Accepted"}
+    return {**out, **extensions(operation)}
 
 
 def _schemas(names: set[str], lookup: Lookup) -> Doc:
