@@ -74,16 +74,11 @@ class MetaReader:
     def coerce(self, schema: Structural, value: object, path: str = "") -> list[str]:
         """Decode the metadata of embedded objects, in place. Returns the unknown fields. Raises Malformed."""
         unknown: list[str] = []
-        if isinstance(value, dict):
-            if schema.embedded:
-                unknown += self._coerce_object(value, path)
-            for key, item in value.items():
-                sub = schema.child(key)
-                if sub is not None and isinstance(item, dict | list):
-                    unknown += self.coerce(sub, item, f"{path}.{key}" if path else key)
-        elif isinstance(value, list) and schema.items is not None:
-            for index, item in enumerate(value):
-                unknown += self.coerce(schema.items, item, f"{path}[{index}]")
+        if schema.embedded and isinstance(value, dict):
+            unknown += self._coerce_object(value, path)
+        for sub, item, place in schema.parts(value, path):
+            if isinstance(item, dict | list):
+                unknown += self.coerce(sub, item, place)
         return unknown
 
     def _coerce_object(self, value: Doc, path: str) -> list[str]:
@@ -99,24 +94,14 @@ class MetaReader:
 
 def has_embedded(schema: Structural) -> bool:
     """Whether a schema has embedded objects."""
-    below = [*schema.properties.values(), schema.items, schema.values]
-    return schema.embedded or any(has_embedded(sub) for sub in below if sub is not None)
+    return schema.embedded or any(map(has_embedded, schema.subschemas()))
 
 
 def validate_embedded(schema: Structural, value: object, path: str = "") -> list[FieldError]:
     """The errors in types and metadata of embedded objects."""
-    found: list[FieldError] = []
-    if isinstance(value, dict):
-        if schema.embedded:
-            found += validate_object(value, path)
-        for key, item in value.items():
-            if key in schema.properties:
-                found += validate_embedded(schema.properties[key], item, f"{path}.{key}" if path else key)
-            elif schema.values is not None:
-                found += validate_embedded(schema.values, item, f"{path}[{key}]")
-    elif isinstance(value, list) and schema.items is not None:
-        for index, item in enumerate(value):
-            found += validate_embedded(schema.items, item, f"{path}[{index}]")
+    found = validate_object(value, path) if schema.embedded and isinstance(value, dict) else []
+    for sub, item, place in schema.parts(value, path):
+        found += validate_embedded(sub, item, place)
     return found
 
 

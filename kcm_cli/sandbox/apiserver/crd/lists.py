@@ -16,26 +16,14 @@ from kcm_cli.sandbox.apiserver.types import FieldError
 
 def has_list_types(schema: Structural) -> bool:
     """Whether a schema has lists of type set or map."""
-    if schema.list_type in ("set", "map"):
-        return True
-    below = [*schema.properties.values(), schema.items, schema.values]
-    return any(has_list_types(sub) for sub in below if sub is not None)
+    return schema.list_type in ("set", "map") or any(map(has_list_types, schema.subschemas()))
 
 
 def repeated(schema: Structural, value: object, path: str = "") -> list[FieldError]:
     """An error for each duplicate in lists of type set and map."""
-    found: list[FieldError] = []
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if schema.values is not None:
-                found += repeated(schema.values, item, f"{path}[{key}]")
-            if key in schema.properties:
-                found += repeated(schema.properties[key], item, f"{path}.{key}" if path else key)
-    elif isinstance(value, list):
-        found += _own(schema, value, path)
-        if schema.items is not None:
-            for index, item in enumerate(value):
-                found += repeated(schema.items, item, f"{path}[{index}]")
+    found = _own(schema, value, path) if isinstance(value, list) else []
+    for sub, item, place in schema.parts(value, path):
+        found += repeated(sub, item, place)
     return found
 
 

@@ -8,7 +8,7 @@ upstream: apiextensions-apiserver pkg/apiserver/schema/cel/{validation,compilati
 """
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import NoReturn
 
@@ -284,14 +284,7 @@ def _converts(schema: Structural) -> bool:
         return True
     if schema.type == "string" and schema.raw.get("format") in _FORMATS:
         return True
-    return any(_converts(sub) for sub in _parts(schema))
-
-
-def _parts(schema: Structural) -> Iterator[Structural]:
-    yield from schema.properties.values()
-    for sub in (schema.items, schema.values):
-        if sub is not None:
-            yield sub
+    return any(_converts(sub) for sub in schema.subschemas())
 
 
 class _Unfit:

@@ -5,6 +5,7 @@ Value validations (``values``) and rules (``rules``) use the schema documents (`
 upstream: apiextensions-apiserver pkg/apiserver/schema/{structural,convert}.go
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -41,6 +42,22 @@ class Structural(msgspec.Struct, eq=False):
         """The schema of a map's values, if any."""
         return self.additional if isinstance(self.additional, Structural) else None
 
+    def subschemas(self) -> "Iterator[Structural]":
+        """The schemas of properties, items and values."""
+        yield from self.properties.values()
+        yield from (sub for sub in (self.items, self.values) if sub is not None)
+
+    def parts(self, value: object, path: str) -> "Iterator[tuple[Structural, object, str]]":
+        """The fields, entries or items of a value that have a schema: the schema, the value and its path."""
+        if isinstance(value, dict):
+            for key, item in value.items():
+                if key in self.properties:
+                    yield self.properties[key], item, f"{path}.{key}" if path else key
+                elif self.values is not None:
+                    yield self.values, item, f"{path}[{key}]"
+        elif isinstance(value, list) and self.items is not None:
+            yield from ((self.items, item, f"{path}[{index}]") for index, item in enumerate(value))
+
     def child(self, name: str) -> "Structural | None":
         """The schema of a field: of a property, or of a map's values."""
         return self.properties.get(name) or self.values
@@ -70,7 +87,4 @@ def structural(schema: Doc) -> Structural:
 
 def has_defaults(schema: Structural) -> bool:
     """Whether a schema has defaults."""
-    if schema.default is not NO_DEFAULT:
-        return True
-    below = [*schema.properties.values(), schema.items, schema.values]
-    return any(has_defaults(sub) for sub in below if sub is not None)
+    return schema.default is not NO_DEFAULT or any(map(has_defaults, schema.subschemas()))

@@ -60,6 +60,5 @@ def is_pruned(schema: Structural) -> bool:
 
 def unpruned(schema: Structural) -> bool:
     """Whether any default in a schema has unknown fields."""
-    below = [*schema.properties.values(), schema.items, schema.values]
     own = schema.default is not NO_DEFAULT and not is_pruned(schema)
-    return own or any(unpruned(sub) for sub in below if sub is not None)
+    return own or any(map(unpruned, schema.subschemas()))
