@@ -21,6 +21,7 @@ from kcm_cli.machinery.cel.syntax import (
     Node,
     Select,
     StructNode,
+    qualified_name,
 )
 from kcm_cli.machinery.cel.types import (
     BOOL,
@@ -353,16 +354,6 @@ class Checker:
         if node.kind == "optMap":
             return self.bindings.resolved(optional_of(made))
         return self.resolve(node.offset, "_?_:_", [BOOL, made, optional_of(self.bindings.fresh())])
-
-
-def qualified_name(node: Node) -> str:
-    """``a.b.c`` for a name with plain selections; empty for anything else."""
-    if isinstance(node, Ident):
-        return node.name
-    if isinstance(node, Select) and not node.optional and not node.test:
-        prefix = qualified_name(node.operand)
-        return f"{prefix}.{node.field}" if prefix else ""
-    return ""
 
 
 def _renamed(kind: Type, names: Mapping[str, Type]) -> Type:

@@ -11,10 +11,21 @@ from contextlib import contextmanager
 import msgspec
 
 from kcm_cli.machinery.cel import cost_functions
-from kcm_cli.machinery.cel.check import Checked, qualified_name
+from kcm_cli.machinery.cel.check import Checked
 from kcm_cli.machinery.cel.cost_functions import MOST, UNKNOWN, Operand, Path, Size, plus, scaled, times
 from kcm_cli.machinery.cel.signatures import overloads
-from kcm_cli.machinery.cel.syntax import Call, Constant, Ident, ListNode, Macro, MapNode, Node, Select, StructNode
+from kcm_cli.machinery.cel.syntax import (
+    Call,
+    Constant,
+    Ident,
+    ListNode,
+    Macro,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+    qualified_name,
+)
 from kcm_cli.machinery.cel.types import DYN, Type
 
 SizeOf = Callable[[Path], int | None]

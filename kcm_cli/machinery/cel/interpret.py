@@ -23,6 +23,7 @@ from kcm_cli.machinery.cel.syntax import (
     Node,
     Select,
     StructNode,
+    qualified_name,
 )
 from kcm_cli.machinery.cel.values import NONE, TYPES, CelError, Optional, Value, equal
 
@@ -112,7 +113,7 @@ def unescaped(field: str) -> str:
 
 
 def _select(node: Select, meter: Meter) -> Run:
-    qualified = _qualified(node)
+    qualified = qualified_name(node).lstrip(".")
     if qualified in TYPES:
         kind = TYPES[qualified]
         return lambda scope: kind
@@ -133,15 +134,6 @@ def _select(node: Select, meter: Meter) -> Run:
         return _field(value, field, other)
 
     return run
-
-
-def _qualified(node: Node) -> str:
-    if isinstance(node, Ident):
-        return node.name.lstrip(".")
-    if isinstance(node, Select) and not node.optional and not node.test:
-        prefix = _qualified(node.operand)
-        return f"{prefix}.{node.field}" if prefix else ""
-    return ""
 
 
 def _field(value: Value, field: str, other: str) -> Value:

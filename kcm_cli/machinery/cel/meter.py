@@ -6,10 +6,20 @@ A sequence without branches is charged as a whole at its start (``fixed``), work
 upstream: cel-go interpreter/runtimecost.go, apiserver pkg/cel/environment/base.go
 """
 
-from kcm_cli.machinery.cel.check import qualified_name
 from kcm_cli.machinery.cel.functions import FUNCTIONS
 from kcm_cli.machinery.cel.prices import PRICES, Price
-from kcm_cli.machinery.cel.syntax import Call, Constant, Ident, ListNode, Macro, MapNode, Node, Select, StructNode
+from kcm_cli.machinery.cel.syntax import (
+    Call,
+    Constant,
+    Ident,
+    ListNode,
+    Macro,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+    qualified_name,
+)
 from kcm_cli.machinery.cel.values import CelError
 
 CALL_LIMIT = 1_000_000

@@ -19,6 +19,7 @@ from kcm_cli.machinery.cel.syntax import (
     Select,
     StructNode,
     children_of,
+    qualified_name,
 )
 from kcm_cli.machinery.cel.values import INT_MAX, Uint
 
@@ -191,7 +192,7 @@ class _Parser:
                     index = self._expression()
                 self._in.expect("]")
                 node = Call(token.offset, "_[?_]" if optional else "_[_]", None, (node, index))
-            elif token.kind == "{" and (name := _dotted(node)):
+            elif token.kind == "{" and (name := qualified_name(node)):
                 node = self._struct(name)
             else:
                 return node
@@ -352,13 +353,3 @@ def _negated(token: Token) -> int | float | None:
     if token.kind != "literal" or isinstance(value, bool | Uint) or not isinstance(value, int | float):
         return None
     return -value
-
-
-def _dotted(node: Node) -> str:
-    """The name that a chain of selections forms; empty for other expressions."""
-    if isinstance(node, Ident):
-        return node.name
-    if isinstance(node, Select) and not node.optional and not node.test:
-        prefix = _dotted(node.operand)
-        return f"{prefix}.{node.field}" if prefix else ""
-    return ""

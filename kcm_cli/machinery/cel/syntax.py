@@ -104,3 +104,13 @@ def children_of(node: Node) -> Iterator[Node]:
         case Macro(range=source, args=args):
             yield source
             yield from args
+
+
+def qualified_name(node: Node) -> str:
+    """``a.b.c`` for a name with plain selections; empty for anything else."""
+    if isinstance(node, Ident):
+        return node.name
+    if isinstance(node, Select) and not node.optional and not node.test:
+        prefix = qualified_name(node.operand)
+        return f"{prefix}.{node.field}" if prefix else ""
+    return ""
