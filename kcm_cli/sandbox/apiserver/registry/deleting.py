@@ -269,33 +269,20 @@ def _finalizers(meta: Tree, options: DeleteOptions, rules: Strategy) -> list[str
     kept = [one for one in given if one not in (ORPHAN, FOREGROUND)]
     if rules.propagation == "Unsupported":
         return kept
-    if _orphans(given, options, rules):
-        kept.append(ORPHAN)
-    if _waits_for_dependents(given, options):
-        kept.append(FOREGROUND)
-    return kept
+    return [*kept, *_collectors(given, options, rules)]
 
 
-def _orphans(given: list[str], options: DeleteOptions, rules: Strategy) -> bool:
+def _collectors(given: list[str], options: DeleteOptions, rules: Strategy) -> list[str]:
+    """The finalizer of the garbage collector that tells what happens to dependents, if there is one."""
     if options.orphan_dependents is not None:
-        return options.orphan_dependents
+        return [ORPHAN] if options.orphan_dependents else []
     if options.propagation_policy is not None:
-        return options.propagation_policy == "Orphan"
-    for one in given:
-        if one in (ORPHAN, FOREGROUND):
-            return one == ORPHAN
-    return rules.propagation == "Orphan"
+        return _OF_POLICIES.get(options.propagation_policy, [])
+    known = [one for one in given if one in (ORPHAN, FOREGROUND)]
+    return known[:1] or ([ORPHAN] if rules.propagation == "Orphan" else [])
 
 
-def _waits_for_dependents(given: list[str], options: DeleteOptions) -> bool:
-    if options.orphan_dependents is not None:
-        return False
-    if options.propagation_policy is not None:
-        return options.propagation_policy == "Foreground"
-    for one in given:
-        if one in (ORPHAN, FOREGROUND):
-            return one == FOREGROUND
-    return False
+_OF_POLICIES = {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}
 
 
 def _set_finalizers(meta: Tree, finalizers: list[str]) -> None:
