@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import io
 import os
 import signal
 import sys
@@ -19,6 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _end_on_interrupt()
         _open_closed_streams()
+        _accept_all_characters()
     args = list(sys.argv[1:] if arguments is None else arguments)
     if shell := _shell_to_show(args):
         os.environ[_COMPLETE] = f"source_{shell}"  # what the script itself would ask for
@@ -48,6 +50,17 @@ def _open_closed_streams() -> None:
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+
+
+def _accept_all_characters() -> None:
+    """In a locale such as C, write UTF-8 to files and pipes as a Go program does, and ``?`` to terminals."""
+    for stream in (sys.stdout, sys.stderr):
+        if not isinstance(stream, io.TextIOWrapper) or stream.encoding.lower() in ("utf-8", "utf8"):
+            continue
+        if stream.isatty():
+            stream.reconfigure(errors="replace")
+        else:
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
 def _shell_to_show(args: Sequence[str]) -> str:

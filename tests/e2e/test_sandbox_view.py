@@ -35,9 +35,11 @@ def terminal() -> Iterator[Terminal]:
 def start(terminal: Terminal) -> Iterator[Start]:
     with Processes() as processes:
 
-        def run(*words: str, term: str = "xterm-256color", port: int = 0) -> "subprocess.Popen[bytes]":
+        def run(
+            *words: str, term: str = "xterm-256color", port: int = 0, **environment: str
+        ) -> "subprocess.Popen[bytes]":
             flags = ("--port", str(port), "--token", "T", *words)
-            return processes.start(*KCM, "sandbox", *flags, **terminal.options(TERM=term))
+            return processes.start(*KCM, "sandbox", *flags, **terminal.options(TERM=term, **environment))
 
         yield run
 
@@ -73,6 +75,13 @@ def test_the_view_lives_below_the_log_and_goes_with_ctrl_c(start: Start, termina
     assert len(logged) > 100
     assert "typed" not in terminal.text
     assert [line for line in logged if not LOG_LINE.fullmatch(line)] == []
+
+
+def test_the_view_in_a_locale_without_unicode(start: Start, terminal: Terminal) -> None:
+    process = start("--no-manager", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="")
+    shows(terminal, "3 ready", "3?", "node/node-?")  # three similar Events: a multiplication sign, an ellipsis
+    terminal.press("\x03")
+    assert process.wait(END_S) == 0
 
 
 def test_ctrl_z_leaves_a_clean_terminal_and_the_view_comes_back(start: Start, terminal: Terminal) -> None:

@@ -97,6 +97,14 @@ def test_standard_streams_may_be_closed(argument: str, code: int, closed: tuple[
     assert "Traceback" not in errors.read_text()
 
 
+@pytest.mark.parametrize("locale", [{"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}, {}])
+@pytest.mark.parametrize("encoding", ["", "ascii", "latin-1"])
+def test_pipes_get_utf_8_in_every_locale(locale: dict[str, str], encoding: str) -> None:
+    environment = {**os.environ, **locale, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([*KCM, "\u2603".encode()], capture_output=True, env=environment, timeout=60)
+    assert (done.returncode, done.stderr) == (1, b"Error: unexpected argument: \xe2\x98\x83 (see kcm --help)\n")
+
+
 def test_a_width_that_is_no_number_is_none() -> None:
     assert run("--help", env={"COLUMNS": "wide"}).stdout == run("--help").stdout
 
