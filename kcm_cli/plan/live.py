@@ -38,9 +38,13 @@ async def take(
             snapshot = await collect(client, clock, include=include, namespace=namespace, progress=progress)
         finally:
             await client.close()
-    except (AccessError, TransportError, ApiError, DecodeError, BaseExceptionGroup) as group:
+    except (AccessError, TransportError, ApiError, DecodeError, PlanError, BaseExceptionGroup) as group:
         error = innermost(group)
         if isinstance(error, AccessError | TransportError | ApiError | DecodeError | PlanError):
-            raise PlanError(str(error)) from None
+            raise PlanError(_with_name(str(error), kubeconfig)) from None
         raise
     return replace(snapshot, context=found.server)
+
+
+def _with_name(text: str, kubeconfig: str) -> str:
+    return text if kubeconfig in text else f"kubeconfig {kubeconfig}: {text}"

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kcm_cli.cli.plan import main
 from kcm_cli.plan import save
 from tests.conftest import Sandbox
 from tests.e2e.test_originals import ASSETS, KUBECONFIG, needs
-from tests.processes import KCM, ask
+from tests.processes import KCM, ask, free_port
 from tests.servers import TOKEN, real_server
 from tests.unit.plan.clusters import settled
 
@@ -157,6 +158,23 @@ def test_what_cannot_be_read_is_one_clear_line(words: tuple[str, ...]) -> None:
     done = run(*words)
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1 and "/nope" in done.stderr
+
+
+def test_a_cluster_that_cannot_be_read_is_named_by_its_kubeconfig(
+    start_sandbox: Callable[..., Sandbox], tmp_path: Path
+) -> None:
+    sandbox = start_sandbox("--nodes", "0", "--no-manager")
+    document = yaml.safe_load(sandbox.kubeconfig.read_text())
+    config = tmp_path / "config"
+    document["users"][0]["user"] = {"token": "expired"}
+    config.write_text(yaml.safe_dump(document))
+    refused = run(f"--kubeconfig={config}")
+    assert (refused.returncode, refused.stderr) == (1, f"Error: kubeconfig {config}: Unauthorized\n")
+    document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{free_port()}"
+    config.write_text(yaml.safe_dump(document))
+    unreachable = run(env={"KUBECONFIG": str(config)})
+    assert unreachable.returncode == 1
+    assert unreachable.stderr.startswith(f"Error: kubeconfig {config}: GET https://127.0.0.1:")
 
 
 def test_help_names_every_flag() -> None:
