@@ -13,7 +13,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.component.featuregates import FeatureGates
 from kcm_cli.component.health import HealthChecks, SliMetrics
 from kcm_cli.component.metrics import MetricsOptions, Registry, RestClientMetrics, Stability, WorkqueueCollector
-from kcm_cli.component.metrics.process import RESIDENT, START, ProcessMetrics, StartTimeOnly
+from kcm_cli.component.metrics.process import RESIDENT, START, ProcessMetrics, StartTimeOnly, Tasks
 from kcm_cli.component.metrics_config import LABEL_KEY, MetricsConfig
 from kcm_cli.component.version import BINARY, COMPONENT, GIT_VERSION, EffectiveVersion
 from kcm_cli.engine.context import DebugHandler
@@ -57,6 +57,7 @@ class Observability:
     def pages(self, controllers: asyncio.AbstractEventLoop, server: Callable[[], asyncio.AbstractEventLoop]) -> Mux:
         """The paths and their handlers. ``controllers``: the loop on which controllers' debug handlers run."""
         config, mux = self._config, Mux()
+        self.registry.add(Tasks(lambda: (controllers, server())))
         generic, start = config.component.generic, self.process.value(START)
         mux.handle("/healthz", handlers.health(self.health))
         if generic.debugging.profiling:
