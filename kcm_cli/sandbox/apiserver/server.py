@@ -232,7 +232,7 @@ class ApiServer:
             _log.exception("request failed", extra={"fields": {"method": request.method, "path": request.path}})
             answer = error_response(internal("unexpected error, see the log of the server"))
         self._metrics.answered(request, info, answer, clock.monotonic() - start)
-        if isinstance(answer, Response) and _for_people(request, info, query):
+        if isinstance(answer, Response) and _indents(request, info, query):
             answer = indented(answer)
         if asked.flow:
             answer = with_headers(answer, asked.flow)
@@ -309,10 +309,10 @@ def _without_token(headers: Mapping[str, str]) -> Mapping[str, str]:
     return {**headers, "sec-websocket-protocol": found[1]} if found else headers
 
 
-def _for_people(request: Request, info: RequestInfo, query: Mapping[str, str]) -> bool:
+def _indents(request: Request, info: RequestInfo, query: Mapping[str, str]) -> bool:
     """Whether to indent the response: one of resources or discovery, requested so or by a browser."""
     objects = info.path.startswith("/api") and info.subresource not in KUBELET
-    return objects and negotiation.for_people(request.headers, query.get("pretty", ""))
+    return objects and negotiation.wants_indented(request.headers, query.get("pretty", ""))
 
 
 def _refused(request: Request, error: ApiError, warnings: list[str]) -> Answer:
@@ -320,7 +320,7 @@ def _refused(request: Request, error: ApiError, warnings: list[str]) -> Answer:
     form = negotiation.for_status(request.headers.get("accept", ""))
     if form is not None:
         response = negotiation.shaped(response, form)
-    if form is None or negotiation.for_people(request.headers, _first_values(request.query).get("pretty", "")):
+    if form is None or negotiation.wants_indented(request.headers, _first_values(request.query).get("pretty", "")):
         response = indented(response)
     return with_warnings(response, warnings) if warnings else response
 

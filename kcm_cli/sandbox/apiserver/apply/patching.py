@@ -68,12 +68,12 @@ class Patching:
         """
         self._tracker.update(self._place(resource, subresource), old, new, manager, now)
 
-    def applied(self, resource: ResourceInfo, body: bytes, mode: str = WARN, warnings: list[str] | None = None) -> Doc:
+    def applied(self, body: bytes, mode: str, warnings: list[str]) -> Doc:
         """The configuration in the body of an apply patch (YAML or JSON). Raises ApiError (400).
 
         Repeated keys are refused in mode Strict, and added to ``warnings`` in mode Warn.
         """
-        return patches.read_configuration(body, mode or WARN, warnings if warnings is not None else [])
+        return patches.read_configuration(body, mode or WARN, warnings)
 
     def apply(
         self,

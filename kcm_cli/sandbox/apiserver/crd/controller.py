@@ -106,7 +106,7 @@ class DefinitionController:
         known = status.get("acceptedNames") or {}
         if wanted == known:
             return changed
-        names, reason, message = _settle(wanted, known, self._taken(doc))
+        names, reason, message = _accepted_names(wanted, known, self._names_in_use(doc))
         old = condition(doc, "NamesAccepted")
         judged = ("True", "NoConflicts", "no conflicts found") if not reason else ("False", reason, message)
         if names == known and old is not None and (old["status"], old["reason"], old["message"]) == judged:
@@ -120,7 +120,7 @@ class DefinitionController:
             set_condition(doc, now, "Established", "False", "NotAccepted", "not all names are accepted")
         return True
 
-    def _taken(self, doc: Tree) -> tuple[set[str], set[str]]:
+    def _names_in_use(self, doc: Tree) -> tuple[set[str], set[str]]:
         """The resource names and kinds of other definitions of the group."""
         resources: set[str] = set()
         kinds: set[str] = set()
@@ -167,13 +167,13 @@ class DefinitionController:
         if FINALIZER not in (doc["metadata"].get("finalizers") or ()):
             return
         definition = definition_of(doc)
-        if definition.established and not self._emptied(definition):
+        if definition.established and not self._delete_objects(definition):
             self._update(name, self._in_progress)
             return
-        self._update(name, self._completed if definition.established else self._never)
-        self._let_go(name)
+        self._update(name, self._completed if definition.established else self._never_established)
+        self._remove_finalizer(name)
 
-    def _emptied(self, definition: Definition) -> bool:
+    def _delete_objects(self, definition: Definition) -> bool:
         """Delete all objects. False if some have finalizers."""
         gvr = storage_of(definition.group, definition.names["plural"])
         if gvr not in self._watched:
@@ -210,11 +210,11 @@ class DefinitionController:
         set_condition(doc, self._now(), "Terminating", "False", "InstanceDeletionCompleted", message)
         return True
 
-    def _never(self, doc: Tree) -> bool:
+    def _never_established(self, doc: Tree) -> bool:
         set_condition(doc, self._now(), "Terminating", "False", "NeverEstablished", "resource was never established")
         return True
 
-    def _let_go(self, name: str) -> None:
+    def _remove_finalizer(self, name: str) -> None:
         """Remove the finalizer. Without further ones the definition is deleted."""
         stored = self._store.get(DEFINITIONS, "", name)
         if stored is None:
@@ -228,7 +228,7 @@ class DefinitionController:
             self._store.delete(DEFINITIONS, "", name, expected=stored.revision)
 
 
-def _settle(wanted: Tree, known: Tree, taken: tuple[set[str], set[str]]) -> tuple[Tree, str, str]:
+def _accepted_names(wanted: Tree, known: Tree, taken: tuple[set[str], set[str]]) -> tuple[Tree, str, str]:
     """The accepted names, and the reason and message of a conflict (empty without one)."""
     names: Tree = {"plural": "", "kind": "", **known}
     reason = message = ""

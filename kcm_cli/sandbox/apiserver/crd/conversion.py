@@ -50,7 +50,7 @@ class _Review(msgspec.Struct, rename="camel"):
     response: _Response | None = None
 
 
-class _Fault(Exception):
+class _Failed(Exception):
     """An error of a call; its text follows the name of the webhook."""
 
 
@@ -88,24 +88,24 @@ class Webhook:
         group, _, name = str(doc.get("apiVersion")).rpartition("/")
         what = f"conversion webhook for {group}/{name}, Kind={doc.get('kind')}"
         try:
-            found = await self._ask(doc, version)
-            return _taken(doc, found, version)
-        except _Fault as fault:
-            raise ApiError(500, "", f"{what} {fault}") from None
+            found = await self._call(doc, version)
+            return _converted_object(doc, found, version)
+        except _Failed as error:
+            raise ApiError(500, "", f"{what} {error}") from None
 
-    async def _ask(self, doc: Tree, version: str) -> list[object]:
+    async def _call(self, doc: Tree, version: str) -> list[object]:
         if not self._review:
             raise ApiError(500, "", "no supported conversion review versions")
         uid = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
         request = {"uid": uid, "desiredAPIVersion": version, "objects": [doc]}
-        question: Tree = {"kind": "ConversionReview", "apiVersion": f"{_GROUP}/{self._review}", "request": request}
+        document: Tree = {"kind": "ConversionReview", "apiVersion": f"{_GROUP}/{self._review}", "request": request}
         try:
-            answer = await self._calls.post(self._client, codec.encode(question), TIMEOUT_S)
+            body = await self._calls.post(self._client, codec.encode(document), TIMEOUT_S)
         except CallError as error:
-            raise _Fault(f"failed: {error}") from None
-        review = _decoded(answer)
-        if why := _unfit(review, uid, self._review):
-            raise _Fault(f"failed: {why}")
+            raise _Failed(f"failed: {error}") from None
+        review = _decoded(body)
+        if why := _problem(review, uid, self._review):
+            raise _Failed(f"failed: {why}")
         assert review.response is not None
         return review.response.converted_objects or []
 
@@ -115,15 +115,15 @@ def _key(doc: Tree, version: str) -> _Key:
     return meta.get("uid") or "", meta.get("resourceVersion") or "", version
 
 
-def _decoded(answer: bytes) -> _Review:
-    """Raises _Fault."""
+def _decoded(body: bytes) -> _Review:
+    """Raises _Failed."""
     try:
-        return codec.decode(answer, _Review)
+        return codec.decode(body, _Review)
     except codec.DecodeError as error:
-        raise _Fault(f"failed: {misread(answer) or error}") from None
+        raise _Failed(f"failed: {misread(body) or error}") from None
 
 
-def _unfit(review: _Review, uid: str, version: str) -> str:
+def _problem(review: _Review, uid: str, version: str) -> str:
     group, _, found = review.api_version.rpartition("/")
     if review.kind != "ConversionReview" or group != _GROUP or found not in _VERSIONS:
         return not_registered(group, found, review.kind, WEBHOOK_SCHEME)
@@ -139,25 +139,25 @@ def _unfit(review: _Review, uid: str, version: str) -> str:
     return response.result.message or f"response.result.status was '{response.result.status}', not 'Success'"
 
 
-def _taken(doc: Tree, found: list[object], version: str) -> Doc:
-    """The only object of a response, with the metadata that webhooks cannot change. Raises _Fault."""
+def _converted_object(doc: Tree, found: list[object], version: str) -> Doc:
+    """The only object of a response, with the metadata that webhooks cannot change. Raises _Failed."""
     if len(found) != 1:
-        raise _Fault(f"returned {len(found)} objects, expected 1")
+        raise _Failed(f"returned {len(found)} objects, expected 1")
     converted = found[0]
     if not isinstance(converted, dict):
-        raise _Fault("failed: Object 'Kind' is missing in 'null'")
+        raise _Failed("failed: Object 'Kind' is missing in 'null'")
     kind, got = converted.get("kind") or "", converted.get("apiVersion") or ""
     if got != version:
         why = f"invalid groupVersion (expected {version}, received {got})"
-        raise _Fault(f"returned invalid object at index 0: {why}")
+        raise _Failed(f"returned invalid object at index 0: {why}")
     if kind != doc["kind"]:
-        raise _Fault(f"returned invalid object at index 0: invalid kind (expected {doc['kind']}, received {kind})")
+        raise _Failed(f"returned invalid object at index 0: invalid kind (expected {doc['kind']}, received {kind})")
     meta = converted.get("metadata")
     _check_same(doc, converted, meta if isinstance(meta, dict) else {})
     try:
         converted["metadata"] = _restored(doc["metadata"], "metadata" in converted, meta)
-    except _Fault as fault:
-        raise _Fault(f"returned invalid metadata: {fault}") from None
+    except _Failed as error:
+        raise _Failed(f"returned invalid metadata: {error}") from None
     return converted
 
 
@@ -166,30 +166,30 @@ def _check_same(doc: Tree, converted: Tree, meta: Tree) -> None:
         before, after = (doc, converted) if field == "kind" else (doc["metadata"], meta)
         one, other = before.get(field) or "", after.get(field) or ""
         if one != other:
-            raise _Fault(f"returned invalid object: must have the same {shown}: {one} != {other}")
+            raise _Failed(f"returned invalid object: must have the same {shown}: {one} != {other}")
 
 
-def _restored(original: Tree, present: bool, answered: object) -> Doc:
-    """The original metadata with the labels and annotations of the response. Raises _Fault."""
+def _restored(original: Tree, present: bool, metadata: object) -> Doc:
+    """The original metadata with the labels and annotations of the response. Raises _Failed."""
     if not present:
-        raise _Fault("missing metadata in converted object")
-    if not isinstance(answered, dict):
-        raise _Fault(f"invalid metadata of type {_go_type(answered)} in converted object")
+        raise _Failed("missing metadata in converted object")
+    if not isinstance(metadata, dict):
+        raise _Failed(f"invalid metadata of type {_go_type(metadata)} in converted object")
     meta = cast("Doc", copy(original))
     for field in _CHANGEABLE:
-        value = answered.get(field)
+        value = metadata.get(field)
         if value is None:
             meta.pop(field, None)
             continue
         if not isinstance(value, dict):
-            raise _Fault(f"invalid metadata.{field} of type {_go_type(value)} in converted object")
+            raise _Failed(f"invalid metadata.{field} of type {_go_type(value)} in converted object")
         for key, text in value.items():
             if not isinstance(text, str):
                 kind = _go_type(text)
-                raise _Fault(f"metadata.{field}[{key}] must be a string, but is {kind} in converted object")
+                raise _Failed(f"metadata.{field}[{key}] must be a string, but is {kind} in converted object")
         if value != meta.get(field) and (errors := _field_errors(field, cast("dict[str, str]", value))):
             texts = [f"{error.field}: {error.message}" for error in errors]
-            raise _Fault(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+            raise _Failed(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
         meta[field] = value
     return meta
 

@@ -240,7 +240,7 @@ class CustomVersion:
             shape.fill(status, doc["status"])
         return doc
 
-    async def answered(self, doc: Tree) -> Tree:
+    async def dry_run_result(self, doc: Tree) -> Tree:
         """A document of a dry run, converted to this version. Raises ApiError 500."""
         version = self.target.api_version
         if self._webhook is None or doc.get("apiVersion") == version:
@@ -251,19 +251,19 @@ class CustomVersion:
         """A stored document in this version. Does not change ``doc``. Raises ApiError 500 if it needs the webhook and
         ``prepare`` was not called.
         """
-        return self.turned(doc) if self._webhook is None else self._converted(doc, self._webhook)
+        return self.nop_converted(doc) if self._webhook is None else self._converted(doc, self._webhook)
 
-    def turned(self, doc: Tree) -> Tree:
-        """A document in this version without the webhook: only apiVersion changes."""
+    def nop_converted(self, doc: Tree) -> Tree:
+        """A document in this version without the webhook: only apiVersion changes. upstream: nopConverter"""
         fresh = cast("Tree", copy(doc))
         written = self._shapes.get(str(doc.get("apiVersion")).rpartition("/")[2])
         if written is not self._storage:
-            self._turn(fresh, self._storage)
+            self._set_version(fresh, self._storage)
         else:
-            self._quietly(self._storage, fresh)
+            self._coerce_stored(self._storage, fresh)
         self._storage.default(fresh)
         if self._own is not self._storage:
-            self._turn(fresh, self._own)
+            self._set_version(fresh, self._own)
         return fresh
 
     def _converted(self, doc: Tree, webhook: Webhook) -> Tree:
@@ -274,15 +274,15 @@ class CustomVersion:
         return self._completed(cast("Doc", fresh))
 
     def _completed(self, doc: Tree) -> Tree:
-        self._quietly(self._own, doc)
+        self._coerce_stored(self._own, doc)
         self._own.default(doc)
         return doc
 
-    def _turn(self, doc: Doc, to: Shape) -> None:
+    def _set_version(self, doc: Doc, to: Shape) -> None:
         doc["apiVersion"] = to.target.api_version
-        self._quietly(to, doc)
+        self._coerce_stored(to, doc)
 
-    def _quietly(self, of: Shape, doc: Doc) -> None:
+    def _coerce_stored(self, of: Shape, doc: Doc) -> None:
         try:
             of.coerce(doc)
         except Malformed:

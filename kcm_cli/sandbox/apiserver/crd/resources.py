@@ -90,7 +90,7 @@ class CustomResources:
 
     # registry.core.CustomKinds
 
-    def rules(self, info: ResourceInfo, subresource: str) -> Strategy:
+    def rules(self, info: ResourceInfo) -> Strategy:
         """The strategy of a custom kind or of CustomResourceDefinitions."""
         if info.gvr.group == GROUP:
             return STRATEGY
@@ -107,9 +107,9 @@ class CustomResources:
         """A stored object, converted from any version to the resource's."""
         return self._kind(info).read(doc)
 
-    def turned(self, info: ResourceInfo, doc: Tree) -> Tree:
+    def nop_converted(self, info: ResourceInfo, doc: Tree) -> Tree:
         """An object, converted to the resource's version without the conversion webhook."""
-        return self._kind(info).turned(doc)
+        return self._kind(info).nop_converted(doc)
 
     async def prepare(self, info: ResourceInfo, doc: Tree) -> None:
         """See ``registry.core.CustomKinds``."""
@@ -123,9 +123,9 @@ class CustomResources:
         """See ``registry.core.CustomKinds``."""
         return await self._kind(info).stored(doc)
 
-    async def answered(self, info: ResourceInfo, doc: Tree) -> Tree:
+    async def dry_run_result(self, info: ResourceInfo, doc: Tree) -> Tree:
         """See ``registry.core.CustomKinds``."""
-        return await self._kind(info).answered(doc)
+        return await self._kind(info).dry_run_result(doc)
 
     def _kind(self, info: ResourceInfo) -> CustomVersion:
         """The kind, or its last state: requests and watches may outlive their definition."""

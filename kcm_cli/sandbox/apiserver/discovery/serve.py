@@ -103,7 +103,7 @@ class Discovery:
         response = Response(200, JSON_HEADERS, codec.encode(answer.document) + b"\n")
         if answer.media_type == negotiation.YAML:
             response = as_yaml(response)
-        elif negotiation.for_people(request.headers, dict(request.query).get("pretty", "")):
+        elif negotiation.wants_indented(request.headers, dict(request.query).get("pretty", "")):
             response = indented(response)
         return Response(200, answer.headers, response.body)
 

@@ -1,1 +1,1 @@
-"""Where requests enter the API server: what stands between a client and the answer (faults, records)."""
+"""Interception of requests: injected faults and recordings."""

@@ -36,8 +36,8 @@ class Admission(Protocol):
 class CustomKinds(Protocol):
     """Custom kinds: strategies, defaults and conversion between versions."""
 
-    def rules(self, info: ResourceInfo, subresource: str) -> Strategy:
-        """The strategy of a custom kind or of its status."""
+    def rules(self, info: ResourceInfo) -> Strategy:
+        """The strategy of a custom kind or of CustomResourceDefinitions."""
 
     def default(self, info: ResourceInfo, doc: Tree) -> None:
         """Fill in the defaults of a custom kind, in place."""
@@ -54,7 +54,7 @@ class CustomKinds(Protocol):
     async def stored(self, info: ResourceInfo, doc: Tree) -> Tree:
         """A document converted to the storage version, with kind and apiVersion first. Raises ApiError."""
 
-    async def answered(self, info: ResourceInfo, doc: Tree) -> Tree:
+    async def dry_run_result(self, info: ResourceInfo, doc: Tree) -> Tree:
         """A document in the storage version, converted to the resource's version. Raises ApiError."""
 
 
@@ -78,7 +78,7 @@ class Core(msgspec.Struct, frozen=True):
     def rules(self, info: ResourceInfo, subresource: str = "") -> Strategy:
         """The strategy of a kind, or of a subresource that has its own."""
         if self.custom is not None and (info.custom or info.gvr.group == _DEFINITIONS):
-            return self.custom.rules(info, subresource)
+            return self.custom.rules(info)
         return kinds.strategy_of(info, subresource)
 
     def default(self, info: ResourceInfo, doc: Tree) -> None:
@@ -123,11 +123,11 @@ class Core(msgspec.Struct, frozen=True):
             return doc
         return await self.custom.stored(served.info, doc)
 
-    async def answered(self, served: Served, doc: Tree) -> Tree:
+    async def dry_run_result(self, served: Served, doc: Tree) -> Tree:
         """The result of a dry run, in the resource's form. Raises ApiError 500."""
         if self.custom is None or not served.info.custom or not served.converts:
             return self.from_storage(served, doc)
-        return await self.custom.answered(served.info, doc)
+        return await self.custom.dry_run_result(served.info, doc)
 
     def completed(self, served: Served, doc: Tree) -> Tree:
         """A document after a round trip through the stored form, which adds the defaults of the other version."""

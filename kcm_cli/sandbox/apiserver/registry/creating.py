@@ -72,7 +72,7 @@ class Creator:
         if isinstance(made, Stored):
             await self._core.prepare(call.served, made)
             return call.media.object(status, made)
-        return call.media.document(status, await self._core.answered(call.served, made))
+        return call.media.document(status, await self._core.dry_run_result(call.served, made))
 
     async def insert(self, call: Call, doc: Tree, options: WriteOptions, *, from_body: bool = False) -> "Stored | Tree":
         """Admit, prepare, validate and store a new object, which is in the stored form. Raises ApiError.

@@ -48,7 +48,7 @@ class FlowSchemaStatus:
         if current is None or served is None:
             return
         condition = self._condition(current)
-        if not _is_news(current.doc, condition):
+        if not _differs(current.doc, condition):
             return
         wanted: Tree = {"apiVersion": served.info.api_version, "kind": served.info.kind, "metadata": {"name": name}}
         wanted["status"] = {"conditions": [condition]}
@@ -70,7 +70,7 @@ class FlowSchemaStatus:
         }
 
 
-def _is_news(doc: Tree, condition: Tree) -> bool:
+def _differs(doc: Tree, condition: Tree) -> bool:
     """Whether a condition differs from the known one in more than its time."""
     known: list[Tree] = (doc.get("status") or {}).get("conditions") or []
     compared = ("status", "reason", "message")

@@ -39,7 +39,7 @@ PARTIAL = frozenset(["PartialObjectMetadata", "PartialObjectMetadataList"])
 _META_VERSIONS = ("v1", "v1beta1")
 _NO_TRANSFORMS: frozenset[str] = frozenset()
 TRANSFORMS = PARTIAL | {"Table"}
-_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
+_INTERACTIVE = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = frozenset(["1", "t", "T", "true", "TRUE", "True"])
 
 
@@ -81,11 +81,11 @@ def _quality(text: str) -> float:
         return 1.0
 
 
-def for_people(headers: Mapping[str, str], asked: str) -> bool:
+def wants_indented(headers: Mapping[str, str], asked: str) -> bool:
     """Whether to indent JSON: by the query parameter ``pretty``, otherwise by the client."""
     if asked:
         return asked in _TRUE
-    if headers.get("user-agent", "").startswith(_PEOPLE):
+    if headers.get("user-agent", "").startswith(_INTERACTIVE):
         return True
     accept = headers.get("accept", "")
     return "pretty" in accept and any(one.accepts(JSON) and one.param("pretty") == "1" for one in clauses(accept))

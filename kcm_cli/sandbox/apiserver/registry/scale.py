@@ -88,7 +88,7 @@ class Scaling:
 
     async def _apply(self, call: Call) -> Response:
         core, options = self._core, write_options("PatchOptions", call.request, call.query, apply=True)
-        applied = core.patching.applied(call.resource, call.request.body, options.validation, call.warnings)
+        applied = core.patching.applied(call.request.body, options.validation, call.warnings)
 
         def make(current: Tree) -> Tree:
             if call.resource.custom:

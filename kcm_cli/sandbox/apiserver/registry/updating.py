@@ -114,7 +114,7 @@ class Updater:
     async def _apply(self, call: Call) -> Response:
         options = write_options("PatchOptions", call.request, call.query, apply=True)
         core, resource = self._core, call.resource
-        applied = core.patching.applied(resource, call.request.body, options.validation, call.warnings)
+        applied = core.patching.applied(call.request.body, options.validation, call.warnings)
 
         def produce(current: Stored | None) -> Tree:
             live = None if current is None else self._live(call, current.copy())

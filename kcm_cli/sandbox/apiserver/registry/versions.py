@@ -27,5 +27,5 @@ class KindVersions:
             return None
         given = doc if "metadata" in doc else {**doc, "metadata": {}}
         if resource.custom:
-            return node, self._custom.turned(wanted.info, given)
+            return node, self._custom.nop_converted(wanted.info, given)
         return node, conversion.from_storage(wanted, conversion.to_storage(own, given))

@@ -60,7 +60,7 @@ class ResourceQuotas:
         if attrs.dry_run:
             return
         for charge in charges:
-            self._pay(charge)
+            self._write(charge)
 
     def _evaluator(self, attrs: Attributes) -> Evaluator | None:
         gvr = attrs.resource.gvr
@@ -86,7 +86,7 @@ class ResourceQuotas:
     def _charges(self, attrs: Attributes, evaluator: Evaluator) -> list[_Charge]:
         """The charges of a write. Raises ApiError 403 if a quota is exceeded."""
         doc: Tree = attrs.obj or {}
-        quotas = [stored for stored in self._quotas.of(attrs.namespace) if _meant(stored.doc, evaluator, doc)]
+        quotas = [stored for stored in self._quotas.of(attrs.namespace) if _applies(stored.doc, evaluator, doc)]
         for stored in quotas:
             _check_known(attrs, evaluator, stored, doc)
         if not quotas:
@@ -100,14 +100,14 @@ class ResourceQuotas:
         charges: list[_Charge] = []
         for stored in quotas:
             delta = usage
-            if before is not None and _meant(stored.doc, evaluator, attrs.old or {}):
-                delta = _grown(usage, before)
+            if before is not None and _applies(stored.doc, evaluator, attrs.old or {}):
+                delta = _increase(usage, before)
             delta = {name: amount for name, amount in delta.items() if amount}
             if delta:
-                charges.append(_Charge(stored, _fitted(attrs, stored, delta)))
+                charges.append(_Charge(stored, _charged(attrs, stored, delta)))
         return charges
 
-    def _pay(self, charge: _Charge) -> None:
+    def _write(self, charge: _Charge) -> None:
         stored = charge.quota
         status: Tree = stored.doc["status"]  # type: ignore[assignment]  # a quota that is meant has a status
         used = {name: str(amount) for name, amount in charge.used.items()}
@@ -122,7 +122,7 @@ def _hard(quota: Tree) -> Mapping[str, object]:
     return (quota.get("status") or {}).get("hard") or {}
 
 
-def _meant(quota: Tree, evaluator: Evaluator, doc: Tree) -> bool:
+def _applies(quota: Tree, evaluator: Evaluator, doc: Tree) -> bool:
     """Whether a quota applies to an object."""
     if not any(evaluator.covers(name) for name in _hard(quota)):
         return False
@@ -149,11 +149,11 @@ def _check_known(attrs: Attributes, evaluator: Evaluator, stored: Stored, doc: T
         raise denied(attrs, why)
 
 
-def _grown(usage: Amounts, before: Amounts) -> Amounts:
+def _increase(usage: Amounts, before: Amounts) -> Amounts:
     return {name: max(ZERO, amount - before.get(name, ZERO)) for name, amount in usage.items()}
 
 
-def _fitted(attrs: Attributes, stored: Stored, delta: Amounts) -> Amounts:
+def _charged(attrs: Attributes, stored: Stored, delta: Amounts) -> Amounts:
     """The used resources after a write. Raises ApiError 403 if they exceed the quota."""
     status: Tree = stored.doc["status"]  # type: ignore[assignment]  # a quota that is meant has a status
     hard, used = amounts_of(status.get("hard")), amounts_of(status.get("used"))
