@@ -9,6 +9,7 @@ upstream: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go 
 import random
 import uuid
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import cast
 
 import msgspec
@@ -65,12 +66,18 @@ class Webhook:
         self._rng = rng
         self._kept: OrderedDict[_Key, Doc] = OrderedDict()
 
-    async def prepare(self, doc: Tree, version: str) -> None:
-        """Convert a stored object to another apiVersion for ``prepared``. Raises ApiError 500."""
-        if doc.get("apiVersion") == version or _key(doc, version) in self._kept:
-            return
-        self._kept[_key(doc, version)] = await self.convert(doc, version)
-        if len(self._kept) > _KEPT:
+    async def prepare(self, docs: Sequence[Tree], version: str) -> None:
+        """Convert stored objects to another apiVersion for ``prepared``. All of them are available until the next await
+        of the caller, however many they are. Raises ApiError 500.
+        """
+        wanted = {_key(doc, version): doc for doc in docs if doc.get("apiVersion") != version}
+        while missing := [key for key in wanted if key not in self._kept]:
+            for key in missing:
+                if key not in self._kept:  # another request may have converted it
+                    self._kept[key] = await self.convert(wanted[key], version)
+        for key in wanted:
+            self._kept.move_to_end(key)
+        while len(self._kept) > max(_KEPT, len(wanted)):
             self._kept.popitem(last=False)
 
     def prepared(self, doc: Tree, version: str) -> Doc | None:

@@ -7,7 +7,7 @@ is converted directly from the version in which it is stored.
 upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import cast
 
@@ -201,11 +201,12 @@ class CustomVersion:
         if doc.get("kind") == self.target.kind:
             self._own.default(doc)
 
-    async def prepare(self, doc: Tree) -> None:
-        """Convert a stored document by the webhook, if there is one. Raises ApiError 500, UnknownVersion."""
-        self._check_version(doc)
+    async def prepare(self, docs: Sequence[Tree]) -> None:
+        """Convert stored documents by the webhook, if there is one. Raises ApiError 500, UnknownVersion."""
+        for doc in docs:
+            self._check_version(doc)
         if self._webhook is not None:
-            await self._webhook.prepare(doc, self.target.api_version)
+            await self._webhook.prepare(docs, self.target.api_version)
 
     def check_versions(self, docs: Iterable[Tree]) -> None:
         """See ``registry.core.CustomKinds``. A success is final: later writes use the current storage version, and a

@@ -1,7 +1,7 @@
 """The custom kinds of a server, for the registry, the decoder and OpenAPI."""
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from kcm_cli.api.resource import GVR
@@ -111,9 +111,9 @@ class CustomResources:
         """An object, converted to the resource's version without the conversion webhook."""
         return self._kind(info).nop_converted(doc)
 
-    async def prepare(self, info: ResourceInfo, doc: Tree) -> None:
+    async def prepare(self, info: ResourceInfo, docs: Sequence[Tree]) -> None:
         """See ``registry.core.CustomKinds``."""
-        await self._kind(info).prepare(doc)
+        await self._kind(info).prepare(docs)
 
     def check_versions(self, info: ResourceInfo, docs: Iterable[Tree]) -> None:
         """See ``registry.core.CustomKinds``."""

@@ -1,7 +1,7 @@
 """The store and the other parts that the verbs share."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -45,8 +45,8 @@ class CustomKinds(Protocol):
     def read(self, info: ResourceInfo, doc: Tree) -> Tree:
         """A stored object, converted from any version to the resource's. Does not change ``doc``. Raises ApiError."""
 
-    async def prepare(self, info: ResourceInfo, doc: Tree) -> None:
-        """Call conversion webhooks, so that ``read`` of the object needs no await. Raises ApiError."""
+    async def prepare(self, info: ResourceInfo, docs: Sequence[Tree]) -> None:
+        """Call the conversion webhook, so that ``read`` of the objects needs no await. Raises ApiError."""
 
     def check_versions(self, info: ResourceInfo, docs: Iterable[Tree]) -> None:
         """Raises UnknownVersion if a stored object has a version that the definition no longer has."""
@@ -97,10 +97,9 @@ class Core(msgspec.Struct, frozen=True):
         return self.custom is not None and served.info.custom and served.converts
 
     async def prepare(self, served: Served, *stored: Stored) -> None:
-        """Prepare ``from_storage`` of these objects. Raises ApiError 500, UnknownVersion."""
+        """Prepare ``from_storage`` of these objects, until the next await. Raises ApiError 500, UnknownVersion."""
         if self.custom is not None and self.prepares(served):
-            for one in stored:
-                await self.custom.prepare(served.info, one.doc)
+            await self.custom.prepare(served.info, [one.doc for one in stored])
 
     def check_versions(self, served: Served) -> None:
         """Raises ApiError 429 if an object is stored in a version that its definition no longer has."""

@@ -181,17 +181,17 @@ class Updater:
         objects.drop_repeated_owners(meta, call.warnings, mutated=True)
         self._check_version(call, doc, current)
         if not is_service(call) or change.subresource:
-            return await self._checked(call, change, doc, attrs, current)
+            return await self._checked(call, change, doc, old, attrs, current)
         held = core.services.begin_update(doc, old, dry_run=change.options.dry_run)
         try:
-            return await self._checked(call, change, doc, attrs, current)
+            return await self._checked(call, change, doc, old, attrs, current)
         finally:
             held.done()
 
     async def _checked(
-        self, call: Call, change: Change, doc: Tree, attrs: Attributes, current: Stored
+        self, call: Call, change: Change, doc: Tree, old: Tree, attrs: Attributes, current: Stored
     ) -> "Stored | Tree":
-        core, hub, old = self._core, call.hub.info, self._core.from_storage(call.hub, current.doc)
+        core, hub = self._core, call.hub.info
         self._prepare(call, change, doc, old, current)
         core.patching.settle_times(old, doc)
         await core.admission.validate(attrs)

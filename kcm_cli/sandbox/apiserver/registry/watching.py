@@ -179,8 +179,9 @@ class Watching:
                 if plan.ahead:
                     events = [event for event in events if event.revision > plan.since]
                 try:
-                    for event in events if self._core.prepares(call.served) else ():
-                        await self._core.prepare(call.served, *_shown(chosen, event))
+                    if self._core.prepares(call.served):
+                        shown = [one for event in events for one in _shown(chosen, event)]
+                        await self._core.prepare(call.served, *shown)
                     frames = _frames(call, chosen, events)
                 except ApiError:  # see _stream
                     return

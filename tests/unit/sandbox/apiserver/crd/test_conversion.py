@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.sandbox.apiserver.crd import conversion
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.unit.sandbox.asking import Api
 from tests.unit.sandbox.hooks import HookServer, Tree
@@ -82,6 +83,13 @@ def test_each_version_shows_what_the_webhook_makes_of_the_stored_one(hook: Hook)
     assert hook.api.get(path("v2", "a")).doc["spec"] == {"b": "1"}
     assert [item["spec"] for item in hook.api.get(path("v2")).doc["items"]] == [{"b": "1"}]
     assert len(hook.asked) == 1, "what has not changed is not asked for again"
+
+
+def test_more_objects_than_are_cached_are_converted(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversion, "_KEPT", 2)
+    for name in "abcd":
+        hook.api.make(path("v1"), thing("v1", name, a=name))
+    assert [item["spec"]["b"] for item in hook.api.get(path("v2")).doc["items"]] == [*"abcd"]
 
 
 def test_a_watch_that_goes_on_asks_for_what_changes_only(hook: Hook) -> None:
