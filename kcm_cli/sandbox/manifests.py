@@ -4,7 +4,9 @@ They are applied server-side, in order. Objects of a kind whose CustomResourceDe
 is served.
 """
 
+import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,7 @@ _SERVED_S, _POLL_S = 5.0, 0.05
 _ENDINGS = (".yaml", ".yml", ".json")
 _FREE_NODES, _MOST_GROWTH = 100_000, 10
 """How many nodes aliases may make of any document, and of one with many nodes, how many of each."""
+_space = re.compile(r"\s*")
 _MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -110,10 +113,11 @@ def documents(manifest: Manifest) -> Iterator[tuple[str, Doc]]:
 
 
 def parsed(data: bytes, where: str) -> Iterator[tuple[str, Doc]]:
-    """Each object in a YAML text and its location. Raises ManifestError."""
+    """Each object in YAML documents, or in JSON objects one after another, and its location. Raises ManifestError."""
     __tracebackhide__ = True
     try:
-        found = list(yaml.load_all(data.decode(), Loader=_Loader))
+        text = data.decode()
+        found = _json_objects(text) or list(yaml.load_all(text, Loader=_Loader))
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise ManifestError(f"{where} is not YAML: {described(error)}") from None
     except RecursionError:
@@ -122,6 +126,25 @@ def parsed(data: bytes, where: str) -> Iterator[tuple[str, Doc]]:
         if doc is not None:
             _check_aliases(f"{where}, document {number}", doc)
             yield from _objects(f"{where}, document {number}", doc)
+
+
+def _json_objects(text: str) -> list[object]:
+    """The JSON objects in a text that has nothing else; else an empty list."""
+    found: list[object] = []
+    decoder, at = json.JSONDecoder(parse_constant=_no_number), 0
+    while (start := _space.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it matches everywhere
+        if text[start] != "{":
+            return []
+        try:
+            document, at = decoder.raw_decode(text, start)
+        except ValueError:
+            return []
+        found.append(document)
+    return found
+
+
+def _no_number(name: str) -> object:
+    raise ValueError(name)
 
 
 def _check_aliases(where: str, doc: object) -> None:

@@ -51,6 +51,36 @@ def test_files_folders_and_lists(sandbox: HostedSandbox, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('{"kind": "A"}\n{"kind": "B"}\n', ["A", "B"]),
+        ('  {"kind": "A"}{"kind": "List", "items": [{"kind": "B"}, {"kind": "C"}]}', ["A", "B", "C"]),
+        ('{"kind": "A"}\n---\n{"kind": "B"}\n', ["A", "B"]),
+        ('{"kind": "A"}\n---\nkind: B\n', ["A", "B"]),
+        ("{kind: A}", ["A"]),
+        ('{"kind": "A", "n": NaN}', ["A"]),
+        ("", []),
+        ("\n", []),
+    ],
+)
+def test_json_objects_one_after_another(text: str, names: list[str]) -> None:
+    assert [doc["kind"] for _, doc in parsed(text.encode(), "f")] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param('{"kind": "A"} {"kind"', "f is not YAML", id="cut"),
+        pytest.param('{"kind": "A"} B', "f is not YAML", id="no object"),
+        pytest.param('{"a":' * 100_000, "f is nested too deep", id="deep"),
+    ],
+)
+def test_json_that_is_none(text: str, told: str) -> None:
+    with pytest.raises(ManifestError, match=told):
+        list(parsed(text.encode(), "f"))
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         pytest.param("a: [", "is not YAML", id="syntax"),
