@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import inspect
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -279,9 +280,15 @@ class _Process:
         environment = {**os.environ, "KUBECONFIG": kubeconfig}
         self._process = subprocess.Popen(list(command), env=environment, start_new_session=True)
         guard = ["/bin/sh", "-c", _GUARD, "sh", str(self._process.pid)]
-        self._guard = subprocess.Popen(
-            guard, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
+        null = subprocess.DEVNULL
+        try:
+            self._guard = subprocess.Popen(
+                guard, stdin=subprocess.PIPE, stdout=null, stderr=null, start_new_session=True
+            )
+        except OSError:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            raise
 
     def alive(self) -> bool:
         return self._process.poll() is None

@@ -51,3 +51,24 @@ def test_a_command_that_has_ended_by_itself_leaves_no_process():
     running.restart()
     assert guard.returncode is not None
     running.kill()
+
+
+def test_a_command_whose_guard_cannot_be_started_does_not_go_on(monkeypatch):
+    started = []
+    real = subprocess.Popen
+
+    def popen(*args, **keywords):
+        if started:
+            raise OSError("no more processes")
+        started.append(real(*args, **keywords))
+        return started[0]
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    running = operator(["sleep", "60"])
+    with pytest.raises(OSError, match="no more processes"):
+        running.start()
+    try:
+        assert started[0].returncode == -signal.SIGKILL
+    finally:
+        started[0].kill()
+    running.kill()
