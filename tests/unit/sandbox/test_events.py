@@ -29,7 +29,7 @@ def test_a_pod_that_crashes_has_one_event_with_a_count(play: Callable[..., None]
     play(test)
 
 
-def test_what_was_deleted_is_told_again(play: Callable[..., None]) -> None:
+def test_a_deleted_event_is_created_again(play: Callable[..., None]) -> None:
     async def test(world: World) -> None:
         # a tag, so that the image is not pulled each time: no more than 25 Events of one pod are told at first
         await world.pod("p", {"containers": [{"name": "c", "image": "nginx:1"}]}, run_time="1s", exit_code="1")

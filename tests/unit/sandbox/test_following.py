@@ -98,13 +98,13 @@ def test_time_waits_for_answers_and_for_threads(loop: WarpLoop) -> None:
     assert max(taken) < 60  # none of the other's minutes
 
 
-def test_a_follower_that_has_ended_holds_nothing_up(loop: WarpLoop) -> None:
+def test_a_closed_follower_does_not_block_time(loop: WarpLoop) -> None:
     with followed(loop, asyncio.sleep(5)):
         loop.advance(10)
     loop.advance(3600)
 
 
-def test_one_that_never_rests_is_told(loop: WarpLoop) -> None:
+def test_a_follower_that_is_never_idle_is_reported(loop: WarpLoop) -> None:
     async def busy() -> None:
         while True:
             await asyncio.sleep(0)
@@ -113,7 +113,7 @@ def test_one_that_never_rests_is_told(loop: WarpLoop) -> None:
         loop.advance(10, stalled_s=0.2)
 
 
-def test_a_follower_that_was_not_awake_sees_real_time_after_a_journey(loop: WarpLoop) -> None:
+def test_a_sleeping_follower_has_real_time_after_an_advance(loop: WarpLoop) -> None:
     done = threading.Event()
 
     async def later() -> None:
@@ -125,7 +125,7 @@ def test_a_follower_that_was_not_awake_sees_real_time_after_a_journey(loop: Warp
         assert done.wait(10)
 
 
-def test_bytes_that_were_sent_are_told_from_those_that_wait_for_a_reader() -> None:
+def test_sent_bytes_are_distinguished_from_unread_ones() -> None:
     """What was sent may be acknowledged 40 ms later: time does not wait so long for that."""
 
     async def main() -> None:

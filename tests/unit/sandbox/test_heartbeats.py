@@ -67,7 +67,7 @@ def test_a_lease_is_as_after_a_request(play: Play) -> None:
     alone(play, test)
 
 
-def test_it_takes_a_request_where_others_may_see_it_or_own_it(play: Play) -> None:
+def test_a_request_is_required_if_others_may_see_or_change_it(play: Play) -> None:
     async def test(server: EmbeddedServer, clock: LoopClock) -> None:
         kubelet = await leased(server, clock)
         beats, when = Heartbeats(server.store, server.api), times(clock)
@@ -88,7 +88,7 @@ def test_it_takes_a_request_where_others_may_see_it_or_own_it(play: Play) -> Non
     alone(play, test)
 
 
-def test_webhooks_are_asked(play: Play) -> None:
+def test_webhooks_are_called(play: Play) -> None:
     async def test(server: EmbeddedServer, clock: LoopClock) -> None:
         await leased(server, clock)
         beats = Heartbeats(server.store, server.api)
@@ -100,7 +100,7 @@ def test_webhooks_are_asked(play: Play) -> None:
     alone(play, test)
 
 
-def test_a_full_disk_is_told_of_by_a_request(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_by_a_request(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise NotKept("the data directory takes no writes")
 

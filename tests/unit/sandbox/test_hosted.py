@@ -68,7 +68,7 @@ def test_it_ends_with_its_with_statement(temporary: Path) -> None:
     sandbox.stop()
 
 
-def test_what_can_be_no_route_is_refused() -> None:
+def test_invalid_routes_are_refused() -> None:
     with HostedSandbox(HostOptions(nodes=0)) as sandbox:
         with pytest.raises(ValueError, match='"hook" names no Service'):
             sandbox.route("hook", 1)
@@ -90,7 +90,7 @@ def test_certificates_of_webhooks_name_their_services_and_this_machine() -> None
         assert [str(each.value) for each in names] == ["a.b.svc", "c.d.svc", "localhost", "127.0.0.1", "::1"]
 
 
-def test_a_failed_start_says_why_and_leaves_nothing(temporary: Path) -> None:
+def test_a_failed_start_has_a_reason_and_leaves_nothing(temporary: Path) -> None:
     sandbox = HostedSandbox(HostOptions(nodes=0, flags=("--x",)), refuses)
     with pytest.raises(SandboxError, match="no such flags.*--x"):
         sandbox.start()

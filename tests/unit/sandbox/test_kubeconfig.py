@@ -41,7 +41,7 @@ def test_an_empty_file_is_a_new_one(tmp_path: Path) -> None:
     assert written(path) == OURS
 
 
-def test_other_clusters_stay_and_ours_is_the_current_one(tmp_path: Path) -> None:
+def test_other_clusters_are_kept_and_the_sandbox_is_current(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(THEIRS)
     kubeconfig.join(path, OURS)
@@ -77,7 +77,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     ],
     ids=["not YAML", "text", "another kind", "no name"],
 )
-def test_what_is_no_kubeconfig_is_left_alone(tmp_path: Path, text: str, words: str) -> None:
+def test_an_invalid_kubeconfig_is_not_changed(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(ValueError, match=words):
@@ -86,7 +86,7 @@ def test_what_is_no_kubeconfig_is_left_alone(tmp_path: Path, text: str, words: s
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_file_that_may_not_be_written_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_file_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "config"
     path.write_text(THEIRS)
     path.chmod(0o444)

@@ -96,7 +96,7 @@ def test_json_that_is_none(text: str, told: str) -> None:
         ),
     ],
 )
-def test_what_is_wrong_names_the_file(sandbox: HostedSandbox, tmp_path: Path, text: str, told: str) -> None:
+def test_errors_name_the_file(sandbox: HostedSandbox, tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(text)
     with pytest.raises(ManifestError, match=told) as error:
@@ -123,24 +123,24 @@ MERGES = "a0: &a0 {k: v, l: w}\n" + "".join(
         pytest.param("a: &a {b: c}\nd: [*a, *a]\n---\n[", "is not YAML: line 4: ", id="line"),
     ],
 )
-def test_what_yaml_can_say_and_no_object_is(text: str, told: str) -> None:
+def test_yaml_that_is_not_an_object(text: str, told: str) -> None:
     with pytest.raises(ManifestError, match=told):
         list(parsed(text.encode(), "x.yaml"))
 
 
-def test_aliases_that_are_used_now_and_then() -> None:
+def test_ordinary_aliases() -> None:
     items = "[" + ", ".join(["*m"] * 5000) + "]"
     (_, found), *_ = parsed(f"a: &m {{k: v}}\nb: {items}\n".encode(), "x.yaml")
     assert found == {"a": {"k": "v"}, "b": [{"k": "v"}] * 5000}
 
 
-def test_merges_as_people_write_them() -> None:
+def test_ordinary_merges() -> None:
     text = "base: &b {k: v, l: w}\nmore: &m {<<: *b, l: x}\nall: {<<: [*m, {n: y}]}\n"
     (_, found), *_ = parsed(text.encode(), "x.yaml")
     assert found["all"] == {"k": "v", "l": "x", "n": "y"}
 
 
-def test_a_file_that_is_not_there(sandbox: HostedSandbox) -> None:
+def test_a_missing_file(sandbox: HostedSandbox) -> None:
     with pytest.raises(ManifestError, match="cannot read nope.yaml: No such file"):
         sandbox.apply("nope.yaml")
 
@@ -173,7 +173,7 @@ def test_a_sandbox_that_has_ended_has_no_report() -> None:
     assert sandbox.report() == "no report can be given: the sandbox is not running"
 
 
-def test_a_sandbox_that_has_not_begun_says_so() -> None:
+def test_a_sandbox_that_has_not_started_has_no_report() -> None:
     sandbox = HostedSandbox(HostOptions(nodes=0))
     for call in (sandbox.add_node, sandbox.now, sandbox.snapshot, lambda: sandbox.apply({"kind": "ConfigMap"})):
         with pytest.raises(SandboxError, match="the sandbox is not running"):

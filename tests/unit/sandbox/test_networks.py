@@ -22,7 +22,7 @@ def test_each_node_has_addresses_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("number", [-1, networks.MOST_NODES])
-def test_there_are_no_more(number: int) -> None:
+def test_the_number_of_networks_is_bounded(number: int) -> None:
     with pytest.raises(ValueError, match="nodes only"):
         networks.pods_of(number)
     with pytest.raises(ValueError, match="nodes only"):

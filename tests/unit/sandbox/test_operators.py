@@ -35,7 +35,7 @@ def test_a_command_ends_with_the_process_that_started_it(how):
 
 
 @pytest.mark.parametrize("end", [Operator.stop, Operator.kill])
-def test_a_command_that_is_ended_leaves_no_process(end):
+def test_a_stopped_command_leaves_no_process(end):
     running = operator(["sleep", "60"])
     running.start()
     processes = [running._run._process, running._run._guard]

@@ -46,7 +46,7 @@ async def ask(status: int) -> tuple[str, int]:
     ],
     ids=["well", "not well", "not there"],
 )
-def test_what_a_component_answers(status: int, expected: str) -> None:
+def test_errors_of_components(status: int, expected: str) -> None:
     said, port = asyncio.run(ask(status))
     assert said == expected.format(port)
 
@@ -56,7 +56,7 @@ def shown(doc: Any) -> tuple[str, str, str]:
     return doc["metadata"]["name"], condition["status"], condition["message"]
 
 
-def test_all_components_are_told_with_what_is_wrong() -> None:
+def test_all_components_are_listed_with_their_errors() -> None:
     api = Api(Certificates.load(None, datetime.now(UTC)))
 
     async def probe(port: int) -> str:

@@ -34,7 +34,7 @@ def test_stop_before_prepare_does_nothing() -> None:
     stopped(Sandbox(SandboxOptions(port=0)))
 
 
-def test_stop_gives_back_what_prepare_took(temporary: Path) -> None:
+def test_stop_releases_what_prepare_acquired(temporary: Path) -> None:
     sandbox = Sandbox(SandboxOptions(port=0))
     sandbox.prepare()
     assert list(temporary.iterdir())
@@ -45,7 +45,7 @@ def test_stop_gives_back_what_prepare_took(temporary: Path) -> None:
     stopped(again)
 
 
-def test_a_taken_port_gives_the_data_directory_back(tmp_path: Path) -> None:
+def test_a_port_in_use_releases_the_data_directory(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         sandbox = Sandbox(SandboxOptions(port=taken.getsockname()[1], data_dir=str(tmp_path / "data")))
         with pytest.raises(OSError, match="in use"):
@@ -56,7 +56,7 @@ def test_a_taken_port_gives_the_data_directory_back(tmp_path: Path) -> None:
     stopped(again)
 
 
-def test_keys_that_cannot_be_read_give_the_port_back(tmp_path: Path) -> None:
+def test_invalid_keys_release_the_port(tmp_path: Path) -> None:
     (tmp_path / "data" / "pki").mkdir(parents=True)
     for name in ("ca.crt", "ca.key"):
         (tmp_path / "data" / "pki" / name).write_text("no key")
@@ -69,7 +69,7 @@ def test_keys_that_cannot_be_read_give_the_port_back(tmp_path: Path) -> None:
         pass
 
 
-def test_a_database_that_is_none_leaves_no_lock_behind(tmp_path: Path) -> None:
+def test_an_invalid_database_releases_the_lock(tmp_path: Path) -> None:
     (tmp_path / "state.db").write_text("no database, but long enough to be looked at")
     options = SandboxOptions(port=0, data_dir=str(tmp_path))
     for _ in range(2):
@@ -79,7 +79,7 @@ def test_a_database_that_is_none_leaves_no_lock_behind(tmp_path: Path) -> None:
         stopped(sandbox)
 
 
-def test_a_directory_in_use_stays_its_users(tmp_path: Path) -> None:
+def test_a_directory_in_use_remains_locked(tmp_path: Path) -> None:
     options = SandboxOptions(port=0, data_dir=str(tmp_path))
     first, second = Sandbox(options), Sandbox(options)
     first.prepare()
@@ -91,7 +91,7 @@ def test_a_directory_in_use_stays_its_users(tmp_path: Path) -> None:
     stopped(first)
 
 
-def test_one_who_finds_the_kubeconfig_may_connect_and_none_else_takes_the_port(tmp_path: Path) -> None:
+def test_the_port_is_reserved_before_the_sandbox_serves(tmp_path: Path) -> None:
     sandbox = Sandbox(SandboxOptions(port=0))
     sandbox.prepare()
     sandbox.write_kubeconfig()

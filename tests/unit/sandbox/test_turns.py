@@ -33,15 +33,15 @@ def others(step_s: float, requests: int) -> int:
     return asyncio.run(run())
 
 
-def test_a_long_run_of_requests_lets_others_have_their_turns() -> None:
+def test_many_requests_yield_to_other_tasks() -> None:
     assert others(TURN_S / 10, 1000) >= 50
 
 
-def test_a_short_one_does_not() -> None:
+def test_few_requests_do_not_yield() -> None:
     assert others(TURN_S / 1000, 500) == 0
 
 
-def test_a_write_that_is_not_permitted_any_more_is_not_sent() -> None:
+def test_a_fenced_write_is_not_sent() -> None:
     async def run() -> None:
         server: Any = None  # it is asked nothing
         request = Request("POST", "/api/v1/namespaces", body=b"{}", permitted=lambda: False)

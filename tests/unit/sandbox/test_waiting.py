@@ -14,12 +14,12 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "POLL_S", 0.0)
 
 
-def test_the_answer_that_is_true_is_given() -> None:
+def test_the_first_true_value_is_returned() -> None:
     answers = count()
     assert wait(lambda: next(answers) > 3 and "yes", 10, ()) == "yes"
 
 
-def test_errors_that_stand_for_not_yet() -> None:
+def test_ignored_errors_count_as_false() -> None:
     answers = iter([KeyError("a"), KeyError("b"), None])
 
     def ask() -> str:
@@ -30,23 +30,23 @@ def test_errors_that_stand_for_not_yet() -> None:
     assert wait(ask, 10, [KeyError]) == "there"
 
 
-def test_other_errors_are_told_at_once() -> None:
+def test_other_errors_are_raised_at_once() -> None:
     with pytest.raises(ZeroDivisionError):
         wait(lambda: 1 // 0, 10, KeyError)
 
 
-def test_the_last_answer_is_told() -> None:
+def test_the_last_value_is_in_the_error() -> None:
     with pytest.raises(TimeoutError, match=r"not true after 0 s; the last answer was \[\]"):
         wait(lambda: [], 0, ())
 
 
-def test_the_last_error_is_told_as_the_cause() -> None:
+def test_the_last_error_is_the_cause() -> None:
     with pytest.raises(TimeoutError, match="KeyError") as told:
         wait(lambda: {}["a"], 0, KeyError)
     assert isinstance(told.value.__cause__, KeyError)
 
 
-def test_a_condition_that_is_awaited() -> None:
+def test_an_awaitable_condition() -> None:
     answers = count()
 
     async def ask() -> bool:

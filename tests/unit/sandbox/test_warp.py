@@ -27,7 +27,7 @@ def on(loop: WarpLoop, work):
     return asyncio.run_coroutine_threadsafe(work, loop).result(5)
 
 
-def test_timers_go_off_in_their_order_and_at_their_times(loop: WarpLoop) -> None:
+def test_timers_fire_in_order_at_their_times(loop: WarpLoop) -> None:
     seen: list[tuple[str, float]] = []
 
     async def sleeper(name: str, seconds: float) -> None:
@@ -43,7 +43,7 @@ def test_timers_go_off_in_their_order_and_at_their_times(loop: WarpLoop) -> None
     assert seen == [("a", 1000), ("b", 2000), ("c", 3000)]
 
 
-def test_what_a_timer_starts_is_over_when_advance_returns(loop: WarpLoop) -> None:
+def test_work_of_timers_is_done_when_advance_returns(loop: WarpLoop) -> None:
     seen: list[int] = []
 
     async def chain() -> None:
@@ -57,7 +57,7 @@ def test_what_a_timer_starts_is_over_when_advance_returns(loop: WarpLoop) -> Non
     assert len(seen) == 100
 
 
-def test_between_journeys_time_is_real(loop: WarpLoop) -> None:
+def test_between_advances_time_is_real(loop: WarpLoop) -> None:
     async def now() -> float:
         return loop.time()
 
@@ -73,7 +73,7 @@ def test_between_journeys_time_is_real(loop: WarpLoop) -> None:
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("inf"), float("nan")])
-def test_only_a_number_of_seconds_will_do(loop: WarpLoop, seconds: float) -> None:
+def test_invalid_numbers_of_seconds(loop: WarpLoop, seconds: float) -> None:
     with pytest.raises(ValueError, match="time can be advanced"):
         loop.advance(seconds)
 
@@ -86,7 +86,7 @@ def test_the_loop_itself_cannot_wait_for_its_own_time(loop: WarpLoop) -> None:
         on(loop, wrong())
 
 
-def test_a_loop_that_is_never_at_rest_is_told_with_what_it_does(loop: WarpLoop) -> None:
+def test_a_loop_that_is_never_idle_is_reported_with_its_callbacks(loop: WarpLoop) -> None:
     async def restless() -> None:
         while True:
             await asyncio.sleep(0)

@@ -57,7 +57,7 @@ def test_a_pod_waits_until_its_volume_is_attached(play):
     play(life)
 
 
-def test_a_volume_that_cannot_be_attached_is_told_by_who_attaches(play):
+def test_the_attach_detach_controller_reports_failed_attachments(play):
     async def life(world: World) -> None:
         await attachable(world)
         names = ["persistentvolume-attach-detach-controller"]
@@ -76,7 +76,7 @@ def test_a_volume_that_cannot_be_attached_is_told_by_who_attaches(play):
     play(life)
 
 
-def test_drivers_that_attach_nothing_and_unknown_ones_keep_no_pod_waiting(play):
+def test_drivers_without_attachment_and_unknown_ones_do_not_delay_pods(play):
     async def life(world: World) -> None:
         await world.create(DRIVERS, {"metadata": {"name": DISK}, "spec": {"attachRequired": False}})
         await bound(world, "a", source=source())
@@ -90,7 +90,7 @@ def test_drivers_that_attach_nothing_and_unknown_ones_keep_no_pod_waiting(play):
     play(life)
 
 
-def test_a_driver_that_goes_keeps_no_pod_waiting(play):
+def test_a_deleted_driver_does_not_delay_pods(play):
     async def life(world: World) -> None:
         await attachable(world)
         await world.pod("p", using("a"))
@@ -130,7 +130,7 @@ def test_a_pod_on_a_node_waits_for_its_claim(play):
     play(life)
 
 
-def test_another_volume_behind_a_claim_is_none(play):
+def test_a_volume_bound_to_another_claim_is_not_mounted(play):
     async def life(world: World) -> None:
         await bound(world, "a", source=source())
         volume = await world.get(VOLUMES, "v-a")
@@ -145,7 +145,7 @@ def test_another_volume_behind_a_claim_is_none(play):
     play(life)
 
 
-def test_what_is_attached_to_another_node_does_not_count(play):
+def test_attachments_to_other_nodes_do_not_count(play):
     async def life(world: World) -> None:
         await attachable(world)
         await world.pod("p", using("a"))

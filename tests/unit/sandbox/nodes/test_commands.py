@@ -7,7 +7,7 @@ from tests.unit.sandbox.nodes.world import NODES, World
 
 
 @pytest.mark.parametrize("change", [commands.remove, commands.fail, commands.recover], ids=lambda f: f.__name__)
-def test_a_real_node_is_left_alone(play, change):
+def test_real_nodes_are_not_changed(play, change):
     async def run(world: World) -> None:
         await world.create(NODES, {"metadata": {"name": "real"}})
         before = await world.get(NODES, "real")
@@ -20,7 +20,7 @@ def test_a_real_node_is_left_alone(play, change):
     play(run, nodes=0)
 
 
-def test_a_size_that_cannot_be_read_adds_no_node(play):
+def test_an_invalid_size_adds_no_node(play):
     async def run(world: World) -> None:
         with pytest.raises(ValueError, match="64cores"):
             await commands.add_some(world.client, 1, capacity="memory=1Gi,cpu=64cores")
@@ -47,5 +47,5 @@ def test_sizes(text: str, wrong: list[str]) -> None:
     assert set(wrong).isdisjoint(f"{name}={size}" for name, size in taken.items())
 
 
-def test_what_is_wrong_leaves_the_rest() -> None:
+def test_invalid_parts_do_not_affect_others() -> None:
     assert shape.capacity({shape.CAPACITY: "cpu=x,pods=7"}) == {**shape.capacity({}), "pods": "7"}

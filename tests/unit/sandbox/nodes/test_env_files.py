@@ -49,7 +49,7 @@ def test_a_value_is_in_single_quotes(text: str, value: str) -> None:
         f"KEY='{'é' * 40000}'",
     ],
 )
-def test_what_else_there_is_cannot_be_read(text: str) -> None:
+def test_other_syntax_is_an_error(text: str) -> None:
     with pytest.raises(EnvFileError, match="couldn't parse env file"):
         value_in(text, "KEY")
 
@@ -71,7 +71,7 @@ def writer(script: str = WRITTEN, **more: object) -> dict:
     return {"name": "i", "image": "i", "command": ["sh", "-c", script], "volumeMounts": MOUNTS, **more}
 
 
-def test_an_optional_variable_without_a_value_hides_none(play) -> None:
+def test_an_optional_variable_without_a_value_overrides_nothing(play) -> None:
     async def test(world: World) -> None:
         await world.create(CONFIG_MAPS, {"metadata": {"name": "m"}, "data": {"A": "a", "B": "b"}})
         env = [variable("A", "NONE", optional=True), variable("B", "COLOR", optional=True)]
@@ -82,7 +82,7 @@ def test_an_optional_variable_without_a_value_hides_none(play) -> None:
     play(test, 1)
 
 
-def test_a_container_takes_what_an_init_container_has_written(play) -> None:
+def test_a_container_reads_the_file_of_an_init_container(play) -> None:
     async def test(world: World) -> None:
         env = [variable("MINE", "COLOR"), variable("NO", "NONE", optional=True), {"name": "SAID", "value": "-$(MINE)-"}]
         script = '[ "$MINE$SAID" = "blue-blue-" ] && [ -z "${NO:-}" ] && exit 3; exit 4'
@@ -115,7 +115,7 @@ def test_a_container_waits_for_what_is_missing(play, ref: dict, message: str) ->
 
 
 @pytest.mark.parametrize("init", [[writer("fetch > /data/app.env")], []])
-def test_nobody_knows_what_others_write(play, init: list[dict]) -> None:
+def test_files_that_unknown_programs_may_write_are_unknown(play, init: list[dict]) -> None:
     """An unknown program before it, or one beside it."""
 
     async def test(world: World) -> None:
@@ -141,7 +141,7 @@ def test_a_sidecar_writes_before_its_startup_probe_succeeds(play) -> None:
     play(test, 1)
 
 
-def test_a_container_that_starts_again_reads_its_file_again(play) -> None:
+def test_a_restarted_container_reads_its_file_again(play) -> None:
     async def test(world: World) -> None:
         script = r"[ $A = green ] && exit 4; echo COLOR=\'green\' > /data/app.env; exit 3"
         container = {"name": "c", "image": "i", "command": ["sh", "-c", script], "env": [variable("A", "COLOR")]}

@@ -40,7 +40,7 @@ def used(each: SimulatedPod, memory: int) -> Usage:
         pytest.param(pod(priority=CRITICAL), ("DiskPressure",), False, id="critical"),
     ],
 )
-def test_whom_a_node_under_pressure_refuses(found, pressures, refused):
+def test_pods_that_a_node_under_pressure_rejects(found, pressures, refused):
     rejection = refuses(found, pressures)
     assert (rejection is not None) is refused
     if rejection is not None:
@@ -66,7 +66,7 @@ def test_who_is_evicted_first(running, resource, name):
     assert (found.pod.name if found is not None else None) == name
 
 
-def test_what_is_said_of_an_eviction():
+def test_messages_of_evictions():
     low = "The node was low on resource: "
     more = "has larger consumption of memory. "
     assert message(used(pod(), 16), "memory") == f"{low}memory. Container c was using 16Mi, request is 0, {more}"
@@ -114,7 +114,7 @@ def test_a_node_evicts_pods_while_memory_is_short(play):
     play(run, nodes=1)
 
 
-def test_a_pod_that_comes_to_a_node_under_pressure(play):
+def test_a_pod_bound_to_a_node_under_pressure(play):
     async def run(world: World) -> None:
         await press(world, "disk")
         await world.wait(5)
@@ -127,7 +127,7 @@ def test_a_pod_that_comes_to_a_node_under_pressure(play):
     play(run, nodes=1)
 
 
-def test_one_pod_after_the_other_is_evicted(play):
+def test_pods_are_evicted_one_after_the_other(play):
     async def run(world: World) -> None:
         for name in ("a", "b"):
             await world.pod(name)

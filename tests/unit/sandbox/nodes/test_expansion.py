@@ -8,11 +8,11 @@ def test_known_names_are_replaced() -> None:
     assert expand("$(A) $$(A) $(B) $(C) $A $((A)) $(", env) == "1 $(A)  $(C) $A $((A)) $("
 
 
-def test_references_are_those_that_are_looked_up() -> None:
+def test_references_are_the_names_that_expand_reads() -> None:
     assert references("$(A) $$(B) $C $(D") == ["A"]
 
 
-def test_more_than_linux_takes_is_not_made() -> None:
+def test_results_longer_than_linux_allows_are_none() -> None:
     env = {"A": "x" * (MOST_EXPANDED // 2)}
     assert expand("$(A)", env) == env["A"]
     assert expand("$(A)$(A)", env) is None

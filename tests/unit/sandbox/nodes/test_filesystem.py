@@ -11,7 +11,7 @@ def system(most: float = 1000, **texts: str | None) -> FileSystem:
     return FileSystem({f"/s/{name}": text for name, text in texts.items()}, ("/s",), set(), None, Work(most))
 
 
-def test_in_a_folder_of_which_all_is_known_other_files_are_not():
+def test_other_files_do_not_exist_in_a_known_folder():
     files = system(a="text")
     assert files.content("/s/a") == "text"
     assert files.names("/s/") == ["a"]
@@ -23,7 +23,7 @@ def test_in_a_folder_of_which_all_is_known_other_files_are_not():
         files.content("/etc/passwd")
 
 
-def test_a_file_of_unknown_content_is_there_and_cannot_be_read():
+def test_a_file_of_unknown_content_exists_and_cannot_be_read():
     files = system(a=None)
     assert files.is_there("-f", "/s/a")
     with pytest.raises(Unknown):
@@ -46,7 +46,7 @@ def test_tests_of_files(option, path, there):
     assert system(a="text", empty="").is_there(option, path) == there
 
 
-def test_what_was_taken_away_is_known_to_be_gone_until_it_is_made_again():
+def test_a_removed_file_does_not_exist_until_it_is_created_again():
     files = system()
     files.make("/etc/a", "1")
     files.remove("/etc/a")
@@ -57,7 +57,7 @@ def test_what_was_taken_away_is_known_to_be_gone_until_it_is_made_again():
     assert files.now() == ({"/etc/a": "2"}, frozenset())
 
 
-def test_no_file_is_made_in_a_folder_that_is_known_not_to_be_there():
+def test_no_file_is_created_in_a_missing_folder():
     assert system().writable("/s/a", "a") == "/s/a"
     with pytest.raises(Refused, match="b/a: No such file or directory"):
         system().writable("/s/b/a", "b/a")

@@ -105,7 +105,7 @@ def test_a_crashing_container_backs_off_longer_and_longer(play):
     play(run)
 
 
-def test_the_given_number_of_restarts_and_then_well(play):
+def test_a_number_of_failing_runs_before_a_successful_one(play):
     async def run(world: World) -> None:
         await world.pod("a", restarts="2", run_time="1s")
         await world.wait(60)
@@ -144,7 +144,7 @@ def test_init_containers_run_one_after_the_other(play):
     play(run)
 
 
-def test_deletion_waits_for_the_containers_and_tells_their_end(play):
+def test_deletion_waits_for_the_containers_and_reports_their_end(play):
     async def run(world: World) -> None:
         await world.pod("a", stop_time="10s")
         await world.wait()
@@ -157,7 +157,7 @@ def test_deletion_waits_for_the_containers_and_tells_their_end(play):
     play(run)
 
 
-def test_a_deleted_pod_shows_its_end_for_a_moment_before_it_is_gone(play):
+def test_a_deleted_pod_exists_for_a_moment_after_its_last_status(play):
     async def run(world: World) -> None:
         await world.pod("a")
         await world.pod(
@@ -177,7 +177,7 @@ def test_a_deleted_pod_shows_its_end_for_a_moment_before_it_is_gone(play):
     play(run)
 
 
-def test_a_pod_that_a_snapshot_brings_back_while_it_ends_runs_on(play):
+def test_a_terminating_pod_that_a_snapshot_restores_keeps_running(play):
     async def run(world: World) -> None:
         await world.pod("a", {"restartPolicy": "Never"}, run_time="20s")
         await world.wait(2)
@@ -196,7 +196,7 @@ def test_a_pod_that_a_snapshot_brings_back_while_it_ends_runs_on(play):
     play(run)
 
 
-def test_containers_of_a_deleted_pod_are_not_said_to_be_restarted(play):
+def test_no_restart_of_containers_of_a_deleted_pod_is_reported(play):
     async def run(world: World) -> None:
         failing = {"image": "x", "command": ["sh", "-c", "sleep 2; exit 3"]}
         await world.pod("a", {"containers": [{"name": "c", **failing}]})
@@ -238,7 +238,7 @@ def test_a_new_pod_of_the_name_of_one_that_has_ended_runs(play):
     play(run)
 
 
-def test_what_does_not_stop_is_killed_after_its_grace(play):
+def test_containers_that_do_not_stop_are_killed_after_the_grace_period(play):
     async def run(world: World) -> None:
         await world.pod("a", {"terminationGracePeriodSeconds": 20}, stop_time="never")
         await world.create(
@@ -279,7 +279,7 @@ def test_a_pod_that_exceeds_its_deadline_fails(play):
     play(run)
 
 
-def test_readiness_gates_hold_a_pod_back(play):
+def test_readiness_gates_delay_readiness(play):
     async def run(world: World) -> None:
         await world.pod("a", {"readinessGates": [{"conditionType": "x/ready"}]})
         await world.wait()
@@ -354,7 +354,7 @@ def test_a_condition_that_holds_again_has_no_reason(play):
     play(run, 1)
 
 
-def test_nodes_come_and_go(play):
+def test_nodes_are_added_and_removed(play):
     async def run(world: World) -> None:
         assert await commands.add_some(world.client, 1) == ["node-4"]
         await world.create(NODES, {"metadata": {"name": "mine", "annotations": {"sandbox.kcm.dev/simulated": "true"}}})
@@ -474,7 +474,7 @@ def test_a_new_image_restarts_the_container_at_once(play):
     play(run)
 
 
-def test_kubelets_tell_what_they_do(play):
+def test_events_of_kubelets(play):
     async def run(world: World) -> None:
         await world.pod("a", exit_code="1")
         await world.wait(5)
@@ -485,7 +485,7 @@ def test_kubelets_tell_what_they_do(play):
     play(run)
 
 
-def test_images_are_pulled_once_and_told_by_the_node(play):
+def test_images_are_pulled_once_and_listed_by_the_node(play):
     async def run(world: World) -> None:
         image = "registry.example.com/app:1"
         for name in ("a", "b"):
@@ -505,7 +505,7 @@ def test_images_are_pulled_once_and_told_by_the_node(play):
     play(run, 1, heartbeat_s=10)
 
 
-def test_a_container_that_is_added_to_a_pod_runs_beside_the_others(play):
+def test_an_ephemeral_container_runs_with_the_others(play):
     async def run(world: World) -> None:
         await world.pod("a", ready_delay="never")
         await world.wait(5)
@@ -558,7 +558,7 @@ def test_a_pod_is_resized_in_place(play):
     play(run)
 
 
-def test_a_resize_that_is_taken_back_waits_no_more(play):
+def test_a_reverted_resize_is_no_longer_deferred(play):
     async def run(world: World) -> None:
         for name in ("a", "b"):
             await world.pod(name, asks("16"))
@@ -631,7 +631,7 @@ def test_the_pod_with_the_highest_priority_is_resized_first(play):
     play(run, 1)
 
 
-def test_what_a_pod_was_given_and_as_whom_it_runs(play):
+def test_resources_and_users_of_containers_are_reported(play):
     async def run(world: World) -> None:
         spec = {
             "containers": [
@@ -658,7 +658,7 @@ def test_what_a_pod_was_given_and_as_whom_it_runs(play):
     play(run)
 
 
-def test_kubelets_tell_of_their_nodes(play):
+def test_events_of_nodes(play):
     async def run(world: World) -> None:
         await world.patch(NODES, "node-1", {"spec": {"unschedulable": True}})
         await world.wait(1)
@@ -680,7 +680,7 @@ def test_kubelets_tell_of_their_nodes(play):
     play(run, 1)
 
 
-def test_nodes_are_never_under_pressure_by_what_pods_use(play):
+def test_the_usage_of_pods_causes_no_pressure(play):
     async def run(world: World) -> None:
         await world.pod("a", {"containers": [{"name": "c", "image": "i"}]}, memory="300Gi")
         await world.wait(120)
@@ -692,7 +692,7 @@ def test_nodes_are_never_under_pressure_by_what_pods_use(play):
     play(run)
 
 
-def test_a_node_is_as_big_as_it_asks(play):
+def test_the_capacity_annotation_sets_the_capacity(play):
     async def run(world: World) -> None:
         size = {"sandbox.kcm.dev/simulated": "true", "sandbox.kcm.dev/capacity": "cpu=2, pods=3,example.com/gpu=4,x=?"}
         await world.create(NODES, {"metadata": {"name": "small", "annotations": size}})
@@ -704,7 +704,7 @@ def test_a_node_is_as_big_as_it_asks(play):
     play(run)
 
 
-def test_a_node_allows_the_resources_that_others_give_it(play):
+def test_resources_that_clients_add_are_allocatable(play):
     async def run(world: World) -> None:
         async def sizes() -> list[dict]:
             status = (await world.get(NODES, "node-1"))["status"]
@@ -739,7 +739,7 @@ def test_a_node_allows_the_resources_that_others_give_it(play):
     play(run, nodes=1, heartbeat_s=10)
 
 
-def test_a_bad_annotation_is_told_and_counts_as_absent(play):
+def test_an_invalid_annotation_is_reported_and_ignored(play):
     async def run(world: World) -> None:
         await world.pod("a", start_delay="soon")
         await world.wait()
@@ -762,7 +762,7 @@ def command(*words: str, **more: object) -> dict:
         ("OnFailure", "sleep 5 || exit 1", "Succeeded", 0),
     ],
 )
-def test_a_command_says_when_and_how_a_container_ends(play, policy, script, phase, code):
+def test_a_command_decides_when_and_how_a_container_ends(play, policy, script, phase, code):
     async def run(world: World) -> None:
         await world.pod("a", {"restartPolicy": policy, **command("sh", "-c", script)})
         await world.wait(4)
@@ -795,7 +795,7 @@ def waiting(status: dict) -> dict:
 SECRETS, CONFIG_MAPS = resource("secrets"), resource("configmaps")
 
 
-def test_a_missing_secret_or_key_keeps_a_container_from_starting(play):
+def test_a_missing_secret_or_key_prevents_a_container_from_starting(play):
     async def run(world: World) -> None:
         ref = {"secretKeyRef": {"name": "s", "key": "k"}}
         await world.pod("a", command("serve", env=[{"name": "A", "valueFrom": ref}]))
@@ -820,7 +820,7 @@ def test_a_missing_secret_or_key_keeps_a_container_from_starting(play):
     play(run, 1)
 
 
-def test_a_volume_of_a_missing_object_keeps_a_pod_from_starting(play):
+def test_a_volume_of_a_missing_object_prevents_a_pod_from_starting(play):
     async def run(world: World) -> None:
         secret = {"name": "v", "secret": {"secretName": "s", "items": [{"key": "k", "path": "k"}]}}
         await world.pod("a", {"volumes": [secret]})
@@ -929,7 +929,7 @@ def test_a_command_finds_what_init_containers_have_left(play):
 
 
 @pytest.mark.parametrize("first", [["fetch-page"], None])
-def test_nobody_knows_what_unknown_init_containers_have_left(play, first):
+def test_files_of_unknown_init_containers_are_unknown(play, first):
     """Not even that it is nothing."""
 
     async def test(world):
@@ -998,7 +998,7 @@ def test_an_image_that_is_never_pulled(play):
     play(run, 1)
 
 
-def test_pull_secrets_that_are_missing_are_told(play):
+def test_missing_pull_secrets_are_reported(play):
     async def run(world: World) -> None:
         await world.create(resource("secrets"), {"metadata": {"name": "there"}})
         await world.pod(
@@ -1034,7 +1034,7 @@ def test_an_image_can_be_pulled_again_and_one_on_the_node_need_not(play):
     play(run, 1)
 
 
-def test_what_is_no_name_of_an_image(play):
+def test_invalid_image_names(play):
     async def run(world: World) -> None:
         await world.pod("a", {"containers": [{"name": "c", "image": "Not//Valid"}]})
         await world.wait(2)
@@ -1090,7 +1090,7 @@ def test_what_a_pod_leaves_in_a_folder_of_its_node_the_next_pod_there_finds(play
     play(run, 2)
 
 
-def test_what_nobody_knows_ends_in_the_pods_of_jobs_only(play):
+def test_unknown_commands_end_in_pods_of_jobs_only(play):
     async def run(world: World) -> None:
         await world.pod("a", {"restartPolicy": "Never", **command("/agnhost", "pause")})
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
@@ -1155,7 +1155,7 @@ def test_a_container_is_killed_by_a_test(play):
     play(run, 1)
 
 
-def test_probes_that_are_told_to_fail(play):
+def test_probes_that_an_annotation_makes_fail(play):
     async def run(world: World) -> None:
         probe = {"httpGet": {"port": 80}, "periodSeconds": 5, "failureThreshold": 2}
         for kind in ("liveness", "startup", "readiness"):
@@ -1202,7 +1202,7 @@ def test_a_rule_holds_for_the_pods_that_it_selects(play):
     play(run)
 
 
-def test_probes_that_fail_are_told(play):
+def test_failed_probes_are_reported(play):
     async def run(world: World) -> None:
         def probe(*command: str, **more: int) -> dict:
             return {"exec": {"command": [*command]}, **more}
@@ -1232,7 +1232,7 @@ def test_probes_that_fail_are_told(play):
     play(run, 1)
 
 
-def test_a_rule_that_comes_late_leaves_the_past_of_a_pod_alone(play):
+def test_a_later_rule_does_not_change_the_past_of_a_pod(play):
     async def run(world: World) -> None:
         await world.pod("a", {"labels": {"app": "a"}, "restartPolicy": "Never"})
         await world.wait(100)
@@ -1293,7 +1293,7 @@ def test_more_than_a_few_nodes_renew_without_requests(play, monkeypatch, few, re
     play(run, heartbeat_s=10)
 
 
-def test_nodes_that_lose_their_kubelet_are_waited_for_no_more(play, monkeypatch):
+def test_nodes_that_lose_their_kubelet_are_not_waited_for(play, monkeypatch):
     """As where a webhook takes the annotation away."""
     monkeypatch.setattr("kcm_cli.sandbox.nodes.agents._MOST_NEW", 1)
 
@@ -1306,7 +1306,7 @@ def test_nodes_that_lose_their_kubelet_are_waited_for_no_more(play, monkeypatch)
     play(run, nodes=0)
 
 
-def test_nodes_are_made_no_faster_than_their_kubelets_come_up(play, monkeypatch):
+def test_nodes_are_created_no_faster_than_their_kubelets_report(play, monkeypatch):
     monkeypatch.setattr("kcm_cli.sandbox.nodes.agents._MOST_NEW", 5)
 
     async def run(world: World) -> None:
@@ -1361,7 +1361,7 @@ def test_probes_whose_command_always_fails(play, probe, fails):
     play(run)
 
 
-def test_probes_find_the_files_that_there_are(play):
+def test_probes_read_the_files_of_the_container(play):
     async def run(world: World) -> None:
         def pod(script: str, **probes: dict) -> dict:
             made = {}
@@ -1484,7 +1484,7 @@ def test_hooks_that_are_commands_delay_the_end(play):
     play(run)
 
 
-def test_a_hook_that_outlasts_the_grace_is_left_and_the_container_asked_to_stop(play):
+def test_a_hook_that_exceeds_the_grace_period_is_abandoned(play):
     async def run(world: World) -> None:
         hook = {"preStop": {"exec": {"command": ["sleep", "60"]}}}
         spec = {"containers": [{"name": "c", "image": "x", "lifecycle": hook}], "terminationGracePeriodSeconds": 20}
@@ -1499,7 +1499,7 @@ def test_a_hook_that_outlasts_the_grace_is_left_and_the_container_asked_to_stop(
     play(run)
 
 
-def test_a_container_is_told_to_run_once_its_hook_is_done(play):
+def test_a_container_is_reported_as_running_after_its_hook(play):
     async def run(world: World) -> None:
         hook = {"postStart": {"exec": {"command": ["sh", "-c", "sleep 5"]}}}
         spec = {"containers": [{"name": "c", "image": "x", "lifecycle": hook}, {"name": "d", "image": "x"}]}
@@ -1554,7 +1554,7 @@ def test_hooks_that_fail(play, hook, error):
     play(run)
 
 
-def test_a_command_finds_what_its_hook_has_made(play):
+def test_a_command_reads_files_of_its_hook(play):
     async def run(world: World) -> None:
         hook = {"postStart": {"exec": {"command": ["touch", "/tmp/go"]}}}
         script = "until [ -f /tmp/go ]; do sleep 1; done; exit 3"
@@ -1574,7 +1574,7 @@ def test_a_command_finds_what_its_hook_has_made(play):
         ("trap 'exit 3' TERM; sleep infinity & wait", (0, 1), 3),
     ],
 )
-def test_a_trap_says_how_a_container_ends(play, script, ends_s, code):
+def test_a_trap_decides_how_a_container_ends(play, script, ends_s, code):
     async def run(world: World) -> None:
         spec = {
             "containers": [{"name": "c", "image": "x", "command": ["sh", "-c", script]}],
@@ -1604,7 +1604,7 @@ def test_a_pod_past_its_deadline_is_not_ready_while_it_stops(play):
     play(run)
 
 
-def test_a_container_that_may_not_run_as_root_and_is_told_to_waits(play):
+def test_a_container_with_run_as_non_root_and_user_0_waits(play):
     async def run(world: World) -> None:
         root = {"name": "c", "image": "x", "securityContext": {"runAsUser": 0}}
         other = {"name": "d", "image": "x", "securityContext": {"runAsUser": 0, "runAsNonRoot": False}}
@@ -1622,7 +1622,7 @@ def test_a_container_that_may_not_run_as_root_and_is_told_to_waits(play):
     play(run)
 
 
-def test_programs_know_their_addresses_and_as_whom_they_run(play):
+def test_programs_read_their_addresses_and_users(play):
     async def run(world: World) -> None:
         fields = {"HOST": "status.hostIP", "POD": "status.podIP"}
         env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
@@ -1669,7 +1669,7 @@ def test_a_volume_whose_image_cannot_be_pulled(play):
     play(run)
 
 
-def test_limits_that_not_all_containers_have_are_told_until_it_runs(play):
+def test_limits_that_not_all_containers_have_are_reported_until_the_pod_runs(play):
     async def run(world: World) -> None:
         limited = {"name": "a", "image": "nginx", "resources": {"limits": {"cpu": "1"}}}
         await world.pod("p", {"containers": [limited, {"name": "b", "image": "nginx"}]}, start_delay="5s")

@@ -58,7 +58,7 @@ instants = st.lists(st.floats(0, 2000), min_size=1, max_size=6).map(sorted)
 
 
 @given(scripts(), instants)
-def test_it_does_not_matter_how_often_one_looks(script: PodScript, times: list[float]) -> None:
+def test_advancing_in_steps_has_the_same_result(script: PodScript, times: list[float]) -> None:
     start = machine.accept(script, 0.0)
     state = start
     for at in times:
@@ -138,7 +138,7 @@ def test_sidecars_stop_last_and_in_reverse() -> None:
     assert [c.exit.finished for c in state.containers if c.exit] == [17.0, 15.0, 13.0]
 
 
-def test_hooks_take_of_the_grace_and_run_while_a_sidecar_waits_for_its_turn() -> None:
+def test_hooks_use_the_grace_period_and_run_before_a_sidecar_stops() -> None:
     for_ever = Run(math.inf, 0)
     sidecar = ContainerScript("s", Role.SIDECAR, "Always", (), for_ever, 0, for_ever, 0, 0, 0.0, pre_stop=Hook(5.0))
     main = ContainerScript("c", Role.MAIN, "Always", (), for_ever, 0, for_ever, 0, 0, 1.0, pre_stop=Hook(7.0))

@@ -6,7 +6,7 @@ from kcm_cli.sandbox.nodes.probes import Probed, probed
 from kcm_cli.sandbox.views import SimulatedContainer
 
 
-def test_a_probe_that_would_cost_too_much_in_all_its_looks_is_unknown() -> None:
+def test_a_probe_whose_runs_cost_too_much_is_unknown() -> None:
     script = f"for i in {'1 ' * 200}; do test -f /tmp/x; done"
     probe = {"exec": {"command": ["sh", "-c", script]}}
     container = msgspec.convert({"name": "c", "livenessProbe": probe}, SimulatedContainer)

@@ -168,7 +168,7 @@ def test_here_documents() -> None:
     assert "".join(each.text for each in known.output) == "hello  you,\nand me\nafter\nplain\n"
 
 
-def test_what_runs_beside_a_command_writes_in_between_and_ends_with_it() -> None:
+def test_the_output_of_background_jobs_is_interleaved_and_ends_with_the_command() -> None:
     script = "for i in 1 2 3; do echo $i; sleep 2; done & sleep 1; echo x; sleep 2"
     known = outcome(("sh", "-c", script), {})
     assert known is not None
@@ -195,7 +195,7 @@ TRAPS = {
 
 
 @pytest.mark.parametrize("script", TRAPS)
-def test_what_a_script_does_when_it_is_asked_to_stop(script: str) -> None:
+def test_reactions_to_sigterm(script: str) -> None:
     signals = signals_among(There(), ("sh", "-c", script), {})
     for asked_s, answer in TRAPS[script].items():
         assert (signals and signals.answer(asked_s)) == answer, asked_s
@@ -210,7 +210,7 @@ def test_files_are_found_by_the_next_run() -> None:
     assert again is not None and again.code == 0
 
 
-def test_what_a_script_sets_itself() -> None:
+def test_variables_that_a_script_sets() -> None:
     cases = {
         "X=5; echo ${X:-2} $X": "5 5\n",
         "echo ${X:-2}; X=5": "2\n",
@@ -228,7 +228,7 @@ def test_what_a_script_sets_itself() -> None:
         assert "".join(each.text for each in known.output) == text, script
 
 
-def test_the_files_that_there_are_at_each_time() -> None:
+def test_files_over_time() -> None:
     known = outcome(("sh", "-c", "echo ok > /tmp/h; sleep 10; rm -rf /tmp/h; sleep 600"), {})
     assert known is not None
     assert known.stages == ((0, {"/tmp/h": "ok\n"}, frozenset()), (10, {}, {"/tmp/h"}))
@@ -261,12 +261,12 @@ def test_a_file_that_is_moved_or_copied_to_itself_stays() -> None:
     assert [each.text for each in known.output] == ["cp: 'a' and './a' are the same file\n"]
 
 
-def test_folders_of_others_are_not_moved() -> None:
+def test_unknown_folders_are_not_moved() -> None:
     for script in ("cp /config /tmp/", "mv /config /x", "cp / /tmp"):
         assert outcome(("sh", "-c", script), {}, ("/tmp",), {}, Folders("/d")) is None, script
 
 
-def test_what_grows_without_end_is_unknown() -> None:
+def test_endless_growth_is_unknown() -> None:
     env = {"A": "x" * 100_000}
     for script in ("echo " + "$A" * 2000, 'echo "' + "$A" * 1000 + '"', "echo " + "$A" * 2000 + "; A=1"):
         assert outcome(["sh", "-c", script], env) is None
@@ -278,7 +278,7 @@ def test_what_grows_without_end_is_unknown() -> None:
     "body",
     ["a=1;" * 400, "[[ a = a ]];" * 150, f"echo {'a ' * 900} > /dev/null;", "{ } & " * 300, "{ }; " * 400],
 )
-def test_what_does_too_much_is_unknown(body: str) -> None:
+def test_programs_that_cost_too_much_are_unknown(body: str) -> None:
     started = time.process_time()
     assert outcome(["sh", "-c", f"for i in {'1 ' * 950}; do {body} done"], {}) is None
     assert time.process_time() - started < 0.5
@@ -293,14 +293,14 @@ def test_shells_and_functions_in_each_other_are_bounded() -> None:
         assert outcome(["sh", "-c", script], env) is None
 
 
-def test_output_into_a_file_that_is_taken_away_meanwhile_is_lost() -> None:
+def test_output_into_a_removed_file_is_lost() -> None:
     scripts = ("rm f g >f 2>&1", "mv -v f g >f", "f() { rm x; echo hi; }; f >x")
     for script, left in zip(scripts, ({}, {"/tmp/g": ""}, {}), strict=True):
         known = outcome(["sh", "-c", f"cd /tmp; {script}"], {}, ("/tmp",))
         assert known is not None and known.files == left and known.output == (), script
 
 
-def test_characters_that_have_a_meaning_of_their_own_are_unknown_in_variables_too() -> None:
+def test_marks_in_variables_are_unknown() -> None:
     for script in ('x="$A"; echo "$x"', 'trap "$A" EXIT; true', 'trap "echo $A" TERM; sleep 5', 'echo "$A"'):
         for value in ("\x0699\x06", "\x0799", "\x0e1+2\x0e"):
             words = ["sh", "-c", script]
@@ -308,7 +308,7 @@ def test_characters_that_have_a_meaning_of_their_own_are_unknown_in_variables_to
             assert signals_among(There(), words, {"A": value}) is None
 
 
-def test_a_function_whose_failure_is_looked_at_does_not_end_the_shell() -> None:
+def test_a_tested_function_does_not_end_the_shell() -> None:
     for use in ("f || exit 9", "if ! f; then exit 9; fi", "f && exit 3"):
         known = outcome(["sh", "-c", f"set -e; f() {{ false; {{ false; }}; sleep 2; }}; {use}; exit 3"], {})
         assert known is not None and (known.lasts_s, known.code) == (2, 3), use
@@ -316,7 +316,7 @@ def test_a_function_whose_failure_is_looked_at_does_not_end_the_shell() -> None:
     assert known is not None and (known.lasts_s, known.code) == (0, 1)
 
 
-def test_a_shell_knows_no_functions_of_others() -> None:
+def test_functions_are_not_inherited() -> None:
     assert outcome(["sh", "-c", "f() { exit 3; }; sh -c f"], {}) is None
     known = outcome(["sh", "-c", "f() { exit 3; }; sh -c 'f() { exit 4; }; f'; f"], {})
     assert known is not None and known.code == 3
@@ -360,7 +360,7 @@ words = st.sampled_from([*TEXT.split(), "\n"])
 
 
 @given(st.lists(words, max_size=30).map(" ".join) | st.text(max_size=60))
-def test_any_script_has_an_answer(script: str) -> None:
+def test_any_script_is_handled(script: str) -> None:
     known = outcome(["sh", "-c", script], {"X": "1"}, ("/d",))
     assert known is None or (known.lasts_s >= 0 and 0 <= known.code < 256)
 
@@ -369,7 +369,7 @@ class Users(Folders):
     user, group, groups = 1001, 0, (3000, 0)
 
 
-def test_as_whom_a_program_runs() -> None:
+def test_the_user_of_a_program() -> None:
     known = outcome(("sh", "-c", "id; id -u; id -g; id -G"), {}, volumes=Users("/"))
     assert known is not None
     lines = ["uid=1001 gid=0(root) groups=0(root),3000", "1001", "0", "0 3000"]
@@ -447,7 +447,7 @@ PIPELINES = {
 
 
 @pytest.mark.parametrize("script", PIPELINES)
-def test_commands_read_what_others_write(script: str) -> None:
+def test_pipelines(script: str) -> None:
     known = outcome(("sh", "-c", script), {"NAME": "me", "N": "3"}, ("/d",))
     text = None if known is None else "".join(each.text for each in known.output)
     assert text == PIPELINES[script]
@@ -467,7 +467,7 @@ def test_a_failure_within_a_pipeline() -> None:
     assert stays is not None and (stays.lasts_s, dict(stays.files)) == (math.inf, {})
 
 
-def test_pipelines_of_long_texts_are_unknown_soon() -> None:
+def test_pipelines_of_long_texts_cost_too_much() -> None:
     class Long(Folders):
         def read(self, path: str) -> bytes:
             return b"a\n" * (1 << 19)

@@ -57,7 +57,7 @@ def _without_messages(status: dict) -> dict:
     return status
 
 
-def test_a_new_pod_starts_anew() -> None:
+def test_a_pod_without_status_starts() -> None:
     pod = PODS.decode(codec.encode(pod_doc("Always")))
     played = script.read(pod)
     assert restore(pod, played, EPOCH) == machine.accept(played, EPOCH)

@@ -44,7 +44,7 @@ class World:
         return {key.removeprefix("sandbox.kcm.dev/"): value for key, value in self.rules.annotations(found).items()}
 
 
-def test_the_nearest_word_counts() -> None:
+def test_precedence_of_annotations_and_rules() -> None:
     world = World()
     for each in (
         rule("b", selector="app=web", run_time="2s", exit_code="2"),
@@ -61,7 +61,7 @@ def test_the_nearest_word_counts() -> None:
     assert world.of(pod({})) == {"run-time": "9s", "logs": "hi", "stop-time": "3s"}
 
 
-def test_pods_are_told_when_a_rule_changes_and_when_it_goes() -> None:
+def test_pods_follow_changed_and_deleted_rules() -> None:
     world = World()
     first = rule("a", cpu="1")
     world.informer.add(first)
@@ -77,14 +77,14 @@ def test_pods_are_told_when_a_rule_changes_and_when_it_goes() -> None:
 
 
 @pytest.mark.parametrize("data", [None, {}, {"selector": ""}])
-def test_a_rule_without_words_says_nothing(data: object) -> None:
+def test_an_empty_rule_has_no_effect(data: object) -> None:
     world = World()
     metadata = {"name": "a", "namespace": "ns", "labels": {LABEL: "pods"}}
     world.informer.add(msgspec.convert({"metadata": metadata, "data": data}, Keyed))
     assert world.of(pod({})) == {}
 
 
-def test_rules_of_the_start_come_after_those_of_objects() -> None:
+def test_rules_in_options_have_the_lowest_precedence() -> None:
     first, second = Rule({"run-time": "5s", "cpu": "1"}, "app=web"), Rule({"cpu": "2", "logs": "x"})
     world = World(first, second, Rule({"memory": "1"}, "", "no"))
     assert world.of(pod({"app": "web"}, logs="mine")) == {"run-time": "5s", "cpu": "1", "logs": "mine"}
@@ -118,12 +118,12 @@ def test_rules_are_read_from_yaml() -> None:
         ([{"run-time": ""}, {"run-time": "never"}, {"restarts": "x"}], "rule 3: restarts: 'x' is not"),
     ],
 )
-def test_what_is_no_rule_is_refused(found: object, why: str) -> None:
+def test_invalid_rules_are_refused(found: object, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(why)):
         rules_of(found)
 
 
-def test_the_page_has_all_words() -> None:
+def test_all_names_are_documented() -> None:
     page = (ROOT / "docs" / "sandbox.md").read_text()
     tables = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     names = {name for cell in tables for name in re.findall(r"`([a-z-]+)`", cell)}

@@ -5,7 +5,7 @@ import math
 from kcm_cli.sandbox.nodes.signals import Reaction, Signals
 
 
-def test_what_repeats_itself_answers_alike() -> None:
+def test_periodic_programs_have_periodic_reactions() -> None:
     signals = Signals((Reaction(0, 3, False, 0.5, 1), Reaction(3, 5, True, 2, 0)), again_s=3, period_s=2)
     assert [signals.answer(at) for at in (0, 2.5, 3.5, 5.5, 100)] == [(3.5, 1), (3.5, 1), (5.5, 0), (7.5, 0), (102, 0)]
 

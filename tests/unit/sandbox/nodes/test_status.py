@@ -7,7 +7,7 @@ from kcm_cli.sandbox.nodes.status import rejected
 from kcm_cli.sandbox.views import PODS
 
 
-def test_a_rejected_pod_keeps_only_what_others_said_of_it():
+def test_a_rejected_pod_keeps_only_conditions_of_others():
     conditions = [{"type": "PodScheduled", "status": "True"}, {"type": "DisruptionTarget", "status": "True"}]
     doc = {"metadata": {"name": "p", "generation": 3}, "status": {"conditions": conditions}}
     status = rejected(PODS.decode(codec.encode(doc)), Rejection("OutOfcpu", "no room"), 0.0)
@@ -21,7 +21,7 @@ def test_a_rejected_pod_keeps_only_what_others_said_of_it():
     }
 
 
-def test_what_was_granted_is_known_after_a_restart():
+def test_allocated_resources_survive_a_restart_of_the_kubelet():
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}
     held = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
     pending = [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}]

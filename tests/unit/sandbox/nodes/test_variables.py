@@ -27,12 +27,12 @@ def variables(work: float = WORK, **env: str) -> Variables:
         ("echo a # $A", "echo a "),
     ],
 )
-def test_what_does_not_change_is_put_in_first(script: str, expanded: str) -> None:
+def test_constant_values_are_expanded_before_parsing(script: str, expanded: str) -> None:
     assert variables(A="a", E="", HOSTNAME="web.ns").expanded(script) == expanded
 
 
 @pytest.mark.parametrize("value", ["a; exit 1", "$(reboot)", "a | b", "'"])
-def test_a_text_in_which_a_shell_would_find_something_is_one_word(value: str) -> None:
+def test_values_with_special_characters_are_one_word(value: str) -> None:
     known = variables(A=value)
     script = known.expanded('echo "$A"')
     assert value not in script
@@ -40,14 +40,14 @@ def test_a_text_in_which_a_shell_would_find_something_is_one_word(value: str) ->
 
 
 @pytest.mark.parametrize("quoted", ["'$A; b'", r'"\$A; b"'])
-def test_what_is_quoted_stays_as_it_is(quoted: str) -> None:
+def test_quoted_text_is_not_interpreted(quoted: str) -> None:
     known = variables(A="a")
     script = known.expanded(quoted)
     assert ";" not in script
     assert known.filled(script[1:-1].replace("\\", ""), 0) == "$A; b"
 
 
-def test_what_a_script_sets_is_put_in_when_a_command_runs() -> None:
+def test_variables_of_the_script_are_expanded_when_a_command_runs() -> None:
     known = variables(A="a")
     known.expanded("A=b; C=c; D=$(date)")
     assert known.filled("$A ${C:-x} $C $D $?", 3) == "a x $C $D 3"
@@ -58,7 +58,7 @@ def test_what_a_script_sets_is_put_in_when_a_command_runs() -> None:
     assert not known.are_own("$A$OTHER")
 
 
-def test_a_shell_within_a_shell_finds_what_is_exported() -> None:
+def test_a_nested_shell_has_exported_variables() -> None:
     known = variables(A="a")
     known.expanded("A=1; B=2; C=3")
     for word in ("A=1", "B=2", "C=3"):
@@ -71,19 +71,19 @@ def test_a_shell_within_a_shell_finds_what_is_exported() -> None:
     assert known.get("A") == "1"
 
 
-def test_a_copy_goes_its_own_way() -> None:
+def test_a_copy_is_independent() -> None:
     known = variables()
     known.copied().assign("A=1")
     assert known.get("A") is None
 
 
 @pytest.mark.parametrize("script", ["a\x06", "x" * (1 << 20)])
-def test_what_is_too_odd_or_too_long_is_unknown(script: str) -> None:
+def test_unsupported_and_too_long_expansions_are_unknown(script: str) -> None:
     with pytest.raises(Unknown):
         variables().expanded(script)
 
 
-def test_expansions_cost_what_they_are_long() -> None:
+def test_the_cost_of_expansions_grows_with_their_length() -> None:
     known = variables(A="x" * 1000)
     known.expanded("echo $A")
     assert known.fs.work.done > 250

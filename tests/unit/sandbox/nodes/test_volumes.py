@@ -118,12 +118,12 @@ def test_parts_of_volumes() -> None:
 
 
 @pytest.mark.parametrize("source", [{"emptyDir": {}}, {"hostPath": {"path": "/"}}, {"projected": {"sources": [{}]}}])
-def test_what_others_keep_is_unseen(source: dict[str, Any]) -> None:
+def test_files_of_other_volumes_are_unknown(source: dict[str, Any]) -> None:
     with pytest.raises(UnknownContent):
         volumes_of(source).read("/v/x")
 
 
-def test_the_nearest_mount_counts() -> None:
+def test_the_innermost_mount_applies() -> None:
     volumes = [{"name": "a", "configMap": {"name": "settings"}}, {"name": "b", "secret": {"secretName": "login"}}]
     mounts = [{"name": "a", "mountPath": "/etc"}, {"name": "b", "mountPath": "/etc/app/"}]
     pod = pod_of(volumes, mounts)
@@ -344,7 +344,7 @@ def test_emptydirs() -> None:
     assert [each.text for each in known.output] == ["x\n", "web-0\n", "f\n"]
 
 
-def test_what_comes_later_and_what_repeats() -> None:
+def test_growing_files_and_later_files_in_emptydirs() -> None:
     script = "echo a > /v/f; touch /v/g; while true; do echo b >> /v/f; sleep 10; done"
     pod = pod_of([{"name": "v", "emptyDir": {}}], [{"name": "v", "mountPath": "/v"}], command=["sh", "-c", script])
     program = program_of(pod.spec.containers[0], pod, Objects())
@@ -373,13 +373,13 @@ def test_what_comes_later_and_what_repeats() -> None:
         "env x",
     ],
 )
-def test_what_nobody_can_say(script: str) -> None:
+def test_scripts_with_unknown_results(script: str) -> None:
     pod = pod_of(SETTINGS, [{"name": "v", "mountPath": "/v"}], command=["sh", "-c", script])
     program = program_of(pod.spec.containers[0], pod, Objects())
     assert program.outcome(program.scratch, {}) is None
 
 
-def test_variables_are_no_longer_than_linux_lets_them_be() -> None:
+def test_variables_are_bounded_as_in_linux() -> None:
     """Each could be ten times as long as the one before."""
     env = [{"name": "A0", "value": "x" * 1000}]
     env += [{"name": f"A{each}", "value": f"$(A{each - 1})" * 10} for each in range(1, 12)]
@@ -457,7 +457,7 @@ def test_namespaces_without_services_share_the_variables_of_the_api_server() -> 
     assert objects.services("a", links=True) is objects.services("b", links=True)
 
 
-def test_a_limit_of_the_pod_as_a_whole_stands_for_one_of_a_container() -> None:
+def test_a_pod_level_limit_replaces_one_of_a_container() -> None:
     limits = {"cpu": "1250m", "ephemeral-storage": "1Gi"}
     pod = codec.convert({"spec": {"containers": [{"name": "c"}], "resources": {"limits": limits}}}, SimulatedPod)
     node = {"cpu": "32", "memory": "1Gi", "ephemeral-storage": "9"}

@@ -42,7 +42,7 @@ def alike(pod: SimulatedPod) -> Selector:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_state_decides_as_one_that_was_made_anew(seed: int) -> None:
+def test_a_cached_state_decides_like_a_new_one(seed: int) -> None:
     rng, numbers, live = random.Random(seed), count(), ClusterState(alike)
     docs: dict[str, Tree] = {}
     placed: dict[str, list[PodInfo]] = {}

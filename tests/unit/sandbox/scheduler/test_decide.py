@@ -193,7 +193,7 @@ def test_init_containers_that_end_take_no_port_from_others(policy, free):
     assert (placed(pod("p", initContainers=taken), state) == "n") is free
 
 
-def test_pods_of_daemonsets_look_at_their_node_only():
+def test_pods_of_daemonsets_are_checked_on_their_node_only():
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
     state = state_of(node_doc("a"), node_doc("b", cpu="1"), node_doc("c"))
@@ -210,7 +210,7 @@ class TestBetweenPods:
         state = state_of(*self.nodes, pods={"a": [pod("o", {"app": "a"})], "b": [pod("q", {"app": "a"})]})
         assert placed(pod("p", affinity=ANTI), state) == "c"
 
-    def test_anti_affinity_of_the_pods_that_are_there(self):
+    def test_anti_affinity_of_existing_pods(self):
         state = state_of(zoned("a", "x"), pods={"a": [pod("o", affinity=ANTI)]})
         text = ONE + "1 node(s) didn't satisfy existing pods anti-affinity rules."
         assert placed(pod("p", {"app": "a"}), state) == text
@@ -220,11 +220,11 @@ class TestBetweenPods:
         state = state_of(*self.nodes, pods={"c": [pod("o", {"app": "a"})]})
         assert placed(pod("p", affinity=NEAR), state) == "c"
 
-    def test_affinity_to_nobody(self):
+    def test_affinity_without_matching_pods(self):
         text = "0/3 nodes are available: 3 node(s) didn't match pod affinity rules."
         assert placed(pod("p", affinity=NEAR), state_of(*self.nodes)) == text
 
-    def test_the_first_of_a_group_may_come(self):
+    def test_the_first_pod_of_a_group_fits(self):
         assert placed(pod("p", {"app": "a"}, affinity=NEAR), state_of(*self.nodes)) in "abc"
 
     def test_other_namespaces_do_not_count(self):
@@ -242,7 +242,7 @@ class TestBetweenPods:
         state.namespaces = {"other": {"team": "x"}}
         assert placed(pod("p", affinity=affinity), state).endswith("1 node(s) didn't match pod anti-affinity rules.")
 
-    def test_preferences_draw_and_repel(self):
+    def test_preferred_affinity_and_anti_affinity(self):
         def prefer(kind):
             term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "zone"}
             return {kind: {PREFERRED: [{"weight": 100, "podAffinityTerm": term}]}}
@@ -277,7 +277,7 @@ class TestSpread:
         state = state_of(*self.nodes, pods={"a": [pod("o", {"app": "a"})]})
         assert placed(pod("p", {"app": "b"}, topologySpreadConstraints=spread()), state) in "abc"
 
-    def test_tainted_nodes_count_unless_told(self):
+    def test_tainted_nodes_count_unless_the_policy_excludes_them(self):
         nodes = (zoned("a", "x"), zoned("c", "y", taints=[TAINT]))
         state = state_of(*nodes, pods={"a": [pod("o", {"app": "a"})]})
         info = pod("p", {"app": "a"}, topologySpreadConstraints=spread())
@@ -358,7 +358,7 @@ class TestPreferences:
         state = state_of(node_doc("a"), node_doc("b"), pods={"a": [pod("o", cpu="2")]})
         assert choices(pod("p", cpu="1", status={"nominatedNodeName": "a"}), state) == {"a"}
 
-    def test_the_nominated_node_is_told_of_among_others(self):
+    def test_the_refusal_of_the_nominated_node_is_reported(self):
         """Even where the pod names nodes and it is none of them."""
         field = {"key": "metadata.name", "operator": "In", "values": ["b"]}
         affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": [field]}]}}}
@@ -369,7 +369,7 @@ class TestPreferences:
             "1 node(s) didn't satisfy plugin(s) [NodeAffinity], 1 node(s) had untolerated taint(s)."
         )
 
-    def test_a_promised_place_is_kept_from_lesser_pods(self):
+    def test_nominated_pods_keep_their_room_from_lower_priorities(self):
         state = state_of(node_doc("a"))
         state.nominate(pod("high", cpu="4", priority=10), "a")
         assert placed(pod("p", cpu="1"), state) == ONE + "1 Insufficient cpu."
@@ -477,7 +477,7 @@ def test_volumes(volumes, expected):
     assert placed(mounts("v"), state_of(node_doc("a"), node_doc("b")), volumes) == expected
 
 
-def test_claims_that_are_missing_are_told_of_first():
+def test_missing_claims_are_reported_first():
     volumes = volumes_of([{**claim("lost"), "status": {"phase": "Lost"}}])
     state = state_of(node_doc("a"), node_doc("b"))
     assert placed(mounts("lost", "v"), state, volumes) == UNAVAILABLE + 'persistentvolumeclaim "v" not found.'
@@ -558,7 +558,7 @@ def capacity(size, zone="x", **fields):
         pytest.param([capacity(None)], False, id="not known"),
     ],
 )
-def test_drivers_that_publish_their_capacity_are_asked(capacities, fits):
+def test_published_storage_capacity_is_checked(capacities, fits):
     state = state_of(node_doc("n", {"zone": "x"}))
     driver = {"metadata": {"name": "x"}, "spec": {"storageCapacity": True}}
     full = ONE + "1 node(s) did not have enough free storage."
@@ -569,7 +569,7 @@ def test_drivers_that_publish_their_capacity_are_asked(capacities, fits):
     assert placed(mounts("v"), state, volumes_of([claim("v")], [], [CLASS], [silent], capacities)) == "n"
 
 
-def test_of_many_nodes_the_next_ones_have_their_turn():
+def test_decisions_start_at_different_nodes():
     zones = ("x", "y", "z")
     nodes = (node_doc(f"n{i}", {"topology.kubernetes.io/zone": zones[i * 3 // 300]}) for i in range(300))
     state = state_of(*nodes)

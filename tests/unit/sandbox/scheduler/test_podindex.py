@@ -66,7 +66,7 @@ def kept(state: ClusterState) -> tuple[dict, dict, Counter]:
 
 
 @given(st.lists(steps, max_size=30))
-def test_as_if_counted_anew(changes: list[tuple]) -> None:
+def test_cached_counts_equal_new_ones(changes: list[tuple]) -> None:
     state = state_of(node_doc("x"), node_doc("y"))
     for change in changes:
         apply(state, change)
@@ -91,7 +91,7 @@ def test_with_another_version_of_a_node(changes: list[tuple], name: str) -> None
     assert kept(state) == before
 
 
-def test_what_is_asked_for_least_recently_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_counts_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(podindex, "MOST_KINDS", 2)
     state = state_of(node_doc("x"))
     kinds = [Labelled("default", Selector((Requirement("app", EQUALS, (app,)),))) for app in "abc"]

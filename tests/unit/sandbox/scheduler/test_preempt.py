@@ -26,7 +26,7 @@ def test_all_where_all_are_needed():
     assert names(preempted(pod("p", cpu="4", priority=10), state)) == ("n", ["low", "lower"])
 
 
-def test_never_equals():
+def test_never_pods_of_equal_priority():
     state = state_of(node_doc("n"), pods={"n": [running("same", 10, "4")]})
     assert preempted(pod("p", cpu="2", priority=10), state) == NoHelp(
         NO_CLAIMS + "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
@@ -86,14 +86,14 @@ def budget(allowed, name="b", key="app"):
     return BUDGETS.decode(codec.encode(doc))
 
 
-def test_budgets_are_spared_where_possible():
+def test_disruption_budgets_are_respected_if_possible():
     pods = {"a": [running("a1", 0, "4", labels={"app": "a"})], "b": [running("b1", 5, "4")]}
     state = state_of(node_doc("a"), node_doc("b"), pods=pods)
     assert names(preempted(pod("p", cpu="4", priority=10), state, [budget(0)]))[0] == "b"
     assert names(preempted(pod("p", cpu="4", priority=10), state, [budget(1)]))[0] == "a"
 
 
-def test_a_pod_draws_from_all_of_its_budgets():
+def test_a_victim_counts_against_all_of_its_budgets():
     pods = [running("a1", 5, "2", labels={"app": "a", "tier": "a"}), running("a2", 0, "2", labels={"tier": "a"})]
     state = state_of(node_doc("n"), pods={"n": pods})
     found = preempted(pod("p", cpu="4", priority=10), state, [budget(0), budget(1, "c", "tier")])
@@ -101,7 +101,7 @@ def test_a_pod_draws_from_all_of_its_budgets():
     assert found.violations == 2
 
 
-def test_a_pod_that_keeps_others_away_by_anti_affinity_goes():
+def test_a_pod_whose_anti_affinity_excludes_the_preemptor_is_preempted():
     term = {"labelSelector": {"matchLabels": {"app": "p"}}, "topologyKey": "kubernetes.io/hostname"}
     keeps_away = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     state = state_of(node_doc("n"), pods={"n": [pod("o", priority=0, affinity=keeps_away), pod("q", priority=0)]})

@@ -66,7 +66,7 @@ def test_an_idle_scheduler_does_not_wait_for_the_backoff():
     run(test)
 
 
-def test_where_many_wait_only_some_come_early():
+def test_only_some_of_many_waiting_pods_skip_the_backoff():
     async def test(queue, clock):
         for number in range(EARLY_BURST + 10):
             queue.add(pod(f"p{number}"))
@@ -83,7 +83,7 @@ def test_where_many_wait_only_some_come_early():
     run(test)
 
 
-def test_what_failed_for_want_of_an_answer_waits_for_its_backoff():
+def test_pods_that_failed_without_a_plugin_wait_for_the_backoff():
     async def test(queue, clock):
         queue.add(pod("a"))
         waits = []
@@ -102,7 +102,7 @@ def test_what_failed_for_want_of_an_answer_waits_for_its_backoff():
     run(test)
 
 
-def test_who_failed_goes_behind_the_others():
+def test_failed_pods_are_queued_behind_others():
     async def test(queue, clock):
         queue.add(pod("a"))
         await clock.sleep(1)
@@ -117,7 +117,7 @@ def test_who_failed_goes_behind_the_others():
     run(test)
 
 
-def test_a_changed_pod_comes_back_and_a_removed_one_does_not():
+def test_a_changed_pod_is_queued_again_and_a_deleted_one_is_not():
     async def test(queue, clock):
         queue.add(pod("a"))
         await queue.pop()
@@ -136,7 +136,7 @@ def test_a_changed_pod_comes_back_and_a_removed_one_does_not():
     run(test)
 
 
-def test_nobody_waits_for_ever():
+def test_unschedulable_pods_are_retried_after_a_timeout():
     async def test(queue, clock):
         queue.add(pod("a"))
         await queue.pop()
@@ -151,7 +151,7 @@ def test_nobody_waits_for_ever():
     run(test)
 
 
-def test_another_pod_of_the_same_name_starts_anew():
+def test_a_recreated_pod_has_no_backoff():
     async def test(queue, clock):
         queue.add(pod("a"))
         await queue.pop()

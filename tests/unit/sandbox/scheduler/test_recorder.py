@@ -51,7 +51,7 @@ def test_the_first_is_written_and_the_second_makes_it_a_series(play):
     recording(play, test)
 
 
-def test_a_changed_object_is_another_story(play):
+def test_a_changed_object_starts_another_series(play):
     async def test(world, recorder):
         recorder.emit(NOTICE, "Scheduling")
         recorder.emit(
@@ -63,7 +63,7 @@ def test_a_changed_object_is_another_story(play):
     recording(play, test)
 
 
-def test_the_count_is_told_when_the_series_ends_and_a_new_one_starts(play):
+def test_the_count_is_written_when_the_series_ends(play):
     async def test(world, recorder):
         for _ in range(5):
             recorder.emit(NOTICE, "Scheduling")
@@ -77,7 +77,7 @@ def test_the_count_is_told_when_the_series_ends_and_a_new_one_starts(play):
     recording(play, test)
 
 
-def test_a_series_that_goes_on_is_told_again_where_it_was_deleted(play):
+def test_a_deleted_event_of_a_series_is_created_again(play):
     async def test(world, recorder):
         recorder.emit(NOTICE, "Scheduling")
         recorder.emit(NOTICE, "Scheduling")

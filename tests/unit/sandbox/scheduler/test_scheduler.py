@@ -11,7 +11,7 @@ def cpu(amount: str) -> dict:
     return {"containers": [{"name": "c", "image": "nginx", "resources": {"requests": {"cpu": amount}}}]}
 
 
-def test_pods_are_bound_and_told_of(play):
+def test_pods_are_bound_with_an_event(play):
     async def run(world: World) -> None:
         await world.pod("a")
         await world.wait()
@@ -22,7 +22,7 @@ def test_pods_are_bound_and_told_of(play):
     play(run)
 
 
-def test_a_pod_without_its_claim_preempts_nobody(play):
+def test_a_pod_without_its_claim_preempts_no_pod(play):
     async def run(world: World) -> None:
         volume = {"name": "data", "persistentVolumeClaim": {"claimName": "none"}}
         await world.pod("a", {"volumes": [volume]})
@@ -33,7 +33,7 @@ def test_a_pod_without_its_claim_preempts_nobody(play):
     play(run)
 
 
-def test_a_pod_that_fits_nowhere_says_so_and_is_bound_when_it_does(play):
+def test_an_unschedulable_pod_has_a_condition_and_is_bound_later(play):
     async def run(world: World) -> None:
         await world.pod("a", {"nodeSelector": {"disk": "ssd"}})
         await world.wait()
@@ -85,7 +85,7 @@ def test_other_schedulers_pods_are_left_alone(play):
     play(run)
 
 
-def test_the_important_pod_displaces_the_other(play):
+def test_a_pod_preempts_one_of_lower_priority(play):
     async def run(world: World) -> None:
         await world.create(PRIORITIES, {"metadata": {"name": "high"}, "value": 1000})
         await world.pod("low", {**cpu("30"), "terminationGracePeriodSeconds": 20}, stop_time="10s")
@@ -108,7 +108,7 @@ def test_the_important_pod_displaces_the_other(play):
     play(run, nodes=1)
 
 
-def test_who_waits_for_victims_keeps_its_nomination(play):
+def test_a_pod_keeps_its_nomination_while_victims_terminate(play):
     async def run(world: World) -> None:
         for name, value in (("mid", 500), ("high", 1000)):
             await world.create(PRIORITIES, {"metadata": {"name": name}, "value": value})
@@ -146,7 +146,7 @@ def test_a_pod_counts_with_its_new_labels_where_it_is_nominated(play):
     play(run, nodes=1)
 
 
-def test_a_place_that_is_promised_no_more_is_free(play):
+def test_the_room_of_a_former_nomination_is_free(play):
     async def run(world: World) -> None:
         await world.create(PRIORITIES, {"metadata": {"name": "high"}, "value": 1000})
         await world.pod("low", {**cpu("20"), "terminationGracePeriodSeconds": 90}, stop_time="90s")
@@ -247,7 +247,7 @@ def test_no_node_gets_more_than_it_has(play):
     play(run)
 
 
-def test_pods_that_ended_free_their_place(play):
+def test_ended_pods_release_their_resources(play):
     async def run(world: World) -> None:
         await world.pod("a", {**cpu("30"), "restartPolicy": "Never"}, run_time="20s")
         await world.wait()
@@ -277,7 +277,7 @@ def test_a_pod_that_waits_for_another_follows_it(play):
     play(run)
 
 
-def test_what_cannot_help_is_not_tried(play):
+def test_pods_are_not_retried_after_changes_that_cannot_help(play):
     async def run(world: World) -> None:
         await world.pod("a", {"nodeSelector": {"disk": "ssd"}})
         await world.wait(5)

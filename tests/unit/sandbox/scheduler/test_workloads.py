@@ -53,11 +53,11 @@ def owned(kind: str, api_version: str = "apps/v1", labels: dict | None = None) -
         pytest.param({"replica_sets": FULL}, owned("Job", "batch/v1"), "", id="owner of another kind"),
     ],
 )
-def test_a_pods_like(docs, info, expected):
+def test_selectors_of_services_and_controllers(docs, info, expected):
     assert str(known(**docs).selector_for(info.pod)) == expected
 
 
-def test_a_pods_like_are_kept_apart():
+def test_pods_of_a_workload_are_spread():
     busy = pod("busy", {"app": "other"}, cpu="2")
     state = state_of(node_doc("a"), node_doc("b"), pods={"a": [owned("ReplicaSet")], "b": [busy]})
     assert choices(pod("q", {"app": "a"}), state) == {"a"}

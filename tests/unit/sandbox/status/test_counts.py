@@ -52,7 +52,7 @@ def test_nodes(store: Store, counts: Counts) -> None:
     assert counts.nodes == NodeCounts(2)
 
 
-def test_what_is_there_already_counts(store: Store) -> None:
+def test_existing_objects_are_counted(store: Store) -> None:
     store.create(PODS, "default", "p", pod("Running"))
     store.create(NODES, "", "n", node("True"))
     counts = Counts(store, LoopClock())
@@ -66,7 +66,7 @@ def event(message: str, name: str = "p", reason: str = "R") -> dict[str, Any]:
     return {"metadata": {}, "involvedObject": about, "type": "Normal", "reason": reason, "message": message}
 
 
-def test_events_in_the_order_in_which_they_were_told(store: Store, counts: Counts) -> None:
+def test_events_are_ordered_by_their_last_update(store: Store, counts: Counts) -> None:
     for name in ("a", "b", "c"):
         store.create(EVENTS, "default", name, event(name, reason=name))
     store.update(EVENTS, "default", "a", event("a\n again", reason="a"))
@@ -75,7 +75,7 @@ def test_events_in_the_order_in_which_they_were_told(store: Store, counts: Count
     assert counts.events[0].about == "pod/p"
 
 
-def test_events_of_many_pods_stand_together(store: Store, counts: Counts) -> None:
+def test_events_of_many_pods_are_aggregated(store: Store, counts: Counts) -> None:
     for number in range(3):
         store.create(EVENTS, "default", f"web-{number}", event(f"to node-{number}", f"web-5d-{number}", "Scheduled"))
     store.create(EVENTS, "default", "other", event("to node-1", "db-0", "Scheduled"))
@@ -101,7 +101,7 @@ def test_nulls_do_not_refuse_a_write(store: Store, counts: Counts, status: objec
     assert counts.nodes == NodeCounts(0, ("n",))
 
 
-def test_any_history_is_counted_as_a_fresh_look_counts(store: Store, counts: Counts) -> None:
+def test_counts_after_any_history_equal_new_ones(store: Store, counts: Counts) -> None:
     rng = random.Random(5)
     for _ in range(2000):
         name, phase = f"p{rng.randrange(40)}", rng.choice(["Pending", "Running", "Failed", ""])

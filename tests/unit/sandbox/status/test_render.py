@@ -58,14 +58,14 @@ def test_queues_with_work_come_first() -> None:
     assert "quiet" not in found
 
 
-def test_figures_stand_beside_their_names() -> None:
+def test_figures_are_next_to_their_names() -> None:
     (line,) = [
         one for one in text(snapshot(controllers=Controllers(3, QUEUES)), width=200).splitlines() if " job " in one
     ]
     assert len(line.rstrip()) < 80
 
 
-def test_events_that_stand_together_are_counted() -> None:
+def test_aggregated_events_have_a_count() -> None:
     many = EventLine("10:00:30", "Normal", "default", "pod/web-…", "Scheduled", "m", count=1500)
     found = text(snapshot(events=(*EVENTS[:1], many)))
     assert "1,500×" in found

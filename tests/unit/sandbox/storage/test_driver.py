@@ -90,7 +90,7 @@ def test_the_first_consumer_gets_a_volume_and_then_runs(play):
     play(run)
 
 
-def test_without_a_binder_nobody_asks_for_a_volume(play):
+def test_without_a_binder_no_volume_is_provisioned(play):
     async def run(world: World) -> None:
         await world.create(CLAIMS, claim())
         await world.pod("a", MOUNT)
@@ -105,7 +105,7 @@ def test_without_a_binder_nobody_asks_for_a_volume(play):
     play(run)
 
 
-def test_a_volume_that_is_there_decides_on_the_node(play):
+def test_an_existing_volume_determines_the_node(play):
     async def run(world: World) -> None:
         await world.create(VOLUMES, place("there", "node-2", "5Gi"))
         await world.create(VOLUMES, place("kept", "node-3", claimRef={"namespace": "default", "name": "other"}))
@@ -125,7 +125,7 @@ def test_a_volume_that_is_there_decides_on_the_node(play):
     play(run)
 
 
-def test_a_volume_that_is_kept_for_the_claim_is_taken(play):
+def test_a_volume_reserved_for_the_claim_is_bound(play):
     async def run(world: World) -> None:
         await world.create(VOLUMES, place("small", "node-1"))
         await world.create(VOLUMES, place("kept", "node-3", "9Gi", claimRef={"namespace": "default", "name": "data"}))
@@ -139,7 +139,7 @@ def test_a_volume_that_is_kept_for_the_claim_is_taken(play):
     play(run)
 
 
-def test_a_class_that_does_not_wait_is_served_at_once(play):
+def test_immediate_binding_provisions_at_once(play):
     async def run(world: World) -> None:
         await world.create(CLASSES, {"metadata": {"name": "now"}, "provisioner": "csi.sandbox.kcm.dev"})
         doc = claim()
@@ -152,7 +152,7 @@ def test_a_class_that_does_not_wait_is_served_at_once(play):
     play(run)
 
 
-def test_a_pod_whose_volume_is_taken_from_it_is_placed_anew(play):
+def test_a_pod_whose_volume_is_unbound_is_scheduled_again(play):
     """As when the binder of another manager undoes what the scheduler has reserved."""
 
     async def run(world: World) -> None:
@@ -187,7 +187,7 @@ def test_provisioning_can_take_its_time(play):
     play(run)
 
 
-def test_volumes_grow_and_go_with_their_claims(play):
+def test_volumes_are_expanded_and_deleted_with_their_claims(play):
     async def run(world: World) -> None:
         async with binder(world):
             await world.create(CLAIMS, claim(**{"volume.kubernetes.io/selected-node": "node-1"}))
@@ -207,7 +207,7 @@ def test_volumes_grow_and_go_with_their_claims(play):
     play(run)
 
 
-def test_a_volume_that_is_deleted_before_its_claim_goes_with_it(play):
+def test_a_volume_deleted_before_its_claim_is_removed_with_it(play):
     async def run(world: World) -> None:
         async with binder(world):
             await world.create(CLAIMS, claim(**{"volume.kubernetes.io/selected-node": "node-1"}))

@@ -18,7 +18,7 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 @settings(max_examples=40)
 @given(st.lists(st.binary(max_size=300), max_size=4), st.integers(1, 400))
-def test_messages_in_any_pieces(messages: list[bytes], size: int) -> None:
+def test_messages_in_any_chunks(messages: list[bytes], size: int) -> None:
     reader = websocket.Reader()
     sent = b"".join(masked(2, each) for each in messages)
     assert [found for part in pieces(sent, size) for found in reader.receive(part)] == messages
@@ -43,7 +43,7 @@ def test_parts_of_a_message_with_a_ping_between_them() -> None:
         masked(2, b"x" * (1 << 20), final=False) * 2,
     ],
 )
-def test_what_breaks_the_rules_of_websockets(sent: bytes) -> None:
+def test_violations_of_the_websocket_protocol(sent: bytes) -> None:
     with pytest.raises(websocket.WebSocketError):
         list(websocket.Reader().receive(sent))
 
@@ -63,7 +63,7 @@ def test_the_first_protocol_of_the_client_that_is_known() -> None:
 
 
 @given(st.integers(1, 40))
-def test_streams_in_any_pieces(size: int) -> None:
+def test_streams_in_any_chunks(size: int) -> None:
     writer = zlib.compressobj(zdict=spdy._DICTIONARY)
     sent = syn_stream(writer, 1, {"streamtype": "stdin"}) + syn_stream(writer, 3, {"streamType": "error", "port": "80"})
     sent += spdy.Session.data(1, b"hello", end=True) + struct.pack(">HHII", 0x8003, 6, 4, 7)
@@ -85,6 +85,6 @@ def test_streams_in_any_pieces(size: int) -> None:
         struct.pack(">II", 1, 0xFFFFFF),
     ],
 )
-def test_what_is_no_spdy(sent: bytes) -> None:
+def test_violations_of_spdy(sent: bytes) -> None:
     with pytest.raises(spdy.SpdyError):
         list(spdy.Session().receive(sent))

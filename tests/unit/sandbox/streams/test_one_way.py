@@ -33,7 +33,7 @@ class Client:
         await (asyncio.Future() if self._reads < 0 else asyncio.sleep(0))
 
 
-def test_what_is_no_protocol_ends_the_answer() -> None:
+def test_a_protocol_violation_ends_the_response() -> None:
     async def main() -> None:
         ended = list[bool]()
 
@@ -51,7 +51,7 @@ def test_what_is_no_protocol_ends_the_answer() -> None:
     asyncio.run(main())
 
 
-def test_an_error_in_the_answer_is_told() -> None:
+def test_an_error_of_the_response_is_raised() -> None:
     async def main() -> None:
         async def chunks() -> AsyncIterator[bytes]:
             yield b"a"
@@ -104,7 +104,7 @@ def test_a_watch_is_one_message_for_each_event(chunk: bytes, binary: bool, event
     asyncio.run(main())
 
 
-def test_many_events_at_once_cost_no_more_than_few() -> None:
+def test_many_events_take_linear_time() -> None:
     async def main() -> None:
         async def chunks() -> AsyncIterator[bytes]:
             yield (b"\0\0\0\x7d" + b"a" * 125) * 30_000
@@ -145,7 +145,7 @@ WITH_TOKEN = {"upgrade": "websocket", "connection": "Upgrade"}
 TOKEN = "base64url.bearer.authorization.k8s.io.YWRtaW4"
 
 
-def test_a_token_comes_among_the_protocols() -> None:
+def test_a_token_among_the_protocols() -> None:
     assert websocket.bearer({**WITH_TOKEN, "sec-websocket-protocol": f"{TOKEN}, b.k8s.io"}) == ("admin", "b.k8s.io")
     assert websocket.bearer({"sec-websocket-protocol": f"{TOKEN}, b.k8s.io"}) is None, "no WebSocket"
     assert websocket.bearer({**WITH_TOKEN, "sec-websocket-protocol": "b.k8s.io"}) is None

@@ -55,7 +55,7 @@ def test_tables_and_fields(play):
     play(run)
 
 
-def test_what_it_refuses(play):
+def test_requests_that_are_refused(play):
     async def run(world: World) -> None:
         with pytest.raises(NotFound):
             await world.get(POD_METRICS, "a")

@@ -63,6 +63,6 @@ def test_a_pods_share_is_split_among_its_containers():
     assert [one[name]["cpu"] for name in ("c", "d")] == ["501n", "500n"]
 
 
-def test_the_nearest_word_counts():
+def test_annotations_of_the_pod_precede_its_owners():
     (one,) = measured(pod(cpu="1m"), owner={"cpu": "5m", "memory": "1Mi"})
     assert one["c"] == {"cpu": "1000000n", "memory": "1024Ki"}

@@ -111,7 +111,7 @@ def test_a_namespace_enforces(api: Api) -> None:
     assert api.post(f"/api/v1/namespaces/{namespace}/pods", pod()).status == 201
 
 
-def test_a_namespace_warns_of_templates_but_lets_them_pass(api: Api) -> None:
+def test_templates_are_accepted_with_warnings(api: Api) -> None:
     namespace = api.namespace()
     labels = {"pod-security.kubernetes.io/enforce": "baseline", "pod-security.kubernetes.io/warn": "baseline"}
     api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}})
@@ -124,7 +124,7 @@ def test_a_namespace_warns_of_templates_but_lets_them_pass(api: Api) -> None:
     assert answer.warnings == ('would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)',)
 
 
-def test_a_namespace_that_becomes_strict_tells_of_its_pods(api: Api) -> None:
+def test_a_stricter_namespace_warns_about_its_pods(api: Api) -> None:
     namespace = api.namespace()
     for name in ("b", "a"):
         api.make(f"/api/v1/namespaces/{namespace}/pods", pod(name, hostNetwork=True))
@@ -154,6 +154,6 @@ def test_a_namespace_that_becomes_strict_tells_of_its_pods(api: Api) -> None:
         ),
     ],
 )
-def test_labels_that_mean_nothing_are_refused(api: Api, labels: Tree, told: str) -> None:
+def test_invalid_labels_are_refused(api: Api, labels: Tree, told: str) -> None:
     answer = api.post("/api/v1/namespaces", {"metadata": {"name": "odd", "labels": labels}})
     assert (answer.status, answer.message) == (422, f'Namespace "odd" is invalid: {told}')

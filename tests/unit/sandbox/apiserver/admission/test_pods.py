@@ -24,7 +24,7 @@ def account(api: Api, namespace: str, name: str, **settings: Any) -> None:
 # Namespaces
 
 
-def test_nothing_is_made_in_a_namespace_that_is_not_there(api: Api) -> None:
+def test_nothing_is_created_in_a_missing_namespace(api: Api) -> None:
     answer = create(api, pod(), "nowhere")
     assert (answer.status, answer.message) == (404, 'namespaces "nowhere" not found')
 
@@ -35,7 +35,7 @@ def test_namespaces_that_may_not_be_deleted(api: Api, name: str) -> None:
     assert answer.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
 
 
-def test_nothing_is_made_in_a_namespace_that_ends(api: Api) -> None:
+def test_nothing_is_created_in_a_terminating_namespace(api: Api) -> None:
     namespace = api.namespace()
     api.make(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "old"}})
     api.delete(f"/api/v1/namespaces/{namespace}")
@@ -85,7 +85,7 @@ def test_the_token_is_mounted_where_it_is_wanted(api: Api, settings: Tree, spec:
     assert bool(made["spec"].get("volumes")) is mounted
 
 
-def test_a_mount_of_ones_own_is_kept(api: Api) -> None:
+def test_an_explicit_mount_is_kept(api: Api) -> None:
     made = pod(volumes=[{"name": "mine", "emptyDir": {}}])
     made["spec"]["containers"][0]["volumeMounts"] = [{"name": "mine", "mountPath": TOKEN_PATH}]
     spec = create(api, made).doc["spec"]
@@ -106,7 +106,7 @@ def test_image_pull_secrets(api: Api, own: list[str], expected: list[str]) -> No
     assert [each["name"] for each in made["spec"]["imagePullSecrets"]] == expected
 
 
-def test_an_account_has_to_be_there(api: Api) -> None:
+def test_the_service_account_must_exist(api: Api) -> None:
     namespace = api.namespace()
     answer = create(api, pod(serviceAccountName="ghost"), namespace)
     why = f'error looking up service account {namespace}/ghost: serviceaccount "ghost" not found'
@@ -218,7 +218,7 @@ NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unr
         ),
     ],
 )
-def test_bad_nodes_are_borne_for_a_while(api: Api, own: list[Tree], expected: list[tuple[str, int | None]]) -> None:
+def test_default_tolerations_are_added(api: Api, own: list[Tree], expected: list[tuple[str, int | None]]) -> None:
     assert keys(create(api, pod(tolerations=own)).doc) == expected
 
 

@@ -103,7 +103,7 @@ def test_an_expression_that_is_false_refuses(api: Api, validation: Tree, code: i
     assert (answer.status, answer.doc["reason"], answer.message) == (code, reason, denied(why))
 
 
-def test_a_failing_expression_is_passed_over_where_failures_are_ignored(api: Api) -> None:
+def test_a_failing_expression_is_skipped_with_failure_policy_ignore(api: Api) -> None:
     validating(api, {"expression": "object.data.nope == 'x'"}, failurePolicy="Ignore")
     assert create(api, {}).status == 201
 
@@ -132,7 +132,7 @@ def test_a_binding_may_warn(api: Api) -> None:
         "quantity('1Gi').isGreaterThan(quantity('1G'))",
     ],
 )
-def test_what_expressions_can_ask_for(api: Api, expression: str) -> None:
+def test_functions_and_variables_of_expressions(api: Api, expression: str) -> None:
     variables = [
         {"name": "twice", "expression": "1 + 1"},
         {"name": "unused", "expression": "object.nope.nope"},
@@ -167,7 +167,7 @@ def test_updates_show_the_old_object(api: Api) -> None:
         pytest.param({"resourceRules": [{**RULE, "resources": ["*/status"]}]}, False, id="subresource"),
     ],
 )
-def test_what_a_policy_is_about(api: Api, constraints: Tree, matches: bool) -> None:
+def test_resources_that_a_policy_matches(api: Api, constraints: Tree, matches: bool) -> None:
     validating(api, {"expression": "false"}, matchConstraints={"resourceRules": [RULE], **constraints})
     namespace = api.namespace(account=False, n="1")
     assert create(api, namespace=namespace, labels={"l": "1"}).status == (422 if matches else 201)
@@ -180,7 +180,7 @@ def test_a_binding_may_narrow(api: Api) -> None:
     assert create(api, namespace=api.namespace(account=False, n="2")).status == 201
 
 
-def test_conditions_come_before_everything(api: Api) -> None:
+def test_match_conditions_are_evaluated_first(api: Api) -> None:
     conditions = [{"name": "c", "expression": "request.userInfo.username != 'friend'"}]
     validating(api, {"expression": "false"}, matchConditions=conditions)
     assert create(api).status == 422
@@ -243,7 +243,7 @@ def test_an_equivalent_version_matches(api: Api) -> None:
     assert api.post(f"/api/v1/namespaces/{namespace}/events", event).status == 422
 
 
-def test_a_scale_is_seen_as_one(api: Api) -> None:
+def test_a_scale_is_matched_as_a_scale(api: Api) -> None:
     rule = {**RULE, "apiGroups": ["apps"], "resources": ["deployments/scale"]}
     validating(
         api,
@@ -336,7 +336,7 @@ def test_lists_with_keys_are_merged_and_defaults_are_set(api: Api) -> None:
     assert len(tokens) == 1, "in-tree plugins saw the new container in the second round"
 
 
-def test_mutations_in_order_each_see_the_former(api: Api) -> None:
+def test_each_mutation_sees_earlier_ones(api: Api) -> None:
     mutating(
         api,
         "Object{data: {'n': '1'}}",
@@ -346,7 +346,7 @@ def test_mutations_in_order_each_see_the_former(api: Api) -> None:
     assert create(api).doc["data"] == {"n": "1", "m": "12", "o": "123"}
 
 
-def test_a_policy_that_is_asked_again_sees_its_own_change(api: Api) -> None:
+def test_a_reinvoked_policy_sees_its_own_change(api: Api) -> None:
     text = "'a' in object.data ? Object{data: {'b': '2'}} : Object{data: {'a': '1'}}"
     mutating(api, text, reinvocationPolicy="IfNeeded")
     assert create(api, {"x": "y"}).doc["data"] == {"x": "y", "a": "1", "b": "2"}
@@ -390,7 +390,7 @@ def test_a_policy_that_is_asked_again_sees_its_own_change(api: Api) -> None:
         ),
     ],
 )
-def test_a_mutation_that_cannot_be_made_refuses(api: Api, mutation: str, why: str) -> None:
+def test_a_failed_mutation_refuses(api: Api, mutation: str, why: str) -> None:
     mutating(api, mutation)
     answer = create(api, {"a": "b"})
     assert (answer.status, answer.doc["reason"]) == (403, "Invalid")
@@ -402,7 +402,7 @@ def test_failures_of_mutations_may_be_ignored(api: Api) -> None:
     assert create(api, {"a": "b"}).doc["data"] == {"a": "b"}
 
 
-def test_a_kind_of_parameters_that_is_not_there_is_the_fault_of_the_policy(api: Api) -> None:
+def test_an_unknown_kind_of_parameters_is_an_error_of_the_policy(api: Api) -> None:
     kind = {"apiVersion": "nope.test/v1", "kind": "Nope"}
     validating(api, {"expression": "true"}, paramKind=kind)
     refused = api.post(f"/api/v1/namespaces/{api.namespace()}/configmaps", {"metadata": {"name": "c"}})
@@ -412,7 +412,7 @@ def test_a_kind_of_parameters_that_is_not_there_is_the_fault_of_the_policy(api: 
     )
 
 
-def test_a_policy_without_its_parameters_asks_no_binding(api: Api) -> None:
+def test_a_policy_without_parameters_evaluates_no_binding(api: Api) -> None:
     kind = {"apiVersion": "nope.test/v1", "kind": "Nope"}
     elsewhere = {"matchResources": {"namespaceSelector": {"matchLabels": {"no": "where"}}}}
     validating(api, {"expression": "true"}, paramKind=kind, binding=elsewhere)
@@ -430,7 +430,7 @@ def test_all_types_of_an_object_are_named_by_their_paths(api: Api) -> None:
     assert create(api).message == f"policy 'p' with binding 'b' denied request: type mismatch: {told}"
 
 
-def test_deletions_of_a_collection_are_judged_without_a_name(api: Api) -> None:
+def test_deletions_of_a_collection_are_validated_without_a_name(api: Api) -> None:
     path = f"/api/v1/namespaces/{api.namespace()}/configmaps"
     api.make(path, {"metadata": {"name": "c"}})
     rule = {**RULE, "operations": ["DELETE"]}
@@ -468,7 +468,7 @@ def test_the_expressions_of_a_policy_share_a_budget(api: Api) -> None:
     )
 
 
-def test_expressions_see_the_options_that_the_client_stated(api: Api) -> None:
+def test_expressions_see_the_options_of_the_request(api: Api) -> None:
     shown = "request.options.kind + ' ' + request.options[?'fieldManager'].orValue('-') + string(size(request.options))"
     validating(api, {"expression": "object.data.a == 'b'", "messageExpression": shown})
     path = f"/api/v1/namespaces/{api.namespace()}/configmaps"

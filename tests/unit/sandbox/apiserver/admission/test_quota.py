@@ -53,9 +53,7 @@ def test_a_thousand_writers_together_stay_within_the_quota(api: Api) -> None:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(1, 400), max_size=25), st.integers(0, 2000))
-def test_no_more_is_given_than_there_is_and_nobody_is_refused_who_fits(
-    api: Api, amounts: list[int], there: int
-) -> None:
+def test_the_quota_is_used_up_exactly(api: Api, amounts: list[int], there: int) -> None:
     namespace = api.namespace()
     quota(api, namespace, {"requests.cpu": f"{there}m"})
 

@@ -92,7 +92,7 @@ def csr(api: Api, name: str, *groups: str, signer: str = "kubernetes.io/kube-api
     return api.post(CSRS, {"metadata": {"name": name}, "spec": spec})
 
 
-def test_nobody_is_signed_into_the_masters(api: Api) -> None:
+def test_certificates_for_masters_are_refused(api: Api) -> None:
     answer = csr(api, "bad", "system:masters")
     assert answer.message == (
         'certificatesigningrequests.certificates.k8s.io "bad" is forbidden: use of '
@@ -103,7 +103,7 @@ def test_nobody_is_signed_into_the_masters(api: Api) -> None:
 
 
 @pytest.mark.parametrize(("resource", "verb"), [("example.com/own", "approve"), ("example.com/*", "approve")])
-def test_who_approves_needs_the_right_for_the_signer(api: Api, resource: str, verb: str) -> None:
+def test_approving_requires_permission_for_the_signer(api: Api, resource: str, verb: str) -> None:
     name = resource.replace("/", "-").replace("*", "any")
     csr(api, name, signer="example.com/own")
     user = User(f"approver-{name}")

@@ -72,7 +72,7 @@ def create(api: Api, name: str = "m", query: str = "", **content: Any) -> Answer
     return api.post(f"/api/v1/namespaces/{namespace}/configmaps{query}", {"metadata": {"name": name}, **content})
 
 
-def test_a_review_tells_everything_about_the_write(api: Api, backend: Backend) -> None:
+def test_a_review_has_all_facts_of_the_write(api: Api, backend: Backend) -> None:
     backend.configure("validating", {})
     made = create(api, data={"a": "b"})
     assert made.status == 201
@@ -227,7 +227,7 @@ def test_a_patch_changes_the_object_before_it_is_stored(api: Api, backend: Backe
     assert stored.doc == made.doc
 
 
-def test_each_mutating_webhook_sees_what_the_former_ones_did(api: Api, backend: Backend) -> None:
+def test_each_mutating_webhook_sees_earlier_changes(api: Api, backend: Backend) -> None:
     backend.configure("mutating", {}, {})
     backend.reply = lambda request: (
         {"allowed": True}
@@ -238,7 +238,7 @@ def test_each_mutating_webhook_sees_what_the_former_ones_did(api: Api, backend: 
     assert [request["request"]["object"].get("data") for request in backend.asked] == [None, {"k": "v"}]
 
 
-def test_those_that_want_it_are_asked_again_after_a_later_change(api: Api, backend: Backend) -> None:
+def test_webhooks_are_reinvoked_if_needed(api: Api, backend: Backend) -> None:
     again = {"reinvocationPolicy": "IfNeeded"}
     backend.configure("mutating", again, {}, again)
     order: list[str] = []
@@ -281,7 +281,7 @@ def test_those_that_want_it_are_asked_again_after_a_later_change(api: Api, backe
         ),
     ],
 )
-def test_an_answer_that_is_none_fails_the_write(api: Api, backend: Backend, reply: Tree, why: str) -> None:
+def test_an_invalid_response_fails_the_write(api: Api, backend: Backend, reply: Tree, why: str) -> None:
     backend.configure("mutating", {})
     backend.reply = lambda request: reply
     answer = create(api)
@@ -289,14 +289,14 @@ def test_an_answer_that_is_none_fails_the_write(api: Api, backend: Backend, repl
     assert answer.message == f'Internal error occurred: failed calling webhook "w0.example.com": {why}'
 
 
-def test_the_uid_of_the_answer_has_to_be_the_requests(api: Api, backend: Backend) -> None:
+def test_the_response_must_have_the_uid_of_the_request(api: Api, backend: Backend) -> None:
     backend.configure("validating", {})
     backend.reply = lambda request: {"allowed": True, "uid": "other"}
     uid = (answer := create(api)) and backend.asked[0]["request"]["uid"]
     assert answer.message.endswith(f'received invalid webhook response: expected response.uid="{uid}", got "other"')
 
 
-def test_the_kind_of_the_answer_has_to_be_a_review(api: Api, backend: Backend) -> None:
+def test_the_response_must_be_of_kind_review(api: Api, backend: Backend) -> None:
     backend.configure("validating", {})
     backend.reply = lambda request: {"raw": {"response": {"uid": request["uid"], "allowed": True}}}
     assert create(api).message.endswith(
@@ -326,7 +326,9 @@ def test_the_kind_of_the_answer_has_to_be_a_review(api: Api, backend: Backend) -
         ),
     ],
 )
-def test_an_answer_that_is_no_review_fails_the_call(api: Api, backend: Backend, raw: bytes | Tree, why: str) -> None:
+def test_a_response_that_is_not_a_review_fails_the_call(
+    api: Api, backend: Backend, raw: bytes | Tree, why: str
+) -> None:
     backend.configure("validating", {})
     backend.reply = lambda request: raw if isinstance(raw, bytes) else {"raw": raw}
     assert create(api).message.endswith(f'failed calling webhook "w0.example.com": failed to call webhook: {why}')
@@ -343,7 +345,7 @@ def test_the_older_review_is_less_strict(api: Api, backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
-def test_who_cannot_be_reached_fails_the_write_or_is_passed_over(api: Api, backend: Backend, policy: str) -> None:
+def test_an_unreachable_webhook_fails_the_write_or_is_ignored(api: Api, backend: Backend, policy: str) -> None:
     url = "https://127.0.0.1:1/x"
     backend.configure("validating", {"failurePolicy": policy, "clientConfig": {"url": url}, "timeoutSeconds": 3})
     answer = create(api)
@@ -356,14 +358,14 @@ def test_who_cannot_be_reached_fails_the_write_or_is_passed_over(api: Api, backe
         )
 
 
-def test_a_webhook_without_a_known_certificate_is_not_asked(api: Api, backend: Backend) -> None:
+def test_a_webhook_without_a_trusted_certificate_is_not_called(api: Api, backend: Backend) -> None:
     backend.configure("validating", {"clientConfig": {"url": backend.config()["url"]}})
     answer = create(api)
     assert answer.message.endswith("tls: failed to verify certificate: x509: certificate signed by unknown authority")
     assert not backend.asked
 
 
-def test_an_error_of_the_webhooks_server_is_told(api: Api, backend: Backend) -> None:
+def test_an_error_of_the_webhooks_server_is_reported(api: Api, backend: Backend) -> None:
     backend.configure("validating", {})
     backend.status = 500
     backend.reply = lambda request: b"{}"

@@ -74,7 +74,7 @@ def data(*names):
 # --- create, update, patch -------------------------------------------------------------------------------
 
 
-def test_a_creator_owns_what_he_wrote(patching):
+def test_a_create_owns_its_fields(patching):
     live = Live(patching).put("tool", {"metadata": {"name": "x", "labels": {"l": "1"}}, "data": {"a": "1"}})
     assert live.doc["metadata"]["managedFields"] == [
         {
@@ -91,7 +91,7 @@ def test_a_creator_owns_what_he_wrote(patching):
     ]
 
 
-def test_items_are_owned_by_key_and_embedded_structs_by_nobody(patching):
+def test_items_are_owned_by_key_and_embedded_structs_have_no_owner(patching):
     live = Live(patching, PODS).put("tool", {"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}})
     assert live.owners["tool", "Update", ""] == {
         "f:spec": {
@@ -107,7 +107,7 @@ def test_items_are_owned_by_key_and_embedded_structs_by_nobody(patching):
     }
 
 
-def test_a_writer_takes_what_he_changes_and_the_owner_keeps_the_rest(patching):
+def test_an_update_takes_over_the_fields_that_it_changes(patching):
     live = (
         Live(patching)
         .put("tool", {"data": {"a": "1", "b": "1"}})
@@ -126,13 +126,13 @@ def test_an_update_that_changes_nothing_changes_no_owner(patching):
     assert live.put("other", {"data": {"a": "1"}}, now=LATER).owners == before
 
 
-def test_managers_of_a_version_that_is_not_served_are_forgotten_by_any_update(patching):
+def test_any_update_removes_managers_of_versions_that_are_not_served(patching):
     live = Live(patching).put("tool", {"data": {"a": "1"}})
     live.doc["metadata"]["managedFields"][0]["apiVersion"] = "v9"
     assert live.put("other", {"data": {"a": "1"}}).owners == {}
 
 
-def test_an_entry_without_fields_goes(patching):
+def test_an_entry_without_fields_is_removed(patching):
     live = Live(patching).put("tool", {"data": {"a": "1"}}).put("other", {"immutable": False})
     assert live.owners == {("other", "Update", ""): {"f:immutable": {}}}
 
@@ -146,7 +146,7 @@ def test_status_is_owned_apart_and_only_through_its_path(patching):
     assert live.owners["kubelet", "Update", "status"] == {"f:status": {"f:phase": {}}}
 
 
-def test_an_empty_list_of_managers_forgets_all_and_tracking_stops(patching):
+def test_empty_managed_fields_remove_all_managers_and_stop_tracking(patching):
     live = Live(patching).put("tool", {"data": {"a": "1"}})
     live.put("other", {"metadata": {"name": "x", "managedFields": []}, "data": {"a": "2"}})
     assert "managedFields" not in live.doc["metadata"]
@@ -178,14 +178,14 @@ def test_apply_owns_leaves_but_no_maps(patching):
     assert Live(patching).apply("alice", {"data": {"a": "1"}}).owners == {("alice", "Apply", ""): data("a")}
 
 
-def test_fields_not_applied_any_more_go(patching):
+def test_fields_that_are_no_longer_applied_are_removed(patching):
     live = Live(patching).apply("alice", {"data": {"a": "1", "b": "1"}}).apply("alice", {"data": {"b": "1"}})
     assert live.doc["data"] == {"b": "1"} and live.owners == {("alice", "Apply", ""): data("b")}
     live.apply("alice", {})
     assert "data" not in live.doc and live.owners == {}
 
 
-def test_fields_that_somebody_else_owns_stay(patching):
+def test_fields_of_other_managers_are_kept(patching):
     live = Live(patching).apply("alice", {"data": {"a": "1"}}).apply("bob", {"data": {"a": "1"}})
     assert set(live.owners) == {("alice", "Apply", ""), ("bob", "Apply", "")}
     assert live.apply("alice", {}).doc["data"] == {"a": "1"}
@@ -205,7 +205,7 @@ def test_conflicts_name_managers_and_fields(patching):
     }
 
 
-def test_conflicts_with_updaters_and_subresources_say_so(patching):
+def test_conflicts_name_versions_of_updates_and_subresources(patching):
     live = Live(patching).put("editor", {"data": {"a": "1"}})
     with pytest.raises(ApiError, match='^Apply failed with 1 conflict: conflict with "editor" using v1: .data.a$'):
         live.apply("alice", {"data": {"a": "2"}})
@@ -233,7 +233,7 @@ def test_applying_the_same_again_keeps_the_time(patching):
     assert live.apply("alice", {"data": {"a": "1"}}, now=LATER).doc == before
 
 
-def test_an_untracked_object_belongs_to_those_before(patching):
+def test_an_untracked_object_is_owned_by_before_first_apply(patching):
     live = Live(patching).put("tool", {"data": {"a": "1"}})
     del live.doc["metadata"]["managedFields"]
     live.apply("alice", {"data": {"b": "1"}})
@@ -313,13 +313,13 @@ def _template(*containers):
     ],
     ids=["duplicate", "unknown", "types", "number", "kind", "managed"],
 )  # fmt: skip
-def test_refuses_in_upstreams_words(patching, config, code, text):
+def test_errors_have_upstreams_texts(patching, config, code, text):
     with pytest.raises(ApiError) as caught:
         Live(patching, DEPLOYMENTS).apply("alice", config)
     assert (caught.value.code, str(caught.value)) == (code, text)
 
 
-def test_kubectl_may_take_over_what_it_applied_from_the_client(patching):
+def test_kubectl_takes_over_fields_of_client_side_apply(patching):
     last = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"a":"1"}}'
     note = {"kubectl.kubernetes.io/last-applied-configuration": last}
     live = Live(patching).put(
@@ -401,7 +401,7 @@ def test_what_is_applied_is_there_and_owned(history, manager, config):
     [("bob", {"spec": {}}, True), ("alice", {"spec": {"selector": {"a": "1"}}}, True)], "alice", {"spec": {"ports": []}}
 )
 @given(histories, managers, configs)
-def test_what_others_own_is_touched_only_by_force(history, manager, config):
+def test_fields_of_others_change_only_with_force(history, manager, config):
     live = replayed(_SHARED, history)
     if live.doc is None:
         return

@@ -40,7 +40,7 @@ MERGE = {"headers": {"content-type": "application/merge-patch+json"}}
     ],
     ids=lambda value: repr(value)[:60],
 )
-def test_what_cannot_be_read_changes_no_owner(served: Any, stated: object, owners: list[tuple[str, object]]) -> None:
+def test_invalid_fields_change_no_owner(served: Any, stated: object, owners: list[tuple[str, object]]) -> None:
     async def test(api: Api) -> None:
         await api.config_map("a", data={"a": "b"})
         entry = {"manager": "zz", "operation": "Update", "apiVersion": "v1", "time": "2029-01-01T00:00:00Z"}

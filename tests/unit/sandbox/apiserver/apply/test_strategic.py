@@ -65,7 +65,7 @@ def test_merges_nested_lists_by_their_own_keys():
     assert container["ports"][1] == {"containerPort": 81, "name": "alt"}
 
 
-def test_null_removes_and_unknown_nulls_vanish():
+def test_nulls_remove_fields_and_unknown_nulls_are_dropped():
     container = merged({"containers": [{"name": "a", "env": None, "command": None}]})["containers"][0]
     assert "env" not in container and "command" not in container
 
@@ -74,7 +74,7 @@ def test_lists_without_a_merge_strategy_are_replaced():
     assert merged({"tolerations": [{"key": "b"}]})["tolerations"] == [{"key": "b"}]
 
 
-def test_a_directive_of_null_in_what_is_new_vanishes_as_other_nulls():
+def test_a_null_directive_in_a_new_value_is_dropped_like_other_nulls():
     assert merge(DEPLOYMENT, {}, {"strategy": {"$patch": None, "type": "Recreate"}}) == {
         "strategy": {"type": "Recreate"}
     }
@@ -160,7 +160,7 @@ def test_primitive_lists_merge_as_sets_and_lose_items():
     ],
     ids=["no-key", "bogus", "merge", "order", "retain-keys", "no-field", "no-list"],
 )  # fmt: skip
-def test_refuses_in_upstreams_words(patch, code, text):
+def test_errors_have_upstreams_texts(patch, code, text):
     with pytest.raises(StrategicError) as caught:
         merged(patch)
     assert (caught.value.code, str(caught.value)) == (code, text)
@@ -290,7 +290,7 @@ def test_a_list_twice_as_long_takes_twice_the_work(old, new):
     assert work(400) < 2.2 * work(200)
 
 
-def test_an_empty_order_leaves_what_is_new_where_it_meets_the_live_items():
+def test_new_items_with_an_empty_order():
     live, given = ([{"name": name} for name in text] for text in ("ab", "bxya"))
     patch = pod({"$setElementOrder/containers": [], "containers": given})
     containers = merge(DEPLOYMENT, pod({"containers": live}), patch)["spec"]["template"]["spec"]["containers"]

@@ -92,7 +92,7 @@ def test_more_objects_than_are_cached_are_converted(hook: Hook, monkeypatch: pyt
     assert [item["spec"]["b"] for item in hook.api.get(path("v2")).doc["items"]] == [*"abcd"]
 
 
-def test_a_watch_that_goes_on_asks_for_what_changes_only(hook: Hook) -> None:
+def test_a_running_watch_converts_only_changed_objects(hook: Hook) -> None:
     hook.api.make(path("v1"), thing("v1", a="1"))
     revision = hook.api.get(path("v1")).doc["metadata"]["resourceVersion"]
     hook.bend = lambda review: {"response": None}
@@ -100,7 +100,7 @@ def test_a_watch_that_goes_on_asks_for_what_changes_only(hook: Hook) -> None:
     assert hook.asked == []
 
 
-def test_what_is_written_in_another_version_is_stored_converted(hook: Hook) -> None:
+def test_objects_are_converted_to_the_storage_version(hook: Hook) -> None:
     made = hook.api.make(path("v2"), thing("v2", b="1"))
     assert (made["apiVersion"], made["spec"]) == ("x.test/v2", {"b": "1"})
     seen = len(hook.asked)
@@ -116,7 +116,7 @@ def test_a_dry_run_is_converted_and_stores_nothing(hook: Hook) -> None:
     assert hook.api.get(path("v1", "a")).status == 404
 
 
-def test_a_deletion_that_waits_keeps_the_stored_version(hook: Hook) -> None:
+def test_a_pending_deletion_keeps_the_storage_version(hook: Hook) -> None:
     doc = thing("v1", a="1")
     doc["metadata"]["finalizers"] = ["x.y/z"]
     hook.api.make(path("v1"), doc)
@@ -125,7 +125,7 @@ def test_a_deletion_that_waits_keeps_the_stored_version(hook: Hook) -> None:
     assert hook.api.get(path("v1", "a")).doc["spec"] == {"a": "1"}
 
 
-def test_metadata_other_than_labels_and_annotations_stays(hook: Hook) -> None:
+def test_only_labels_and_annotations_of_metadata_can_be_converted(hook: Hook) -> None:
     def bend(review: Tree) -> None:
         meta = review["response"]["convertedObjects"][0]["metadata"]
         meta |= {"labels": {"k": "v"}, "generation": 77}
@@ -178,7 +178,7 @@ def meta(**fields: Any) -> Callable[[Tree], None]:
         pytest.param(lambda review: "text", "cannot unmarshal string into Go value", id="not an object"),
     ],
 )
-def test_answers_that_are_refused(hook: Hook, bend: Callable[[Tree], object], told: str) -> None:
+def test_invalid_responses_are_refused(hook: Hook, bend: Callable[[Tree], object], told: str) -> None:
     hook.api.make(path("v1"), thing("v1", a="1"))
     hook.bend = bend
     for found in (hook.api.get(path("v2", "a")), hook.api.get(path("v2")), hook.api.delete(path("v2", "a"))):
@@ -189,7 +189,7 @@ def test_answers_that_are_refused(hook: Hook, bend: Callable[[Tree], object], to
     assert hook.api.get(path("v1", "b")).status == 404, "what cannot be converted is not stored"
 
 
-def test_a_webhook_that_is_not_there(hook: Hook) -> None:
+def test_an_unreachable_webhook(hook: Hook) -> None:
     hook.api.make(path("v1"), thing("v1", a="1"))
     hook.close()
     found = hook.api.get(path("v2", "a"))

@@ -58,7 +58,7 @@ def conditions(doc: Any) -> dict[str, tuple[str, str]]:
     return {one["type"]: (one["status"], one["reason"]) for one in doc["status"]["conditions"]}
 
 
-def test_a_definition_is_established_and_its_objects_live_like_others(served: Any) -> None:
+def test_objects_of_an_established_definition_can_be_written_and_watched(served: Any) -> None:
     async def test(api: Api) -> None:
         await define(api)
         found = await api.json("GET", f"{DEFINITIONS}/things.x.test")
@@ -172,7 +172,7 @@ def test_groups_come_by_their_first_version_or_by_name(served: Any) -> None:
 
 
 @pytest.mark.parametrize("applied", [["x"], "x", 1], ids=str)
-def test_what_was_in_a_map_of_any_form_has_no_owner_once_it_is_none(served: Any, applied: Any) -> None:
+def test_entries_of_a_free_form_map_lose_their_owner_with_it(served: Any, applied: Any) -> None:
     async def test(api: Api) -> None:
         free = {"type": "object", "properties": {"any": {"x-kubernetes-preserve-unknown-fields": True}}}
         await define(api, definition(version(spec=free)))
@@ -254,7 +254,7 @@ def test_a_scale_whose_path_leads_through_null_cannot_be_set(served: Any) -> Non
     served(test)
 
 
-def test_a_deprecated_version_is_told_of_also_where_the_request_is_refused(served: Any) -> None:
+def test_a_deprecated_version_causes_a_warning_also_if_the_request_is_refused(served: Any) -> None:
     async def test(api: Api) -> None:
         await define(api, definition(version(deprecated=True)))
         answer = await api.call("GET", f"{THINGS}/a/scale")
@@ -275,9 +275,7 @@ def test_a_deprecated_version_is_told_of_also_where_the_request_is_refused(serve
         ({"rule": "true", "fieldPath": "((("}, "x-kubernetes-validations[0].fieldPath", "must be a valid path"),
     ],
 )
-def test_rules_that_cannot_be_compiled_are_refused_beside_a_default(
-    served: Any, rule: Any, field: str, detail: str
-) -> None:
+def test_invalid_rules_of_a_schema_with_a_default_are_refused(served: Any, rule: Any, field: str, detail: str) -> None:
     async def test(api: Api) -> None:
         spec = {"type": "string", "default": "a", "x-kubernetes-validations": [rule]}
         refused = await api.json("POST", DEFINITIONS, definition(version(spec=spec)), status=422)
@@ -309,7 +307,7 @@ def test_the_configuration_of_an_apply_has_the_numbers_of_yaml(served: Any) -> N
     served(test)
 
 
-def test_parts_of_a_schema_that_read_themselves_end_the_reading(served: Any) -> None:
+def test_types_that_unmarshal_themselves_end_decoding(served: Any) -> None:
     async def refusal(api: Api, code: int, **spec: Any) -> str:
         refused = await api.json("POST", DEFINITIONS, definition(version(spec=spec)), status=code)
         return str(refused["message"].partition("CustomResourceDefinition: ")[2] or refused["message"])
@@ -390,7 +388,7 @@ def test_a_new_default_shows_on_what_is_there_already(served: Any) -> None:
     served(test)
 
 
-def test_names_belong_to_the_first_who_asks_and_become_free_again(served: Any) -> None:
+def test_names_belong_to_the_first_definition_and_are_released(served: Any) -> None:
     async def test(api: Api) -> None:
         await define(api)
         await define(api, definition(plural="rivals"))
@@ -407,7 +405,7 @@ def test_names_belong_to_the_first_who_asks_and_become_free_again(served: Any) -
     served(test)
 
 
-def test_a_definition_goes_when_its_objects_are_gone(served: Any) -> None:
+def test_a_definition_is_deleted_after_its_objects(served: Any) -> None:
     async def test(api: Api) -> None:
         await define(api)
         await api.json("POST", THINGS, thing("free"), status=201)
@@ -469,7 +467,7 @@ def test_a_change_in_one_version_takes_fields_from_managers_of_another(served: A
     served(test)
 
 
-def test_managers_of_another_version_are_in_the_way_of_an_apply(served: Any) -> None:
+def test_an_apply_conflicts_with_managers_of_another_version(served: Any) -> None:
     async def test(api: Api) -> None:
         await define(api, definition(version("v1"), version("v1beta1", storage=False)))
         beta = THINGS.replace("v1", "v1beta1")
@@ -487,7 +485,7 @@ def test_managers_of_another_version_are_in_the_way_of_an_apply(served: Any) -> 
     served(test)
 
 
-def test_replicas_of_a_spec_that_is_no_object(served: Any) -> None:
+def test_replicas_of_a_spec_that_is_not_an_object(served: Any) -> None:
     async def test(api: Api) -> None:
         scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
         await define(api, definition(version(subresources={"scale": scale})))
@@ -500,7 +498,7 @@ def test_replicas_of_a_spec_that_is_no_object(served: Any) -> None:
     served(test)
 
 
-def test_rules_judge_objects_and_changes(served: Any) -> None:
+def test_rules_validate_objects_and_changes(served: Any) -> None:
     rules = [
         {
             "rule": "self.size < 10",
@@ -636,7 +634,7 @@ def test_definitions_that_are_refused(served: Any) -> None:
     served(test)
 
 
-def test_copies_into_copies_end_at_some_depth(served: Any) -> None:
+def test_nested_copies_are_bounded(served: Any) -> None:
     async def test(api: Api) -> None:
         await define(api, definition(version(spec={"type": "object", "x-kubernetes-preserve-unknown-fields": True})))
         deep: Any = {}
@@ -683,7 +681,7 @@ def test_a_scale_shares_the_owners_of_its_custom_object(served: Any) -> None:
     served(test)
 
 
-def test_patches_that_make_another_thing_of_an_object(served: Any) -> None:
+def test_patches_whose_result_is_invalid(served: Any) -> None:
     async def test(api: Api) -> None:
         await define(api)
         await api.json("POST", THINGS, thing(), status=201)
@@ -740,7 +738,7 @@ def test_an_object_in_a_version_that_its_definition_has_lost_cannot_be_read(serv
     served(test)
 
 
-def test_metadata_of_another_kind_is_read_all_the_same(served: Any) -> None:
+def test_metadata_of_another_kind_is_decoded(served: Any) -> None:
     async def test(api: Api) -> None:
         await define(api)
         refused = await api.json("POST", THINGS, {**thing(), "kind": "Other", "metadata": {"name": {}}}, status=400)
@@ -752,7 +750,7 @@ def test_metadata_of_another_kind_is_read_all_the_same(served: Any) -> None:
     served(test)
 
 
-def test_defaults_of_definitions_are_judged_as_upstream_does(served: Any) -> None:
+def test_defaults_of_definitions_are_validated_as_upstream(served: Any) -> None:
     async def test(api: Api) -> None:
         whole = version()
         whole["schema"]["openAPIV3Schema"]["default"] = {}
@@ -789,7 +787,7 @@ def test_discovery_of_custom_groups(served: Any) -> None:
     served(test)
 
 
-def test_what_goes_away_is_only_read_and_deleted(served: Any) -> None:
+def test_a_terminating_definition_only_allows_reads_and_deletes(served: Any) -> None:
     async def test(api: Api) -> None:
         await define(api)
         await api.json("POST", THINGS, thing(metadata={"name": "a", "finalizers": ["x.test/f"]}), status=201)
@@ -893,7 +891,7 @@ def test_openapi_offers_no_strategic_merge_of_custom_objects_or_parts_of_them(se
     served(test)
 
 
-def test_what_a_definition_without_versions_or_with_defaults_and_unknown_fields_is_told(served: Any) -> None:
+def test_definitions_without_versions_or_with_defaults_and_unknown_fields_are_refused(served: Any) -> None:
     async def test(api: Api) -> None:
         body = definition(preserveUnknownFields=True)
         refused = await api.json("POST", DEFINITIONS, body, status=422)
@@ -993,7 +991,7 @@ def test_fields_of_an_untyped_object_have_types_for_apply(served: Any) -> None:
     served(test)
 
 
-def test_a_definition_without_a_version_s_name_is_told_so_once(served: Any) -> None:
+def test_a_version_without_a_name_is_one_error(served: Any) -> None:
     async def test(api: Api) -> None:
         refused = await api.json("POST", DEFINITIONS, definition(version("")), status=422)
         fields = [cause["field"] for cause in refused["details"]["causes"]]

@@ -80,7 +80,7 @@ _RESOURCES = [
 
 
 @pytest.mark.parametrize(("resource", "doc"), _RESOURCES)
-def test_defaults_come_once(resource, doc):
+def test_defaulting_is_idempotent(resource, doc):
     first = _defaulted(resource, doc)
     assert _defaulted(resource, first) == first
 
@@ -91,7 +91,7 @@ def test_defaults_come_once(resource, doc):
     seconds=st.integers(0, 1000),
     links=st.booleans(),
 )
-def test_what_is_given_stays(policy, dns, seconds, links):
+def test_explicit_values_are_kept(policy, dns, seconds, links):
     spec = {
         "restartPolicy": policy,
         "dnsPolicy": dns,

@@ -88,7 +88,7 @@ def told(injected: Injected) -> list[str]:
     return [str(one) for one in injected.happened]
 
 
-def test_refusals_hit_one_user_with_the_status_that_was_asked_for(certificates: Certificates) -> None:
+def test_errors_affect_one_user_with_the_configured_status(certificates: Certificates) -> None:
     async def story(faults: Faults, operator: Client, other: Client, server: EmbeddedServer) -> None:
         fault = faults.add(Fault("refuse", status=503, message="not now", verbs=("create",), times=2, **OURS))
         assert [await operator.put("a"), await other.put("b"), await operator.put("a")] == [503, 201, 503]
@@ -98,7 +98,7 @@ def test_refusals_hit_one_user_with_the_status_that_was_asked_for(certificates: 
     play(story, certificates)
 
 
-def test_conflicts_hit_updates_and_throttling_says_when_to_come_back(certificates: Certificates) -> None:
+def test_conflicts_affect_updates_and_throttling_has_retry_after(certificates: Certificates) -> None:
     async def story(faults: Faults, operator: Client, other: Client, server: EmbeddedServer) -> None:
         faults.add(Fault("conflict", every=2, **OURS))
         assert [await operator.put("a", str(n)) for n in range(5)] == [201, 200, 409, 200, 409]
@@ -112,7 +112,7 @@ def test_conflicts_hit_updates_and_throttling_says_when_to_come_back(certificate
     play(story, certificates)
 
 
-def test_a_lost_answer_leaves_the_effect_and_being_away_none(certificates: Certificates) -> None:
+def test_a_lost_response_has_an_effect_and_an_unavailable_server_none(certificates: Certificates) -> None:
     async def story(faults: Faults, operator: Client, other: Client, server: EmbeddedServer) -> None:
         faults.add(Fault("lose", times=1, **OURS))
         with pytest.raises(ConnectionLost):
@@ -132,7 +132,7 @@ def test_a_lost_answer_leaves_the_effect_and_being_away_none(certificates: Certi
     play(story, certificates)
 
 
-def test_chance_is_the_same_for_the_same_seed(certificates: Certificates) -> None:
+def test_probabilities_are_reproducible_with_a_seed(certificates: Certificates) -> None:
     runs: list[list[int]] = []
 
     async def story(faults: Faults, operator: Client, other: Client, server: EmbeddedServer) -> None:
@@ -209,7 +209,7 @@ def test_watches_from_a_version_and_open_ones_expire(certificates: Certificates)
     play(story, certificates)
 
 
-def test_what_a_client_sees_stands_still(certificates: Certificates) -> None:
+def test_a_stale_client_sees_an_old_state(certificates: Certificates) -> None:
     async def story(faults: Faults, operator: Client, other: Client, server: EmbeddedServer) -> None:
         await other.put("a", "old")
         await other.put("b")
@@ -296,7 +296,7 @@ def test_faults_are_served(certificates: Certificates) -> None:
         (None, "Expected `object`, got `null`"),
     ],
 )
-def test_what_is_no_fault_is_refused(doc: object, why: str) -> None:
+def test_invalid_faults_are_refused(doc: object, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         faults_of(doc)
 
@@ -316,7 +316,7 @@ def test_faults_are_chosen_by_token_group_and_subresource(certificates: Certific
     play(story, certificates)
 
 
-def test_a_fault_survives_being_written_and_read() -> None:
+def test_a_fault_is_encoded_and_decoded() -> None:
     fault = Fault("delay", user="a", delay_s=(1, 2), for_s=3, resources=("pods",))
     assert faults_of([msgspec.to_builtins(fault)]) == (fault,)
 

@@ -142,7 +142,7 @@ def test_heads_that_proxies_disagree_on_are_refused(head: bytes) -> None:
     ],
     ids=["head", "garbage", "method", "size"],
 )
-def test_a_refusal_follows_the_answers_to_what_came_before(second: bytes, status: int) -> None:
+def test_an_error_follows_the_responses_to_earlier_requests(second: bytes, status: int) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
         writer.write(b"GET /slow HTTP/1.1\r\nhost: a\r\n\r\n" + second)
         if status == 413:
@@ -166,7 +166,7 @@ def test_what_follows_the_last_request_is_not_read() -> None:
     run(talk)
 
 
-def test_a_body_is_asked_for_after_the_answers_to_what_came_before() -> None:
+def test_continue_follows_the_responses_to_earlier_requests() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
         writer.write(b"GET /slow HTTP/1.1\r\nhost: a\r\n\r\n")
         writer.write(b"POST /b HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\nexpect: x, 100-Continue\r\n\r\n")
@@ -182,7 +182,7 @@ def test_a_body_is_asked_for_after_the_answers_to_what_came_before() -> None:
     run(talk)
 
 
-def test_only_those_with_a_body_are_asked_for_it() -> None:
+def test_continue_is_sent_only_for_a_body() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
         writer.write(b"GET / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\n\r\n")
         assert (await answer(reader))[0] == 200
@@ -190,7 +190,7 @@ def test_only_those_with_a_body_are_asked_for_it() -> None:
     run(talk)
 
 
-def test_options_of_the_server_are_asked_of_no_path() -> None:
+def test_options_of_the_server_have_no_path() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
         writer.write(b"OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n")
         status, _headers, body = await answer(reader)
@@ -249,7 +249,7 @@ def test_reads_bodies(message: bytes, length: int) -> None:
     run(talk)
 
 
-def test_asks_for_the_body_when_the_client_waits_for_that() -> None:
+def test_continue_is_sent_if_the_client_expects_it() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
         writer.write(b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n")
         assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -292,7 +292,7 @@ def test_a_head_that_is_too_large_is_refused(parts: list[bytes]) -> None:
     run(talk)
 
 
-def test_a_head_that_comes_in_parts_is_read() -> None:
+def test_a_head_in_several_parts_is_read() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
         for part in (
             HEAD,
@@ -316,7 +316,7 @@ LONE = (b"GET / HTTP/1.1\nhost: a\r\n\r\n", HEAD + b"a: b\n\r\n", HEAD + b"\n", 
 
 @pytest.mark.parametrize("head", [*LONE, HEAD + b"a: b\r\n c\r\n\r\n"], ids=[*("lone newlines",) * len(LONE), "folded"])
 @pytest.mark.parametrize("whole", [True, False])
-def test_lines_that_end_otherwise_are_refused_at_once(head: bytes, whole: bool) -> None:
+def test_invalid_line_ends_are_refused_at_once(head: bytes, whole: bool) -> None:
     """net/http takes them; nobody waits for more."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
@@ -328,7 +328,7 @@ def test_lines_that_end_otherwise_are_refused_at_once(head: bytes, whole: bool) 
     run(talk)
 
 
-def test_clients_that_do_not_go_on_are_closed_and_streams_are_not() -> None:
+def test_idle_clients_are_closed_and_streams_are_not() -> None:
     limits = Limits(4, head_s=0.2, idle_s=0.2, sweep_s=0.05)
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: HttpServer, _: Echo) -> None:
@@ -363,7 +363,7 @@ def test_new_connections_displace_those_that_wait() -> None:
     run(talk, Limits(3))
 
 
-def test_a_method_that_nobody_knows_is_one_that_no_path_has() -> None:
+def test_an_unknown_method_is_not_allowed_on_any_path() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
         writer.write(b"FROB /x HTTP/1.1\r\nhost: a\r\n\r\n")
         assert msgspec.json.decode((await answer(reader))[2])["method"] == "TRACE"
@@ -371,7 +371,7 @@ def test_a_method_that_nobody_knows_is_one_that_no_path_has() -> None:
     run(talk)
 
 
-def test_what_is_no_http_gets_400() -> None:
+def test_invalid_http_gets_400() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
         writer.write(b"\x16\x03\x01 hello\r\n\r\n")
         assert (await answer(reader))[0] == 400
@@ -389,7 +389,7 @@ def test_bytes_without_a_word_get_400() -> None:
     run(talk)
 
 
-def test_parameters_that_cannot_be_read_are_none() -> None:
+def test_invalid_parameters_are_ignored() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
         writer.write(b"GET /x?a=1;b=2&c=%zz&d=%20;&e=%41 HTTP/1.1\r\nhost: a\r\n\r\n")
         assert msgspec.json.decode((await answer(reader))[2])["query"] == [["e", "A"]]
@@ -406,7 +406,7 @@ def test_head_has_no_body() -> None:
     run(talk)
 
 
-def test_large_answers_are_compressed_for_those_who_can() -> None:
+def test_large_responses_are_compressed_if_accepted() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
         writer.write(
             b"GET /big HTTP/1.1\r\nhost: a\r\naccept-encoding: gzip\r\n\r\nGET /big HTTP/1.1\r\nhost: a\r\n\r\n"
@@ -444,7 +444,7 @@ def test_stopping_waits_for_answers_but_not_for_streams() -> None:
     run(talk)
 
 
-def test_headers_that_come_again_keep_their_values() -> None:
+def test_repeated_headers_keep_their_values() -> None:
     seen: dict[str, str] = {}
 
     async def note(request: Request, peer: bytes | None) -> Response:
@@ -514,7 +514,7 @@ PIECES = (
 )
 
 
-def test_whatever_arrives_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_any_bytes_leave_the_server_running(caplog: pytest.LogCaptureFixture) -> None:
     rng = random.Random(1)
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:

@@ -39,7 +39,7 @@ def test_the_index_and_the_paths_are_those_of_a_real_server(openapi):
     assert sorted(json.loads(get(openapi, "/openapi/v2").body)) == recorded[1]["[keys]"]
 
 
-def test_every_reference_leads_somewhere(openapi):
+def test_every_reference_resolves(openapi):
     for place in index(openapi):
         body = get(openapi, f"/openapi/v3/{place}").body.decode()
         schemas = json.loads(body)["components"]["schemas"]
@@ -122,19 +122,19 @@ def test_documents_are_not_sent_twice(openapi):
     assert (again.status, again.body) == (304, b"")
 
 
-def test_addresses_with_a_hash_may_be_kept_and_old_ones_lead_on(openapi):
+def test_urls_with_a_hash_are_cacheable_and_old_ones_redirect(openapi):
     address = index(openapi)["apis/apps/v1"]["serverRelativeURL"]
     assert get(openapi, address).headers["cache-control"] == "public, immutable"
     moved = get(openapi, "/openapi/v3/apis/apps/v1?hash=OLD")
     assert (moved.status, moved.headers["location"]) == (301, address)
 
 
-def test_what_is_not_there(openapi):
+def test_unknown_documents(openapi):
     assert get(openapi, "/openapi/v3/nope") is None
     assert get(openapi, "/openapi/v3/apis/apps/v2") is None
 
 
-def test_values_and_defaults_of_fields_are_told(openapi):
+def test_enumerations_and_defaults_of_fields(openapi):
     schemas = json.loads(get(openapi, "/openapi/v3/api/v1").body)["components"]["schemas"]
     port = schemas["io.k8s.api.core.v1.ContainerPort"]["properties"]
     assert (port["protocol"]["enum"], port["protocol"]["default"]) == (["SCTP", "TCP", "UDP"], "TCP")
@@ -148,7 +148,7 @@ def test_values_and_defaults_of_fields_are_told(openapi):
     assert "enum" not in v2["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]
 
 
-def test_what_all_groups_have_is_told_for_the_group_asked_about(openapi):
+def test_shared_types_are_in_the_document_of_each_group(openapi):
     schemas = json.loads(get(openapi, "/openapi/v3/apis/apps/v1").body)["components"]["schemas"]
     options = schemas["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]
     kinds = [(kind["group"], kind["version"]) for kind in options["x-kubernetes-group-version-kind"]]
@@ -159,7 +159,7 @@ def parameters(item):
     return [(one["name"], one["in"]) for one in item["parameters"]]
 
 
-def test_what_all_methods_of_a_path_share_is_said_once(openapi):
+def test_parameters_shared_by_the_methods_of_a_path_are_listed_once(openapi):
     paths = json.loads(get(openapi, "/openapi/v3/api/v1").body)["paths"]
     base = "/api/v1/namespaces/{namespace}/pods/{name}"
     names = [("name", "path"), ("namespace", "path")]

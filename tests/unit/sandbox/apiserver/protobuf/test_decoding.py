@@ -144,7 +144,7 @@ def test_nothing_is_dropped_silently(kind: str, parts: tuple[bytes, ...]) -> Non
 
 
 @given(st.binary(max_size=60))
-def test_rubbish_is_an_error_of_format(data: bytes) -> None:
+def test_invalid_bytes_are_a_format_error(data: bytes) -> None:
     for rubbish in (data, MAGIC + data, body("v1", "Pod", data)):
         try:
             to_json(rubbish)
@@ -183,13 +183,13 @@ def flat(draw: st.DrawFn) -> tuple[str, bytes, dict[str, object]]:
 
 
 @given(flat())
-def test_scalars_come_through_whatever_they_are(drawn: tuple[str, bytes, dict[str, object]]) -> None:
+def test_any_scalars_are_decoded(drawn: tuple[str, bytes, dict[str, object]]) -> None:
     name, data, doc = drawn
     assert json.loads(to_json(body("v1", name, data))) == {"kind": name, "apiVersion": "v1", **doc}
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_numbers_come_back(value: int) -> None:
+def test_numbers_are_decoded(value: int) -> None:
     found, end = varint(number(value), 0)
     assert (signed(found), end) == (value, len(number(value)))
 

@@ -112,7 +112,7 @@ def test_a_definition_is_accepted_and_answered_in_protobuf(served: Any) -> None:
     served(test)
 
 
-def test_a_kind_without_the_form_is_told_from_others() -> None:
+def test_kinds_without_protobuf_are_known() -> None:
     with pytest.raises(UnknownForm):
         to_protobuf({"apiVersion": "x.test/v1", "kind": "Thing"})
 
@@ -185,7 +185,7 @@ def told(value: Any) -> Any:
     return [told(item) for item in value] if isinstance(value, list) else value
 
 
-def test_every_kind_is_sent_as_it_is(served: Any) -> None:
+def test_every_kind_is_encoded(served: Any) -> None:
     async def test(api: Api) -> None:
         sent = set()
         for collection, doc in valid().items():

@@ -97,7 +97,7 @@ async def route(api: Api) -> None:
 
 
 @pytest.mark.parametrize("path", [HOOKS, MUTATING])
-def test_so_are_those_that_are_made_later(api: Api, ca: str, path: str) -> None:
+def test_webhooks_that_are_created_later_get_it_too(api: Api, ca: str, path: str) -> None:
     api.run(route(api))
     made = api.make(path, configuration(SERVICE))
     doc = api.get(f"{path}/c").doc
@@ -116,7 +116,7 @@ def test_the_annotation_of_a_service_counts(api: Api, ca: str) -> None:
     assert bundles(api) == [ca]
 
 
-def test_definitions_are_given_it_too(api: Api, ca: str) -> None:
+def test_definitions_get_it_too(api: Api, ca: str) -> None:
     api.run(route(api))
     api.make(DEFINITIONS, definition(SERVICE))
     doc = api.get(f"{DEFINITIONS}/things.x.test").doc
@@ -124,12 +124,12 @@ def test_definitions_are_given_it_too(api: Api, ca: str) -> None:
     assert api.get("/apis/x.test/v1/things").status == 200
 
 
-def test_a_certificate_that_nobody_issues_is_the_clusters(api: Api, ca: str, other: str) -> None:
+def test_without_an_issuer_the_clusters_ca_is_injected(api: Api, ca: str, other: str) -> None:
     api.make(HOOKS, configuration(SERVICE, {**SERVICE, "caBundle": other}, inject_ca_from="default/serving"))
     assert bundles(api) == [ca, other]
 
 
-def test_a_certificate_that_is_issued_replaces_what_was_there(api: Api, other: str) -> None:
+def test_an_issued_certificate_replaces_the_previous_one(api: Api, other: str) -> None:
     api.make(HOOKS, configuration(SERVICE, {"url": "https://127.0.0.1:1/"}, inject_ca_from="default/serving"))
     api.make(SECRETS, secret("tls-of-another", PLACEHOLDER, certificate_name="another"))
     api.make(SECRETS, secret("tls", other, certificate_name="serving"))
@@ -154,7 +154,7 @@ def test_annotations_that_name_nothing_inject_nothing(api: Api, value: str) -> N
     assert bundles(api) == [None]
 
 
-def test_what_is_there_at_the_start_is_completed(certificates: Certificates, ca: str) -> None:
+def test_existing_objects_get_it_at_the_start(certificates: Certificates, ca: str) -> None:
     api = Api(certificates)
     api.make(HOOKS, configuration(SERVICE, inject_apiserver_ca="true"))
     api.run(start(api, certificates))

@@ -61,7 +61,7 @@ def pod(**spec: Any) -> dict[str, Any]:
     ],
     ids=lambda value: value[-40:] if isinstance(value, str) else None,
 )
-def test_a_wrong_type_is_named_as_in_the_original(served: Any, path: str, body: Any, kind: str, place: str) -> None:
+def test_a_wrong_type_is_named_as_upstream(served: Any, path: str, body: Any, kind: str, place: str) -> None:
     status = refusal(served, path, body)
     assert status["message"].endswith(f"json: cannot unmarshal {kind} into Go struct field {place}")
 
@@ -197,12 +197,12 @@ def test_causes(served: Any, path: str, body: Any, causes: list[str]) -> None:
         ("a", 403, 'pods "x" is forbidden: pod rejected: RuntimeClass "a" not found'),
     ],
 )
-def test_a_runtime_class_that_is_not_there(served: Any, name: str, code: int, message: str) -> None:
+def test_a_missing_runtime_class(served: Any, name: str, code: int, message: str) -> None:
     status = refusal(served, f"{NS}/pods", pod(runtimeClassName=name))
     assert (status["code"], status["message"]) == (code, message)
 
 
-def test_an_account_that_nobody_can_ask_for(served: Any) -> None:
+def test_an_invalid_name_of_a_service_account(served: Any) -> None:
     status = refusal(served, f"{NS}/pods", pod(serviceAccountName="a/b"))
     why = "error looking up service account default/a/b: invalid resource name \"a/b\": [may not contain '/']"
     assert status["message"] == f'pods "x" is forbidden: {why}'
@@ -215,19 +215,19 @@ def test_the_surge_of_a_stateful_set_is_off(served: Any) -> None:
     assert made["spec"]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
 
 
-def test_a_lifecycle_of_nothing_but_a_gated_signal_goes(served: Any) -> None:
+def test_a_lifecycle_with_only_a_gated_signal_is_dropped(served: Any) -> None:
     container = {"name": "c", "image": "i", "lifecycle": {"stopSignal": "SIGTERM"}}
     made = accepted(served, f"{NS}/pods", {"spec": {"os": {"name": "linux"}, "containers": [container]}})
     assert "lifecycle" not in made["spec"]["containers"][0]
 
 
-def test_a_dry_run_does_not_look_at_the_version(served: Any) -> None:
+def test_a_dry_run_ignores_the_version(served: Any) -> None:
     body = {"metadata": {"name": "x", "resourceVersion": "7"}}
     assert accepted(served, f"{NS}/configmaps", body, query={"dryRun": "All"})["metadata"]["name"] == "x"
     assert refusal(served, f"{NS}/configmaps", body)["code"] == 500
 
 
-def test_finalizers_of_updates_are_checked_as_core_knows_them(served: Any) -> None:
+def test_finalizers_of_updates_must_be_standard_in_core(served: Any) -> None:
     async def test(api: Any) -> Any:
         await api.config_map("x")
         body = {"metadata": {"name": "x", "finalizers": ["y"]}}
@@ -567,7 +567,7 @@ def test_a_windows_pod_has_no_user_number_not_even_the_first(served: Any) -> Non
     assert cause["field"] == "spec.securityContext.runAsUser"
 
 
-def test_a_gated_field_of_a_driver_goes(served: Any) -> None:
+def test_a_gated_field_of_a_driver_is_dropped(served: Any) -> None:
     path = "/apis/storage.k8s.io/v1/csidrivers"
 
     async def test(api: Any) -> Any:

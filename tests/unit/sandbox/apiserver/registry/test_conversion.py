@@ -55,7 +55,7 @@ def test_a_cpu_target_becomes_a_metric_and_back() -> None:
     st.lists(st.sampled_from([CPU, MEMORY]), max_size=2, unique_by=lambda metric: metric["resource"]["name"]),
     st.booleans(),
 )
-def test_what_the_old_form_has_no_fields_for_survives_in_annotations(
+def test_fields_that_the_old_version_lacks_are_kept_in_annotations(
     metrics: list[dict[str, Any]], behaves: bool
 ) -> None:
     others_first = sorted(metrics, key=lambda metric: metric["resource"]["name"], reverse=True)
@@ -70,7 +70,7 @@ def test_what_the_old_form_has_no_fields_for_survives_in_annotations(
     assert again["metadata"] == stored["metadata"]
 
 
-def test_converting_changes_nothing_that_was_given() -> None:
+def test_conversion_does_not_change_its_argument() -> None:
     stored = scaler("autoscaling/v2", maxReplicas=3, metrics=[CPU, MEMORY], behavior=BEHAVIOR)
     before = repr(stored)
     from_storage(OLD_SCALER, stored)
@@ -173,7 +173,7 @@ def test_current_metrics_of_the_status_are_all_annotated() -> None:
 
 
 @pytest.mark.parametrize("field", ["regarding", "note", "reportingController", "deprecatedCount", "action", "type"])
-def test_an_event_comes_back(field: str) -> None:
+def test_an_event_is_converted_back(field: str) -> None:
     event = {
         "kind": "Event",
         "apiVersion": "events.k8s.io/v1",

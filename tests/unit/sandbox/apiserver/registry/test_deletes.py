@@ -39,7 +39,7 @@ def test_a_pod_on_a_node_waits_for_its_kubelet(served: Any) -> None:
     served(test)
 
 
-def test_the_last_finalizer_takes_the_object_along(served: Any) -> None:
+def test_removing_the_last_finalizer_deletes_the_object(served: Any) -> None:
     async def test(api: Api) -> None:
         await api.config_map("a", meta={"finalizers": ["x.test/a", "x.test/b"]})
         await api.json("DELETE", f"{CONFIG_MAPS}/a")
@@ -91,7 +91,7 @@ def test_events_have_no_dependents(served: Any) -> None:
     served(test)
 
 
-def test_preconditions_hold(served: Any) -> None:
+def test_preconditions_are_checked(served: Any) -> None:
     async def test(api: Api) -> None:
         made = await api.config_map("a")
         await api.json("PATCH", f"{CONFIG_MAPS}/a", {"data": {"x": "1"}}, headers=MERGE)
@@ -127,7 +127,7 @@ def test_a_collection_is_deleted_as_of_the_version_that_is_named(served: Any) ->
     served(test)
 
 
-def test_a_namespace_goes_when_its_finalizers_do(served: Any) -> None:
+def test_a_namespace_is_deleted_with_its_last_finalizer(served: Any) -> None:
     async def test(api: Api) -> None:
         await api.json("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}}, status=201)
         ending = await api.json("DELETE", "/api/v1/namespaces/n")
@@ -141,7 +141,7 @@ def test_a_namespace_goes_when_its_finalizers_do(served: Any) -> None:
     served(test)
 
 
-def test_jobs_keep_their_pods_unless_told_otherwise(served: Any) -> None:
+def test_jobs_orphan_their_pods_by_default(served: Any) -> None:
     async def test(api: Api) -> None:
         jobs = "/apis/batch/v1/namespaces/default/jobs"
         template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}

@@ -92,7 +92,7 @@ def test_devices_for_an_administrator(served: Run) -> None:
 
 
 @pytest.mark.parametrize("bound", [True, False])
-def test_giving_devices_takes_a_permission_of_its_own(served: Run, bound: bool) -> None:
+def test_allocating_devices_requires_a_permission(served: Run, bound: bool) -> None:
     async def main(api: Api) -> None:
         await api.json("POST", f"{DEVICES}/resourceclaims", claim(PLAIN), status=201)
         await let(api, JOE, *([("resourceclaims/binding", ["update"])] if bound else []))
@@ -117,7 +117,7 @@ def test_giving_devices_takes_a_permission_of_its_own(served: Run, bound: bool) 
         pytest.param(DRIVER, "other", "[associated-node:update arbitrary-node:update]", id="neither"),
     ],
 )
-def test_telling_the_state_of_devices(served: Run, user: User, verb: str, refused: str) -> None:
+def test_reporting_the_status_of_devices(served: Run, user: User, verb: str, refused: str) -> None:
     async def main(api: Api) -> None:
         await api.json("POST", f"{DEVICES}/resourceclaims", claim(PLAIN), status=201)
         await put_status(api, {"allocation": ALLOCATION})

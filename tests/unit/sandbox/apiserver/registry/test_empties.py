@@ -21,7 +21,7 @@ def api(certificates: Certificates) -> Iterator[Api]:
     made.close()
 
 
-def test_empty_values_come_back_where_the_object_has_none():
+def test_stated_empty_values_are_added_if_the_object_has_none():
     doc = {"spec": {"a": 1, "items": [{"name": "x"}, {"name": "y"}]}}
     stated = {"spec": {"a": 2, "none": None, "list": [], "map": {}, "items": [{"ports": []}, {"name": "z"}]}}
     assert with_empty(doc, stated) == {
@@ -30,7 +30,7 @@ def test_empty_values_come_back_where_the_object_has_none():
     assert doc == {"spec": {"a": 1, "items": [{"name": "x"}, {"name": "y"}]}}
 
 
-def test_what_is_the_servers_own_stays():
+def test_fields_of_the_server_are_not_emptied():
     doc = {"metadata": {"name": "a"}, "status": {}}
     assert with_empty(doc, {"metadata": {"labels": {}}, "status": {"conditions": []}}) == doc
 
@@ -47,7 +47,7 @@ def test_lists_of_other_lengths_are_left_alone():
         ("PATCH", "application/strategic-merge-patch+json"),
     ],
 )
-def test_a_refusal_tells_what_was_emptied_from_what_was_left_out(api: Api, method: str, media: str) -> None:
+def test_errors_distinguish_empty_from_absent(api: Api, method: str, media: str) -> None:
     pods = f"/api/v1/namespaces/{api.namespace()}/pods"
     container = {"name": "c", "image": "i", "ports": [{"containerPort": 80}]}
     api.post(pods, {"metadata": {"name": "p"}, "spec": {"containers": [container]}})
@@ -70,7 +70,7 @@ def test_an_empty_value_is_no_error_of_its_own(api: Api) -> None:
         assert {cause["field"] for cause in answer.causes} == {"metadata.labels"}
 
 
-def test_a_refused_creation_tells_empty_from_absent(api: Api) -> None:
+def test_errors_of_creations_distinguish_empty_from_absent(api: Api) -> None:
     template = {"metadata": {"labels": {}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     sets = {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}}
     answer = api.post(f"/apis/apps/v1/namespaces/{api.namespace()}/deployments", sets)

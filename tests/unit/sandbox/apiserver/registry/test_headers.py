@@ -48,7 +48,9 @@ async def asked(api: Api, user: User, path: str, **query: str) -> Response:
     ],
     ids=["master", "user", "probe", "scheduler", "node", "node's own", "service account"],
 )
-def test_the_place_in_the_queues_is_told(served: Any, user: User, path: str, schema: str, level: str) -> None:
+def test_flow_schema_and_priority_level_are_in_headers(
+    served: Any, user: User, path: str, schema: str, level: str
+) -> None:
     async def test(api: Api) -> None:
         headers = (await asked(api, user, path)).headers
         assert headers[SCHEMA] == await uid(api, f"{FLOWS}/{schema}")
@@ -57,7 +59,7 @@ def test_the_place_in_the_queues_is_told(served: Any, user: User, path: str, sch
     served(test)
 
 
-def test_a_new_schema_counts_at_once(served: Any) -> None:
+def test_a_new_flow_schema_applies_at_once(served: Any) -> None:
     async def test(api: Api) -> None:
         user = User("a", groups=ANYBODY)
         before = (await asked(api, user, "/api/v1/pods")).headers[SCHEMA]
@@ -79,14 +81,14 @@ def test_a_new_schema_counts_at_once(served: Any) -> None:
     ("path", "query"),
     [("/api/v1/nodes/n/proxy", {}), ("/api/v1/namespaces/x/pods/p/log", {}), ("/api/v1/pods", {"timeout": "x"})],
 )
-def test_what_is_not_queued_has_no_place(served: Any, path: str, query: dict[str, str]) -> None:
+def test_exempt_requests_have_no_flow_schema(served: Any, path: str, query: dict[str, str]) -> None:
     async def test(api: Api) -> None:
         assert SCHEMA not in (await asked(api, User("a", groups=("system:masters",)), path, **query)).headers
 
     served(test)
 
 
-def test_a_broken_token_among_protocols_harms_nobody_with_a_certificate(
+def test_an_invalid_token_among_protocols_is_ignored_with_a_certificate(
     served: Any, certificates: Certificates
 ) -> None:
     pem = certificates.client("jane", ("system:masters",)).certificate
@@ -118,7 +120,7 @@ def test_each_request_has_a_number_of_its_own(served: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "status"), [("/nope", 404), ("/healthz", 200), ("/api/v1/pods", 403), ("/version", 200)]
 )
-def test_texts_and_refusals_are_not_to_be_guessed_at(served: Any, path: str, status: int) -> None:
+def test_texts_and_errors_have_nosniff(served: Any, path: str, status: int) -> None:
     async def test(api: Api) -> None:
         answer = await api.server.api.handle_as(User("a", groups=ANYBODY), Request("GET", path))
         expected = 403 if path == "/nope" else status
@@ -146,7 +148,7 @@ def test_texts_and_refusals_are_not_to_be_guessed_at(served: Any, path: str, sta
         ("kubectl/v1.36", "", "", False),
     ],
 )
-def test_answers_are_laid_out_for_people(
+def test_responses_are_pretty_printed_for_browsers(
     served: Any, path: str, agent: str, accept: str, pretty: str, lines: bool
 ) -> None:
     async def test(api: Api) -> None:
@@ -158,7 +160,7 @@ def test_answers_are_laid_out_for_people(
     served(test)
 
 
-def test_an_answer_in_no_form_that_was_asked_for_is_laid_out(served: Any) -> None:
+def test_a_response_in_no_accepted_media_type_is_pretty_printed(served: Any) -> None:
     async def test(api: Api) -> None:
         answer = await api.call("GET", "/api/v1/namespaces/none", headers={"accept": "image/png, */*;as=Table"})
         assert (answer.status, answer.body[:4]) == (406, b"{\n  ")
@@ -167,7 +169,7 @@ def test_an_answer_in_no_form_that_was_asked_for_is_laid_out(served: Any) -> Non
 
 
 @pytest.mark.parametrize("path", ["/", "/version"])
-def test_some_documents_are_for_people_only(served: Any, path: str) -> None:
+def test_some_documents_are_always_pretty_printed(served: Any, path: str) -> None:
     async def test(api: Api) -> None:
         answer = await api.call("GET", path, query={"pretty": "false"})
         assert answer.body.startswith(b"{\n  ") and answer.body.endswith(b"\n}")
@@ -176,7 +178,7 @@ def test_some_documents_are_for_people_only(served: Any, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/openapi/v3", "/.well-known/openid-configuration"])
-def test_some_documents_are_for_programs_only(served: Any, path: str) -> None:
+def test_some_documents_are_never_pretty_printed(served: Any, path: str) -> None:
     async def test(api: Api) -> None:
         answer = await api.call("GET", path, query={"pretty": "true"})
         assert b"\n" not in answer.body.rstrip()
@@ -224,7 +226,7 @@ def test_flags_and_status_of_the_server(served: Any) -> None:
     served(test)
 
 
-def test_nothing_is_laid_out_where_discovery_has_not_changed(served: Any) -> None:
+def test_unchanged_discovery_is_an_empty_304(served: Any) -> None:
     async def test(api: Api) -> None:
         headers = {
             "user-agent": "curl/8",

@@ -57,7 +57,7 @@ def test_a_token_from_compacted_history_offers_to_go_on_inconsistently(served: A
     served(test)
 
 
-def test_a_list_goes_on_for_minutes_as_of_the_version_at_which_it_began(served: Any) -> None:
+def test_a_list_can_be_continued_for_minutes_at_its_version(served: Any) -> None:
     async def test(api: Api) -> None:
         await fill(api, 4)
         begun, rest = await api.json("GET", CONFIG_MAPS, query={"limit": 2}), {}
@@ -80,9 +80,7 @@ def test_a_list_goes_on_for_minutes_as_of_the_version_at_which_it_began(served: 
 
 
 @pytest.mark.parametrize("quiet_s", [COMPACT_S - 1, COMPACT_S + 1])
-def test_a_list_goes_on_for_minutes_also_where_an_earlier_one_began_at_the_same_version(
-    served: Any, quiet_s: float
-) -> None:
+def test_a_list_can_be_continued_for_minutes_after_an_earlier_one_at_its_version(served: Any, quiet_s: float) -> None:
     async def test(api: Api) -> None:
         await fill(api, 4)
         await api.json("GET", CONFIG_MAPS, query={"limit": 2})
@@ -182,7 +180,7 @@ def test_selectors_are_read_before_versions_are(served: Any, others: dict[str, s
     served(test)
 
 
-def test_what_is_made_of_a_long_selector_is_not_kept(served: Any) -> None:
+def test_long_selectors_are_not_cached(served: Any) -> None:
     async def test(api: Api) -> None:
         await fill(api, 1)
         tracemalloc.start()

@@ -43,7 +43,7 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
     ],
     ids=lambda value: value.replace("/", "-") if isinstance(value, str) else "",
 )
-def test_what_a_client_gets(header: str, expected: Wanted | None) -> None:
+def test_media_types_of_responses(header: str, expected: Wanted | None) -> None:
     assert negotiate(header) == expected
 
 
@@ -64,7 +64,7 @@ def test_no_stream_of_yaml(header: str) -> None:
     ],
     ids=["none", "parameters", "anything", "object", "list"],
 )
-def test_the_router_looks_at_media_types_alone(header: str, listing: bool, told: str | None) -> None:
+def test_the_router_ignores_parameters_of_media_types(header: str, listing: bool, told: str | None) -> None:
     if told is None:
         check_route(header, listing=listing)
         return
@@ -92,7 +92,7 @@ def sent(media: str, body: bytes = b"{}") -> Request:
 
 
 @pytest.mark.parametrize("media", ["", "application/json", "application/json; charset=utf-8", "application/yaml"])
-def test_text_is_read_as_it_is(media: str) -> None:
+def test_text_media_types_are_not_converted(media: str) -> None:
     request = sent(media)
     assert readable(request, custom=True) is request
 
@@ -115,7 +115,7 @@ def test_protobuf_becomes_json() -> None:
     ],
     ids=["text", "custom", "unknown kind", "no prefix", "cut"],
 )
-def test_bodies_that_are_not_read(media: str, body: bytes, custom: bool, code: int) -> None:
+def test_media_types_of_bodies_that_are_not_supported(media: str, body: bytes, custom: bool, code: int) -> None:
     with pytest.raises(ApiError) as found:
         readable(sent(media, body), custom=custom)
     assert found.value.code == code

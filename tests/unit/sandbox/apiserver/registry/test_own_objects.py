@@ -80,7 +80,7 @@ def test_served_versions_of_definitions_have_api_services(served: Any) -> None:
     served(test)
 
 
-def test_what_others_do_to_those_api_services_is_undone(served: Any) -> None:
+def test_changes_of_those_api_services_are_reverted(served: Any) -> None:
     async def test(api: Any) -> None:
         await api.json("POST", DEFINITIONS, definition("cats", "v1"), status=201)
         first = (await custom_services(api))["v1.x.test"]
@@ -95,7 +95,7 @@ def test_what_others_do_to_those_api_services_is_undone(served: Any) -> None:
     served(test)
 
 
-def test_an_api_service_of_somebody_else_is_left_alone(served: Any) -> None:
+def test_api_services_of_clients_are_not_changed(served: Any) -> None:
     async def test(api: Any) -> None:
         own = {"group": "x.test", "version": "v1", "groupPriorityMinimum": 5, "versionPriority": 6}
         await api.json("POST", SERVICES, {"metadata": {"name": "v1.x.test"}, "spec": own}, status=201)
@@ -128,7 +128,7 @@ def test_the_default_range_of_addresses_is_ready(served: Any) -> None:
         ("/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication", "kube-apiserver"),
     ],
 )
-def test_own_objects_tell_who_wrote_them(served: Any, path: str, manager: str) -> None:
+def test_own_objects_have_managed_fields(served: Any, path: str, manager: str) -> None:
     async def test(api: Any) -> None:
         found = await api.json("GET", path)
         assert manager in [one["manager"] for one in found["metadata"]["managedFields"]]
@@ -136,7 +136,7 @@ def test_own_objects_tell_who_wrote_them(served: Any, path: str, manager: str) -
     served(test)
 
 
-def test_the_use_of_old_tokens_is_recorded_from_the_first_start_on(served: Any) -> None:
+def test_the_use_of_legacy_tokens_is_tracked_since_the_first_start(served: Any) -> None:
     async def test(api: Any) -> None:
         path = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking"
         assert (await api.json("GET", path))["data"] == {"since": "2030-01-01"}
@@ -150,7 +150,7 @@ def own_part(doc: Any) -> Any:
     return found["manager"], found["operation"], found["fieldsV1"]["f:status"]
 
 
-def test_what_the_server_writes_into_definitions_is_its_own(served: Any) -> None:
+def test_the_server_owns_what_it_writes_into_definitions(served: Any) -> None:
     async def test(api: Any) -> None:
         await api.json("POST", DEFINITIONS, definition("cats", "v1"), status=201)
         await asyncio.sleep(0.1)
@@ -162,7 +162,7 @@ def test_what_the_server_writes_into_definitions_is_its_own(served: Any) -> None
     served(test)
 
 
-def test_what_is_charged_to_a_quota_is_the_servers_own(served: Any) -> None:
+def test_the_server_owns_the_usage_of_a_quota(served: Any) -> None:
     async def test(api: Any) -> None:
         base = "/api/v1/namespaces/default/resourcequotas"
         await api.json("POST", base, {"metadata": {"name": "q"}, "spec": {"hard": {"secrets": "5"}}}, status=201)
@@ -178,7 +178,7 @@ def test_what_is_charged_to_a_quota_is_the_servers_own(served: Any) -> None:
     served(test)
 
 
-def test_a_start_makes_up_for_what_is_missing(tmp_path: Path, certificates: Certificates) -> None:
+def test_a_start_creates_missing_objects(tmp_path: Path, certificates: Certificates) -> None:
     async def start(store: Store) -> None:
         server = assemble(store, LoopClock(EPOCH), random.Random(1), certificates, address="127.0.0.1:1")
         await server.bootstrap(bootstrap_objects())

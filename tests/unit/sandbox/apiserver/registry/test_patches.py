@@ -59,7 +59,7 @@ def test_patches_that_are_refused(served: Any, headers: Any, patch: Any, status:
         pytest.param(MERGE, {"apiVersion": "apps/v1beta1", "spec": {"replicas": 2}}, 2, id="an old version is read"),
     ],
 )
-def test_patches_that_are_taken(served: Any, headers: Any, patch: Any, replicas: int) -> None:
+def test_patches_that_are_accepted(served: Any, headers: Any, patch: Any, replicas: int) -> None:
     async def test(api: Api) -> None:
         await api.json("POST", DEPLOYMENTS, deployment(), status=201)
         found = await api.json("PATCH", DEPLOYMENTS + "/d", patch, headers=headers)
@@ -145,7 +145,7 @@ def test_an_apply_to_a_part_creates_nothing(served: Any, path: str) -> None:
     served(test)
 
 
-def test_repeated_keys_of_an_apply_are_told_line_by_line(served: Any) -> None:
+def test_repeated_keys_of_an_apply_are_reported_by_line(served: Any) -> None:
     async def test(api: Api) -> None:
         body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: b, a: c}\n"
         answer = await api.call("PATCH", CONFIG_MAPS + "/c", body, headers=APPLY, query={"fieldManager": "m"})

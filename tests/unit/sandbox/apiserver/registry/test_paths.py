@@ -89,7 +89,7 @@ def test_methods(served: Any, method: str, path: str, status: int) -> None:
         ("/api/v1/namespaces/default/configmaps/x", "text/plain", THREE),
     ],
 )
-def test_the_router_takes_no_ranges_of_a_group(served: Any, path: str, accept: str, produced: str) -> None:
+def test_the_router_accepts_no_wildcards_for_a_group(served: Any, path: str, accept: str, produced: str) -> None:
     answer = ask(served, "GET", path, headers={"accept": accept})
     assert answer.status == 406
     status = msgspec.json.decode(answer.body) if answer.headers["content-type"] == "application/json" else {}
@@ -98,7 +98,7 @@ def test_the_router_takes_no_ranges_of_a_group(served: Any, path: str, accept: s
 
 
 @pytest.mark.parametrize("path", ["/", "/version"])
-def test_plain_documents_do_not_look_at_parameters(served: Any, path: str) -> None:
+def test_plain_documents_ignore_parameters(served: Any, path: str) -> None:
     answer = ask(served, "GET", path, headers={"accept": "application/json;g=x;v=y;as=Z"})
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
 
@@ -113,7 +113,7 @@ def test_checks_are_listed_and_left_out_on_demand(served: Any) -> None:
     assert lines[-1] == "livez check passed"
 
 
-def test_a_check_that_is_not_there_cannot_be_left_out(served: Any) -> None:
+def test_unknown_checks_cannot_be_excluded(served: Any) -> None:
     answer = ask(served, "GET", "/readyz", query={"verbose": "", "exclude": "nope"})
     said = 'warn: some health checks cannot be excluded: no matches for "nope"'
     assert answer.body.decode().splitlines()[-2:] == [said, "readyz check passed"]

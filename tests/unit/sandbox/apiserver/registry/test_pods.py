@@ -66,7 +66,7 @@ def test_a_gated_pod_is_not_bound(served: Any) -> None:
     ("version", "status"),
     [("policy/v1", 201), ("policy/v1beta1", 201), ("policy/v1beta2", 400), ("apps/v1beta1", 400)],
 )
-def test_evictions_of_old_clients_are_taken(served: Any, version: str, status: int) -> None:
+def test_evictions_of_the_old_version_are_accepted(served: Any, version: str, status: int) -> None:
     async def test(api: Api) -> None:
         await new_pod(api)
         eviction = {"apiVersion": version, "kind": "Eviction", "metadata": {"name": "p"}}
@@ -75,7 +75,7 @@ def test_evictions_of_old_clients_are_taken(served: Any, version: str, status: i
     served(test)
 
 
-def test_a_binding_leaves_the_version_before_it_as_it_was(served: Any) -> None:
+def test_a_binding_does_not_change_the_previous_version(served: Any) -> None:
     async def test(api: Api) -> None:
         await new_pod(api)
         store = api.server.store
@@ -91,7 +91,7 @@ def test_a_binding_leaves_the_version_before_it_as_it_was(served: Any) -> None:
 
 
 @pytest.mark.parametrize("part", ["ephemeralcontainers", "resize"])
-def test_fields_that_a_part_of_a_pod_leaves_as_they_are_are_owned_all_the_same(served: Any, part: str) -> None:
+def test_unchanged_fields_in_writes_of_subresources_are_owned(served: Any, part: str) -> None:
     async def test(api: Api) -> None:
         await new_pod(api)
         body = {"metadata": {"labels": {"a": "b"}}, "spec": {"nodeName": "n"}}

@@ -69,7 +69,7 @@ def test_why_a_server_cannot_be_reached(served: Any, service: Any, piece: Any, r
     served(test)
 
 
-def test_the_group_is_there_and_answers_nothing(served: Any) -> None:
+def test_the_group_is_in_discovery_and_unavailable(served: Any) -> None:
     async def test(api: Api) -> None:
         for version, priority in (("v1beta1", 5), ("v1", 10)):
             doc = api_service(version=version, versionPriority=priority)
@@ -94,7 +94,7 @@ def test_the_group_is_there_and_answers_nothing(served: Any) -> None:
     served(test)
 
 
-def test_what_this_server_has_itself_is_available(served: Any) -> None:
+def test_local_api_services_are_available(served: Any) -> None:
     async def test(api: Api) -> None:
         await api.json("DELETE", f"{API_SERVICES}/v1.apps")
         await api.json("POST", API_SERVICES, api_service("apps"), status=201)

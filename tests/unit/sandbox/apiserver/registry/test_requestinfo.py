@@ -74,7 +74,7 @@ def test_a_proxied_path_is_kept() -> None:
 
 
 @given(st.text(alphabet="/apisv1nmec?%. ", max_size=40), st.sampled_from(["GET", "PUT", "BREW"]))
-def test_any_path_means_something(path: str, method: str) -> None:
+def test_any_path_can_be_parsed(path: str, method: str) -> None:
     info, _ = resolve(method, "/" + path, {})
     assert info.path == "/" + path
 

@@ -31,7 +31,7 @@ async def applied(api: Api, path: str, body: Any, manager: str, status: int = 20
     return await api.json("PATCH", DEPLOYMENTS + path, body, status=status, headers=APPLY, query=query)
 
 
-def test_an_apply_to_the_scale_asks_those_who_own_the_replicas(served: Any) -> None:
+def test_an_apply_to_the_scale_conflicts_with_owners_of_the_replicas(served: Any) -> None:
     async def test(api: Api) -> None:
         await applied(api, "/d", deployment(replicas=1), "alice", status=201)
         refused = await applied(api, "/d/scale", {**SCALE, "spec": {"replicas": 6}}, "sc", status=409)

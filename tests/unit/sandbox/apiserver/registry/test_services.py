@@ -29,7 +29,7 @@ def owned(doc: Tree) -> set[str]:
     return set(entry["fieldsV1"]["f:spec"])
 
 
-def test_the_policy_of_traffic_is_hidden_while_a_service_is_a_name(api: Api, services: str) -> None:
+def test_the_internal_traffic_policy_of_an_external_name_is_hidden(api: Api, services: str) -> None:
     api.make(services, {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
     hidden = api.run(api.ask("PATCH", f"{services}/s", {"spec": OUTSIDE}, content_type=MERGE)).doc
     assert "internalTrafficPolicy" not in hidden["spec"]

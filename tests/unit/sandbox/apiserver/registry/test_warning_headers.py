@@ -11,7 +11,7 @@ def test_none_can_end_the_header() -> None:
     assert header_values(["a\r\nset-cookie: b", "tab\there", "", "\x7f", "\x85"]) == []
 
 
-def test_what_yaml_says_is_told_line_by_line() -> None:
+def test_warnings_of_yaml_are_sent_line_by_line() -> None:
     assert header_values(["yaml: unmarshal errors:\n  line 2: a\n  line 3: b"]) == [
         '299 - "line 2: a"',
         '299 - "line 3: b"',

@@ -30,7 +30,7 @@ def test_objects_enter_and_leave_a_selection(served: Any) -> None:
     served(test)
 
 
-def test_a_watch_goes_on_as_a_websocket(served: Any) -> None:
+def test_a_watch_over_a_websocket(served: Any) -> None:
     async def test(api: Api) -> None:
         asked = {"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-version": "13", "origin": "https://a/"}
         query = {"watch": "1"}
@@ -105,7 +105,7 @@ def test_a_version_before_the_kept_history_is_an_error_event(served: Any) -> Non
     served(test)
 
 
-def test_a_watch_ahead_of_time_leaves_out_what_comes_before(served: Any) -> None:
+def test_a_watch_from_a_future_version_omits_earlier_events(served: Any) -> None:
     async def test(api: Api) -> None:
         ahead = api.server.store.revision + 2
         watch = await api.watch(CONFIG_MAPS, resourceVersion=ahead)

@@ -32,7 +32,7 @@ def test_generated_names_are_tried_again(served: Any) -> None:
     served(test)
 
 
-def test_a_body_that_is_sent_again_makes_an_object_of_its_own_each_time(served: Any) -> None:
+def test_repeated_bodies_create_independent_objects(served: Any) -> None:
     async def test(api: Api) -> None:
         body = {"metadata": {"generateName": "g-", "labels": {"a": "b"}}, "data": {"x": "1"}}
         first = await api.json("POST", CONFIG_MAPS, body, status=201)
@@ -56,7 +56,7 @@ def test_a_body_that_is_sent_again_makes_an_object_of_its_own_each_time(served: 
     served(test)
 
 
-def test_unknown_fields_are_told_each_time_that_they_are_sent(served: Any) -> None:
+def test_unknown_fields_cause_a_warning_in_each_request(served: Any) -> None:
     async def test(api: Api) -> None:
         body = {"metadata": {"generateName": "g-"}, "no": "field"}
         told = [(await api.call("POST", CONFIG_MAPS, body)).headers.get("warning", "") for _ in range(2)]
@@ -69,7 +69,7 @@ def test_unknown_fields_are_told_each_time_that_they_are_sent(served: Any) -> No
     served(test)
 
 
-def test_a_patch_that_lost_a_race_is_made_again_on_the_new_version(served: Any) -> None:
+def test_a_patch_that_lost_a_race_is_retried_on_the_new_version(served: Any) -> None:
     async def test(api: Api) -> None:
         await api.config_map("a", data={"x": "1"})
         hold = asyncio.Event()
@@ -234,7 +234,7 @@ JOB = {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "
     ],
     ids=["claim", "job", "labelled-job", "config-map"],
 )
-def test_what_is_shown_more_complete_than_it_was_created_is_written_once(
+def test_writing_back_an_object_completed_on_read_is_one_write(
     served: Any, path: str, metadata: dict[str, Any], spec: Any, writes: int
 ) -> None:
     async def test(api: Api) -> None:
@@ -279,7 +279,7 @@ def test_options_of_another_kind_are_of_the_group_of_options(served: Any) -> Non
     served(test)
 
 
-def test_a_dry_run_of_a_service_says_what_no_service_gets(served: Any) -> None:
+def test_a_dry_run_of_a_service_returns_addresses_that_are_not_allocated(served: Any) -> None:
     async def test(api: Api) -> None:
         spec = {"type": "NodePort", "ports": [{"name": "a", "port": 80}, {"name": "b", "port": 81}]}
         path, query = "/api/v1/namespaces/default/services", {"dryRun": "All"}
@@ -297,7 +297,7 @@ def test_a_dry_run_of_a_service_says_what_no_service_gets(served: Any) -> None:
 SERVICE = "/api/v1/namespaces/default/services/s"
 
 
-def test_a_service_comes_by_an_update_of_its_status(served: Any) -> None:
+def test_an_update_of_the_status_creates_a_service(served: Any) -> None:
     async def test(api: Api) -> None:
         body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
         made = await api.json("PUT", f"{SERVICE}/status", body, status=201)
@@ -319,7 +319,7 @@ def test_a_service_comes_by_an_update_of_its_status(served: Any) -> None:
 @pytest.mark.parametrize(
     ("query", "key"), [({}, "/registry/services/specs/default/s"), ({"dryRun": "All"}, "/services/specs/default/s")]
 )
-def test_what_is_not_there_has_no_uid(served: Any, query: dict[str, str], key: str) -> None:
+def test_a_missing_object_has_no_uid(served: Any, query: dict[str, str], key: str) -> None:
     async def test(api: Api) -> None:
         body = {"metadata": {"name": "s", "uid": "u"}, "spec": {"ports": [{"port": 80}]}}
         told = (await api.json("PUT", SERVICE, body, status=409, query=query))["message"]
@@ -329,7 +329,7 @@ def test_what_is_not_there_has_no_uid(served: Any, query: dict[str, str], key: s
 
 
 @pytest.mark.parametrize("name", ["there", "new"])
-def test_a_version_that_is_no_number_is_not_looked_behind(served: Any, name: str) -> None:
+def test_a_resource_version_that_is_not_a_number(served: Any, name: str) -> None:
     async def test(api: Api) -> None:
         roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"
         await api.json("POST", roles, {"metadata": {"name": "there"}}, status=201)
@@ -342,7 +342,7 @@ def test_a_version_that_is_no_number_is_not_looked_behind(served: Any, name: str
     served(test)
 
 
-def test_a_status_has_no_say_in_the_generation_of_a_template(served: Any) -> None:
+def test_a_status_update_keeps_the_template_generation(served: Any) -> None:
     async def test(api: Api) -> None:
         path, generation = "/apis/apps/v1/namespaces/default/daemonsets", "deprecated.daemonset.template.generation"
         pod = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -357,7 +357,7 @@ def test_a_status_has_no_say_in_the_generation_of_a_template(served: Any) -> Non
 SCALERS = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
 
 
-def test_what_the_stored_version_adds_has_an_owner(served: Any) -> None:
+def test_fields_that_the_storage_version_adds_have_an_owner(served: Any) -> None:
     async def test(api: Api) -> None:
         target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
         spec = {"maxReplicas": 5, "scaleTargetRef": target}
@@ -382,7 +382,7 @@ def test_a_patch_of_nothing_is_no_write_in_another_version_either(served: Any) -
 
 
 @pytest.mark.parametrize(("query", "key"), [({}, "/registry/pods/default/p"), ({"dryRun": "All"}, "/pods/default/p")])
-def test_the_place_of_an_object_is_told(served: Any, query: dict[str, str], key: str) -> None:
+def test_a_creation_has_a_location_header(served: Any, query: dict[str, str], key: str) -> None:
     async def test(api: Api) -> None:
         pods, spec = "/api/v1/namespaces/default/pods", {"containers": [{"name": "c", "image": "i"}]}
         pod = {"metadata": {"name": "p"}, "spec": spec}
@@ -412,7 +412,7 @@ REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
         (REVIEW, {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}, None),
     ],
 )
-def test_admission_sees_who_owns_what_is_not_kept(
+def test_admission_sees_owners_of_fields_that_are_dropped(
     served: Any, monkeypatch: pytest.MonkeyPatch, path: str, body: Any, owned: Any
 ) -> None:
     async def test(api: Api) -> None:
@@ -441,7 +441,7 @@ def test_admission_sees_who_owns_what_is_not_kept(
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 
 
-def test_whoever_writes_an_empty_list_owns_it_and_it_is_stored_as_none(served: Any) -> None:
+def test_an_empty_list_is_owned_and_stored_as_null(served: Any) -> None:
     async def test(api: Api) -> None:
         doc = {"metadata": {"name": "s"}, "addressType": "IPv4", "endpoints": [], "ports": None}
         made = await api.json("POST", SLICES, doc, status=201)
@@ -455,7 +455,7 @@ def test_whoever_writes_an_empty_list_owns_it_and_it_is_stored_as_none(served: A
     served(test)
 
 
-def test_a_template_forgets_no_managers(served: Any) -> None:
+def test_empty_managed_fields_of_a_template_are_ignored(served: Any) -> None:
     async def test(api: Api) -> None:
         path = "/apis/apps/v1/namespaces/default/deployments"
         template: Any = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}

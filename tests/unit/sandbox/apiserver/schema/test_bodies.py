@@ -97,7 +97,7 @@ def test_nulls_in_maps_and_lists_are_zeros(schemas):
     assert doc["data"] == {"a": ""} and doc["metadata"]["finalizers"] == ["x", ""]
 
 
-def test_an_empty_list_of_managers_survives_because_it_means_something(schemas):
+def test_empty_managed_fields_are_kept(schemas):
     assert decode(schemas, CONFIG_MAPS, {"metadata": {"managedFields": []}})[0]["metadata"] == {"managedFields": []}
 
 
@@ -185,7 +185,7 @@ def _containers(container):
     ],
     ids=["string", "fraction", "overflow", "in-list", "object", "map", "time", "quantity-wins"],
 )
-def test_wrong_types_are_worded_as_the_decoder_words_them(schemas, body, text):
+def test_wrong_types_have_the_decoders_texts(schemas, body, text):
     assert (
         refusal(schemas, DEPLOYMENTS, body) == f'Deployment in version "v1" cannot be handled as a Deployment: {text}'
     )
@@ -231,7 +231,7 @@ def test_wrong_types_are_worded_as_the_decoder_words_them(schemas, body, text):
     ],
     ids=["other-kind", "other-kind-wrong", "no-version", "bad-version", "kind-type", "empty", "syntax"],
 )
-def test_refuses_what_is_no_object_of_the_kind(schemas, body, text):
+def test_bodies_that_are_not_an_object_of_the_kind_are_refused(schemas, body, text):
     assert refusal(schemas, CONFIG_MAPS, body) == text
 
 
@@ -266,7 +266,7 @@ def test_definitions_and_api_services_have_servers_of_their_own(schemas, group, 
     )
 
 
-def test_a_subresource_may_take_another_kind(schemas):
+def test_a_subresource_may_accept_another_kind(schemas):
     doc, _ = schemas.decode_body(DEPLOYMENTS, b'{"spec":{"replicas":0}}', target=Target("autoscaling", "v1", "Scale"))
     assert doc == {
         "kind": "Scale",
@@ -314,7 +314,7 @@ def test_bytes_may_be_written_as_a_list_of_numbers(schemas):
     ],
     ids=str,
 )
-def test_refuses_what_are_no_bytes(schemas, value, what):
+def test_wrong_types_for_bytes_are_refused(schemas, value, what):
     assert refusal(schemas, SECRETS, {"data": {"a": value}}) == (
         f'Secret in version "v1" cannot be handled as a Secret: json: cannot unmarshal {what}'
     )
@@ -336,7 +336,7 @@ def test_refuses_what_are_no_bytes(schemas, value, what):
         ("YW\nRt\u00e9", 4),
     ],
 )
-def test_says_where_base64_ends(schemas, text, at):
+def test_base64_errors_have_the_position(schemas, text, at):
     assert refusal(schemas, SECRETS, {"data": {"a": text}}) == (
         f'Secret in version "v1" cannot be handled as a Secret: illegal base64 data at input byte {at}'
     )

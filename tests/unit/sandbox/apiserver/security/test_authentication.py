@@ -102,11 +102,11 @@ def test_headers(world: World, headers: dict[str, str], user: User | str) -> Non
 
 
 @pytest.mark.parametrize("token", ["wrong", "a.b.c", "x" * 4000])
-def test_a_token_that_nobody_knows_is_refused(world: World, token: str) -> None:
+def test_an_unknown_token_is_refused(world: World, token: str) -> None:
     assert world.refused(token)
 
 
-def test_a_certificate_says_who_asks(world: World, certificates: Certificates) -> None:
+def test_a_certificate_identifies_the_user(world: World, certificates: Certificates) -> None:
     pair = certificates.client("jane", ("dev", "ops"))
     der = x509.load_pem_x509_certificate(pair.certificate).public_bytes(serialization.Encoding.DER)
     world.clock.time = datetime.now(UTC)
@@ -130,7 +130,7 @@ def test_a_token_counts_where_a_certificate_does_not(world: World) -> None:
     assert world.security.authenticator.authenticate({"authorization": "Bearer static"}, der).name == "someone"
 
 
-def test_a_requested_token_stands_for_its_account(world: World) -> None:
+def test_a_requested_token_identifies_its_service_account(world: World) -> None:
     user = world.user(world.token())
     assert (user.name, user.uid) == ("system:serviceaccount:ns:robot", "u1")
     assert user.groups == ("system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated")
@@ -142,7 +142,7 @@ def test_a_requested_token_stands_for_its_account(world: World) -> None:
     [(None, 3600), (600, 600), (1 << 31, 1 << 31)],
     ids=["an hour by default", "ten minutes at least", "long"],
 )
-def test_a_token_ends_when_it_was_told_to(world: World, asked: int | None, granted: int) -> None:
+def test_a_token_expires_at_its_time(world: World, asked: int | None, granted: int) -> None:
     token = world.token(**({} if asked is None else {"expirationSeconds": asked}))
     world.clock.time = START + timedelta(seconds=granted + 59)
     assert world.user(token).name.endswith("robot")
@@ -152,13 +152,13 @@ def test_a_token_ends_when_it_was_told_to(world: World, asked: int | None, grant
 
 
 @pytest.mark.parametrize("seconds", [599, -1, (1 << 32) + 1])
-def test_ends_that_may_not_be_asked_for(world: World, seconds: int) -> None:
+def test_expirations_that_are_refused(world: World, seconds: int) -> None:
     with pytest.raises(ApiError) as raised:
         world.token(expirationSeconds=seconds)
     assert raised.value.code == 422
 
 
-def test_a_token_for_others_is_not_for_us(world: World) -> None:
+def test_tokens_for_other_audiences_are_refused(world: World) -> None:
     token = world.token(audiences=["vault"])
     assert world.refused(token)
     assert world.security.authenticator.review(token, ("vault", "x"), []).found is not None
@@ -167,7 +167,7 @@ def test_a_token_for_others_is_not_for_us(world: World) -> None:
     )
 
 
-def test_a_token_ends_with_its_account(world: World) -> None:
+def test_a_token_is_revoked_with_its_service_account(world: World) -> None:
     token = world.token()
     world.store.delete(ACCOUNTS, "ns", "robot")
     assert world.refused(token)
@@ -183,7 +183,7 @@ def test_a_token_ends_with_its_account(world: World) -> None:
         pytest.param(NODES, "Node", {"node-name": ("o",), "node-uid": ("o1",)}, id="node"),
     ],
 )
-def test_a_token_ends_with_the_object_it_is_bound_to(world: World, gvr: GVR, kind: str, extra: Tree) -> None:
+def test_a_token_is_revoked_with_its_bound_object(world: World, gvr: GVR, kind: str, extra: Tree) -> None:
     namespace = "" if gvr == NODES else "ns"
     world.put(gvr, "o", "o1", spec={"serviceAccountName": "robot"})
     token = world.token(boundObjectRef={"apiVersion": "v1", "kind": kind, "name": "o"})
@@ -245,7 +245,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("algorithm", KEYS)
-def test_signatures_of_all_sorts_of_keys(algorithm: str) -> None:
+def test_signatures_of_all_key_types(algorithm: str) -> None:
     signer = TokenSigner(KEYS[algorithm], "me")
     assert signer.public.algorithm == algorithm
     token = signer.sign({"a": 1})
@@ -260,7 +260,7 @@ def test_signatures_of_all_sorts_of_keys(algorithm: str) -> None:
         TokenVerifier([stranger.public]).claims(token)
 
 
-def test_the_keys_that_others_need_are_published(world: World) -> None:
+def test_public_keys_are_published(world: World) -> None:
     configuration = world.security.openid.answer("/.well-known/openid-configuration")
     assert configuration is not None
     assert configuration.body == (

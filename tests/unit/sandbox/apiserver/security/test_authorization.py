@@ -161,7 +161,7 @@ def test_service_accounts_and_groups_are_subjects_too(api: Api) -> None:
         ),
     ],
 )
-def test_nobody(api: Api, method: str, path: str, status: int, message: str) -> None:
+def test_anonymous_requests(api: Api, method: str, path: str, status: int, message: str) -> None:
     anonymous = User("system:anonymous", groups=("system:unauthenticated",))
     answer = api.run(api.ask(method, path, user=anonymous))
     assert (answer.status, answer.message) == (status, message)
@@ -174,7 +174,7 @@ def grant(api: Api, user: User, role: str, *rules: Tree) -> Answer:
     return api.post(f"{RBAC}/clusterroles", {"metadata": {"name": role}, "rules": list(rules)}, user=user)
 
 
-def test_nobody_grants_what_they_do_not_have(api: Api, grants: Grants) -> None:
+def test_granting_requires_the_granted_permissions(api: Api, grants: Grants) -> None:
     user = grants.user(rule("create,update", on="clusterroles", groups=GROUP), rule("get", on="pods"))
     writer = grants.user(rule("create", on="clusterroles", groups=GROUP), rule("get", on="pods"))
     assert grant(api, writer, "fine", rule("get", on="pods")).status == 201
@@ -200,7 +200,7 @@ def test_escalate_and_bind_are_rights_of_their_own(api: Api, grants: Grants) -> 
     assert api.post(f"{RBAC}/clusterrolebindings", doc, user=binding).status == 201
 
 
-def test_a_binding_to_no_role_is_what_is_not_found(api: Api, grants: Grants) -> None:
+def test_a_binding_to_a_missing_role_is_not_found(api: Api, grants: Grants) -> None:
     user = grants.user(rule("create", on="rolebindings", groups=GROUP))
     ref = {"apiGroup": GROUP, "kind": "Role", "name": "none"}
     doc = {"metadata": {"name": "lift"}, "roleRef": ref, "subjects": []}
@@ -220,7 +220,7 @@ def whoami(api: Api, asking: User, /, **headers: str) -> Answer:
     return api.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, user=asking, **named)
 
 
-def test_masters_may_be_anybody(api: Api) -> None:
+def test_masters_may_impersonate_any_user(api: Api) -> None:
     master = User("root", groups=("system:masters",))
     answer = whoami(api, master, user="jane", group="dev\nops", uid="7", **{"extra-scopes": "a\nb"})
     assert answer.doc["status"]["userInfo"] == {
@@ -250,7 +250,7 @@ def test_masters_may_be_anybody(api: Api) -> None:
         ),
     ],
 )
-def test_who_may_be_whom(api: Api, grants: Grants, headers: dict[str, str], resource: str | None) -> None:
+def test_permissions_for_impersonation(api: Api, grants: Grants, headers: dict[str, str], resource: str | None) -> None:
     on = rule("impersonate-on:user-info:create", on="*", groups="*")
     user = grants.user(on, rule("impersonate:user-info", on="users", groups=CONSTRAINED, names=("jane",)))
     answer = whoami(api, user, **headers)
@@ -261,14 +261,14 @@ def test_who_may_be_whom(api: Api, grants: Grants, headers: dict[str, str], reso
         assert f'User "{user.name}" cannot impersonate:user-info {resource}' in answer.message
 
 
-def test_the_old_right_alone_suffices(api: Api, grants: Grants) -> None:
+def test_the_old_impersonation_permission_suffices(api: Api, grants: Grants) -> None:
     user = grants.user(rule("impersonate", on="users", names=("jane",)))
     answer = whoami(api, user, user="joe")
     assert f'User "{user.name}" cannot impersonate-on:user-info:create resource' in answer.message, "the first refusal"
     assert whoami(api, user, user="jane").status == 201
 
 
-def test_the_mode_that_served_last_comes_first(api: Api, grants: Grants) -> None:
+def test_the_last_successful_impersonation_mode_is_tried_first(api: Api, grants: Grants) -> None:
     user = grants.user(rule("impersonate", on="users", names=("jane",)))
     assert whoami(api, user, user="jane").status == 201
     answer = whoami(api, user, user="joe")
@@ -280,7 +280,7 @@ def test_the_mode_that_served_last_comes_first(api: Api, grants: Grants) -> None
     assert whoami(api, master, user=_NODE).doc["status"]["userInfo"]["groups"] == ["system:authenticated"]
 
 
-def test_groups_alone_are_nobody(api: Api) -> None:
+def test_impersonating_groups_requires_a_user(api: Api) -> None:
     answer = whoami(api, User("root", groups=("system:masters",)), group="g")
     assert (answer.status, answer.message) == (
         400,
@@ -317,7 +317,7 @@ def test_access_reviews_agree_with_the_authorizer(api: Api, grants: Grants, verb
         )
 
 
-def test_reviews_tell_who_wrote_them(api: Api) -> None:
+def test_reviews_have_managed_fields(api: Api) -> None:
     made = review(api, "subjectaccessreviews", {"user": "x", "resourceAttributes": {"verb": "get"}}).doc
     owned = {"f:spec": {"f:resourceAttributes": {".": {}, "f:verb": {}}, "f:user": {}}}
     assert [entry["fieldsV1"] for entry in made["metadata"]["managedFields"]] == [owned]
@@ -331,7 +331,7 @@ def test_a_review_is_of_the_namespace_of_its_path(api: Api) -> None:
     assert answer.message == "the namespace of the provided object does not match the namespace sent on the request"
 
 
-def test_rules_reviews_tell_all_rules(api: Api, grants: Grants) -> None:
+def test_rules_reviews_list_all_rules(api: Api, grants: Grants) -> None:
     user = grants.user(rule("get", on="pods"), rule("get", urls=("/mine",)))
     status = review(api, "selfsubjectrulesreviews", {"namespace": "default"}, user=user).doc["status"]
     assert {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]} in status["resourceRules"]
@@ -350,7 +350,7 @@ def account(entry: Tree) -> User:
     )
 
 
-def test_what_the_controllers_may_do_is_what_they_were_seen_to_have(api: Api) -> None:
+def test_controllers_have_the_permissions_of_upstreams_roles(api: Api) -> None:
     wanted = json.loads((REFERENCE / "controller-roles.json").read_text())
     authorizer = api.server.api.core.authorizer
     missing: list[str] = []
@@ -372,7 +372,7 @@ def test_what_the_controllers_may_do_is_what_they_were_seen_to_have(api: Api) ->
     assert not missing
 
 
-def test_the_objects_that_every_cluster_has(api: Api) -> None:
+def test_bootstrap_objects(api: Api) -> None:
     for path in (
         "/api/v1/namespaces/kube-node-lease",
         "/api/v1/namespaces/default/services/kubernetes",

@@ -24,7 +24,7 @@ def alternative_names(certificate: x509.Certificate) -> list[str]:
     ]
 
 
-def test_the_server_answers_to_its_usual_names() -> None:
+def test_the_server_certificate_has_the_usual_names() -> None:
     names = alternative_names(parsed(Certificates.load(None, NOW).serving.certificate))
     assert {"localhost", "kubernetes", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"} <= set(names)
     assert {"127.0.0.1", "::1"} <= set(names)
@@ -56,7 +56,7 @@ def test_clients_trust_the_server_by_the_ca(tmp_path: Path) -> None:
     assert asking.version() == "TLSv1.3"
 
 
-def test_a_restart_finds_the_same_ones_and_only_the_owner_reads_keys(tmp_path: Path) -> None:
+def test_certificates_survive_a_restart_and_only_the_owner_reads_keys(tmp_path: Path) -> None:
     first = Certificates.load(tmp_path, NOW)
     again = Certificates.load(tmp_path, NOW + timedelta(days=1))
     assert (first.ca, first.serving, first.admin, first.service_account_key) == (
@@ -71,7 +71,7 @@ def test_a_restart_finds_the_same_ones_and_only_the_owner_reads_keys(tmp_path: P
 
 
 @pytest.mark.parametrize("days", [400, 4000], ids=["serving", "ca"])
-def test_what_has_expired_is_made_anew(tmp_path: Path, days: int) -> None:
+def test_expired_certificates_are_replaced(tmp_path: Path, days: int) -> None:
     Certificates.load(tmp_path, NOW)
     later = NOW + timedelta(days=days)
     certificate = parsed(Certificates.load(tmp_path, later).serving.certificate)

@@ -37,7 +37,7 @@ def test_revisions_grow_across_resources() -> None:
     assert second.doc["metadata"] == {"name": "n", "namespace": "", "resourceVersion": "3"}
 
 
-def test_refuses_taken_missing_and_outdated() -> None:
+def test_writes_of_existing_missing_and_outdated_objects_are_refused() -> None:
     store = Store()
     stored = store.create(PODS, "a", "p", doc("p", "a"))
     with pytest.raises(AlreadyExists):
@@ -87,7 +87,7 @@ def test_a_watch_from_cut_history_is_refused() -> None:
     assert [e.revision for e in store.watch(PODS, "", store.revision - 2).take()] == [30, 31]
 
 
-def test_a_watcher_that_fell_behind_is_told() -> None:
+def test_a_slow_watcher_gets_an_error() -> None:
     store = Store(keep=5)
     watcher = store.watch(PODS, "", store.revision)
     for number in range(30):
@@ -216,7 +216,7 @@ def test_a_full_disk_refuses_writes_and_changes_nothing(tmp_path: Path) -> None:
     again.close()
 
 
-def test_the_format_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
+def test_a_database_of_a_later_version_is_not_changed(tmp_path: Path) -> None:
     first = SqliteJournal(tmp_path)
     first._database.execute("PRAGMA user_version=7")
     first.close()

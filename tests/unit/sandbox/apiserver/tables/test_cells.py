@@ -113,7 +113,7 @@ def test_pods(shown: dict[str, object], expected: tuple[str, str, str]) -> None:
     assert (shown["Ready"], shown["Status"], shown["Restarts"]) == expected
 
 
-def test_a_pod_says_where_it_is() -> None:
+def test_a_pods_node_and_address() -> None:
     found = pod(RUNNING, spec={"nodeName": "node-1"}, status={"podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd::1"}]})
     assert (found["Node"], found["IP"], found["Age"]) == ("node-1", "10.0.0.1", "60m")
     nowhere = pod()
@@ -201,7 +201,7 @@ def test_volumes_and_claims() -> None:
 
 
 @pytest.mark.parametrize("resource", sorted(LAYOUTS))
-def test_an_object_that_says_nothing_has_a_row(resource: str) -> None:
+def test_an_empty_object_has_a_row(resource: str) -> None:
     row(resource)
 
 

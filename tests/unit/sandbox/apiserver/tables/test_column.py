@@ -21,11 +21,11 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
         ({}, "nobody"),
     ],
 )
-def test_what_stands_at_a_path_or_else(doc: dict[str, Any], shown: str) -> None:
+def test_values_at_paths_or_a_default(doc: dict[str, Any], shown: str) -> None:
     assert at("spec.holder", "nobody")(doc, NOW) == shown
 
 
-def test_how_many_there_are() -> None:
+def test_counts_of_items() -> None:
     assert count("status.active")({"status": {"active": [{}, {}]}}, NOW) == 2
     assert count("status.active")({}, NOW) == 0
 

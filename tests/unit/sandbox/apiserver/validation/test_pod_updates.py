@@ -61,7 +61,7 @@ def test_a_gated_pod_can_be_narrowed():
     ]
 
 
-def test_a_status_cannot_bring_an_ended_container_back():
+def test_a_status_cannot_restart_a_terminated_container():
     old = kit.stored(kit.PODS, kit.pod({"restartPolicy": "Never"}))
     old["status"]["containerStatuses"] = [{"name": "c", "state": {"terminated": {"exitCode": 1}}}]
     new = kit.changed(old, status__containerStatuses=[{"name": "c", "state": {"running": {}}}])

@@ -57,25 +57,25 @@ def test_paths_at_the_root_have_no_dot_in_front() -> None:
     assert said({"total": 1, "mode": ""}, "") == ["imagePullPolicy: Required value"]
 
 
-def test_later_rules_are_left_out_where_the_first_finds_something() -> None:
+def test_later_rules_are_skipped_after_an_error() -> None:
     rule = rules.unless(rules.max_items(1), rules.items(rules.LABEL))
     assert len(said(["A", "B"], "list", rule)) == 1  # type: ignore[arg-type]
     assert len(said(["A"], "list", rule)) == 1  # type: ignore[arg-type]
     assert said(["a"], "list", rule) == []  # type: ignore[arg-type]
 
 
-def test_a_repeated_item_comes_first_where_that_is_asked_for() -> None:
+def test_a_duplicate_is_reported_first_if_requested() -> None:
     rule = rules.items(rules.fields(rules.always("name", rules.LABEL)), key="name", first=True)
     kinds = [error.type for error in rule([{"name": "A"}, {"name": "A"}], "list")]
     assert kinds == ["FieldValueInvalid", "FieldValueDuplicate", "FieldValueInvalid"]
 
 
-def test_a_detail_follows_what_is_repeated_or_not_found() -> None:
+def test_duplicate_and_not_found_have_details() -> None:
     assert errors.duplicate("a", "x", "twice").message == 'Duplicate value: "x": twice'
     assert errors.not_found("a", "x", "nowhere").message == 'Not found: "x": nowhere'
 
 
-def test_all_that_is_wrong_with_a_text_may_be_one_error() -> None:
+def test_messages_may_be_joined_to_one_error() -> None:
     def messages(text: str) -> list[str]:
         return ["too short", "too dull"] if text == "a" else []
 
@@ -89,7 +89,7 @@ def test_all_that_is_wrong_with_a_text_may_be_one_error() -> None:
     assert list(once("b", "name")) == []
 
 
-def test_a_value_that_was_good_is_not_looked_at_again_until_another_is() -> None:
+def test_the_last_valid_value_is_not_checked_again() -> None:
     seen: list[object] = []
 
     def small(value: int, path: str) -> Errors:

@@ -76,7 +76,7 @@ def test_versions_of_reviews_are_named_once() -> None:
     ]
 
 
-def test_many_versions_of_reviews_cost_no_more_than_few() -> None:
+def test_many_versions_of_reviews_take_linear_time() -> None:
     started = time.process_time()
     assert list(webhook_clients.reviews([f"v{number}" for number in range(50_000)], "r")) == []
     assert time.process_time() - started < 1

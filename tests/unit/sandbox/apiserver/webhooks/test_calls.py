@@ -119,7 +119,7 @@ def test_endpoints_without_the_port_are_not_called(api: Api, hook: HookServer, p
     assert write(api) == BY_SERVICE + NOBODY
 
 
-def test_endpoints_at_made_up_addresses_are_not_called(api: Api, hook: HookServer) -> None:
+def test_endpoints_at_simulated_addresses_are_not_called(api: Api, hook: HookServer) -> None:
     configure(api, by_service(hook))
     serve(api)
     endpoints(api, 9443, {"addresses": ["10.244.1.7"]})
@@ -129,7 +129,7 @@ def test_endpoints_at_made_up_addresses_are_not_called(api: Api, hook: HookServe
 
 
 @pytest.mark.parametrize("port", [443, 8443])
-def test_a_route_leads_each_port_of_its_service(api: Api, hook: HookServer, port: int) -> None:
+def test_a_route_applies_to_each_port_of_its_service(api: Api, hook: HookServer, port: int) -> None:
     configure(api, by_service(hook, port=port))
     serve(api, ports=[{"name": "a", "port": 443}, {"name": "b", "port": 8443}])
     api.server.api.routes.add("hook.default", hook.port)
@@ -197,7 +197,7 @@ def test_a_headless_service_has_no_cluster_ip(api: Api, hook: HookServer) -> Non
         "10.99.0.9",
     ],
 )
-def test_urls_of_made_up_addresses_are_refused_without_trying(api: Api, address: str) -> None:
+def test_urls_of_simulated_addresses_are_refused_without_trying(api: Api, address: str) -> None:
     ranges = "/apis/networking.k8s.io/v1/servicecidrs"
     api.make(ranges, {"metadata": {"name": "more"}, "spec": {"cidrs": ["10.77.0.0/16"]}})
     api.make("/api/v1/nodes", {"metadata": {"name": "n"}, "spec": {"podCIDRs": ["10.99.0.0/24"]}})
@@ -227,7 +227,7 @@ def test_other_names_of_the_clusters_dns_are_not_looked_up(api: Api, host: str) 
 
 
 @pytest.mark.parametrize("host", ["a..b", f"{'a' * 64}.example"])
-def test_names_that_dns_cannot_have_lead_nowhere(api: Api, hook: HookServer, host: str) -> None:
+def test_invalid_dns_names_are_not_resolved(api: Api, hook: HookServer, host: str) -> None:
     configure(api, hook.config("/p"))
     hook.redirects["/p"] = (307, f"https://{host}/x")
     assert write(api) == f'"https://{host}/x": dial tcp: lookup {host}: no such host'
@@ -282,21 +282,21 @@ def test_redirects_lead_to_other_hosts_and_services_keep_their_route(api: Api, h
     assert hook.paths == ["POST /p?timeout=10s", "POST /q", "POST /r"]
 
 
-def test_older_redirects_make_a_get_of_it(api: Api, hook: HookServer) -> None:
+def test_old_redirects_change_the_method_to_get(api: Api, hook: HookServer) -> None:
     configure(api, hook.config("/p"))
     hook.redirects |= {"/p": (302, "/q"), "/q": (308, "/ftp"), "/ftp": (307, "ftp://a/b")}
     assert write(api) == '"ftp://a/b": unsupported protocol scheme "ftp"'
     assert hook.paths == ["POST /p?timeout=10s", "GET /q", "GET /ftp"]
 
 
-def test_redirects_end(api: Api, hook: HookServer) -> None:
+def test_redirects_are_bounded(api: Api, hook: HookServer) -> None:
     configure(api, hook.config("/p"))
     hook.redirects["/p"] = (307, "/p")
     assert write(api) == '"/p": stopped after 10 redirects'
     assert len(hook.paths) == 10
 
 
-def test_a_redirect_to_an_address_that_was_made_up_is_not_followed(api: Api, hook: HookServer) -> None:
+def test_a_redirect_to_a_simulated_address_is_not_followed(api: Api, hook: HookServer) -> None:
     configure(api, hook.config("/p"))
     hook.redirects["/p"] = (307, "https://10.244.1.7/x")
     with watched() as outside:

@@ -12,7 +12,7 @@ def test_a_service_is_its_name_and_its_namespace() -> None:
 @pytest.mark.parametrize(
     "text", ["", "hook", ".", "a.", ".b", "a.b.svc", "A.b", "a/b.c", "-a.b", f"{'a' * 64}.b", "a.b\n"]
 )
-def test_what_names_no_service(text: str) -> None:
+def test_invalid_names_of_services(text: str) -> None:
     with pytest.raises(ValueError, match="names no Service: write NAME.NAMESPACE"):
         service_of(text)
 
@@ -27,13 +27,13 @@ def test_what_names_no_service(text: str) -> None:
         ("[::1]:9443", ("::1", 9443)),
     ],
 )
-def test_a_place_is_a_port_or_host_and_port(to: int | str, where: tuple[str, int]) -> None:
+def test_a_target_is_a_port_or_host_and_port(to: int | str, where: tuple[str, int]) -> None:
     assert where_of(to) == where
 
 
 @pytest.mark.parametrize(
     "to", [0, -1, 65536, "", "x", "::1:9443", "[::1]", "a b:1", ":1", "https://h:1", "h:1/p", "h:", "1\n", True]
 )
-def test_what_is_no_place(to: int | str) -> None:
+def test_invalid_targets(to: int | str) -> None:
     with pytest.raises(ValueError, match="is no place: write PORT or HOST:PORT"):
         where_of(to)

@@ -97,7 +97,7 @@ def test_devices(claims: Any, slices: Any, expected: list[list[str]] | None) -> 
     assert devices_of(claims, slices) == expected
 
 
-def test_what_others_have_is_left_to_them_but_administrators_look_in() -> None:
+def test_allocated_devices_are_available_only_with_admin_access() -> None:
     assert devices_of([claim(wanted())], [THREE], usage=used("a")) == [["b"]]
     assert devices_of([claim(wanted(adminAccess=True))], [THREE], usage=used("a")) == [["a"]]
     assert devices_of([claim(wanted())], [THREE], usage=used("a", admin_access=True)) == [["a"]]
@@ -109,7 +109,7 @@ def test_a_class_selects_first() -> None:
     assert devices_of([claim(wanted())], [slice_of(*NUMA)], chosen) == [["b"]]
 
 
-def test_a_claim_has_at_most_so_many_devices() -> None:
+def test_the_number_of_devices_in_a_claim_is_bounded() -> None:
     slices = [slice_of(*(f"d{number}" for number in range(40)))]
     with pytest.raises(AllocationError, match="number of requested devices 33 exceeds the claim limit of 32"):
         devices_of([claim(wanted(count=33))], slices)
@@ -139,7 +139,7 @@ def test_a_claim_has_at_most_so_many_devices() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told(asked: Any, text: str) -> None:
+def test_errors_are_reported(asked: Any, text: str) -> None:
     with pytest.raises(AllocationError) as caught:
         devices_of([asked], [THREE])
     assert str(caught.value).startswith(text)
@@ -152,7 +152,7 @@ def test_what_is_wrong_is_told(asked: Any, text: str) -> None:
         pytest.param([slice_of("a", count=2), slice_of("a", name="t", count=2)], "invalid", id="a name twice"),
     ],
 )
-def test_pools_that_are_not_whole(slices: Any, state: str) -> None:
+def test_incomplete_pools(slices: Any, state: str) -> None:
     with pytest.raises(AllocationError, match=f"resource pool gpu.x/p is currently {state}"):
         devices_of([claim(wanted(allocationMode="All"))], slices)
     assert devices_of([claim(wanted())], [*slices, slice_of("z", pool="q")]) == [["z"]]

@@ -186,7 +186,7 @@ TWO = pod("p", containers=[container("c", gpu=2)])
         pytest.param(pod("p", containers=[container("c", gpu=0)]), None, [slice_of("d0")], "", 0, id="none of it"),
     ],
 )
-def test_where_a_pod_goes(info, plugin, slices, node, claims):
+def test_nodes_that_fit(info, plugin, slices, node, claims):
     found = decided(info, cluster(*slices, plugin=plugin))
     assert isinstance(found, Placement)
     assert found.node == node or not node
@@ -202,7 +202,7 @@ def test_by_the_name_of_the_class():
     ]
 
 
-def test_why_a_pod_goes_nowhere():
+def test_reasons_why_no_node_fits():
     found = decided(TWO, cluster(slice_of("d0"), plugin="1"))
     assert isinstance(found, FitError)
     assert found.message() == f"0/2 nodes are available: 1 Insufficient {GPU}, 1 cannot allocate all claims."
@@ -211,7 +211,7 @@ def test_why_a_pod_goes_nowhere():
     assert other.message() == f"0/2 nodes are available: 2 Insufficient {NIC}."
 
 
-def test_pods_of_one_shape_before_and_after_a_class_is_there():
+def test_pods_of_one_shape_before_and_after_a_class_exists():
     state = cluster(slice_of("d0"))
     gpu = state.devices.classes.pop("gpu")
     assert gpu is not None
@@ -244,7 +244,7 @@ def test_own_claims_where_a_device_plugin_has_the_rest():
     assert [(one.claim.name, one.mappings) for one in found.reservations] == [("own", ())]
 
 
-def test_a_claim_that_an_earlier_try_has_left():
+def test_a_claim_of_an_earlier_attempt():
     made = extended_claim(ONE.pod, CLASSES)
     assert made is not None
     doc = codec.decode_doc(made.claim.raw or b"")

@@ -89,7 +89,7 @@ def test_a_pod_that_has_ended_gives_its_devices_back(play):
     play(life)
 
 
-def test_a_class_that_offers_it_later(play):
+def test_a_class_that_is_created_later(play):
     async def life(world: World) -> None:
         await offer(world, "d0", "d1", resource=None)
         await world.pod("p", asks())
@@ -127,7 +127,7 @@ CLAIM, STATUS, TEXT = "resourceclaims*", "pods/status", "injected: not now"
         pytest.param(Fault("lose", verbs=("create",), resources=("pods/binding",)), "", id="bound, answer lost"),
     ],
 )
-def test_whatever_fails_the_pod_gets_the_device_in_the_end_and_one_claim(play, fault, problem):
+def test_after_any_failure_the_pod_has_the_device_and_one_claim(play, fault, problem):
     async def life(world: World) -> None:
         await offer(world, "d0")
         injected = world.server.api.faults.add(replace(fault, times=1, message=TEXT))
@@ -160,7 +160,7 @@ def test_a_claim_that_cannot_be_deleted_is_deleted_when_the_pod_is_tried_again(p
     play(life)
 
 
-def test_a_pod_that_is_deleted_on_its_way_leaves_no_claim(play):
+def test_a_pod_deleted_while_it_is_scheduled_leaves_no_claim(play):
     async def life(world: World) -> None:
         await offer(world, "d0")
         world.server.api.faults.add(Fault("delay", verbs=("create",), resources=("pods/binding",), delay_s=5.0))
@@ -200,7 +200,7 @@ def test_a_claim_that_was_left_is_deleted_before_another_is_made(play):
 
 
 @pytest.mark.parametrize("plugin", [True, False], ids=["a plugin had it", "devices"])
-def test_a_kubelet_takes_the_pod(play, plugin):
+def test_a_kubelet_accepts_the_pod(play, plugin):
     """Its node says that it has none of the resource (a plugin is gone): the pod's devices count, nothing else."""
 
     async def life(world: World) -> None:

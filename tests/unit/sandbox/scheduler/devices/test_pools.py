@@ -39,17 +39,17 @@ def test_only_the_latest_generation_counts_even_where_it_is_not_for_the_node() -
     assert devices_of([claim(wanted())], [old, new], node=OTHER) == [["e"]]
 
 
-def test_a_pool_of_which_the_node_sees_a_part_is_whole() -> None:
+def test_slices_of_other_nodes_do_not_make_a_pool_incomplete() -> None:
     slices = [slice_of("d", count=2), slice_of("e", name="t", count=2, nodeName="n2")]
     assert devices_of([claim(wanted(allocationMode="All"))], slices) == [["d"]]
 
 
-def test_what_has_to_be_prepared_comes_last() -> None:
+def test_devices_with_binding_conditions_are_last() -> None:
     slow = slice_of(device("slow", bindingConditions=["Ready"], bindingFailureConditions=["Failed"]), pool="a")
     assert devices_of([claim(wanted(count=2))], [slow, slice_of("fast", pool="b")]) == [["fast", "slow"]]
 
 
-def test_counters_that_nobody_has_make_a_pool_invalid() -> None:
+def test_missing_counters_make_a_pool_invalid() -> None:
     use = {"counterSet": "none", "counters": {"memory": {"value": "1"}}}
     (pool,) = Inventory([slice_of(device("d", consumesCounters=[use]))]).pools_of(NODE)
     assert pool.invalid

@@ -27,7 +27,7 @@ def one(*args: Any, **kwargs: Any) -> dict[str, Any]:
     return found[0]
 
 
-def test_a_device_is_told_with_what_it_was_given_for() -> None:
+def test_results_have_the_properties_of_requests() -> None:
     slow = device("d", bindingConditions=["Ready"], bindingFailureConditions=["Failed"])
     toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
     found = one([claim(wanted(adminAccess=True, tolerations=[toleration]))], [slice_of(slow)])
@@ -68,7 +68,7 @@ def test_configurations_of_the_claim(config: Any, expected: Any) -> None:
     assert one([asked], [slice_of("d", "e")])["devices"].get("config", []) == expected
 
 
-def test_configurations_of_a_class_are_told_once() -> None:
+def test_configurations_of_a_class_are_listed_once() -> None:
     found = one([claim(wanted(), wanted())], [slice_of("d", "e")], class_of("any", config=[OPAQUE]))
     assert found["devices"]["config"] == [OPAQUE | {"source": "FromClass", "requests": ["r0", "r1"]}]
 
@@ -90,7 +90,7 @@ def test_the_nodes_that_reach_the_devices(slices: Any, expected: Any) -> None:
     assert one([claim(wanted())], slices).get("nodeSelector") == expected
 
 
-def test_what_two_devices_ask_of_nodes_is_joined() -> None:
+def test_node_selectors_of_two_devices_are_joined() -> None:
     more = {"nodeSelectorTerms": [{"matchExpressions": [TERM, {"key": "zone", "operator": "Exists"}]}]}
     slices = [slice_of("d", nodeSelector=ZONE), slice_of("e", pool="q", nodeSelector=more)]
     terms = one([claim(wanted(count=2))], slices)["nodeSelector"]["nodeSelectorTerms"]

@@ -50,7 +50,7 @@ def test_a_pod_gets_a_device_and_its_node(play):
     play(life)
 
 
-def test_many_pods_never_get_the_same_device_and_the_last_waits_for_one_that_is_given_back(play):
+def test_no_device_is_allocated_twice_and_the_last_pod_waits(play):
     async def life(world: World) -> None:
         names = [f"c{number}" for number in range(5)]
         for node in ("node-1", "node-2"):
@@ -90,7 +90,7 @@ def test_two_pods_share_a_claim_and_its_node(play):
     play(life)
 
 
-def test_a_class_that_comes_later(play):
+def test_a_class_that_is_created_later(play):
     async def life(world: World) -> None:
         await make_claim(world)
         await world.pod("p", by_name("c"))
@@ -105,7 +105,7 @@ def test_a_class_that_comes_later(play):
     play(life)
 
 
-def test_a_broken_expression_is_told_and_can_be_mended(play):
+def test_an_invalid_expression_is_reported_and_can_be_corrected(play):
     async def life(world: World) -> None:
         await publish(world, "d0")
         await make_claim(world, selectors=[{"cel": {"expression": 'device.attributes["a.b"].c == 1'}}])
@@ -186,7 +186,7 @@ def test_a_pod_waits_until_its_device_is_prepared(play):
     play(life)
 
 
-def test_a_device_that_cannot_be_prepared_is_given_back(play):
+def test_a_device_that_cannot_be_prepared_is_deallocated(play):
     async def life(world: World) -> None:
         await publish(world, "d0", **SLOW)
         await make_claim(world)

@@ -40,7 +40,7 @@ def test_expressions(expression: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize("expression", ['device.attributes["none"].model == "a"', 'device.attributes["gpu.x"].model'])
-def test_what_cannot_be_told(expression: str) -> None:
+def test_errors_of_expressions(expression: str) -> None:
     with pytest.raises(CelError):
         matches(expression, variables_of("gpu.x", msgspec.convert(DEVICE, Device)))
 

@@ -75,7 +75,7 @@ def test_another_label_is_no_conflict(play):
         ("made again", "claim default/c got deleted in the meantime"),
     ],
 )
-def test_what_has_changed_since_is_told(play, change, text):
+def test_conflicting_changes_are_reported(play, change, text):
     async def life(world: World) -> None:
         desk = Desk(world)
         await world.pod("p", dict(NOWHERE))
@@ -94,7 +94,7 @@ def test_what_has_changed_since_is_told(play, change, text):
     play(life)
 
 
-def test_devices_that_were_given_back_are_not_reserved(play):
+def test_deallocated_devices_are_not_reserved(play):
     async def life(world: World) -> None:
         desk = Desk(world)
         await world.pod("p", dict(NOWHERE))
@@ -105,7 +105,7 @@ def test_devices_that_were_given_back_are_not_reserved(play):
     play(life)
 
 
-def test_a_pod_that_is_not_bound_gives_its_reservation_back_and_leaves_that_of_others(play):
+def test_a_pod_that_is_not_bound_releases_only_its_reservation(play):
     async def life(world: World) -> None:
         desk = Desk(world)
         for name in ("p", "q"):
