@@ -6,7 +6,7 @@ what it changes, and a create one pass over the object.
 upstream: sigs.k8s.io/structured-merge-diff typed/compare.go
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import cast
 
 from kcm_cli.machinery.codec import Doc
@@ -52,6 +52,39 @@ class Comparer:
         if made is None:
             made = self._wholes[node] = self._make(node)
         return made
+
+    def emptied(self, node: Node, old: object, new: object, stated: object) -> Fields:
+        """The unchanged fields, owned as a whole, within whose lists the client stated empty lists or maps.
+
+        ``stated``: the new value as it was sent; decoding has dropped empty values from ``new``. Upstream compares
+        such lists with reflect.DeepEqual, and so tells empty from absent.
+        """
+        if old.__class__ is not new.__class__ or new.__class__ is not stated.__class__:
+            return {}
+        if atoms.form(node, new) is Form.WHOLE:
+            return {SELF: LEAF} if old == new and _states_empty(new, stated, in_list=False) else {}
+        found: Fields = {}
+        for key, child, before, after, sent in self._children(node, old, new, stated):
+            below = self.emptied(child, before, after, sent)
+            if below:
+                found[key] = LEAF if below == {SELF: LEAF} else below
+        return found
+
+    def _children(
+        self, node: Node, old: object, new: object, stated: object
+    ) -> Iterator[tuple[str, Node, object, object, object]]:
+        """The parts that all three have: path element, type, and the values."""
+        if isinstance(new, dict):
+            before, sent = cast("Doc", old), cast("Doc", stated)
+            for key in new:
+                if key in before and key in sent:
+                    yield f"f:{key}", atoms.entry(node, key), before[key], new[key], sent[key]
+        elif isinstance(new, list) and len(new) == len(cast("list[object]", stated)):
+            items = _by_element(node, cast("list[object]", old))
+            for item, sent_item in zip(new, cast("list[object]", stated), strict=True):
+                element = item_element(node, item)
+                if len(earlier := items.get(element, [])) == 1:
+                    yield element, atoms.item(node), earlier[0], item, sent_item
 
     # --- added and removed values --------------------------------------------------------------------
 
@@ -200,6 +233,20 @@ class Comparer:
 def taken(changes: Changes) -> Fields:
     """The fields that a change makes its writer own."""
     return union(changes.modified, changes.added)
+
+
+def _states_empty(value: object, stated: object, *, in_list: bool) -> bool:
+    """Whether an empty list or map is stated that the value lacks, in a list."""
+    if isinstance(value, dict) and isinstance(stated, dict):
+        return any(
+            _states_empty(value[key], part, in_list=in_list)
+            if value.get(key) is not None
+            else in_list and part in ([], {})
+            for key, part in stated.items()
+        )
+    if isinstance(value, list) and isinstance(stated, list) and len(value) == len(stated):
+        return any(_states_empty(one, other, in_list=True) for one, other in zip(value, stated, strict=True))
+    return False
 
 
 def _leaf(value: object) -> Fields:

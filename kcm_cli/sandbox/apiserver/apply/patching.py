@@ -58,15 +58,23 @@ class Patching:
         """The result of a patch that applies, before it is decoded. Changes ``current``."""
         return self._patches.merged(target_of(resource), current, body, content_type)
 
-    def track_update(
-        self, resource: ResourceInfo, subresource: str, old: Doc | None, new: Doc, manager: str, now: datetime
+    def track_update(  # noqa: PLR0913  # a write, and by whom
+        self,
+        resource: ResourceInfo,
+        subresource: str,
+        old: Doc | None,
+        new: Doc,
+        manager: str,
+        now: datetime,
+        stated: Doc | None = None,
     ) -> None:
         """Set the managedFields of ``new``, for a create (``old`` is None), update or patch.
 
         To be called after decoding and defaulting, before admission and the strategy, whose changes have no owner. An
-        empty ``managedFields`` in the request removes all managers.
+        empty ``managedFields`` in the request removes all managers. ``stated``: ``new`` as the client wrote it, if that
+        has empty lists.
         """
-        self._tracker.update(self._place(resource, subresource), old, new, manager, now)
+        self._tracker.update(self._place(resource, subresource), old, new, manager, now, stated)
 
     def applied(self, body: bytes, mode: str, warnings: list[str]) -> Doc:
         """The configuration in the body of an apply patch (YAML or JSON). Raises ApiError (400).
@@ -88,13 +96,24 @@ class Patching:
 
         Changes no argument. Raises ApiError: 409 for conflicts, 400 and 500 as upstream.
         """
-        place = self._place(resource, subresource)
-        doc, managed = self._server_side.apply(place, live, applied.doc, applied.manager, force=applied.force, now=now)
+        doc, managed = self._merged(resource, subresource, live, applied, now)
         fresh = cast("Doc", patches.copy(doc))
         fresh = self._schemas.finish_applied(target_of(resource), fresh, described(applied.doc))
         if managed:
             cast("Doc", fresh["metadata"])["managedFields"] = managed
         return fresh
+
+    def stated_by_apply(
+        self, resource: ResourceInfo, subresource: str, live: Doc | None, applied: Applied, now: datetime
+    ) -> Doc:
+        """The same for a configuration that applies, before it is normalised."""
+        return self._merged(resource, subresource, live, applied, now)[0]
+
+    def _merged(
+        self, resource: ResourceInfo, subresource: str, live: Doc | None, applied: Applied, now: datetime
+    ) -> tuple[Doc, list[Doc]]:
+        place = self._place(resource, subresource)
+        return self._server_side.apply(place, live, applied.doc, applied.manager, force=applied.force, now=now)
 
     def settle_times(self, old: Doc, new: Doc) -> None:
         """If only the times of managedFields differ, set those of ``old`` in ``new``.

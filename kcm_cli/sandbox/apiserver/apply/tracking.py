@@ -89,8 +89,10 @@ class Tracker:
         self.comparer = Comparer()
         self._versions = versions
 
-    def update(self, place: Place, old: Doc | None, new: Doc, manager: str, now: datetime) -> None:
-        """Set the managedFields of ``new``. ``old`` is None for a create."""
+    def update(
+        self, place: Place, old: Doc | None, new: Doc, manager: str, now: datetime, stated: Doc | None = None
+    ) -> None:
+        """Set the managedFields of ``new``. ``old`` is None for a create. ``stated``: see ``Comparer.emptied``."""
         meta = cast("Doc", new["metadata"])
         given = meta.pop("managedFields", None)
         managers = _known_managers(old, given, from_request=not place.subresource)
@@ -102,6 +104,8 @@ class Tracker:
             if place.resource.custom and _misshapen(place.node, before, new):
                 return  # as upstream: values of wrong types cannot be tracked
             changes = self.comparer.compare(place.node, before, new)
+            if stated is not None and old is not None:
+                changes.modified = union(changes.modified, self.comparer.emptied(place.node, before, new, stated))
             self.share(place, managers, changes, before, new)
         except NoElement:
             return  # as upstream: an object that cannot be tracked loses its owners

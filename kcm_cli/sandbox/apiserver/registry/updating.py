@@ -5,6 +5,7 @@ The new object is made from the stored one. If another write comes in between, i
 upstream: apiserver pkg/endpoints/handlers/{update,patch}.go, pkg/registry/generic/registry/store.go#Update (v1.36)
 """
 
+import re
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -32,6 +33,8 @@ STATUS, SCALE = "status", "scale"
 
 _PATCH_TYPES = ("application/json-patch+json", "application/merge-patch+json")
 _STRATEGIC = "application/strategic-merge-patch+json"
+
+_EMPTY = re.compile(rb'\[\s*\]|Labels"\s*:\s*\{\s*\}')
 
 Produce = Callable[[Stored | None], Tree]
 
@@ -67,7 +70,8 @@ class Updater:
             self.check_uid(call, doc["metadata"].get("uid"), current, dry_run=options.dry_run)
             old = None if current is None else self._live(call, current.doc)
             doc = core.completed(call.served, doc)
-            core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())
+            now, sent = core.clock.now(), stated(current) if self._empties(call) else None
+            core.patching.track_update(resource, call.subresource, old, doc, options.manager, now, sent)
             return self._core.to_storage(call.served, doc)
 
         def stated(current: Stored | None) -> Tree:
@@ -100,7 +104,8 @@ class Updater:
             self._core.default(resource, doc)
             doc = self._core.completed(call.served, doc)
             old = self._live(call, current.doc)
-            core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())
+            now, sent = core.clock.now(), stated(current) if self._empties(call) else None
+            core.patching.track_update(resource, call.subresource, old, doc, options.manager, now, sent)
             self._check_identity(call, doc)
             return self._core.to_storage(call.served, doc)
 
@@ -116,11 +121,11 @@ class Updater:
         core, resource = self._core, call.resource
         applied = core.patching.applied(call.request.body, options.validation, call.warnings)
 
+        wanted = Applied(applied, options.manager, options.force)
+
         def produce(current: Stored | None) -> Tree:
             live = None if current is None else self._live(call, current.copy())
-            now = core.clock.now()
-            wanted = Applied(applied, options.manager, options.force)
-            doc: Tree = core.patching.apply(resource, call.subresource, live, wanted, now)
+            doc: Tree = core.patching.apply(resource, call.subresource, live, wanted, core.clock.now())
             self._core.default(resource, doc)
             if current is None and doc["metadata"].get("uid"):
                 why = f"uid mismatch: the provided object specified uid {doc['metadata']['uid']}"
@@ -128,12 +133,20 @@ class Updater:
             self._check_identity(call, doc)
             return self._core.to_storage(call.served, doc)
 
+        def stated(current: Stored | None) -> Tree:
+            live = None if current is None else self._live(call, current.copy())
+            return core.patching.stated_by_apply(resource, call.subresource, live, wanted, core.clock.now())
+
         creates = not call.subresource or self._creates(call)
-        return await self._run(call, Change(produce, options, call.subresource, creates))
+        return await self._run(call, Change(produce, options, call.subresource, creates, stated))
 
     def _live(self, call: Call, doc: Tree) -> Tree:
         """A stored document in the form of the resource, with what upstream stores of it and does not show."""
         return self._core.from_storage(call.served, self._core.rules(call.hub.info).stored(doc))
+
+    def _empties(self, call: Call) -> bool:
+        """Whether the body of an update or patch has empty lists or maps that decoding may drop."""
+        return not call.resource.custom and bool(_EMPTY.search(call.request.body))
 
     def _creates(self, call: Call) -> bool:
         """Whether an update of the object or of its status creates it if it does not exist."""

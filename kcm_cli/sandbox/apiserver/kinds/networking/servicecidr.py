@@ -39,7 +39,7 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
     blocks, known = _blocks(doc), [] if old is None else _blocks(old)
     grows = len(known) == 1 and len(blocks) == 2
     if old is not None and len(blocks) != len(known) and not grows:
-        yield errors.invalid("spec.cidrs", blocks or None, errors.IMMUTABLE)
+        yield errors.invalid("spec.cidrs", (doc.get("spec") or {}).get("cidrs"), errors.IMMUTABLE)
         return
     for index, block in enumerate(known):
         yield from errors.fixed(f"spec.cidrs[{index}]", blocks[index], block)

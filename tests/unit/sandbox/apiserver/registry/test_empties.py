@@ -89,6 +89,39 @@ def test_some_kinds_count_an_empty_list_as_a_change_each_time(api: Api) -> None:
         assert changed["spec"]["podSelector"] == {"matchLabels": {"a": "b"}}
 
 
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_who_states_an_empty_list_in_a_list_owns_that(api: Api, method: str) -> None:
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    name = f"empty-{method.lower()}"
+    rules = [
+        {"verbs": ["get"], "nonResourceURLs": ["/x"]},
+        {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]},
+    ]
+    doc: Tree = {"metadata": {"name": name, "labels": {"a": "b"}}, "rules": rules}
+    api.post(f"{roles}?fieldManager=first", doc)
+
+    def owners() -> dict[str, list[str]]:
+        entries = api.get(f"{roles}/{name}").doc["metadata"]["managedFields"]
+        return {entry["manager"]: sorted(entry["fieldsV1"]) for entry in entries}
+
+    media = "application/json" if method == "PUT" else "application/merge-patch+json"
+    api.run(api.ask(method, f"{roles}/{name}?fieldManager=second", doc, content_type=media))
+    assert owners() == {"first": ["f:metadata", "f:rules"]}
+    rules[0]["apiGroups"] = []
+    answer = api.run(api.ask(method, f"{roles}/{name}?fieldManager=second", doc, content_type=media))
+    assert answer.doc["rules"] == [{"verbs": ["get"], "nonResourceURLs": ["/x"]}, rules[1]]
+    assert owners() == {"first": ["f:metadata"], "second": ["f:rules"]}
+
+
+def test_a_refused_apply_tells_empty_from_absent(api: Api) -> None:
+    quotas = f"/api/v1/namespaces/{api.namespace()}/resourcequotas"
+    api.make(quotas, {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}, "scopes": ["BestEffort"]}})
+    applied = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"scopes": []}}
+    path = f"{quotas}/q?fieldManager=a&force=true"
+    answer = api.run(api.ask("PATCH", path, applied, content_type="application/apply-patch+yaml"))
+    assert "spec.scopes: Invalid value: []: field is immutable" in answer.message
+
+
 def test_an_empty_list_is_no_value(api: Api) -> None:
     path = f"/apis/resource.k8s.io/v1/namespaces/{api.namespace()}/resourceclaimtemplates"
     api.make(path, {"metadata": {"name": "t"}, "spec": {"metadata": {"finalizers": []}, "spec": {}}})
