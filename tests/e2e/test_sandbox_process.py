@@ -144,4 +144,4 @@ def test_a_log_line_says_what_was_not_written_to_a_full_disk(tmp_path: Path) -> 
     *logged, last = done.stderr.splitlines()
     assert done.returncode == 1
     assert last.startswith("Error: the cluster's first objects could not be made: ")
-    assert '"Not written" err="the data directory takes no writes: disk I/O error" path="/api' in logged[0]
+    assert '"Not written" err="the data directory is not writable: disk I/O error" path="/api' in logged[0]

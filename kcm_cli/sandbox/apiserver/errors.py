@@ -12,7 +12,7 @@ from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, ResourceInfo
 
 
 def bad_request(message: str) -> ApiError:
-    """400."""
+    """400: the request is malformed."""
     return ApiError(400, "BadRequest", message)
 
 

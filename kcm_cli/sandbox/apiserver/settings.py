@@ -18,7 +18,7 @@ PersistentVolumeClaimResize CertificateApproval CertificateSigning CertificateSu
 ResourceQuota
 """
 PLUGINS = frozenset(_PLUGINS_WORDS.split())
-"""Admission plugins that can be turned off, by upstream's names."""
+"""Admission plugins that can be disabled, by upstream's names."""
 
 
 class Settings(msgspec.Struct, frozen=True):

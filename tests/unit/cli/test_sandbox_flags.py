@@ -37,9 +37,9 @@ def test_all_is_said() -> None:
         ("--kubeconfig=", "--kubeconfig: name a path"),
         ("--data-dir=", "--data-dir: name a path"),
         ("--no-manager -- -v=2", "--no-manager: there is no manager to take the flags after --"),
-        ("--route hook=1", '--route: "hook" names no Service: write NAME.NAMESPACE'),
-        ("--route hook.ns", '--route: "" is no place: write PORT or HOST:PORT'),
-        ("--route hook.ns=65536", '--route: "65536" is no place: write PORT or HOST:PORT'),
+        ("--route hook=1", '--route: "hook" does not name a Service: write NAME.NAMESPACE'),
+        ("--route hook.ns", '--route: "" is no address: write PORT or HOST:PORT'),
+        ("--route hook.ns=65536", '--route: "65536" is no address: write PORT or HOST:PORT'),
         ("word", 'unexpected argument "word"'),
         ("--prt 1", "unknown flag: --prt (did you mean --port?)"),
         (

@@ -102,7 +102,7 @@ def test_webhooks_are_called(play: Play) -> None:
 
 def test_a_full_disk_is_reported_by_a_request(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
-        raise NotKept("the data directory takes no writes")
+        raise NotKept("the data directory is not writable")
 
     async def test(server: EmbeddedServer, clock: LoopClock) -> None:
         await leased(server, clock)

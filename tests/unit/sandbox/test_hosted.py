@@ -70,11 +70,11 @@ def test_it_ends_with_its_with_statement(temporary: Path) -> None:
 
 def test_invalid_routes_are_refused() -> None:
     with HostedSandbox(HostOptions(nodes=0)) as sandbox:
-        with pytest.raises(ValueError, match='"hook" names no Service'):
+        with pytest.raises(ValueError, match='"hook" does not name a Service'):
             sandbox.route("hook", 1)
-        with pytest.raises(ValueError, match='"host" is no place'):
+        with pytest.raises(ValueError, match='"host" is no address'):
             sandbox.route("hook.default", "host")
-        with pytest.raises(ValueError, match='"hook" names no Service'):
+        with pytest.raises(ValueError, match='"hook" does not name a Service'):
             sandbox.webhook_certificates("hook")
     with pytest.raises(SandboxError, match="not running"):
         sandbox.webhook_certificates()

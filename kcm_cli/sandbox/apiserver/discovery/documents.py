@@ -13,7 +13,7 @@ _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create",
 
 
 def group_list(catalog: Catalog) -> Doc:
-    """APIGroupList."""
+    """APIGroupList, without the core group."""
     groups = [_group(group) for group in _by_first_version(catalog) if group.group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 

@@ -92,15 +92,15 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=_NAM
     def _problem(self) -> str:
         possible = VERBS.get(self.kind, _ALL)
         if wrong := [verb for verb in self.verbs if verb not in possible]:
-            return f"it hits {', '.join(possible)}, not {', '.join(wrong)}"
+            return f"it can hit {', '.join(possible)}, not {', '.join(wrong)}"
         if self.every < 1 or self.skip < 0 or self.times < 0 or not 0 <= self.chance <= 1:
             return "every is 1 or more, skip and times 0 or more, chance from 0 to 1"
         times = self.start_s, self.for_s, self.after_s, self.retry_after_s, *self.delays
         if not all(0 <= one < float("inf") for one in times) or self.delays[0] > self.delays[1]:
-            return "no time can be negative or endless, and delay_s goes from the shorter to the longer"
+            return "times must be finite and not negative, and delay_s a minimum and a maximum"
         if self.revision < 0:
-            return f"{self.revision} is no revision"
-        return "" if 400 <= self.status <= 599 else f"{self.status} is no status of an error"
+            return f"{self.revision} is not a revision"
+        return "" if 400 <= self.status <= 599 else f"{self.status} is not an error status"
 
     @property
     def delays(self) -> tuple[float, float]:

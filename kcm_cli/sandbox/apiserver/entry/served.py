@@ -50,7 +50,7 @@ def _read(body: bytes) -> tuple[Fault, ...]:
     try:
         return faults_of(yaml.safe_load(body))
     except (yaml.YAMLError, ValueError) as error:
-        raise bad_request(f"no fault: {error}") from None
+        raise bad_request(f"invalid fault: {error}") from None
 
 
 def _document(one: Injected) -> dict[str, object]:

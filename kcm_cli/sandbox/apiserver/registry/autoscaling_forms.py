@@ -20,7 +20,7 @@ class _Amount:
 
 
 class _Time:
-    """An instant."""
+    """A timestamp."""
 
 
 class _Reference(msgspec.Struct, rename="camel"):

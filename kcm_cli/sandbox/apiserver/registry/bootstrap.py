@@ -34,7 +34,7 @@ async def create_missing(server: Server, documents: Sequence[Doc]) -> None:
         doc: Tree = dict(document)
         served = server.catalog.by_kind(doc["apiVersion"], doc["kind"])
         if served is None:
-            raise BootstrapError(f"nothing serves {doc['kind']} of {doc['apiVersion']}")
+            raise BootstrapError(f"{doc['kind']} of {doc['apiVersion']} is not served")
         gvr, namespace, name = served.info.gvr, doc["metadata"].get("namespace", ""), doc["metadata"]["name"]
         method, path = "POST", gvr.path(namespace)
         if (known := server.core.store.get(served.storage, namespace, name)) is not None:

@@ -27,10 +27,10 @@ class Admission(Protocol):
     """Admission plugins: they may change writes and refuse them."""
 
     async def mutate(self, attrs: Attributes) -> None:
-        """Raises ApiError."""
+        """Change the object of a write. Raises ApiError."""
 
     async def validate(self, attrs: Attributes) -> None:
-        """Raises ApiError."""
+        """Check a write. Raises ApiError."""
 
 
 class CustomKinds(Protocol):

@@ -47,7 +47,7 @@ def answer(core: Core, inside: Inside, call: Call) -> Response | Stream:
     else:
         _found(core, call)
     what = f"{call.resource.gvr.plural}/{call.subresource}"
-    raise api_errors.not_implemented(f"{what} needs a kubelet, which this local control plane does not have")
+    raise api_errors.not_implemented(f"{what} needs a real kubelet, which a sandbox does not have")
 
 
 def _bound(core: Core, call: Call) -> Stored | None:

@@ -192,7 +192,7 @@ _NO_CONTINUE = "resourceVersionMatch is forbidden when continue is provided"
 
 
 def list_options(query: Mapping[str, str], *, watch: bool = False) -> ListOptions:
-    """Raises ApiError 400, 422."""
+    """The options of a list, or of a ``watch``. Raises ApiError 400, 422."""
     if not query:
         return _NO_OPTIONS
     initial = query.get("sendInitialEvents")

@@ -122,7 +122,7 @@ class Reader:
         self._pages = Pages(core.store, core.clock)
 
     async def get(self, call: Call) -> Response:
-        """Raises ApiError."""
+        """GET of an object. Raises ApiError."""
         version = call.query.get("resourceVersion", "")
         if version and version != "0":
             await self.reach(parsed_version(version))
@@ -133,7 +133,7 @@ class Reader:
         return call.media.object(200, stored)
 
     async def list(self, call: Call) -> Response:
-        """Raises ApiError."""
+        """GET of a collection. Raises ApiError."""
         options = list_options(call.query)
         if options.version:
             await self.reach(check_list_version(options))

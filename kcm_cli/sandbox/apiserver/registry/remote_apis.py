@@ -94,7 +94,7 @@ class RemoteApis:
                 return "MissingEndpoints", text
         host = found.get("externalName") or found.get("clusterIP", "")
         url = f"https://{host}:{number}/apis/{spec['group']}/{spec['version']}"
-        why = f'Get "{url}": dial tcp: no network leads to pods of a sandbox'
+        why = f'Get "{url}": dial tcp: pods of a sandbox cannot be reached'
         return "FailedDiscoveryCheck", f"failing or missing response from {url}: {why}"
 
     def _slices(self, namespace: str, name: str) -> Iterator[Tree]:

@@ -68,7 +68,7 @@ class Verbs:
         }
 
     async def run(self, call: Call) -> Response | Stream:
-        """Raises ApiError."""
+        """Handle a request. Raises ApiError."""
         if call.subresource:
             if call.subresource in KUBELET:
                 if call.subresource != "log":

@@ -53,7 +53,7 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 class RunningWatch:
-    """A watch that a client has open."""
+    """An open watch. asked: its request. ending: how it was ended, see ``end``."""
 
     def __init__(self, asked: Asked, watcher: Watcher) -> None:
         self.asked = asked

@@ -113,7 +113,7 @@ class Certificates:
 
 
 class _Issuer:
-    """Signs with a CA."""
+    """Issues certificates of a CA."""
 
     def __init__(self, ca: KeyPair, now: datetime) -> None:
         key = serialization.load_pem_private_key(ca.key, None)

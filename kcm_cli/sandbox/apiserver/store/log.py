@@ -60,11 +60,11 @@ class EventLog:
         return self._events[start : start + limit]
 
     def sleep(self, watcher: "Watcher") -> None:
-        """Wake this watcher at the next event."""
+        """Wake a watcher at the next event."""
         self._sleepers[watcher] = None
 
     def leave(self, watcher: "Watcher") -> None:
-        """No longer wake this watcher."""
+        """No longer wake a watcher."""
         self._sleepers.pop(watcher, None)
 
     def _check(self, revision: int) -> None:

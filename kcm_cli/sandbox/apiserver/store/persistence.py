@@ -57,7 +57,7 @@ class SqliteJournal:
         try:
             self._write((_text(gvr), stored.namespace, stored.name), stored, deleted)
         except sqlite3.Error as error:
-            raise NotKept(f"the data directory takes no writes: {error}") from error
+            raise NotKept(f"the data directory is not writable: {error}") from error
 
     def _write(self, key: tuple[str, str, str], stored: Stored, deleted: bool) -> None:
         execute = self._database.execute
@@ -90,7 +90,7 @@ class SqliteJournal:
 def _check_format(database: sqlite3.Connection) -> None:
     (found,) = database.execute("PRAGMA user_version").fetchone()
     if found > _FORMAT:
-        raise ValueError(f"a newer kcm has written it (format {found}; this one knows up to {_FORMAT})")
+        raise ValueError(f"it was written by a newer kcm (format {found}; this one supports up to {_FORMAT})")
 
 
 def _text(gvr: GVR) -> str:

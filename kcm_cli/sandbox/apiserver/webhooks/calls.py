@@ -29,8 +29,8 @@ _UNTRUSTED = frozenset({18, 19, 20, 21})
 _EXPIRED = frozenset({9, 10})
 _OTHER_NAME = frozenset({62, 64})
 _MADE_UP = (
-    "the sandbox has made this address up, and no network leads there: call a Service and give it a route, or name an "
-    "address of your machine"
+    "the address is invented by the sandbox and cannot be reached: call a Service with a route, or an address of your "
+    "machine"
 )
 
 

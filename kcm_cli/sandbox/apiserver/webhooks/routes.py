@@ -52,7 +52,7 @@ def service_of(text: str) -> Key:
     """``name.namespace`` as namespace and name. Raises ValueError."""
     found = _SERVICE.fullmatch(text)
     if found is None:
-        raise ValueError(f"{quote(text)} names no Service: write NAME.NAMESPACE")
+        raise ValueError(f"{quote(text)} does not name a Service: write NAME.NAMESPACE")
     return found[2], found[1]
 
 
@@ -60,5 +60,5 @@ def where_of(to: int | str) -> Where:
     """``PORT`` or ``HOST:PORT`` (``[IPv6]:PORT``) as host and port. Raises ValueError."""
     found = _WHERE.fullmatch(str(to))
     if found is None or not 0 < int(found[2]) < 65536:
-        raise ValueError(f"{quote(str(to))} is no place: write PORT or HOST:PORT")
+        raise ValueError(f"{quote(str(to))} is no address: write PORT or HOST:PORT")
     return (found[1] or _LOCAL).strip("[]"), int(found[2])

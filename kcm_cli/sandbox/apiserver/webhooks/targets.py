@@ -119,7 +119,7 @@ def unrouted(service: Key) -> str:
     """The error for a Service without a route, and the solution."""
     namespace, name = service
     return (
-        f"nothing runs behind service {quote(name)}, since pods of a sandbox are simulated: lead it to your server "
+        f"nothing runs behind service {quote(name)}, since pods of a sandbox are simulated: route it to your server "
         f'with the annotation {ANNOTATION}: "127.0.0.1:PORT" of the Service, with kcm sandbox '
         f'--route {name}.{namespace}=PORT or, in tests, with sandbox.route("{name}.{namespace}", PORT)'
     )

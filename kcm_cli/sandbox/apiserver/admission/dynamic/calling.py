@@ -124,7 +124,7 @@ def _fail(webhook: Webhook, error: ReviewError) -> None:
 
 
 def _operations(patch: Patch) -> list[dict[str, object]]:
-    """Raises ReviewError."""
+    """The operations of a JSON patch. Raises ReviewError."""
     try:
         data = b64decode(patch.text, validate=True)
         return codec.decode(data, list[dict[str, object]])

@@ -122,7 +122,7 @@ def _decoded(data: bytes, version: str) -> _Review:
 
 
 def _checked(review: _Review, version: str, uid: str, *, mutating: bool) -> _Response:
-    """Raises ReviewError."""
+    """The response of a review. Raises ReviewError if it is invalid."""
     response = review.response
     if response is None:
         raise ReviewError("received invalid webhook response: webhook response was absent")

@@ -75,7 +75,7 @@ class Condition:
 
 
 def request_scope(view: View, store: Store, authorizer: Authorizer) -> Scope:
-    """``object``, ``oldObject``, ``request``, ``namespaceObject``, ``authorizer``."""
+    """The variables ``object``, ``oldObject``, ``request``, ``namespaceObject`` and ``authorizer``."""
     attrs = view.attrs
     return {
         "object": view.obj,

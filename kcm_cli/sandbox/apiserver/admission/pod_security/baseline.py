@@ -195,7 +195,7 @@ def seccomp_annotations(metadata: Tree, spec: Tree) -> Finding | None:
 
 
 def bad_seccomp(context: Tree) -> str | None:
-    """The type of a seccomp profile that is set to what it must not be."""
+    """The type of a forbidden seccomp profile, otherwise None."""
     profile = context.get("seccompProfile")
     kind = None if profile is None else profile.get("type", "")
     return None if kind is None or kind in GOOD_PROFILES else kind
@@ -214,7 +214,7 @@ def _bad_seccomp_containers(spec: Tree) -> list[str]:
 
 
 def selinux_options(allowed: frozenset[str] = _SELINUX) -> Check:
-    """With these types."""
+    """The check with the allowed types."""
 
     def wrong(context: Tree) -> bool:
         options: Tree = context.get("seLinuxOptions") or {}
@@ -236,7 +236,7 @@ def selinux_options(allowed: frozenset[str] = _SELINUX) -> Check:
 
 
 def sysctls(allowed: frozenset[str] = _SYSCTLS) -> Check:
-    """With these names."""
+    """The check with the allowed sysctls."""
 
     def check(metadata: Tree, spec: Tree) -> Finding | None:
         found = [each["name"] for each in context_of(spec).get("sysctls") or () if each["name"] not in allowed]

@@ -288,10 +288,10 @@ def test_faults_are_served(certificates: Certificates) -> None:
     ("doc", "why"),
     [
         ({"fault": "explode"}, "Invalid enum value 'explode'"),
-        ({"fault": "conflict", "verbs": ["create"]}, "conflict: it hits update, patch, not create"),
+        ({"fault": "conflict", "verbs": ["create"]}, "conflict: it can hit update, patch, not create"),
         ({"fault": "refuse", "chance": 2}, "chance from 0 to 1"),
-        ({"fault": "refuse", "status": 200}, "200 is no status of an error"),
-        ({"fault": "delay", "delaySeconds": -1}, "no time can be negative"),
+        ({"fault": "refuse", "status": 200}, "200 is not an error status"),
+        ({"fault": "delay", "delaySeconds": -1}, "times must be finite and not negative"),
         ("conflict", "Expected `object`, got `str`"),
         (None, "Expected `object`, got `null`"),
     ],

@@ -203,7 +203,7 @@ def test_a_full_disk_refuses_writes_and_changes_nothing(tmp_path: Path) -> None:
     store.create(PODS, "a", "p", doc("p", "a", x=1))
     (pages,) = journal._database.execute("PRAGMA page_count").fetchone()
     journal._database.execute(f"PRAGMA max_page_count={pages}")
-    with pytest.raises(NotKept, match="the data directory takes no writes: database or disk is full"):
+    with pytest.raises(NotKept, match="the data directory is not writable: database or disk is full"):
         store.update(PODS, "a", "p", doc("p", "a", x="y" * 100_000))
     with pytest.raises(NotKept):
         store.create(PODS, "a", "q", doc("q", "a", x="y" * 100_000))
@@ -220,5 +220,5 @@ def test_a_database_of_a_later_version_is_not_changed(tmp_path: Path) -> None:
     first = SqliteJournal(tmp_path)
     first._database.execute("PRAGMA user_version=7")
     first.close()
-    with pytest.raises(ValueError, match=r"a newer kcm has written it \(format 7; this one knows up to 1\)"):
+    with pytest.raises(ValueError, match=r"it was written by a newer kcm \(format 7; this one supports up to 1\)"):
         SqliteJournal(tmp_path)

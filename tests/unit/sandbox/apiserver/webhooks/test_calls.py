@@ -20,13 +20,13 @@ SERVICES = "/api/v1/namespaces/default/services"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 RULE = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
 NOBODY = (
-    'nothing runs behind service "hook", since pods of a sandbox are simulated: lead it to your server with the '
+    'nothing runs behind service "hook", since pods of a sandbox are simulated: route it to your server with the '
     'annotation sandbox.kcm.dev/route: "127.0.0.1:PORT" of the Service, with kcm sandbox --route hook.default=PORT or, '
     'in tests, with sandbox.route("hook.default", PORT)'
 )
 MADE_UP = (
-    "the sandbox has made this address up, and no network leads there: call a Service and give it a route, or name an "
-    "address of your machine"
+    "the address is invented by the sandbox and cannot be reached: call a Service with a route, or an address of your "
+    "machine"
 )
 
 
@@ -154,7 +154,7 @@ def test_the_annotation_of_a_service_is_a_route(api: Api, hook: HookServer) -> N
 def test_an_annotation_that_cannot_be_read_is_named(api: Api, hook: HookServer) -> None:
     configure(api, by_service(hook))
     serve(api, annotation="here")
-    why = 'the annotation sandbox.kcm.dev/route of service "hook" cannot be used: "here" is no place: write PORT or '
+    why = 'the annotation sandbox.kcm.dev/route of service "hook" cannot be used: "here" is no address: write PORT or '
     assert write(api) == BY_SERVICE + why + "HOST:PORT"
 
 

@@ -13,7 +13,7 @@ def test_a_service_is_its_name_and_its_namespace() -> None:
     "text", ["", "hook", ".", "a.", ".b", "a.b.svc", "A.b", "a/b.c", "-a.b", f"{'a' * 64}.b", "a.b\n"]
 )
 def test_invalid_names_of_services(text: str) -> None:
-    with pytest.raises(ValueError, match="names no Service: write NAME.NAMESPACE"):
+    with pytest.raises(ValueError, match="does not name a Service: write NAME.NAMESPACE"):
         service_of(text)
 
 
@@ -35,5 +35,5 @@ def test_a_target_is_a_port_or_host_and_port(to: int | str, where: tuple[str, in
     "to", [0, -1, 65536, "", "x", "::1:9443", "[::1]", "a b:1", ":1", "https://h:1", "h:1/p", "h:", "1\n", True]
 )
 def test_invalid_targets(to: int | str) -> None:
-    with pytest.raises(ValueError, match="is no place: write PORT or HOST:PORT"):
+    with pytest.raises(ValueError, match="is no address: write PORT or HOST:PORT"):
         where_of(to)
