@@ -1,4 +1,4 @@
-"""An API server in the process of the test, with a plain way to ask it."""
+"""An API server in the process of the test, with a simple client."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ Tree = dict[str, Any]
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """A response."""
 
     status: int
     doc: Tree
@@ -37,7 +37,7 @@ class Answer:
 
 
 class Api:
-    """Asks a server of its own. Namespaces of tests are made by ``namespace``, so that tests can share one."""
+    """Sends requests to a server of its own. ``namespace`` creates namespaces, so that tests can share a server."""
 
     def __init__(self, certificates: Certificates) -> None:
         self._runner = asyncio.Runner()
@@ -84,13 +84,13 @@ class Api:
         return self.run(self.ask("PATCH", path, doc, content_type="application/merge-patch+json", **options))
 
     def make(self, path: str, doc: Tree, **options: Any) -> Tree:
-        """Create what has to work."""
+        """Create an object. Raises if that fails."""
         answer = self.post(path, doc, **options)
         assert answer.status == 201, answer.doc
         return answer.doc
 
     def namespace(self, *, account: bool = True, **labels: str) -> str:
-        """A new namespace; with the default account, which a controller would make."""
+        """A new namespace with its default service account, which a controller would create."""
         self._count += 1
         name = f"ns{self._count}"
         marks = {key.replace("__", "/").replace("_", "-"): value for key, value in labels.items()}
@@ -101,5 +101,5 @@ class Api:
 
 
 def pod(name: str = "p", **spec: Any) -> Tree:
-    """A pod of one container, with whatever else ``spec`` says."""
+    """A pod with one container and the other fields of ``spec``."""
     return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}

@@ -1,4 +1,4 @@
-"""An HTTPS server of this process for webhooks: answers every review with what ``respond`` makes of it."""
+"""An HTTPS server of this process for webhooks, which responds to each review with the result of ``respond``."""
 
 import asyncio
 import base64
@@ -16,11 +16,8 @@ Respond = Callable[[Tree], bytes | Tree]
 
 
 class HookServer:
-    """Serves with the API server's own certificate, on the loop of ``api``.
-
-    asked: the reviews that came. paths: all that was asked for, with their methods. redirects: path -> status and
-    location.
-    """
+    """Serves with the API server's certificate, on the loop of ``api``. asked: the received reviews. paths: all
+    requests with their methods. redirects: path -> status and location."""
 
     def __init__(self, api: Api, certificates: Certificates, folder: Path, respond: Respond) -> None:
         self.asked: list[Tree] = []
@@ -38,7 +35,7 @@ class HookServer:
         self.bundle = base64.b64encode(certificates.ca.certificate).decode()
 
     def config(self, path: str = "/hook") -> Tree:
-        """A clientConfig that leads here."""
+        """A clientConfig for this server."""
         return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": self.bundle}
 
     def close(self) -> None:

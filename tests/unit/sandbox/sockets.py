@@ -1,4 +1,4 @@
-"""Watches where this process connects to, and keeps it from connecting to anything but itself."""
+"""Watches the connections of this process, and prevents those to other machines."""
 
 import errno
 import ipaddress
@@ -12,7 +12,7 @@ import pytest
 
 @contextmanager
 def watched() -> Iterator[list[str]]:
-    """In the block, the hosts beyond loopback that somebody tried to connect to or to look up. None is reached."""
+    """Within the block, the hosts other than loopback that were connected to or looked up. None is reached."""
     found: list[str] = []
     real = socket.socket
     connect, connect_ex, look_up = real.connect, real.connect_ex, socket.getaddrinfo

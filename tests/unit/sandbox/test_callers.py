@@ -1,4 +1,4 @@
-"""Clients of the sandbox's port whose certificate no known CA signed: asked for their token, or refused, as by Go."""
+"""Clients of the sandbox's port whose certificate no trusted CA has signed: as in Go, tokens are tried."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""Events of simulated components: counted, told again when somebody has deleted them."""
+"""Events of simulated components: counted, and created again after another client has deleted them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ def test_a_pod_that_crashes_has_one_event_with_a_count(play: Callable[..., None]
 
 def test_a_deleted_event_is_created_again(play: Callable[..., None]) -> None:
     async def test(world: World) -> None:
-        # a tag, so that the image is not pulled each time: no more than 25 Events of one pod are told at first
+        # a tag, so that the image is not pulled each time: at most 25 Events of one pod are in the first burst
         await world.pod("p", {"containers": [{"name": "c", "image": "nginx:1"}]}, run_time="1s", exit_code="1")
         await world.wait(100)
         (before,) = await told(world, "BackOff")

@@ -1,4 +1,4 @@
-"""A loop on another thread lives in the time of a sandbox: in order, and never ahead of what is on its way."""
+"""A loop on another thread shares the time of a sandbox: timers are in order, and time waits for bytes in transit."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ def loop() -> Iterator[WarpLoop]:
 
 @contextlib.contextmanager
 def followed(loop: WarpLoop, work: Coroutine[Any, Any, None]) -> Iterator[FollowingLoop]:
-    """Runs on a loop that follows, until the block ends."""
+    """Run a coroutine on a follower, until the block ends."""
     follower = loop.follower()
     task: list[asyncio.Task[None]] = []
     begun = threading.Event()
@@ -126,7 +126,7 @@ def test_a_sleeping_follower_has_real_time_after_an_advance(loop: WarpLoop) -> N
 
 
 def test_sent_bytes_are_distinguished_from_unread_ones() -> None:
-    """What was sent may be acknowledged 40 ms later: time does not wait so long for that."""
+    """Sent bytes may be acknowledged 40 ms later: time does not wait for that."""
 
     async def main() -> None:
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Leases that are renewed in the store are as a kubelet's request leaves them."""
+"""Leases that are renewed in the store equal those renewed by a kubelet's request."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""A sandbox on a thread: what a start that fails leaves behind, and what it says."""
+"""A sandbox on a thread: what a failed start leaves, and its errors."""
 
 import asyncio
 import tempfile
@@ -16,7 +16,7 @@ from kcm_cli.sandbox.run import Sandbox
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where private folders are made in this test."""
+    """The folder for temporary folders in this test."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
@@ -26,7 +26,7 @@ OTHERS: set[threading.Thread] = set()
 
 @pytest.fixture(autouse=True)
 def others() -> None:
-    """Sandboxes of fixtures that live for the whole session are not ours."""
+    """Exclude the sandboxes of fixtures that live for the whole session."""
     OTHERS.clear()
     OTHERS.update(threading.enumerate())
 

@@ -1,4 +1,4 @@
-"""Writing into kubeconfig files: what others have in them stays."""
+"""Writing kubeconfig files: entries of others are kept."""
 
 import os
 import stat

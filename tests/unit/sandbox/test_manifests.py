@@ -1,4 +1,4 @@
-"""Manifests applied to a sandbox, and what it says of what is in it."""
+"""Manifests that are applied to a sandbox, and the report about its objects."""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Operators that are commands: what becomes of them with the process that started them."""
+"""Operators that are commands end with the process that started them."""
 
 import signal
 import subprocess
@@ -29,7 +29,7 @@ def operator(command):
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_command_ends_with_the_process_that_started_it(how):
-    """The command holds the standard output open: without its end this runs into the time limit."""
+    """The command holds the standard output open: if it does not end, this test exceeds the time limit."""
     done = subprocess.run([sys.executable, "-c", ENDS, str(how.value)], capture_output=True, timeout=30, check=False)
     assert (done.returncode, done.stderr) == (-how, b"")
 

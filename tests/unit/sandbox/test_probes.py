@@ -1,4 +1,4 @@
-"""Components that are asked over TLS for their health, and what is told of them."""
+"""Health checks of components over TLS, and their errors."""
 
 import asyncio
 import socket
@@ -18,7 +18,7 @@ PATH = "/api/v1/componentstatuses"
 
 
 async def ask(status: int) -> tuple[str, int]:
-    """What is said of a component that answers so, and its port."""
+    """The error of a component that responds with this status, and its port."""
 
     async def handler(request: Request, peer: bytes | None) -> Response:
         return Response(status if request.path == "/healthz" else 404, {}, b"ok")

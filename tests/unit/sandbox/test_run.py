@@ -1,4 +1,4 @@
-"""Starting and ending a sandbox: whatever was begun is given back, however far it came."""
+"""Starting and stopping a sandbox: all resources are released, however far the start came."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ from kcm_cli.sandbox.run import Sandbox, SandboxOptions
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where private folders are made in this test."""
+    """The folder for temporary folders in this test."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

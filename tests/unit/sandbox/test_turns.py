@@ -1,4 +1,4 @@
-"""Requests in process share the loop with those who wait for it, and are sent only if they may be."""
+"""In-process requests yield to other tasks, and are sent only if they are permitted."""
 
 import asyncio
 from itertools import count
@@ -12,7 +12,7 @@ from kcm_cli.sandbox.transport import TURN_S, InProcessTransport, Turns
 
 
 def others(step_s: float, requests: int) -> int:
-    """How many turns another task has while so many requests are made, each of which takes so long."""
+    """How many turns another task gets during this number of requests, each of which takes this long."""
 
     async def run() -> int:
         times = count()

@@ -1,4 +1,4 @@
-"""Asking again until an answer is true."""
+"""Polling until a condition is true."""
 
 import asyncio
 from itertools import count

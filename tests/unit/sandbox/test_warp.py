@@ -103,7 +103,7 @@ def test_a_loop_that_is_never_idle_is_reported_with_its_callbacks(loop: WarpLoop
 
 
 def test_a_process_that_gets_no_processor_is_waited_for(loop: WarpLoop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It looks as if it were never at rest, and has not had the time."""
+    """It seems never to be idle, but has not had CPU time."""
     monkeypatch.setattr(warp.time, "process_time", lambda: 1.0)
     ends = time.monotonic() + 0.15
 

@@ -1,4 +1,4 @@
-"""An API server on virtual time, without sockets, for tests of its parts together."""
+"""An API server on virtual time, without sockets, for integrated tests."""
 
 import asyncio
 import random
@@ -25,7 +25,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 @dataclass
 class Api:
-    """Requests to one server, as an administrator or somebody else."""
+    """Requests to one server, by an administrator or another user."""
 
     server: EmbeddedServer
     user: User = ADMIN
@@ -39,7 +39,7 @@ class Api:
         return await transport.send(Request(method, path, query, headers, data))
 
     async def json(self, method: str, path: str, body: object = None, *, status: int = 200, **options: Any) -> Any:
-        """The decoded answer, whose status has to be this."""
+        """The decoded response, which must have this status."""
         answer = await self.call(method, path, body, **options)
         assert answer.status == status, answer.body.decode()
         return msgspec.json.decode(answer.body)
@@ -50,7 +50,7 @@ class Api:
         return await self.json("POST", CONFIG_MAPS, {"metadata": metadata, **content}, status=201)
 
     async def watch(self, path: str, seconds: float = 1.0, **query: Any) -> "Watching":
-        """Begin a watch; its events so far are read after ``seconds`` at the earliest."""
+        """Start a watch, whose events can be read after ``seconds`` at the earliest."""
         request = Request("GET", path, tuple((k, str(v)) for k, v in {"watch": "true", **query}.items()))
         watching = Watching(InProcessTransport(self.server.api, self.user), request)
         watching.task = asyncio.create_task(watching.run())
@@ -59,7 +59,7 @@ class Api:
 
 
 class Watching:
-    """A watch under way."""
+    """A running watch."""
 
     def __init__(self, transport: InProcessTransport, request: Request) -> None:
         self._transport = transport
@@ -84,7 +84,7 @@ class Watching:
         return [(event["type"], event["object"]["metadata"].get("name", "")) for event in self.events]
 
     async def end(self) -> None:
-        """It was a watch, and went on until now or to its own end."""
+        """End the watch. Raises if the response is not a watch."""
         assert self.task is not None
         self.task.cancel()
         await asyncio.wait([self.task])

@@ -1,4 +1,4 @@
-"""A server that is told to differ: who may do what, whose tokens count, what is admitted, which addresses there are."""
+"""The settings of a server: authorization, trusted tokens, admission, address ranges."""
 
 import asyncio
 import random
@@ -33,7 +33,7 @@ class World:
         self._ranges = settings.service_ranges
 
     def ask(self, *requests: tuple[str, str, str, Any]) -> list[tuple[int, Any]]:
-        """Method, path, token and body of each; status and document of each answer."""
+        """Sends requests (method, path, token, body); returns the status and document of each response."""
 
         async def main() -> list[tuple[int, Any]]:
             server = self._make()

@@ -1,4 +1,4 @@
-"""A server on virtual time that is sent odd requests, and keeps what went wrong in it."""
+"""A server on virtual time that gets unusual requests, and records its failures."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ _DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class Failed(Exception):
-    """The server answered what no server should."""
+    """An invalid response."""
 
 
 class Cluster(logging.Handler):
@@ -66,7 +66,7 @@ class Cluster(logging.Handler):
     def send(
         self, method: str, path: str, body: bytes = b"", query: Pairs = (), *, authorized: bool = True, **headers: str
     ) -> Response:
-        """The answer, which was looked at. Raises Failed."""
+        """The response, after checks. Raises Failed."""
         named = {"content-type": JSON} | {key.replace("_", "-"): value for key, value in headers.items()}
         request = Request(method, f"/{path}", query, named, body)
         transport = InProcessTransport(self.server.api, ADMIN if authorized else None)
@@ -75,14 +75,14 @@ class Cluster(logging.Handler):
         return answer
 
     def make(self, collection: str, doc: Tree) -> str:
-        """Create what has to work; its name."""
+        """Create an object; returns its name. Raises Failed if that fails."""
         doc = self.named(doc)
         answer = self.send("POST", self.place(collection), json.dumps(doc).encode())
         assert answer.status == 201, answer.body
         return str(doc["metadata"]["name"])
 
     def named(self, doc: Tree) -> Tree:
-        """The same with a name of its own, where it has none yet."""
+        """The same with a unique name, if it has none."""
         doc = json.loads(json.dumps(doc).replace("{namespace}", self.namespace))
         doc["metadata"] = {"name": self.name(), **doc.get("metadata", {})}
         return doc

@@ -1,4 +1,4 @@
-"""What is put where it does not belong."""
+"""Values that are put in wrong places."""
 
 TEXTS = (
     *("", " ", "a", "A", "-", ".", "*", "/", "%", "\\", '"', "\0", "\n", "\ud800", "é", "日本", "٣", "²", "\U0001f600"),

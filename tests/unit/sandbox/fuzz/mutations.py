@@ -1,4 +1,4 @@
-"""What is done to valid requests to make them wrong."""
+"""Mutations that make valid requests invalid."""
 
 import copy
 import json
@@ -13,7 +13,7 @@ Path = tuple[str | int, ...]
 
 
 class Tape:
-    """Decisions read off bytes: the same bytes, the same decisions; none left, the plainest ones."""
+    """Decisions from bytes: the same bytes make the same decisions; without bytes, the simplest ones."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -28,7 +28,7 @@ class Tape:
         return options[self.number(len(options))]
 
     def seldom(self, often: int = 4) -> bool:
-        """Once in so many times."""
+        """True for one of ``often`` numbers."""
         return self.number(often) == often - 1
 
 
@@ -95,7 +95,7 @@ def _remove(doc: Any, path: Path) -> Any:
 
 
 def encoded(tape: Tape, doc: Any) -> bytes:
-    """As JSON, which may be broken on the way."""
+    """Encode as JSON, possibly damaged."""
     text = json.dumps(doc)
     for name, nest in _DEEP.items():
         text = text.replace(json.dumps(name), nest)
@@ -109,7 +109,7 @@ def encoded(tape: Tape, doc: Any) -> bytes:
 
 
 def json_patch(tape: Tape, doc: Any) -> Any:
-    """Operations on places of a document, and beside them."""
+    """Operations on paths of a document, and on others."""
     spots = ["".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path) for path in places(doc)]
     odd = ["", "/", "a", "/-", "/~", "/~2", "/metadata/-", "/spec/0", "/a/b/c", "/metadata/labels/a~1b", "/é"]
 

@@ -1,4 +1,4 @@
-"""Valid objects of every kind, and for every kind one with each field filled in."""
+"""Valid objects of each kind, and one of each kind with all fields."""
 
 import base64
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _SAMPLES = {
 
 
 def valid() -> dict[str, Tree]:
-    """By collection. ``{namespace}`` in it stands for the namespace."""
+    """By collection. ``{namespace}`` is a placeholder for the namespace."""
     text = Path(__file__).with_name("objects.yaml").read_text()
     found: dict[str, Tree] = yaml.safe_load(text.replace("{certificate request}", _certificate_request()))
     return found
@@ -37,7 +37,7 @@ def _certificate_request() -> str:
 
 
 def filled(schemas: Mapping[str, Tree], name: str) -> Any:
-    """An object in which every field has a value of its type, whether they go together or not."""
+    """An object in which each field has a value of its type, also if they are not consistent."""
     return _value(schemas, {"$ref": _PREFIX + name}, ())
 
 
@@ -63,7 +63,7 @@ def _value(schemas: Mapping[str, Tree], schema: Tree, above: tuple[str, ...]) ->
 
 
 def places(doc: Any) -> list[tuple[str | int, ...]]:
-    """The path of everything in a document, itself included."""
+    """The paths of all values in a document, itself included."""
     found: list[tuple[str | int, ...]] = []
     todo: list[tuple[tuple[str | int, ...], Any]] = [((), doc)]
     while todo:

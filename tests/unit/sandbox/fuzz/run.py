@@ -1,4 +1,4 @@
-"""``python -m tests.unit.sandbox.fuzz.run --seconds 600``: random requests for so long; each failure once."""
+"""``python -m tests.unit.sandbox.fuzz.run --seconds 600``: random requests for that time; prints each failure once."""
 
 import argparse
 import random
@@ -18,7 +18,7 @@ FRESH = 500
 
 
 def main() -> int:
-    """The exit code: 1 where something failed."""
+    """Returns the exit code: 1 after failures."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""What is asked of a server in one go. Each scenario reads its decisions off a tape and cleans up after itself."""
+"""Scenarios of requests. Each reads its decisions from a tape and cleans up."""
 
 import json
 
@@ -47,7 +47,7 @@ METHODS = ("GET", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "T
 
 
 def odd_object(cluster: Cluster, tape: Tape) -> None:
-    """Create something that is wrong somewhere."""
+    """Create an object with errors."""
     collection = tape.one(COLLECTIONS)
     origin = cluster.filled.get(collection, {}) if tape.seldom(2) else cluster.valid[collection]
     doc = mutated(tape, cluster.named(origin), tape.number(5))
@@ -59,7 +59,7 @@ def odd_object(cluster: Cluster, tape: Tape) -> None:
 
 
 def odd_changes(cluster: Cluster, tape: Tape) -> None:
-    """Create something, and change it in wrong ways."""
+    """Create an object, and change it in invalid ways."""
     collection = tape.one(STORED)
     path = cluster.place(collection)
     doc = cluster.named(cluster.valid[collection])
@@ -73,7 +73,7 @@ def odd_changes(cluster: Cluster, tape: Tape) -> None:
 
 
 def odd_address(cluster: Cluster, tape: Tape) -> None:
-    """Ask for odd paths with odd headers."""
+    """Request unusual paths with unusual headers."""
     collection = cluster.place(tape.one(COLLECTIONS))
     parts = collection.split("/") + [tape.one((*SENDABLE, "status", "scale", "log")) for _ in range(tape.number(4))]
     if tape.seldom():

@@ -1,4 +1,4 @@
-"""Odd requests of every kind are answered; none makes the server fail."""
+"""Unusual requests of all kinds get a response; none makes the server fail."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 @settings(
-    max_examples=150,  # the same ones each time; `make fuzz` goes on for as long as it is let
+    max_examples=150,  # the same ones each time; `make fuzz` runs for longer
     derandomize=True,
     database=None,
     deadline=None,

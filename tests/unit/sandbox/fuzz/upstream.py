@@ -1,4 +1,4 @@
-"""Which failures upstream has, too."""
+"""The failures that upstream has, too."""
 
 FAILURES = (
     "failed to create typed patch object",

@@ -35,7 +35,7 @@ async def creating(world: World, name: str) -> bool:
 
 
 async def attached(world: World, value: bool) -> None:
-    """Say that the volume is attached to node-1, in the place of its driver."""
+    """Report that the volume is attached to node-1, as its driver does."""
     await world.client.patch(
         ATTACHMENTS, "", attachment_name(DISK, "h-a", "node-1"), {"status": {"attached": value}}, subresource="status"
     )

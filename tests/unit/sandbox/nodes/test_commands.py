@@ -1,4 +1,4 @@
-"""What changes nodes by the API alone."""
+"""Changes of nodes through the API alone."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Variables that come from files of emptyDirs."""
+"""Variables from files in emptyDirs."""
 
 import pytest
 
@@ -102,7 +102,7 @@ def test_a_container_reads_the_file_of_an_init_container(play) -> None:
     ],
 )
 def test_a_container_waits_for_what_is_missing(play, ref: dict, message: str) -> None:
-    """Upstream says so of an optional variable, too, where the file is missing."""
+    """Upstream reports this for an optional variable, too, if the file is missing."""
 
     async def test(world: World) -> None:
         status = await played(world, [ref], "exit 3", [writer()], volumeMounts=MOUNTS)
@@ -116,7 +116,7 @@ def test_a_container_waits_for_what_is_missing(play, ref: dict, message: str) ->
 
 @pytest.mark.parametrize("init", [[writer("fetch > /data/app.env")], []])
 def test_files_that_unknown_programs_may_write_are_unknown(play, init: list[dict]) -> None:
-    """An unknown program before it, or one beside it."""
+    """An unknown program that ran before, or runs concurrently."""
 
     async def test(world: World) -> None:
         beside = {"name": "d", "image": "i", "volumeMounts": MOUNTS}

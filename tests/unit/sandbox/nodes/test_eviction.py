@@ -1,4 +1,4 @@
-"""Nodes that run short of something: whom their kubelets refuse, and whom they evict."""
+"""Nodes under pressure: which pods their kubelets reject and evict."""
 
 import pytest
 

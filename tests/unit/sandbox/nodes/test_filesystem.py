@@ -1,4 +1,4 @@
-"""What is known of the files of a container."""
+"""The known files of a container."""
 
 import pytest
 

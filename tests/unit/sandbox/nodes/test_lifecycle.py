@@ -1,4 +1,4 @@
-"""Pods on simulated nodes, as a client sees them, on virtual time."""
+"""Pods on simulated nodes, as clients see them, on virtual time."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -930,7 +930,7 @@ def test_a_command_finds_what_init_containers_have_left(play):
 
 @pytest.mark.parametrize("first", [["fetch-page"], None])
 def test_files_of_unknown_init_containers_are_unknown(play, first):
-    """Not even that it is nothing."""
+    """They may have written any files, or none."""
 
     async def test(world):
         mounts = [{"name": "v", "mountPath": "/w"}]
@@ -1294,7 +1294,7 @@ def test_more_than_a_few_nodes_renew_without_requests(play, monkeypatch, few, re
 
 
 def test_nodes_that_lose_their_kubelet_are_not_waited_for(play, monkeypatch):
-    """As where a webhook takes the annotation away."""
+    """For example, if a webhook removes the annotation."""
     monkeypatch.setattr("kcm_cli.sandbox.nodes.agents._MOST_NEW", 1)
 
     async def run(world: World) -> None:
@@ -1402,7 +1402,7 @@ def test_probes_read_the_files_of_the_container(play):
 
 
 def test_a_program_that_has_ended_is_not_stopped(play):
-    """A container stays for a second at least, and its exit code is its own."""
+    """A container runs for at least a second, and keeps its exit code."""
 
     async def run(world: World) -> None:
         for name, command in (("false", ["false"]), ("sleeps", ["sleep", "60"])):

@@ -1,4 +1,4 @@
-"""The state machine of a pod: laws that hold for any behaviour and any times of looking."""
+"""The state machine of a pod: properties that hold for any behaviour and any times."""
 
 import math
 

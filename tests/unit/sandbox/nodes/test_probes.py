@@ -1,4 +1,4 @@
-"""What all looks of a probe together may cost."""
+"""The limit for the work of all runs of a probe."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What simple commands do, and that whatever a pod says is answered."""
+"""The outcomes of simple commands, and that any command is handled."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""A kubelet that starts anew takes its pods up where they were."""
+"""A restarted kubelet continues with its pods."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What rules add to the annotations of pods."""
+"""Annotations that rules add to pods."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from tests.places import ROOT
 
 
 class Informer:
-    """Tells what the test says."""
+    """Emits the events of the test."""
 
     def listen(
         self, *, on_add: Callable[..., None], on_update: Callable[..., None], on_delete: Callable[..., None]

@@ -1,4 +1,4 @@
-"""When a program ends that is asked to stop."""
+"""When a program ends after SIGTERM."""
 
 import math
 

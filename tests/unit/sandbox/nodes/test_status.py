@@ -1,4 +1,4 @@
-"""Statuses that are made of nothing but a pod."""
+"""Statuses that depend on the pod only."""
 
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.nodes import resizing

@@ -1,4 +1,4 @@
-"""What a shell puts in the place of its variables: before its script runs, and when a command does."""
+"""The expansions of a shell, before its script runs and when a command runs."""
 
 import pytest
 

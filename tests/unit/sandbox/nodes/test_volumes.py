@@ -1,4 +1,4 @@
-"""What containers find in their volumes and variables."""
+"""The volumes and variables of containers."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -380,7 +380,7 @@ def test_scripts_with_unknown_results(script: str) -> None:
 
 
 def test_variables_are_bounded_as_in_linux() -> None:
-    """Each could be ten times as long as the one before."""
+    """Each could be ten times as long as the previous one."""
     env = [{"name": "A0", "value": "x" * 1000}]
     env += [{"name": f"A{each}", "value": f"$(A{each - 1})" * 10} for each in range(1, 12)]
     pod = pod_of([], [], env=env, command=["echo", "$(A2)" * 10])
@@ -392,7 +392,7 @@ def test_variables_are_bounded_as_in_linux() -> None:
 
 
 def test_objects_are_decoded_once() -> None:
-    """However many variables come from them."""
+    """For any number of variables."""
 
     class Counted(Objects):
         times = 0

@@ -37,7 +37,7 @@ NODES = resource("nodes", namespaced=False)
 
 @dataclass
 class World:
-    """What a test talks to. ``wait`` lets virtual seconds pass."""
+    """The cluster of a test. ``wait`` lets virtual seconds pass."""
 
     client: Client
     clock: LoopClock
@@ -51,7 +51,7 @@ class World:
         await self.client.create(kind, namespace if kind.namespaced else "", doc)
 
     async def pod(self, name: str, spec: dict | None = None, **annotations: str) -> None:
-        """Create a pod of one container; ``run_time`` stands for sandbox.kcm.dev/run-time, and so on."""
+        """Create a pod of one container; ``run_time`` is the annotation sandbox.kcm.dev/run-time, and so on."""
         metadata: dict = {"name": name}
         if annotations:
             metadata["annotations"] = {f"sandbox.kcm.dev/{k.replace('_', '-')}": v for k, v in annotations.items()}
@@ -65,7 +65,7 @@ class World:
         return await self.client.get_doc(kind, namespace if kind.namespaced else "", name)
 
     async def items(self, kind: Resource[Any], namespace: str = "default", **query: Any) -> list[dict[str, Any]]:
-        """All objects of a kind, of one namespace where it has them."""
+        """All objects of a kind, or those in a namespace."""
         page = await self.client.list_page(kind, namespace if kind.namespaced else "", **query)
         return json.loads(page)["items"]  # type: ignore[no-any-return]
 

@@ -73,13 +73,13 @@ def volumes_of(
 
 
 def placed(info: PodInfo, state: ClusterState, volumes: Volumes | None = None) -> str:
-    """The node that a pod goes to, or why to none."""
+    """The node for a pod, or the reason why there is none."""
     found = decide(info, state, volumes or volumes_of(), random.Random(1))
     return found.node if isinstance(found, Placement) else found.message()
 
 
 def choices(info: PodInfo, state: ClusterState) -> set[str]:
-    """All nodes that a pod may go to, whatever the dice say."""
+    """All nodes that a pod may be placed on, for any random choice."""
     return {
         found.node
         for seed in range(20)

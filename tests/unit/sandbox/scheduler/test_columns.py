@@ -1,4 +1,4 @@
-"""What is kept of nodes from one decision to the next is what a new look at them would say."""
+"""Cached values of nodes equal new ones."""
 
 import random
 from itertools import count

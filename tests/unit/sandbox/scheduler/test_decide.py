@@ -1,4 +1,4 @@
-"""Where pods go, and what is said when they go nowhere: tables."""
+"""The nodes of pods, and the reasons why no node fits: tables."""
 
 import random
 
@@ -116,7 +116,7 @@ def test_requests_of_init_containers_and_sidecars():
 
 
 def resized(asked, resources, allocated, *conditions):
-    """A pod of one container with what its status says of it."""
+    """A pod of one container with the allocated resources in its status."""
     status = {"name": "c", "resources": {"requests": resources}, "allocatedResources": allocated}
     return pod("p", cpu=asked, status={"containerStatuses": [status], "conditions": list(conditions)})
 
@@ -359,7 +359,7 @@ class TestPreferences:
         assert choices(pod("p", cpu="1", status={"nominatedNodeName": "a"}), state) == {"a"}
 
     def test_the_refusal_of_the_nominated_node_is_reported(self):
-        """Even where the pod names nodes and it is none of them."""
+        """Also if the pod names nodes and this is not one of them."""
         field = {"key": "metadata.name", "operator": "In", "values": ["b"]}
         affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": [field]}]}}}
         state = state_of(node_doc("a"), node_doc("b", taints=[TAINT]), node_doc("c"))

@@ -1,4 +1,4 @@
-"""Which changes help which refused pods: tables."""
+"""Which events can make which pods schedulable: tables."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Counts of pods that are kept are those that counting anew gives."""
+"""Cached counts of pods equal new ones."""
 
 from collections import Counter
 

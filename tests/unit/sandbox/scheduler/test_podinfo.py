@@ -1,4 +1,4 @@
-"""Pods as the scheduler sees them."""
+"""The scheduler's view of pods."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Who has to go for whom."""
+"""The victims of preemption."""
 
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.scheduler.preempt import BUDGETS, NoHelp, Victims

@@ -1,4 +1,4 @@
-"""The order and the patience of the scheduling queue, on virtual time."""
+"""The order and the timeouts of the scheduling queue, on virtual time."""
 
 import asyncio
 

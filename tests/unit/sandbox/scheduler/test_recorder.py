@@ -1,4 +1,4 @@
-"""The scheduler's Events: told once, as a series, and again when somebody has deleted them."""
+"""The scheduler's Events: one, then a series, and again after another client has deleted them."""
 
 import asyncio
 from typing import Any
@@ -18,7 +18,7 @@ async def told(world: World) -> list[dict[str, Any]]:
 
 
 def recording(play, test) -> None:
-    """Play a test that gets a running recorder."""
+    """Play a test with a running recorder."""
 
     async def run(world: World) -> None:
         recorder = Recorder(world.client, EventNames(world.clock), world.clock, "default-scheduler", "here")

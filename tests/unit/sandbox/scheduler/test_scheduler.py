@@ -1,4 +1,4 @@
-"""The scheduler at work in a whole sandbox, on virtual time."""
+"""The scheduler in a whole sandbox, on virtual time."""
 
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.sandbox.nodes import commands
@@ -165,7 +165,7 @@ def test_the_room_of_a_former_nomination_is_free(play):
 
 def test_the_end_of_a_nomination_wakes_pods_of_no_higher_priority(play):
     async def attempts(world: World, name: str) -> int:
-        """Up to 2: those that follow are counted together."""
+        """Up to 2: further ones are aggregated."""
         events = await world.items(resource("events", "events.k8s.io"))
         own = [each for each in events if each["regarding"]["name"] == name]
         return sum((each.get("series") or {"count": 1})["count"] for each in own)

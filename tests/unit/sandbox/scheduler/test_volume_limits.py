@@ -1,4 +1,4 @@
-"""Nodes take as many volumes of a driver as their CSINode says."""
+"""The limits for volumes of a driver in CSINodes."""
 
 from typing import Any
 

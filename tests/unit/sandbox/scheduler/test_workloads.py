@@ -1,4 +1,4 @@
-"""What counts as a pod's like, and that its like are kept apart."""
+"""The selectors of a pod's Services and controllers, and default spreading by them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The simulated storage driver with the scheduler and the controller that binds volumes."""
+"""The simulated storage driver with the scheduler and the controllers for volumes."""
 
 import json
 
@@ -32,7 +32,7 @@ async def names(world: World, kind) -> list[str]:
 
 
 def binder(world: World):
-    """The controllers that ask for volumes, bind and attach them."""
+    """The controllers that provision, bind and attach volumes."""
     names = ["persistentvolume-binder-controller", "persistentvolume-attach-detach-controller"]
     return controllers(world, PersistentVolumeBinderConfig(), AttachDetachConfig(), names=names)
 
@@ -153,7 +153,7 @@ def test_immediate_binding_provisions_at_once(play):
 
 
 def test_a_pod_whose_volume_is_unbound_is_scheduled_again(play):
-    """As when the binder of another manager undoes what the scheduler has reserved."""
+    """For example, if the binder of another manager reverts what the scheduler has reserved."""
 
     async def run(world: World) -> None:
         await world.create(VOLUMES, place("v", "node-2"))

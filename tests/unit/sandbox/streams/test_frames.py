@@ -1,4 +1,4 @@
-"""WebSocket messages and SPDY frames, in any pieces."""
+"""WebSocket messages and SPDY frames, in any chunks."""
 
 import struct
 import zlib

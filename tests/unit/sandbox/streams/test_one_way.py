@@ -1,4 +1,4 @@
-"""Answers over WebSockets, and clients that are not as they should be."""
+"""Responses over WebSockets, and clients that violate the protocol."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ from tests.streams import masked
 
 
 class Client:
-    """Sends what it is given. It reads ``reads`` times, and then waits for ever."""
+    """Sends what it is given. It reads ``reads`` times, and then waits forever."""
 
     def __init__(self, *sent: bytes, reads: int = 100) -> None:
         self._sent, self._reads = list(sent), reads

@@ -1,4 +1,4 @@
-"""What simulated pods use."""
+"""The usage of simulated pods."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""LimitRanger: defaults, bounds and ratios, with the texts of refusals."""
+"""LimitRanger: defaults, bounds and ratios, and the texts of errors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""PodSecurity: levels of namespaces, violations as they are told, warnings, exemptions by version."""
+"""PodSecurity: levels of namespaces, texts of violations, warnings, versions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What admission does to pods: service account, priority, tolerations, runtime class, topology."""
+"""Admission of pods: service account, priority, tolerations, runtime class, topology."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""ResourceQuota: what is counted, what fits, and that no number of writers together gets more."""
+"""ResourceQuota: what is counted and what fits, also for many concurrent writers."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Default classes, protection finalizers, growing claims; requests for certificates."""
+"""Default classes, protection finalizers, expansion of claims, and CertificateSigningRequests."""
 
 import base64
 from typing import Any
@@ -79,7 +79,7 @@ def test_an_ingress_gets_the_default_class(api: Api) -> None:
 
 
 def request(*groups: str) -> str:
-    """A certificate signing request, as the API wants it."""
+    """A CertificateSigningRequest."""
     parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
     subject = x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, "someone")])
     builder = x509.CertificateSigningRequestBuilder().subject_name(subject)

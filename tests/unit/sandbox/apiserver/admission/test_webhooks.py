@@ -17,7 +17,7 @@ RULE = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resource
 
 
 class Backend(HookServer):
-    """Answers reviews with whatever ``reply`` makes of the request; bytes or {"raw": ...} are the whole answer."""
+    """Responds to reviews with the result of ``reply``; bytes and {"raw": ...} are the whole response."""
 
     def __init__(self, api: Api, certificates: Certificates, folder: Path) -> None:
         self.reply: Callable[[Tree], Any] = lambda request: {"allowed": True}

@@ -1,4 +1,4 @@
-"""Sets of field paths obey the algebra of sets of paths."""
+"""The algebra of sets of field paths."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Who owns which field after creates, updates, patches and applies; conflicts; and the laws of applying."""
+"""The owners of fields after creates, updates, patches and applies; conflicts; and properties of apply."""
 
 import copy
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ def patching():
 
 
 class Live:
-    """An object as a server keeps it, without defaults and admission."""
+    """A stored object, without defaults and admission."""
 
     def __init__(self, patching, resource=CONFIG_MAPS):
         self.patching, self.resource, self.doc = patching, resource, None
@@ -374,7 +374,7 @@ def test_applying_twice_is_applying_once(history, manager, config):
 
 
 def timeless(doc):
-    """Without times, and the order that they give to managers: an empty list is applied anew each time."""
+    """Without times, and without the order of managers that they determine: an empty list is applied each time."""
     doc = copy.deepcopy(doc)
     entries = doc["metadata"].get("managedFields", [])
     for entry in entries:
@@ -412,7 +412,7 @@ def test_fields_of_others_change_only_with_force(history, manager, config):
         assert live.doc == before
         return
     own = fieldset.paths(owners.get((manager, "Apply", ""), {}))
-    above = {path[:end] for path in own for end in range(len(path))}  # goes, as upstream, with the last field in it
+    above = {path[:end] for path in own for end in range(len(path))}  # removed, as upstream, with its last field
     for who, fields in owners.items():
         if who != (manager, "Apply", ""):
             assert set(fieldset.paths(fields)) - above <= set(fieldset.paths(live.owners.get(who, {})))

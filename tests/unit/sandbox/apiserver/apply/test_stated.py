@@ -1,4 +1,4 @@
-"""managedFields that clients state: what is kept of them, as recorded from a real server."""
+"""managedFields in requests: what is kept of them, as recorded from a kube-apiserver."""
 
 from typing import Any
 

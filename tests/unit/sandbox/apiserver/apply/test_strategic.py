@@ -1,4 +1,4 @@
-"""Strategic merge patches: directives, order of lists, refusals, and the laws of merging."""
+"""Strategic merge patches: directives, order of lists, errors, and properties of merging."""
 
 import copy
 import sys
@@ -215,7 +215,7 @@ def diff(old, new):
 
 
 def _without_empty(value):
-    """Empty lists and objects aside: whether an emptied one stays is not the patch's business."""
+    """Without empty lists and objects, which a patch may keep or remove."""
     if isinstance(value, dict):
         return {k: v for k, v in ((k, _without_empty(v)) for k, v in value.items()) if v not in ([], {})}
     return [_without_empty(item) for item in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Which fields a document states."""
+"""The fields that a document has."""
 
 from kcm_cli.sandbox.apiserver.apply.typed import field_set, problems
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target

@@ -17,7 +17,7 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class Hook(HookServer):
-    """Converts spec.a of v1 to spec.b of v2 and back; ``bend`` spoils the answer."""
+    """Converts spec.a of v1 to spec.b of v2 and back. ``bend`` changes the response."""
 
     def __init__(self, api: Api, certificates: Certificates, folder: Path) -> None:
         self.bend: Callable[[Tree], Tree | None] = lambda review: None
@@ -45,7 +45,7 @@ def version_of(name: str, field: str, **more: Any) -> Tree:
 
 @pytest.fixture(scope="module")
 def certificates() -> Certificates:
-    """For the time that it really is, since the connections are real."""
+    """Valid at the real time, since the connections are real."""
     return Certificates.load(None, LoopClock().now())
 
 

@@ -1,4 +1,4 @@
-"""Custom resources against a whole server: from the definition to its end."""
+"""Custom resources on a whole server, from the creation of a definition to its deletion."""
 
 import asyncio
 from base64 import b64encode
@@ -720,7 +720,7 @@ def test_an_object_in_a_version_that_its_definition_has_lost_cannot_be_read(serv
         await api.json("PATCH", name, switched, headers=MERGE)
         await asyncio.sleep(0.1)
         before = await api.json("GET", f"{path}/b")
-        after = await api.json("PUT", f"{path}/b", before)  # stores it anew, though it is the same
+        after = await api.json("PUT", f"{path}/b", before)  # stores it again, though it is equal
         assert before["metadata"]["resourceVersion"] != after["metadata"]["resourceVersion"]
         assert len((await api.json("GET", path))["items"]) == 2
         await api.json("PATCH", f"{name}/status", {"status": {"storedVersions": ["v2"]}}, headers=MERGE)
@@ -877,7 +877,7 @@ def test_only_the_subresources_that_a_definition_names_are_there(served: Any) ->
 
 
 def test_openapi_offers_no_strategic_merge_of_custom_objects_or_parts_of_them(served: Any) -> None:
-    """kubectl apply believes whichever path of the kind it finds first."""
+    """kubectl apply uses the first path of the kind that it finds."""
 
     async def test(api: Api) -> None:
         scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
@@ -906,7 +906,7 @@ def test_definitions_without_versions_or_with_defaults_and_unknown_fields_are_re
 
 
 def test_a_status_has_its_default_from_the_start(served: Any) -> None:
-    """A creation loses the status that is sent, but every reader gets the default."""
+    """The status in a creation is dropped, but readers get the default."""
     status = {"type": "object", "default": {"seen": -1}, "properties": {"seen": {"type": "integer"}}}
     status["properties"]["word"] = {"type": "string", "default": "none"}
     schema = {"type": "object", "properties": {"spec": SPEC, "status": status}}

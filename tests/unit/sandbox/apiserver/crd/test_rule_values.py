@@ -1,4 +1,4 @@
-"""Rules on values that JSON writes otherwise than CEL sees them, as a real server judges them."""
+"""Rules on values whose JSON differs from their CEL value, as on a kube-apiserver."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Values against schemas: the texts of the real server, in its order; pruning, nulls, defaults, formats."""
+"""Validation of values by schemas, with upstream's texts in its order; pruning, nulls, defaults, formats."""
 
 import copy
 
@@ -16,7 +16,7 @@ INTEGER = {"type": "integer"}
 
 
 def texts(schema, value, *old):
-    """What is wrong with a field ``x`` of such a schema."""
+    """The errors of a field ``x`` with such a schema."""
     checker = Checker({"type": "object", "properties": {"x": schema}})
     found = checker.check({"x": value}, *({"x": one} for one in old)).below("")
     return [f"{error.field}: {error.message}" for error in found]

@@ -1,4 +1,4 @@
-"""Defaults: what they fill in, that they change nothing that is there, that they come once."""
+"""Defaulting: values, explicit values are kept, and idempotence."""
 
 import copy
 

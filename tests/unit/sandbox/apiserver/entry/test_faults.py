@@ -1,4 +1,4 @@
-"""Faults hit whom they should, when they should, and the same way for the same seed; and are told."""
+"""Faults affect the configured requests at the configured times, reproducibly by seed, and are recorded."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ class Client:
         return await self.transport.send(Request(method, path, tuple(query.items()), JSON, body))
 
     async def put(self, name: str, value: str = "") -> int:
-        """Creates it, or replaces it; the status."""
+        """Create or replace it; returns the status."""
         doc = {"metadata": {"name": name}, "data": {"k": value}}
         answer = await self.ask("POST", MAPS, doc)
         if answer.status == 409 and b"AlreadyExists" in answer.body:
@@ -55,7 +55,7 @@ class Client:
         return [item["metadata"]["name"] for item in json.loads(answer.body)["items"]]
 
     async def watch(self, seen: list[str], **query: str) -> None:
-        """Collects ``TYPE name``; ends as the watch does."""
+        """Collects ``TYPE name`` until the watch ends."""
         request = Request("GET", MAPS, (("watch", "1"), *query.items()), JSON)
         async with self.transport.stream(request) as stream:
             async for chunk in stream.chunks:
@@ -68,7 +68,7 @@ class Client:
 def play(
     story: Callable[[Faults, Client, Client, EmbeddedServer], Awaitable[None]], certificates: Certificates
 ) -> None:
-    """With the faults of a server, the operator on it and somebody else."""
+    """With the faults of a server, the operator on it and another client."""
 
     async def whole() -> None:
         server = EmbeddedServer(LoopClock(), random.Random(1), certificates)

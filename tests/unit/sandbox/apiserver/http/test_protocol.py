@@ -1,4 +1,4 @@
-"""HTTP/1.1 on real sockets, against a handler that tells what it got."""
+"""HTTP/1.1 on real sockets, with a handler that returns what it receives."""
 
 import asyncio
 import gzip
@@ -20,7 +20,7 @@ Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter, HttpServer, "Echo"]
 
 
 class Echo:
-    """Answers with what was asked; /slow waits, /stream goes on for ever, /big is big."""
+    """Responds with the request. /slow waits, /stream does not end, /big is large."""
 
     def __init__(self) -> None:
         self.let_go = asyncio.Event()
@@ -317,7 +317,7 @@ LONE = (b"GET / HTTP/1.1\nhost: a\r\n\r\n", HEAD + b"a: b\n\r\n", HEAD + b"\n", 
 @pytest.mark.parametrize("head", [*LONE, HEAD + b"a: b\r\n c\r\n\r\n"], ids=[*("lone newlines",) * len(LONE), "folded"])
 @pytest.mark.parametrize("whole", [True, False])
 def test_invalid_line_ends_are_refused_at_once(head: bytes, whole: bool) -> None:
-    """net/http takes them; nobody waits for more."""
+    """net/http accepts them."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
         for part in [head] if whole else [head[at : at + 1] for at in range(len(head))]:

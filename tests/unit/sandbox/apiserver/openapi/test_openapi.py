@@ -1,4 +1,4 @@
-"""The OpenAPI documents are whole, and are negotiated and kept as clients expect."""
+"""The OpenAPI documents are complete, and negotiated and cached as clients expect."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Protobuf bodies say the same as the JSON ones that they are turned into."""
+"""Protobuf bodies are decoded to the equal JSON documents."""
 
 import base64
 import json
@@ -154,7 +154,7 @@ def test_invalid_bytes_are_a_format_error(data: bytes) -> None:
 
 
 def _value(type_: str) -> st.SearchStrategy[tuple[bytes | int, object]]:
-    """A raw value and what it should become."""
+    """A raw value and its expected document."""
     if type_ == "int":
         return st.integers(-(2**63), 2**63 - 1).map(lambda v: (v & (2**64 - 1), v))
     if type_ == "bool":
@@ -166,7 +166,7 @@ def _value(type_: str) -> st.SearchStrategy[tuple[bytes | int, object]]:
 
 @st.composite
 def flat(draw: st.DrawFn) -> tuple[str, bytes, dict[str, object]]:
-    """A message's scalar fields with any values, in any order."""
+    """The scalar fields of a message with any values, in any order."""
     name = draw(st.sampled_from(["PodSpec", "Container", "ServiceSpec", "Probe", "ContainerStatus", "NodeSystemInfo"]))
     known = message(f"core.v1.{name}")
     assert known is not None

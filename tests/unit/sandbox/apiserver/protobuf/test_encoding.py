@@ -1,4 +1,4 @@
-"""What is sent in protobuf says the same as the JSON that it is made of."""
+"""Protobuf responses are equal to the JSON documents that they are encoded from."""
 
 import json
 from typing import Any
@@ -178,7 +178,7 @@ def test_a_watch_sends_frames_with_their_length(served: Any) -> None:
 
 
 def told(value: Any) -> Any:
-    """Without what means nothing."""
+    """Without values that protobuf does not have."""
     if isinstance(value, dict):
         shown = {key: told(item) for key, item in value.items()}
         return {key: item for key, item in shown.items() if item is not None and item != {} and item != []}

@@ -1,4 +1,4 @@
-"""Annotations of autoscaling/v1 that say nothing change nothing."""
+"""Annotations of autoscaling/v1 without meaning change nothing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What writes are refused for, in the words of a v1.36 server."""
+"""The causes of refused writes, with the texts of a v1.36 server."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ TEMPLATE: Any = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"n
 
 
 def refusal(served: Any, path: str, body: dict[str, Any], **options: Any) -> Any:
-    """The Status of a POST that is refused."""
+    """The Status of a refused POST."""
 
     async def test(api: Any) -> Any:
         answer = await api.call("POST", path, {"metadata": {"name": "x"}, **body}, **options)

@@ -1,4 +1,4 @@
-"""The second forms of resources: what goes through the stored form comes back as it was."""
+"""Conversion between versions: objects are the same after a round trip through the storage version."""
 
 import json
 from typing import Any

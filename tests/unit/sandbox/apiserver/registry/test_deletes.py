@@ -1,4 +1,4 @@
-"""Deletion: grace, finalizers, propagation, preconditions, collections, namespaces."""
+"""Deletion: grace period, finalizers, propagation, preconditions, collections, namespaces."""
 
 import asyncio
 from typing import Any

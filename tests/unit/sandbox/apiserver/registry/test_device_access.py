@@ -1,4 +1,4 @@
-"""Who may ask for devices as an administrator, give devices to claims, and tell the state of devices."""
+"""Permissions for admin access to devices, for allocating devices, and for reporting their status."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -38,7 +38,7 @@ async def label(api: Api) -> None:
 
 
 async def let(api: Api, user: User, *rules: tuple[str, list[str]]) -> None:
-    """Allow a user these resources with these verbs, everywhere, beside reading and writing the status of claims."""
+    """Grant a user these resources with these verbs, besides reading and writing the status of claims."""
     all_rules = [("resourceclaims", ["get"]), ("resourceclaims/status", ["get", "update", "patch"]), *rules]
     role = {
         "metadata": {"name": "r"},
@@ -56,7 +56,7 @@ async def let(api: Api, user: User, *rules: tuple[str, list[str]]) -> None:
 
 
 async def put_status(api: Api, status: dict[str, Any], code: int = 200) -> str:
-    """Change the status of the claim; the message of a refusal."""
+    """Change the status of the claim; returns the message of the error."""
     doc = await api.json("GET", f"{DEVICES}/resourceclaims/c")
     doc["status"] = status
     answer = await api.json("PUT", f"{DEVICES}/resourceclaims/c/status", doc, status=code)

@@ -1,4 +1,4 @@
-"""Empty lists and maps in what is refused."""
+"""Empty lists and maps in errors."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Forms of answers through the whole server: metadata of objects and lists, tables, what is refused."""
+"""Representations of responses on a whole server: metadata of objects and lists, tables, errors."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def test_a_list_of_no_metadata_is_null(served: Any) -> None:
 
 
 def test_items_of_metadata_have_no_kind_for_a_client_that_prefers_protobuf(served: Any) -> None:
-    """Go's metadata client: what it gets alone has lost its kind when it is decoded, and is compared with items."""
+    """For Go's metadata client: a single object has lost its kind after decoding, and is compared with items."""
     packed = FORM.replace("json", "vnd.kubernetes.protobuf").format(LIST, "v1")
 
     async def test(api: Api) -> None:

@@ -1,4 +1,4 @@
-"""Headers that every answer over a connection has."""
+"""Headers of all responses over a connection."""
 
 import asyncio
 import uuid

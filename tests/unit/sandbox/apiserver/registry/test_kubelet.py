@@ -1,4 +1,4 @@
-"""Subresources of kubelets: what is said before one is asked."""
+"""Subresources of kubelets: errors before the kubelet is called."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lists: pages, versions, selections."""
+"""Lists: pages, versions, selectors."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Which form an answer takes, and which bodies are read."""
+"""The media types of responses and of bodies."""
 
 import pytest
 
@@ -122,7 +122,7 @@ def test_media_types_of_bodies_that_are_not_supported(media: str, body: bytes, c
 
 
 def test_a_header_is_not_read_without_end() -> None:
-    """What was made of it is kept: half a million alternatives are 75 MB."""
+    """Results are cached: half a million alternatives would be 75 MB."""
     header = "application/json," + "a," * 500_000
     assert negotiate(header) == Wanted()
     assert len(clauses(header)) < 3000

@@ -1,4 +1,4 @@
-"""What is checked of an object's metadata before it is admitted."""
+"""Checks of an object's metadata before admission."""
 
 from kcm_cli.sandbox.apiserver.registry.objects import drop_repeated_owners
 

@@ -1,4 +1,4 @@
-"""Query parameters and the bodies of deletes: what is taken, and what is refused with which words."""
+"""Query parameters and the bodies of deletes: which are accepted, and the errors of others."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Objects that the server itself makes and keeps."""
+"""Objects that the server itself creates and maintains."""
 
 import asyncio
 import random
@@ -145,7 +145,7 @@ def test_the_use_of_legacy_tokens_is_tracked_since_the_first_start(served: Any) 
 
 
 def own_part(doc: Any) -> Any:
-    """What the server owns of the status."""
+    """The fields of the status that the server owns."""
     (found,) = [one for one in doc["metadata"]["managedFields"] if one.get("subresource") == "status"]
     return found["manager"], found["operation"], found["fieldsV1"]["f:status"]
 

@@ -1,4 +1,4 @@
-"""Patches through the whole server: how their failures read, and what odd ones do."""
+"""Patches on a whole server: the texts of errors, and unusual patches."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Paths that are no resources: which methods and forms of answers they have."""
+"""Paths that are not resources: their methods and media types."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""APIServices that another server is to answer."""
+"""APIServices of other servers."""
 
 import asyncio
 import json

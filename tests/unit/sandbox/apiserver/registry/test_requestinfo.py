@@ -1,4 +1,4 @@
-"""What a method and a path mean."""
+"""The parsing of methods and paths."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The scale subresource: what its patches take and refuse, as recorded from a real server."""
+"""Patches of the scale subresource, as recorded from a kube-apiserver."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Scales: what they set, who owns the replicas, and what is refused."""
+"""Scales: what they set, the owners of replicas, and errors."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def deployment(**spec: Any) -> dict[str, Any]:
 
 
 def owners(doc: Any) -> list[tuple[str, str, str]]:
-    """Who owns the replicas: manager, operation, subresource."""
+    """The owners of the replicas: manager, operation, subresource."""
     found = [one for one in doc["metadata"]["managedFields"] if "f:replicas" in one["fieldsV1"].get("f:spec", {})]
     return sorted((one["manager"], one["operation"], one.get("subresource", "")) for one in found)
 

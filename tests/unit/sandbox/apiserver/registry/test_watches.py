@@ -1,4 +1,4 @@
-"""Watches over the API: selections, initial events, bookmarks, ends. The store's own guarantees are tested there."""
+"""Watches over the API: selectors, initial events, bookmarks, ends. The tests of the store check its guarantees."""
 
 import asyncio
 from typing import Any

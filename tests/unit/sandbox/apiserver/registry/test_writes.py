@@ -1,4 +1,4 @@
-"""Create, update and patch: names, versions, dry runs, retries, what is refused."""
+"""Create, update and patch: names, versions, dry runs, retries, errors."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""YAML as the original's library writes it."""
+"""YAML as sigs.k8s.io/yaml writes it."""
 
 import pytest
 import yaml
@@ -62,7 +62,7 @@ def nested(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
 
 
 class Reader(yaml.SafeLoader):
-    """Takes a lone equals sign for what it is in YAML 1.2: text."""
+    """Reads a lone equals sign as a string, as YAML 1.2 does."""
 
 
 Reader.add_constructor("tag:yaml.org,2002:value", yaml.SafeLoader.construct_yaml_str)

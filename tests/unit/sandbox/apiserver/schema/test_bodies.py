@@ -1,4 +1,4 @@
-"""Bodies become documents in the server's own form, or the error that a real server gives."""
+"""Bodies are decoded to normalised documents, or to the error of a kube-apiserver."""
 
 import json
 

@@ -89,7 +89,7 @@ def test_deep_nesting_is_refused(data):
 
 
 def test_brackets_in_a_string_without_an_end_are_no_nesting():
-    """And looking for its end takes one pass, not one for each quote in it."""
+    """The search for its end takes one pass, not one for each quotation mark in it."""
     with pytest.raises(gojson.SyntaxProblem, match="^unexpected end of JSON input$"):
         gojson.read(b'{"a":"' + b'\\"[' * 100_000)
 

@@ -1,4 +1,4 @@
-"""YAML bodies: what scalars are, what is refused and in which words, as recorded from a real server."""
+"""YAML bodies: the values of scalars, and errors, as recorded from a kube-apiserver."""
 
 import json
 

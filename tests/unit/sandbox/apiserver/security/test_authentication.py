@@ -1,4 +1,4 @@
-"""Who asks: certificates, tokens of three sorts, nobody; and when tokens end."""
+"""Authentication: certificates, tokens of three kinds, anonymous requests, and the expiration of tokens."""
 
 import base64
 import random
@@ -29,7 +29,7 @@ PODS, NODES = GVR("", "v1", "pods"), GVR("", "v1", "nodes")
 
 
 class SetClock(LoopClock):
-    """Wall time that a test moves."""
+    """A wall clock that a test sets."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -197,7 +197,7 @@ def test_a_token_is_revoked_with_its_bound_object(world: World, gvr: GVR, kind: 
 
 
 def legacy(world: World, certificates: Certificates, name: str = "t", **labels: str) -> str:
-    """A token as the manager's controller puts it into a Secret."""
+    """A token in a Secret, as the manager's controller creates it."""
     claims = {
         "sub": "system:serviceaccount:ns:robot",
         "kubernetes.io/serviceaccount/namespace": "ns",

@@ -1,4 +1,4 @@
-"""Who may do what: rules of roles, bindings, changes at once; escalation; impersonation; reviews."""
+"""Authorization: rules of roles, bindings, immediate changes, escalation, impersonation, reviews."""
 
 import json
 from typing import Any
@@ -22,14 +22,14 @@ def rule(*verbs: str, on: str = "", groups: str = "", names: tuple[str, ...] = (
 
 
 class Grants:
-    """Gives rights to new users."""
+    """Grants permissions to new users."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
         self.count = 0
 
     def user(self, *rules: Tree, namespace: str = "", groups: tuple[str, ...] = ()) -> User:
-        """A user with these rights, in the cluster or in one namespace."""
+        """A user with these permissions, in the cluster or in one namespace."""
         self.count += 1
         name = f"u{self.count}"
         kind, plural = ("Role", "roles") if namespace else ("ClusterRole", "clusterroles")

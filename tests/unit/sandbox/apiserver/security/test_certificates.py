@@ -1,4 +1,4 @@
-"""The server's own certificates: whom they are for, who may read them, how long they are kept."""
+"""The server's own certificates: their names, file modes and lifetimes."""
 
 import ssl
 from datetime import UTC, datetime, timedelta

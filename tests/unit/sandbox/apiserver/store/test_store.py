@@ -1,4 +1,4 @@
-"""The store: revisions, concurrency, watches, the past, durability."""
+"""The store: revisions, concurrency, watches, history, durability."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Small objects, and what the server would do with them, without a server."""
+"""Small objects, and what the server does with them, without a server."""
 
 import copy
 from typing import Any
@@ -67,7 +67,7 @@ def created(resource: ResourceInfo, doc: Tree) -> Tree:
 
 
 def stored(resource: ResourceInfo, doc: Tree) -> Tree:
-    """A created object without faults, with a version."""
+    """A created object without errors, with a version."""
     made = created(resource, doc)
     assert rules(resource).validate_create(made) == []
     made["metadata"]["resourceVersion"] = "1"
@@ -75,7 +75,7 @@ def stored(resource: ResourceInfo, doc: Tree) -> Tree:
 
 
 def problems(resource: ResourceInfo, doc: Tree) -> list[str]:
-    """What the creation of an object is refused for: path and text."""
+    """The errors of the creation of an object: path and text."""
     return [f"{error.field}: {error.message}" for error in rules(resource).validate_create(created(resource, doc))]
 
 
@@ -95,7 +95,7 @@ def changed(old: Tree, **paths: Any) -> Tree:
 
 
 def update_problems(resource: ResourceInfo, old: Tree, new: Tree) -> list[str]:
-    """What an update is refused for; each once."""
+    """The errors of an update, without duplicates."""
     new = copy.deepcopy(new)
     kinds.of(resource).defaults(new)
     rules(resource).prepare_update(new, old)

@@ -1,4 +1,4 @@
-"""What the server writes itself: first statuses, generations, what updates cannot touch, how deletions wait."""
+"""What the server sets itself: first statuses, generations, fields that updates cannot change, grace periods."""
 
 import pytest
 

@@ -207,7 +207,7 @@ def test_an_empty_object_has_a_row(resource: str) -> None:
 
 @pytest.mark.parametrize("resource", sorted(LAYOUTS))
 def test_columns_have_descriptions(resource: str) -> None:
-    """A description of the form Type.field is looked up; what is not found would be shown as it is."""
+    """A description ``Type.field`` is looked up. One that is not found would be shown unchanged."""
     for definition in LAYOUTS[resource].definitions():
         text = str(definition["description"])
         assert " " in text or "." not in text, definition["name"]

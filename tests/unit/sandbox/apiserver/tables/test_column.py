@@ -1,4 +1,4 @@
-"""Columns: what they show of an object, and where their descriptions come from."""
+"""Columns: their values, and the sources of their descriptions."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -45,6 +45,6 @@ def test_a_field_is_described_by_its_schema(kind: str, path: str, about: str) ->
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: f"{kind.resource}.{kind.group}")
 def test_a_bookmark_has_a_row(kind: Kind) -> None:
-    """It is an object of the kind with nothing but a version."""
+    """It is an object of the kind with only a resourceVersion."""
     cells = kind.table.cells({"metadata": {"name": "", "resourceVersion": "5", "creationTimestamp": None}}, NOW)
     assert len(cells) >= len(kind.table.columns)

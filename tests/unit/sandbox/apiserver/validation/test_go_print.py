@@ -1,4 +1,4 @@
-"""How a change is shown in the text of an error."""
+"""Diffs in errors."""
 
 import re
 
@@ -22,7 +22,7 @@ def test_a_change_is_shown_with_three_lines_around_it():
     "changed", [{"k0": "w"}, {"k4": "w"}, {"k1999": "w"}, {}], ids=["first", "one", "last", "none"]
 )
 def test_one_change_of_thousands_of_lines_is_shown_the_same(changed):
-    """But for the numbers."""
+    """Except the numbers."""
     small = {name.replace("1999", "8"): value for name, value in changed.items()}
     shown, expected = (
         re.sub(r"k\d+", "k", unified(numbered(count), numbered(count, **words))).partition("\n")[2]

@@ -1,4 +1,4 @@
-"""Jobs and CronJobs: policies, immutable fields, statuses that hold together, schedules."""
+"""Jobs and CronJobs: policies, immutable fields, consistent statuses, schedules."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Every other kind by a typical fault: the path and the words."""
+"""A typical error of each other kind: path and text."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lists of tens of thousands of items, which a request may have, are checked for duplicates in one pass."""
+"""Lists of tens of thousands of items in a request are checked for duplicates in one pass."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What of a pod can change, and how refusals show the difference."""
+"""Updates of pods: what can change, and the diff in errors."""
 
 import pytest
 

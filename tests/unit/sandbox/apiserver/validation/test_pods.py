@@ -1,4 +1,4 @@
-"""Pods: what they are refused for, in upstream's words."""
+"""The errors of pods, with upstream's texts."""
 
 import pytest
 from hypothesis import given

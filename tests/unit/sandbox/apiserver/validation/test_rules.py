@@ -1,4 +1,4 @@
-"""The language of rules: what is reported, at which path, in which order."""
+"""The language of rules: errors, their paths, and their order."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Claims and volumes: sizes, modes, what cannot change."""
+"""Claims and volumes: sizes, modes, immutable fields."""
 
 import pytest
 

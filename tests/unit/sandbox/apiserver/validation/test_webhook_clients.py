@@ -1,4 +1,4 @@
-"""How webhooks are reached: the same texts for definitions, configurations and APIServices."""
+"""Addresses of webhooks: the same texts for definitions, configurations and APIServices."""
 
 import time
 

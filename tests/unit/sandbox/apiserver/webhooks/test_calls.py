@@ -1,4 +1,4 @@
-"""Where calls of webhooks lead: routes, endpoints that users write, and never to an address that was made up."""
+"""The targets of webhook calls: routes, endpoints of users, and never a simulated address."""
 
 import asyncio
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ MADE_UP = (
 
 @pytest.fixture(scope="module")
 def certificates() -> Certificates:
-    """For the time that it really is, since the connections are real."""
+    """Valid at the real time, since the connections are real."""
     made = Certificates.load(None, LoopClock().now())
     made.serving = made.server("hook.default.svc", "localhost", "127.0.0.1")
     return made
@@ -75,7 +75,7 @@ def endpoints(api: Api, port: int, *addresses: Tree) -> None:
 
 
 def write(api: Api) -> str:
-    """What the write that concerns the webhook is refused with, behind the frame; nothing where it is not."""
+    """The error of a write that calls the webhook, without its prefix; empty if it succeeds."""
     answer = api.post("/api/v1/namespaces/default/configmaps", {"metadata": {"generateName": "m"}})
     if answer.status == 201:
         return ""
@@ -85,7 +85,7 @@ def write(api: Api) -> str:
 
 
 OTHER = "198.51.100.7"
-"""An address that the sandbox has not made up."""
+"""An address that is not the sandbox's."""
 BY_SERVICE = '"https://hook.default.svc:443/p?timeout=10s": '
 
 

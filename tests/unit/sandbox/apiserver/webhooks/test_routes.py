@@ -1,4 +1,4 @@
-"""What a route may say."""
+"""The syntax of routes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where a webhook is."""
+"""The URLs of webhooks."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Slices, classes and claims for tables, and what the allocator makes of them."""
+"""Slices, classes and claims for tables, and the allocator's results."""
 
 import random
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ NODE = Target("n1", {"zone": "a"})
 
 
 def device(name: str, **fields: Any) -> Doc:
-    """Attributes that are given as plain values are typed."""
+    """A device. Plain attribute values get a type."""
     attributes = {key: _typed(value) for key, value in fields.pop("attributes", {}).items()}
     return {"name": name, "attributes": attributes, **fields}
 
@@ -30,7 +30,7 @@ def _typed(value: Any) -> Doc:
 def slice_of(
     *devices: Doc | str, name: str = "s", pool: str = "p", generation: int = 1, count: int = 1, **spec: Any
 ) -> Slice:
-    """On node n1, if nothing else is said."""
+    """A slice, by default of node n1."""
     where = {"nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection", "sharedCounters"} & spec.keys()
     full = {
         "driver": DRIVER,
@@ -53,7 +53,7 @@ def wanted(*expressions: str, **fields: Any) -> Doc:
 
 
 def claim(*requests: Doc, name: str = "c", **devices: Any) -> Claim:
-    """A request is what is wanted exactly, or a whole request."""
+    """A claim. A request is the exact part, or a whole request."""
     full = [
         one if "firstAvailable" in one else {"name": f"r{number}", "exactly": one}
         for number, one in enumerate(requests)

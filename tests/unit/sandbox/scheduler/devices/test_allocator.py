@@ -1,4 +1,4 @@
-"""Which devices claims get on a node."""
+"""The devices that claims get on a node."""
 
 from typing import Any
 

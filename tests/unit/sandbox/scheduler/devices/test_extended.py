@@ -1,4 +1,4 @@
-"""Extended resources that classes of devices offer: which classes, the claim that is made, and where pods can go."""
+"""Extended resources of DeviceClasses: the classes, the claim, and the nodes that fit."""
 
 import random
 from typing import Any
@@ -49,13 +49,13 @@ def test_what_classes_offer(classes, expected):
 
 
 def container(name: str, *, always: bool = False, **counts: int) -> Doc:
-    """``gpu`` and ``nic``: how many of each it asks for."""
+    """``gpu`` and ``nic``: the requested numbers."""
     requests = {"cpu": "1"} | {f"x.com/{key}": str(count) for key, count in counts.items()}
     return {"name": name, "resources": {"requests": requests}} | ({"restartPolicy": "Always"} if always else {})
 
 
 def asked(made: ExtendedClaim | None) -> tuple[Doc, set[tuple[str, str, str]]]:
-    """Class and count of each request, and who gets what of which."""
+    """Class and count of each request, and the request of each container."""
     if made is None:
         return {}, set()
     requests = {one.name: one.exactly for one in made.claim.spec.devices.requests}
@@ -149,7 +149,7 @@ def test_the_claim():
 
 
 def cluster(*slices: Slice, claims: list[Claim] | None = None, plugin: str | None = None) -> ClusterState:
-    """Two nodes; the second says how many GPUs a device plugin has there."""
+    """Two nodes. A device plugin reports this number of GPUs on the second one."""
     known: Store[Claim] = Store()
     classes: Store[DeviceClass] = Store()
     published: Store[Slice] = Store()
@@ -235,7 +235,7 @@ def test_own_claims_and_extended_resources_get_different_devices():
 
 
 def test_own_claims_where_a_device_plugin_has_the_rest():
-    """Upstream makes a claim without requests then, and never binds the pod."""
+    """Upstream creates a claim without requests then, and never binds the pod."""
     own = claim({"deviceClassName": "gpu"}, name="own")
     claims = {"resourceClaims": [{"name": "e", "resourceClaimName": "own"}], "metadata": {"namespace": "ns"}}
     both = pod("p", containers=[container("c", gpu=1)], **claims)

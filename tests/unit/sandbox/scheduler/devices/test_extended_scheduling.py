@@ -1,4 +1,4 @@
-"""Pods that ask for extended resources and get devices, in a whole sandbox, on virtual time."""
+"""Pods that request extended resources and get devices, in a whole sandbox, on virtual time."""
 
 from typing import Any
 
@@ -201,7 +201,7 @@ def test_a_claim_that_was_left_is_deleted_before_another_is_made(play):
 
 @pytest.mark.parametrize("plugin", [True, False], ids=["a plugin had it", "devices"])
 def test_a_kubelet_accepts_the_pod(play, plugin):
-    """Its node says that it has none of the resource (a plugin is gone): the pod's devices count, nothing else."""
+    """Its node reports none of the resource (a plugin was removed): only the pod's devices count."""
 
     async def life(world: World) -> None:
         await offer(world, "d0")

@@ -1,4 +1,4 @@
-"""Which nodes can have a pod with claims."""
+"""The nodes that fit for pods with claims."""
 
 import random
 from typing import Any

@@ -1,4 +1,4 @@
-"""The pools that a node reaches."""
+"""The pools that are available on a node."""
 
 from typing import Any
 

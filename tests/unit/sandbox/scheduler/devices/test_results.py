@@ -1,4 +1,4 @@
-"""What is written of an allocation."""
+"""The allocation that is written."""
 
 from typing import Any
 

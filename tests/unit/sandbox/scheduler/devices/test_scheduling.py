@@ -1,4 +1,4 @@
-"""Pods with claims of devices in a whole sandbox, on virtual time."""
+"""Pods with ResourceClaims in a whole sandbox, on virtual time."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ NO_HELP = "preemption: 0/3 nodes are available: 3 Preemption is not helpful for 
 
 
 async def publish(world: World, *devices: str, node: str = "node-1", **fields: Any) -> None:
-    """The class of all devices, and these on a node, with these fields."""
+    """Create the class of all devices, and these devices on a node, with these fields."""
     if await world.gone("gpu", CLASSES):
         await world.create(CLASSES, {"metadata": {"name": "gpu"}, "spec": {}})
     pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
@@ -153,7 +153,7 @@ def test_devices_on_a_node_that_cannot_have_the_pod(play, idle):
 
 
 async def tell(world: World, type_: str, device: str) -> None:
-    """The driver says something of the claim's device."""
+    """Set a condition of the claim's device, as its driver does."""
     doc = await world.get(RESOURCE_CLAIMS, "c")
     now = "2026-01-01T00:00:00Z"
     condition = {"type": type_, "status": "True", "reason": "Why", "message": "so", "lastTransitionTime": now}

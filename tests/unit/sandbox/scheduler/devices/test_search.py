@@ -1,4 +1,4 @@
-"""The search finds a solution exactly where there is one, and what it finds is one."""
+"""The search finds a valid solution if and only if there is one."""
 
 from itertools import product
 from typing import Any
@@ -20,7 +20,7 @@ def asking(kind: str | None, count: int) -> dict[str, Any]:
 
 
 def solvable(asked: Any, found: Any, taken: set[int]) -> bool:
-    """By trying everything: each free device goes to one of the requests, or to none."""
+    """Brute force: each free device is tried for each request."""
     slots = [(c, kind) for c, (wishes, _) in enumerate(asked) for kind, count in wishes for _ in range(count)]
     free = [index for index in range(len(found)) if index not in taken]
     for choice in product(free, repeat=len(slots)):

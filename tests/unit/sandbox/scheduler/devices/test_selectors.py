@@ -1,4 +1,4 @@
-"""What expressions see of a device."""
+"""The variables of expressions about a device."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Devices of which several claims have a share."""
+"""Devices that several claims share."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def test_counters_of_a_shared_device_that_was_tried_are_not_had_again() -> None:
     devices = [shared(None) | {"consumesCounters": uses}, device("t", consumesCounters=uses)]
     claims = [
         claim(wanted(), wanted("device.allowMultipleAllocations"))
-    ]  # the first takes all of s, then goes back to t
+    ]  # the first takes all of s, then the search backtracks to t
 
     def found(units: str) -> list[list[str]] | None:
         counters = [{"name": "m", "counters": {"memory": {"value": units}}}]
@@ -98,7 +98,7 @@ def test_counters_of_a_tainted_device_count_as_used() -> None:
 
 
 def test_counters_of_a_shared_device_without_capacities_are_taken_once() -> None:
-    """As upstream: once it has been tried it counts as shared, so that its counters are not asked for again."""
+    """As upstream: a device that has been tried counts as shared, so its counters are not consumed again."""
     uses = [{"counterSet": "m", "counters": {"memory": {"value": "1"}}}]
     tried = device("s", allowMultipleAllocations=True, consumesCounters=uses, attributes={"x": 1})
     others = [device(name, consumesCounters=uses, attributes={"x": 2}) for name in "tu"]
@@ -106,7 +106,7 @@ def test_counters_of_a_shared_device_without_capacities_are_taken_once() -> None
         slice_of(name="a", count=2, sharedCounters=[{"name": "m", "counters": {"memory": {"value": "5"}}}]),
         slice_of(tried, *others, count=2),
     ]
-    # The devices of the first request and of the last one have to be alike: the first goes back from s to t.
+    # The devices of the first request and of the last one must match: the search backtracks from s to t.
     claims = [
         claim(
             wanted(),

@@ -1,4 +1,4 @@
-"""Writing devices to claims while answers are lost and others write, too."""
+"""Allocating devices in claims with lost answers and concurrent writers."""
 
 import random
 from typing import Any
@@ -20,7 +20,7 @@ ALLOCATION: dict[str, Any] = {"devices": {"results": [{"request": "r", "driver":
 
 
 class Desk:
-    """The writes for a pod ``p`` and a claim ``c``, over a connection that fails now and then."""
+    """The writes for a pod ``p`` and a claim ``c``, over a connection that can fail."""
 
     def __init__(self, world: World, share: float = 0.0) -> None:
         self.world = world

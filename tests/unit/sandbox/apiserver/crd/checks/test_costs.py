@@ -1,4 +1,4 @@
-"""The sizes that the cost of a rule is estimated from."""
+"""The sizes for estimates of the cost of rules."""
 
 import pytest
 

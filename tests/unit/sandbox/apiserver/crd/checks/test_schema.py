@@ -1,4 +1,4 @@
-"""The checks of schemas that a CustomResourceDefinition states."""
+"""The checks of the schemas in CustomResourceDefinitions."""
 
 import pytest
 
