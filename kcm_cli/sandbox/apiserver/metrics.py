@@ -68,7 +68,7 @@ class ServerMetrics:
             return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"metrics reset\n")
         return Response(200, _HEADERS, self._slis.expose())
 
-    def looked_at(self, request: Request) -> None:
+    def observe_checks(self, request: Request) -> None:
         """Count the checks of a requested health endpoint. Ignores other paths."""
         probe = request.path.removeprefix("/")
         excluded = {value for key, value in request.query if key == "exclude"}
@@ -76,8 +76,8 @@ class ServerMetrics:
             if check not in excluded:
                 self._checks.observe(check, probe, healthy=True)
 
-    def answered(self, request: Request, info: RequestInfo, answer: Response | Stream, duration_s: float) -> None:
-        """Count a request at its response (a watch when it begins)."""
+    def observe(self, request: Request, info: RequestInfo, answer: Response | Stream, duration_s: float) -> None:
+        """Count a routed request at its response (a watch when it begins)."""
         scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
         if not info.is_resource:
             scope = ""

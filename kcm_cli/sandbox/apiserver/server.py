@@ -87,13 +87,14 @@ class Dependencies(msgspec.Struct, frozen=True):
 
 class _Work(msgspec.Struct):
     """A request to handle. rest: its path after the subresource. at: the revision that reads show (None: the latest).
-    flow: the response headers that name its flow schema and priority level."""
+    flow: the response headers that name its flow schema and priority level. routed: its resource is known."""
 
     asked: Asked
     rest: str
     query: Mapping[str, str]
     at: int | None
     flow: Mapping[str, str] | None = None
+    routed: bool = False
 
 
 class AggregatedApi(Protocol):
@@ -213,12 +214,12 @@ class ApiServer:
 
         return await left[0](asked, proceed)
 
-    async def _handled(self, asked: _Work, notes: list[str]) -> Answer:
+    async def _handled(self, work: _Work, notes: list[str]) -> Answer:
         clock = self.core.clock
         start = clock.monotonic()
-        request, info, query = asked.asked.request, asked.asked.info, asked.query
+        request, info, query = work.asked.request, work.asked.info, work.query
         try:
-            answer = await self._answer(asked, notes)
+            answer = await self._answer(work, notes)
         except ApiError as error:
             answer = _refused(request, error, notes)
         except NoSuchGroup:
@@ -231,26 +232,28 @@ class ApiServer:
         except Exception:  # noqa: BLE001 - the one boundary: a bug fails its request only, and is logged
             _log.exception("request failed", extra={"fields": {"method": request.method, "path": request.path}})
             answer = error_response(internal("unexpected error, see the log of the server"))
-        self._metrics.answered(request, info, answer, clock.monotonic() - start)
+        if work.routed or not info.is_resource:  # clients must not be able to add series
+            self._metrics.observe(request, info, answer, clock.monotonic() - start)
         if isinstance(answer, Response) and _indents(request, info, query):
             answer = indented(answer)
-        if asked.flow:
-            answer = with_headers(answer, asked.flow)
+        if work.flow:
+            answer = with_headers(answer, work.flow)
         return with_warnings(answer, notes) if notes else answer
 
-    async def _answer(self, asked: _Work, warnings: list[str]) -> Answer:
-        entered, query = asked.asked, asked.query
-        request, info, user = entered.request, entered.info, entered.user
+    async def _answer(self, work: _Work, warnings: list[str]) -> Answer:
+        asked, query = work.asked, work.query
+        request, info, user = asked.request, asked.info, asked.user
         if "timeout" in query:
             check_timeout(query["timeout"])
         user = self._security.impersonator.impersonate(user, request.headers, info)
-        asked.flow = self._flows.headers(user, info)
+        work.flow = self._flows.headers(user, info)
         self._security.authorizer.require(user, info)
         if not info.is_resource:
             if "//" in request.path:
                 raise NoSuchGroup
             return self._plain(request, info)
-        served = route(self.catalog, info, request.method, asked.rest, request.path, warnings)
+        served = route(self.catalog, info, request.method, work.rest, request.path, warnings)
+        work.routed = True
         if found := _DEPRECATED.get(served.info.gvr):
             warnings.append(found)
         aggregated = self._aggregated.get((info.group, info.version))
@@ -261,7 +264,7 @@ class ApiServer:
         reads = info.verb in _TYPED_BODY and info.subresource not in KUBELET
         if reads or (request.body and info.verb in _DELETIONS):
             request = negotiation.readable(request, custom=served.info.custom)
-        call = Call(request, info, served, hub, user, query, form, entered, asked.rest, asked.at, warnings)
+        call = Call(request, info, served, hub, user, query, form, asked, work.rest, work.at, warnings)
         return await self._verbs.run(call)
 
     def _hub(self, served: Served) -> Served:
@@ -273,7 +276,7 @@ class ApiServer:
             return served_faults.answer(self.faults, request)
         if found := self._metrics.answer(request):
             return found
-        self._metrics.looked_at(request)
+        self._metrics.observe_checks(request)
         if info.path.startswith("/openapi/"):
             if found := answer_openapi(self._openapi, request):
                 return found

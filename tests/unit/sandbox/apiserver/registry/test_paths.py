@@ -1,9 +1,12 @@
 """Paths that are not resources: their methods and media types."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+
+from kcm_cli.sandbox.apiserver.types import User
 
 THREE = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 STREAMS = f"{THREE}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
@@ -148,6 +151,21 @@ def test_health_checks_are_counted_until_they_are_forgotten(served: Any) -> None
         assert '"ping"' not in shown
         assert (await api.call("DELETE", "/metrics/slis")).body == b"metrics reset\n"
         assert "etcd" not in (await api.call("GET", "/metrics/slis")).body.decode()
+
+    served(test)
+
+
+def test_requests_to_unknown_resources_are_not_counted(served: Any) -> None:
+    async def test(api: Any) -> None:
+        nobody = replace(api, user=User("nobody", groups=("system:authenticated",)))
+        for path in ("nope1", "pods/a/nope2", "namespaces/default/nope3/a/nope4", "nodes/a/nope5"):
+            assert (await api.call("GET", f"/api/v1/{path}")).status == 404
+            assert (await nobody.call("GET", f"/api/v1/{path}")).status == 403
+        assert (await api.call("GET", "/apis/nope6.test/v1/nope7")).status == 404
+        assert (await api.call("GET", "/api/v1/nodes/a")).status == 404
+        shown = (await api.call("GET", "/metrics")).body.decode()
+        assert 'resource="nodes",scope="resource",subresource="",verb="GET",version="v1"} 1\n' in shown
+        assert "nope" not in shown
 
     served(test)
 
