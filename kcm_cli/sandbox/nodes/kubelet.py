@@ -258,7 +258,9 @@ class Kubelets:
             new = self.behaviour.script(life.pod, life.files)
             if new != life.script:
                 state = machine.advance(life.script, life.state, now)
+                known = life.script.problems
                 life.state, life.script = machine.rewrite(life.script, new, state, now), new
+                self._tell_of_problems(life, known)
                 self._queue.add(key)
 
     def look_at_all(self) -> None:
@@ -397,6 +399,7 @@ class Kubelets:
         adopted = was.owner_references != meta.owner_references
         if adopted or was.annotations != meta.annotations or old.spec != pod.spec:
             before, life.script = life.script, self.behaviour.script(pod, life.files)
+            self._tell_of_problems(life, before.problems)
             state = machine.rewrite(before, life.script, state, now)
         if old.spec is not pod.spec and old.metadata.generation != pod.metadata.generation:
             images = {container.name: container.image for container in containers_of(old)}
@@ -455,6 +458,11 @@ class Kubelets:
             text += "attempting to pull the image may not succeed."
             self._emit(life, "Warning", "FailedToRetrieveImagePullSecret", text)
 
+    def _tell_of_problems(self, life: Life, known: Sequence[str] = ()) -> None:
+        for problem in life.script.problems:
+            if problem not in known:
+                self._emit(life, "Warning", "InvalidAnnotation", problem)
+
     def _emit(self, life: Life, type_: str, reason: str, text: str) -> None:
         self._events.kubelet(life.agent.name, Notice(ref_of("v1", "Pod", life.pod), type_, reason, text))
 
@@ -512,8 +520,7 @@ class Kubelets:
         self._lives[key] = life
         agent.keep(played.left)
         agent.occupancy.add(key, granted)
-        for problem in played.problems:
-            self._emit(life, "Warning", "InvalidAnnotation", problem)
+        self._tell_of_problems(life)
         return life
 
     async def _reject(self, pod: SimulatedPod, agent: Agent, rejection: Rejection) -> None:

@@ -750,6 +750,20 @@ def test_an_invalid_annotation_is_reported_and_ignored(play):
     play(run)
 
 
+def test_an_annotation_that_becomes_invalid_is_reported_once(play):
+    async def run(world: World) -> None:
+        await world.pod("a")
+        await world.wait()
+        for name, value in (("run-time", "later"), ("run-time", "later"), ("ready-delay", "1s"), ("run-time", "now")):
+            await world.patch(PODS, "a", {"metadata": {"annotations": {f"sandbox.kcm.dev/{name}": value}}})
+            await world.wait()
+        assert (await world.status("a"))["phase"] == "Running"
+        told = [text for reason, text in await world.events("a") if reason == "InvalidAnnotation"]
+        assert [text.rpartition(" ")[2] for text in told] == ['"later"', '"now"']
+
+    play(run)
+
+
 def command(*words: str, **more: object) -> dict:
     return {"containers": [{"name": "c", "image": "busybox", "command": list(words), **more}]}
 
