@@ -116,6 +116,10 @@ class Operator:
         """Break the connections of this run. Call it on the sandbox's thread."""
         self._identity.sever()
 
+    def alive(self) -> bool:
+        """Whether it has not ended by itself."""
+        return self._run is None or self._run.alive()
+
     def check(self) -> None:
         """Raises OperatorError with its last error if it has ended by itself."""
         if self._run is not None and not self._run.alive():
@@ -256,7 +260,7 @@ class _Task(_OnThread):
             try:
                 with asyncio.Runner(loop_factory=new_loop) as runner:
                     runner.run(main())
-            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - kept for error()
+            except BaseException as error:  # noqa: BLE001 - kept for error()
                 self._error = error
             finally:
                 begun.set()
@@ -274,7 +278,7 @@ class _Task(_OnThread):
 
 
 class _Process:
-    """A command. Its output goes to the test's output."""
+    """A command. Its output goes to the test's output. What it has started ends with it, unless in another session."""
 
     def __init__(self, command: Sequence[str], kubeconfig: str) -> None:
         environment = {**os.environ, "KUBECONFIG": kubeconfig}
@@ -309,5 +313,7 @@ class _Process:
             raise OperatorError(f"the operator did not stop within {STOP_S:g} s of SIGTERM") from None
         finally:
             if not self.alive():
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # none is left
+                    os.killpg(self._process.pid, signal.SIGKILL)
                 self._guard.kill()
                 self._guard.communicate()

@@ -11,7 +11,7 @@ import aiohttp
 import kubernetes_asyncio
 from kubernetes_asyncio.client import ApiException
 
-from tests.perturb.kit import GROUP, PLURAL, SPACE, Case, Tree, adds_another, changes, config_map, ends, starts
+from tests.perturb.kit import GROUP, PLURAL, SPACE, Case, Tree, adds_another, changes, config_map, ends, shares, starts
 
 FAILED = (ApiException, aiohttp.ClientError, OSError, TimeoutError)
 
@@ -176,7 +176,62 @@ def sums_up(buggy: bool) -> Any:
     return main
 
 
+@program
+async def claims_shared(core: Any, widget: Tree, buggy: bool) -> None:
+    """Adds a key to a ConfigMap of another client."""
+    name, text = widget["metadata"]["name"], widget["spec"]["text"]
+    there = await core.read_namespaced_config_map("shared", SPACE)
+    while (there.data or {}).get(name) != text:
+        there.data = {**(there.data or {}), name: text}
+        try:
+            there = await core.replace_namespaced_config_map("shared", SPACE, there)
+        except ApiException as error:
+            if error.status != 409:
+                raise
+            fresh = await core.read_namespaced_config_map("shared", SPACE)
+            if buggy:
+                there.metadata.resource_version = fresh.metadata.resource_version
+                there.data.pop(name)
+            else:
+                there = fresh
+
+
+def rents(buggy: bool) -> Any:
+    """Rents a machine outside of the cluster, and records its number. A trial begins without machines."""
+    rented: list[str] = []
+
+    async def rent(core: Any, widget: Tree, buggy: bool) -> None:
+        name, uid = widget["metadata"]["name"], widget["metadata"]["uid"]
+        if (await core.list_namespaced_config_map(SPACE, field_selector=f"metadata.name={name}")).items:
+            return
+        if buggy or uid not in rented:
+            rented.append(uid)
+        body = config_map(name, machine=f"{rented.count(uid)} of its machines")
+        await unless(409, core.create_namespaced_config_map(SPACE, body))
+
+    return program(rent)(buggy)
+
+
+@program
+async def rolls_out(core: Any, widget: Tree, buggy: bool) -> None:
+    """Sends more and more requests to the new version."""
+    name = widget["metadata"]["name"]
+    await unless(409, core.create_namespaced_config_map(SPACE, config_map(name)))
+    weight = int(
+        ((await core.read_namespaced_config_map(name, SPACE)).data or {}).get("weight", "0%").removesuffix("%")
+    )
+    for step in (10, 50, 100):
+        if step > weight or (buggy and weight < 100):
+            await core.patch_namespaced_config_map(name, SPACE, {"data": {"weight": f"{step}%"}})
+            await asyncio.sleep(5)
+
+
 CASES = (
+    Case(
+        "overwrites", "kubernetes-asyncio", "takes a new version for its old content", claims_shared, (shares, starts)
+    ),
+    Case("rents-again", "kubernetes-asyncio", "a restart rents another machine", rents, (starts,)),
+    Case("goes-back", "kubernetes-asyncio", "a restart begins the steps of a rollout anew", rolls_out, (starts,)),
     Case("leads-for-ever", "kubernetes-asyncio", "a dead one leads for ever", leads, (starts, changes)),
     Case("ignores-refusals", "kubernetes-asyncio", "what is refused is forgotten", program(writes), (starts,)),
     Case("keeps-its-lock", "kubernetes-asyncio", "a crash leaves a lock for ever", locks, (starts, changes)),

@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -28,8 +29,8 @@ from kcm_cli.testing.perturb import trial
 from kcm_cli.testing.perturb.campaign import each, perturb
 from kcm_cli.testing.perturb.points import ALL_KINDS, Point, Spot, kinds_of, point_of, points_of
 from kcm_cli.testing.perturb.record import Record
-from kcm_cli.testing.perturb.states import State, differences, masked, plain
-from kcm_cli.testing.perturb.taken import Taken, entries, moved
+from kcm_cli.testing.perturb.states import OTHER_CLIENT, State, differences, masked, name_of, plain, stable
+from kcm_cli.testing.perturb.taken import Taken, entries, moved, numbers, went_back
 from kcm_cli.testing.perturb.ties import ties_of, untied, words_of
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
 from tests.perturb.kit import OPTIONS, config_map, core
@@ -79,6 +80,84 @@ def test_a_write_that_is_refused_once_is_tried_again(sandbox: Sandbox) -> None:
     assert found.story.startswith("the operator was refused create of configmaps default/web-two with an error")
     assert "create of configmaps default/web-two: 500, PERTURBED (refused)" in found.story
     assert perturb(sandbox, CASES["ignores-refusals"].scenario(False), only=only) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "told"),
+    [
+        (
+            "overwrites",
+            "conflict@update:configmaps:default/shared#1",
+            "configmaps default/shared: what another client wrote between its read and its write was overwritten",
+        ),
+        (
+            "swallows-conflicts",
+            "conflict@update:widgets.example.com/status:default/web#1",
+            "widgets.example.com default/web: another client changes it, PERTURBED (conflict)",
+        ),
+        (
+            "rents-again",
+            "unsent@create:configmaps:default/web#1",
+            "is '2 of its machines', and was '1 of its machines'",
+        ),
+        (
+            "goes-back",
+            "crash@patch:configmaps:default/web#2",
+            "configmaps default/web: data.weight went back from 50 to 10; without: 10, 50, 100",
+        ),
+    ],
+)
+def test_what_settled_states_alone_do_not_show(sandbox: Sandbox, name: str, point: str, told: str) -> None:
+    (found,) = perturb(sandbox, CASES[name].scenario(True), only=[point_of(point)])
+    assert told in found.story
+    assert perturb(sandbox, CASES[name].scenario(False), only=[point_of(point)]) == []
+
+
+def test_one_that_ends_at_its_start_for_a_lost_answer_is_started_again(sandbox: Sandbox) -> None:
+    def operator(kubeconfig: str, stop: threading.Event) -> None:
+        try:
+            core(kubeconfig).create_namespaced_config_map("default", config_map("started"))
+        except kubernetes.client.ApiException as error:
+            if error.status != 409:
+                raise
+        stop.wait()
+
+    only = [point_of("lost@create:configmaps:default/started#1")]
+    (outcome,) = each(sandbox, lambda trial: trial.operator(operator), only=only)
+    assert (outcome.came_up, outcome.story) == (True, "")
+
+
+def test_names_are_the_same_in_every_run() -> None:
+    generated = {"web-x2k8p": "web-*", "web-x2k8p-7hj5s": "web-*-*", "web-abcde": "web-*"}
+    assert [stable(name, generated) for name in ("web-x2k8p", "web-x2k8p-7hj5s.cfg", "a.of-web-abcde-b", "web-x")] == [
+        "web-*",
+        "web-*-*.cfg",
+        "a.of-web-*-b",
+        "web-x",
+    ]
+    assert name_of({"metadata": {"generateName": "web-x2k8p-", "name": "web-x2k8p-1"}}, "", "", generated) == "web-*-*"
+    keys = {"data": {"web-x2k8p": "2", "web-abcde": "1", "a": "3"}}
+    assert plain(keys, "", generated=generated) == {"data": {"a": "3", "web-*": "1", "web-*#2": "2"}}
+    assert plain({"data": {str(uuid.uuid4()): "1"}}, "") == {"data": {"*": "1"}}
+
+
+def test_what_another_client_wrote_is_not_compared() -> None:
+    assert plain({"metadata": {"annotations": {OTHER_CLIENT: "yes"}}}, "") == {"metadata": {}}
+    assert plain({"metadata": {"annotations": {OTHER_CLIENT: "yes", "a": "b"}}}, "") == {
+        "metadata": {"annotations": {"a": "b"}}
+    }
+
+
+def test_only_numbers_that_went_one_way_may_not_go_back() -> None:
+    assert numbers({"status": {"a": 1}, "spec": {"b": "50%", "c": 1.5, "d": True, "e": "1x"}}) == {
+        ("spec", "b"): 50.0,
+        ("spec", "c"): 1.5,
+    }
+    assert went_back([10, 50, 100], [10, 50, 10, 100]) == (50, 10)
+    assert went_back([3, 2, 1], [3, 3, 1, 2]) == (1, 2)
+    assert went_back([10, 50, 100], [10, 100]) is None
+    for steps in ([10, 50], [10, 10, 50], [1, 2, 1]):
+        assert went_back(steps, [50, 10, 5, 10]) is None
 
 
 PROCESS = """
@@ -338,7 +417,7 @@ def test_points_are_read_as_they_are_written() -> None:
     for wrong in ("", "crash", "crash@a:b#1", "burn@a:b:c#1", "crash@a:b:c#x"):
         with pytest.raises(ValueError, match="is no point"):
             point_of(wrong)
-    assert kinds_of("") == ("crash", "lost", "conflict", "stale", "older", "terminating", "missed")
+    assert kinds_of("") == ("crash", "unsent", "lost", "conflict", "stale", "older", "terminating", "missed")
     assert kinds_of("refused,crash") == ("refused", "crash")
     with pytest.raises(ValueError, match="choose from crash"):
         kinds_of("lost,found")
@@ -381,7 +460,7 @@ def test_each_kind_has_its_advice() -> None:
 def test_of_many_points_those_are_taken_that_lie_evenly_among_them() -> None:
     spots = [Spot("create", "pods", str(number), 1) for number in range(10)]
     assert [one.spot.name for one in points_of(spots, [], [], [], ("crash",), 5)] == ["0", "2", "4", "6", "8"]
-    assert len(points_of(spots, spots[:1], spots[:3], spots[:2], kinds_of(""), 0)) == 10 + 10 + 1 + 12 + 10 + 3 + 2
+    assert len(points_of(spots, spots[:1], spots[:3], spots[:2], kinds_of(""), 0)) == 10 + 10 + 10 + 1 + 12 + 10 + 3 + 2
 
 
 def test_of_what_is_done_again_and_again_the_first_times_are_taken() -> None:

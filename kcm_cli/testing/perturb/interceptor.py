@@ -13,19 +13,19 @@ from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver import errors as api_errors
 from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed, as_json
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
-from kcm_cli.sandbox.apiserver.store import Event
+from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, Dropped, RequestInfo
 from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.testing.perturb.points import Point, Spot
 from kcm_cli.testing.perturb.record import Record
-from kcm_cli.testing.perturb.states import UNCOMPARED, name_of, plain
-from kcm_cli.testing.perturb.taken import Taken
+from kcm_cli.testing.perturb.states import OTHER_CLIENT, OVERTAKEN, UNCOMPARED, name_of, plain, stable
+from kcm_cli.testing.perturb.taken import Taken, numbers
 
 _BLIND_S = 30.0
 """How long, in the cluster's time, an operator sees nothing new."""
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+_HANDLED = b'"kopf.zalando.org/last-handled-configuration"'
 _VERSION = re.compile(rb'"resourceVersion"\s*:\s*"[^"]')
-_OUTDATED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
 class Interceptor:
@@ -35,7 +35,8 @@ class Interceptor:
     by line. fired: whether the perturbation has happened. requests: the number of requests. asked: that number by verb
     and resource, since it was cleared. activity: the number of changes and of writes by operators. active_at: the
     cluster's time of the last of them. latest: its text. quiet: whether the quiet time at the end has begun. settled:
-    the revision of the last checkpoint. blind_until: when an operator sees new changes again, in the cluster's time.
+    the revision of the last checkpoint. handled: the object that kopf has noted as handled, until the perturbation.
+    generated: all generated names. blind_until: when an operator sees new changes again, in the cluster's time.
     """
 
     def __init__(
@@ -48,7 +49,8 @@ class Interceptor:
         self.asked: Counter[str] = Counter()
         self.activity = self.requests = self.settled = 0
         self.active_at = self.blind_until = 0.0
-        self.latest = ""
+        self.latest = self.handled = ""
+        self.generated: dict[str, str] = {}
         self._sandbox = sandbox
         self._namespace = namespace
         self._point = point
@@ -56,6 +58,7 @@ class Interceptor:
         self._store = sandbox.running.store
         self._watched: set[tuple[str, str]] = set()
         self._read: set[tuple[str, str]] = set()
+        self._own: set[str] = set()
         self._terminating: dict[str, int] = {}
         self._gone: tuple[int, str] | None = None
         self._lost = b""
@@ -69,6 +72,9 @@ class Interceptor:
     def attach(self) -> None:
         """Start to record requests and changes."""
         self.settled = self._store.revision
+        for gvr in self._store.sizes():
+            for stored in self._store.list(gvr):
+                self._note_generated(stored)
         self._sandbox.running.api.interceptors.append(self._intercept)
         self._store.observers.append(self._observe)
 
@@ -97,11 +103,10 @@ class Interceptor:
         hit = self._point is not None and not self.fired and not self.quiet and self._point.spot == spot
         kind = self._point.kind if self._point is not None and hit else ""
         self._acted(f"{spot.verb} of {spot.resource} {spot.name}")
-        if kind in ("conflict", "refused"):
-            self.fired = True
-            error = _refusal(kind, info)
-            self.story.append(f"{spot.describe()}: {error.code}, PERTURBED ({kind})")
-            raise error
+        if not self.fired and _HANDLED in asked.request.body:
+            self.handled = f"{spot.resource} {spot.name}"
+        if kind:
+            self._precede(kind, asked, spot)
         before = self._store.revision
         self._writing += 1
         try:
@@ -117,16 +122,64 @@ class Interceptor:
             self._writing -= 1
             if not self._writing:
                 self._unclaimed.clear()
-        if kind:
-            self.fired = True
-            self.story[-1] += f", PERTURBED ({kind})"
-            if kind == "lost":
-                self._lost = asked.request.body
-            else:
-                self._crash(asked.user.name)
-            self._show_older(kind, asked.user.name, before)
+        if kind and kind != "conflict":
+            self._follow(kind, asked, before)
             raise Dropped(effect=True)
         return answer
+
+    def _follow(self, kind: str, asked: Asked, before: int) -> None:
+        """Do what happens instead of the answer. before: the revision before the write."""
+        self.fired = True
+        self.story[-1] += f", PERTURBED ({kind})"
+        if kind == "lost":
+            self._lost = asked.request.body
+        else:
+            self._crash(asked.user.name)
+        self._show_older(kind, asked.user.name, before)
+
+    def _precede(self, kind: str, asked: Asked, spot: Spot) -> None:
+        """Do what happens before the request is handled. Raises ApiError or Dropped if it is not handled at all."""
+        if kind == "refused":
+            self.fired = True
+            error = api_errors.internal("etcdserver: request timed out")
+            self.story.append(f"{spot.describe()}: {error.code}, PERTURBED ({kind})")
+            raise error
+        if kind == "unsent":
+            self.fired = True
+            self._arrived[spot.verb, spot.resource, spot.name] -= 1
+            self.story.append(f"{spot.describe()}: not sent, PERTURBED ({kind})")
+            self._crash(asked.user.name)
+            raise Dropped(effect=False)
+        if kind == "conflict":
+            self._overtake(asked.info)
+
+    def _overtake(self, info: RequestInfo) -> None:
+        """Change the object before the operator's write of it, as another client does.
+
+        The change is a new version. If the operator replaces an object that it has not created, it is an annotation,
+        which has to remain.
+        """
+        found = self._stored(info)
+        if found is None:
+            return
+        self.fired = True
+        gvr, stored = found
+        doc: Any = stored.copy()
+        if self._replaces_foreign(info, stored):
+            doc["metadata"]["annotations"] = {**(doc["metadata"].get("annotations") or {}), **OVERTAKEN}
+        resource = api_errors.qualified(info.group, info.plural)
+        name = name_of(doc, info.namespace, self._namespace, self.generated)
+        self._store.update(gvr, info.namespace, info.name, doc, always=True)
+        self.story.append(f"({resource} {name}: another client changes it, PERTURBED (conflict))")
+
+    def _replaces_foreign(self, info: RequestInfo, stored: Stored) -> bool:
+        return info.verb == "update" and not info.subresource and _metadata(stored)["uid"] not in self._own
+
+    def _stored(self, info: RequestInfo) -> tuple[GVR, Stored] | None:
+        """The object that a request names, with where it is stored."""
+        served = self._sandbox.running.api.catalog.find(info.group, info.version, info.plural)
+        stored = self._store.get(served.storage, info.namespace, info.name) if served is not None else None
+        return None if served is None or stored is None else (served.storage, stored)
 
     def _show_older(self, kind: str, user: str, before: int) -> None:
         """Serve an old state to a restarted operator for a while. before: the revision before its last write."""
@@ -159,10 +212,9 @@ class Interceptor:
             except codec.DecodeError:
                 doc = {}
         else:
-            served = self._sandbox.running.api.catalog.find(info.group, info.version, info.plural)
-            stored = self._store.get(served.storage, info.namespace, info.name) if served is not None else None
-            doc = stored.doc if stored is not None else {"metadata": {"name": info.name}}
-        return name_of(doc if isinstance(doc, dict) else {}, info.namespace, self._namespace)
+            found = self._stored(info)
+            doc = found[1].doc if found is not None else {"metadata": {"name": info.name}}
+        return name_of(doc if isinstance(doc, dict) else {}, info.namespace, self._namespace, self.generated)
 
     def _answered(self, asked: Asked, spot: Spot, answer: Answer) -> None:
         self.story.append(f"{spot.describe()}: {answer.status}")
@@ -180,7 +232,9 @@ class Interceptor:
 
     def _note_point(self, asked: Asked, spot: Spot) -> None:
         self.record.writes.append(spot)
-        if asked.info.verb in ("update", "patch") and _VERSION.search(as_json(asked.request.body)):
+        info, found = asked.info, self._stored(asked.info)
+        versioned = info.verb in ("update", "patch") and _VERSION.search(as_json(asked.request.body))
+        if versioned or (found is not None and self._replaces_foreign(info, found[1])):
             self.record.conflicting.append(spot)
         if self._gone is not None:
             self.record.afterwards.append(spot)
@@ -196,22 +250,38 @@ class Interceptor:
             return True
         if (known := self._unclaimed.pop(revision, None)) is None:
             return False
-        self._note_taken(*known)
+        name, event = known
+        if event.type == "ADDED":
+            self._own.add(_metadata(event.stored)["uid"])
+        if event.previous is not None and event.type == "MODIFIED":
+            before, after = (_metadata(one).get("annotations") or {} for one in (event.previous, event.stored))
+            if OTHER_CLIENT in before and OTHER_CLIENT not in after:
+                self.record.overwritten.append(name)
+        self._note_taken(name, event)
         return True
 
     def _note_taken(self, name: str, event: Event) -> None:
-        """Record entries of an object that the operator's write removed or restored."""
-        if event.type != "MODIFIED" or event.previous is None or "*" in name:
+        """Record entries of an object that the operator's write removed or restored, and the numbers it changed."""
+        if event.type == "DELETED" or "*" in name:
             return
-        before, after = (plain(one.doc, self._namespace) for one in (event.previous, event.stored))
-        self.record.taken |= self._taken.put_back(name, before, after, len(self.record.checkpoints))
+        after = plain(event.stored.doc, self._namespace, generated=self.generated)
+        before = {}
+        if event.previous is not None:
+            before = plain(event.previous.doc, self._namespace, generated=self.generated)
+        if event.previous is not None:
+            self.record.taken |= self._taken.put_back(name, before, after, len(self.record.checkpoints))
+        known = numbers(before)
+        for path, number in numbers(after).items():
+            if known.get(path) != number:
+                self.record.numbers.setdefault((name, path), []).append(number)
 
     def _observe(self, gvr: GVR, event: Event) -> None:
         if gvr.plural in UNCOMPARED:
             return
         stored = event.stored
         resource = gvr.group_resource
-        name = name_of(stored.doc, stored.namespace, self._namespace)
+        name = name_of(stored.doc, stored.namespace, self._namespace, self.generated)
+        self._note_generated(stored)
         self._acted(f"{event.type} {resource} {name}")
         if self._writing:
             self._unclaimed[event.revision] = f"{resource} {name}", event
@@ -232,9 +302,13 @@ class Interceptor:
             for user in self.users:
                 self._blind(user, gvr, event.revision - 1)
 
+    def _note_generated(self, stored: Stored) -> None:
+        if (prefix := _metadata(stored).get("generateName")) and stored.name not in self.generated:
+            self.generated[stored.name] = f"{stable(str(prefix), self.generated)}*"
+
     def _ends(self, event: Event, name: str) -> None:
         """Record since when a deleted object had been terminating."""
-        metadata: Any = event.stored.doc["metadata"]
+        metadata = _metadata(event.stored)
         uid = metadata["uid"]
         if event.type == "DELETED":
             since = self._terminating.pop(uid, None)
@@ -259,7 +333,5 @@ class Interceptor:
         self._timers.append(self._sandbox.clock.call_later(_BLIND_S, see))
 
 
-def _refusal(kind: str, info: RequestInfo) -> ApiError:
-    if kind == "conflict":
-        return api_errors.conflict(info.group, info.plural, info.name, _OUTDATED)
-    return api_errors.internal("etcdserver: request timed out")
+def _metadata(stored: Stored) -> Any:
+    return stored.doc["metadata"]

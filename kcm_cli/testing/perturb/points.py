@@ -4,14 +4,15 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-KINDS = ("crash", "lost", "conflict", "stale", "older", "terminating", "missed")
+KINDS = ("crash", "unsent", "lost", "conflict", "stale", "older", "terminating", "missed")
 ALL_KINDS = (*KINDS, "refused")
 """With those that have to be asked for: many small operators leave to the next change what was refused."""
 _DESCRIPTIONS = {
     "crash": "crashed after {}",
+    "unsent": "crashed before {}",
     "lost": "lost the answer to {}",
     "refused": "was refused {} with an error of the server",
-    "conflict": "was refused {} with a conflict",
+    "conflict": "was overtaken at {} by another client",
     "stale": "saw nothing from {} on for a while",
     "older": "crashed after {}, and was restarted on a server that had seen nothing since the step before",
     "terminating": "crashed after {}, and was restarted on a server that still showed as terminating what was gone",
@@ -22,6 +23,7 @@ _OLD = "crashed after {}, and was restarted on a server that had not seen that y
 
 _ADVICE = {
     "crash": "after a restart it has to find out, by what is in the cluster, which of its writes are missing",
+    "unsent": "after a restart it has to find what it has done, also outside of the cluster: derive names from uids",
     "lost": "a write may have passed though no answer came: look first, or create under a name that stays the same",
     "refused": "a write that is refused has to be tried again, and what comes after it must wait",
     "conflict": "after a 409 read the object again, and apply the change to what is there now",
@@ -100,7 +102,7 @@ def points_of(
     """
     sources = {"crash": list(writes), "conflict": list(conflicting), "stale": list(seen)}
     sources["terminating"] = list(afterwards)
-    sources |= dict.fromkeys(("lost", "refused", "older"), sources["crash"])
+    sources |= dict.fromkeys(("unsent", "lost", "refused", "older"), sources["crash"])
     sources["missed"] = sources["stale"]
     sources["stale"] = [*sources["stale"], *sources["crash"]]
     found = [Point(kind, spot) for kind in kinds for spot in sources[kind]]

@@ -14,12 +14,15 @@ from kcm_cli.testing.perturb.ties import Ties, Words, ties_of
 class Record(msgspec.Struct):
     """The record of a run.
 
-    writes: the operator's successful writes, without those in the quiet time at the end. conflicting: those with a
-    resourceVersion. afterwards: those after an object that it reads was terminating and then deleted. seen: the changes
-    that its watches show. checkpoints: the state after each ``settle`` and at the end. words: the words in it. ties:
-    the words that must be equal, in a reference. made: how often each object was created. written: how often the
-    operator changed each object. late: the same in the quiet time. taken: entries of objects that the operator removed
-    and restored, with the checkpoint before. restless: the last activity if nothing settled, in a reference.
+    writes: the operator's successful writes, without those in the quiet time at the end. conflicting: those that
+    another client may overtake: with a resourceVersion, or replacing an object of another client. afterwards: those
+    after an object that it reads was terminating and then deleted. seen: the changes that its watches show.
+    checkpoints: the state after each ``settle`` and at the end. words: the words in it. ties: the words that must be
+    equal, in a reference. made: how often each object was created. written: how often the operator changed each object.
+    late: the same in the quiet time. taken: entries of objects that the operator removed and restored, with the
+    checkpoint before. overwritten: objects of which it removed what another client had written. numbers: the values of
+    each number that the operator changes, by object and path. restless: the last activity if nothing settled, in a
+    reference.
     """
 
     writes: list[Spot] = msgspec.field(default_factory=list)
@@ -33,6 +36,8 @@ class Record(msgspec.Struct):
     made: Counter[str] = msgspec.field(default_factory=Counter)
     late: Counter[str] = msgspec.field(default_factory=Counter)
     taken: set[tuple[int, str, Entry]] = msgspec.field(default_factory=set)
+    overwritten: list[str] = msgspec.field(default_factory=list)
+    numbers: dict[tuple[str, Entry], list[float]] = msgspec.field(default_factory=dict)
     restless: set[str] = msgspec.field(default_factory=set)
 
     def points(self, kinds: Sequence[str], most: int) -> list[Point]:
@@ -46,6 +51,7 @@ def reference_of(first: Record, second: Record) -> Record:
         made=first.made | second.made, late=first.late | second.late, written=first.written | second.written
     )
     merged.taken, merged.restless = first.taken | second.taken, first.restless | second.restless
+    merged.numbers = {key: steps for key, steps in first.numbers.items() if second.numbers.get(key) == steps}
     merged.writes = _common(first.writes, second.writes)
     merged.conflicting = _common(first.conflicting, second.conflicting)
     merged.afterwards = _common(first.afterwards, second.afterwards)

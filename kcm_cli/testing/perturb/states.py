@@ -14,8 +14,12 @@ State = dict[str, list[Any]]
 UNCOMPARED = frozenset(
     {"events", "leases", "nodes", "csinodes", "endpoints", "endpointslices", "ipaddresses", "podmetrics"}
 )
+OTHER_CLIENT = "sandbox.kcm.dev/other-client"
+"""An annotation that stands for what another client writes. It is not compared."""
+OVERTAKEN = {OTHER_CLIENT: "yes"}
 PLACED = frozenset(
     {
+        OTHER_CLIENT,
         "nodeName",
         "hostIP",
         "hostIPs",
@@ -39,6 +43,10 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)"
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _RANDOM = re.compile(f"{_UID.pattern}|[0-9a-f]{{40,}}")
 """What names have of uids, and of hashes over what differs from run to run."""
+_BETWEEN = re.compile(r"[-._/]")
+Generated = Mapping[str, str]
+"""The generated names of a run, and what stands for each: ``web-*`` for ``web-x2k8p``."""
+NONE_GENERATED: Generated = {}
 GONE = "(gone)"
 CURRENT = "the object's generation"
 """What stands for an ``observedGeneration`` that is it; an older one says nothing, and is left out."""
@@ -48,14 +56,21 @@ _FREE = frozenset({"data", "stringData"})
 """Fields whose keys are the user's."""
 
 
-def state_of(store: Store, base: Snapshot, namespace: str, *, uncompared: Collection[str] = UNCOMPARED) -> State:
+def state_of(
+    store: Store,
+    base: Snapshot,
+    namespace: str,
+    *,
+    uncompared: Collection[str] = UNCOMPARED,
+    generated: Generated = NONE_GENERATED,
+) -> State:
     """The changes since a snapshot. namespace: of the test; its name differs in every run.
 
     uncompared: resources to leave out.
     """
     found: State = defaultdict(list)
-    for name, doc in changed(store, base, namespace, uncompared):
-        found[name].append(plain(doc, namespace, doc["metadata"].get("generation")))
+    for name, doc in changed(store, base, namespace, uncompared, generated):
+        found[name].append(plain(doc, namespace, doc["metadata"].get("generation"), generated=generated))
     for gvr, before in base.objects.items():
         resource = gvr.group_resource
         for key, stored in before.items() if gvr.plural not in uncompared else ():
@@ -66,7 +81,9 @@ def state_of(store: Store, base: Snapshot, namespace: str, *, uncompared: Collec
     return dict(found)
 
 
-def changed(store: Store, base: Snapshot, namespace: str, uncompared: Collection[str]) -> Iterator[tuple[str, Any]]:
+def changed(
+    store: Store, base: Snapshot, namespace: str, uncompared: Collection[str], generated: Generated
+) -> Iterator[tuple[str, Any]]:
     """Each object that was created or changed since a snapshot, with its stable name."""
     for gvr in store.sizes():
         if gvr.plural in uncompared:
@@ -76,35 +93,69 @@ def changed(store: Store, base: Snapshot, namespace: str, uncompared: Collection
         for stored in store.list(gvr):
             known = before.get(stored.key)
             if known is None or known.revision != stored.revision:
-                yield f"{resource} {name_of(stored.doc, stored.namespace, namespace)}", stored.doc
+                yield f"{resource} {name_of(stored.doc, stored.namespace, namespace, generated)}", stored.doc
 
 
-def name_of(doc: Any, space: str, namespace: str) -> str:
+def name_of(doc: Any, space: str, namespace: str, generated: Generated = NONE_GENERATED) -> str:
     """The stable name of an object. namespace: of the test, which is omitted."""
     metadata = doc.get("metadata") or {}
-    generated = metadata.get("generateName")
-    name = f"{generated}*" if generated else _RANDOM.sub("*", str(metadata.get("name", "")))
+    prefix = metadata.get("generateName")
+    name = stable(str(prefix or metadata.get("name", "")), generated) + ("*" if prefix else "")
     name = name.replace(namespace, "NAMESPACE") if namespace else name
     return f"{space}/{name}" if space not in ("", namespace) else name
 
 
-def plain(value: Any, namespace: str, generation: Any = None, *, free: bool = False) -> Any:
+def stable(name: str, generated: Generated) -> str:
+    """A name without what is random in it: uids, hashes, and generated names from which it is derived."""
+    if generated:
+        ends = [*(found.start() for found in _BETWEEN.finditer(name)), len(name)]
+        for start in (0, *(end + 1 for end in ends[:-1])):
+            for end in reversed(ends):
+                if end > start and (known := generated.get(name[start:end])) is not None:
+                    return f"{_RANDOM.sub('*', name[:start])}{known}{stable(name[end:], generated)}"
+    return _RANDOM.sub("*", name)
+
+
+def plain(
+    value: Any,
+    namespace: str,
+    generation: Any = None,
+    *,
+    free: bool = False,
+    generated: Generated = NONE_GENERATED,
+) -> Any:
     """A value without what differs in every run. generation: of the object. free: whether its keys are the user's, as
     in data."""
     if isinstance(value, dict):
         if "generateName" in value and "name" in value:
             value = {**value, "name": "*"}
-        return {
-            key: _in_order(key, plain(one, namespace, generation, free=key in _FREE))
+        if value.get("annotations") == OVERTAKEN:
+            value = {key: one for key, one in value.items() if key != "annotations"}
+        found = {
+            key: _in_order(key, plain(one, namespace, generation, free=key in _FREE, generated=generated))
             for key, one in _current(value, generation)
             if free or key not in _DROPPED
         }
+        return _with_stable_keys(found, generated)
     if isinstance(value, list):
-        return [plain(one, namespace, generation) for one in value]
+        return [plain(one, namespace, generation, generated=generated) for one in value]
     if isinstance(value, str):
         text = value.replace(namespace, "NAMESPACE") if namespace else value
         return _RANDOM.sub("UID", TIME.sub("TIME", text))
     return value
+
+
+def _with_stable_keys(value: dict[str, Any], generated: Generated) -> dict[str, Any]:
+    """The same with stable keys. Keys that become equal get numbers, in the order of their values."""
+    names = {key: stable(key, generated) for key in value if key}
+    if all(key == name for key, name in names.items()):
+        return value
+    found = {key: one for key, one in value.items() if names.get(key, key) == key}
+    for key in sorted((key for key in value if key not in found), key=lambda key: codec.encode_sorted(value[key])):
+        name = names[key]
+        number = sum(1 for one in found if one == name or one.startswith(f"{name}#"))
+        found[f"{name}#{number + 1}" if number else name] = value[key]
+    return found
 
 
 def _current(value: dict[str, Any], generation: Any) -> Iterator[tuple[str, Any]]:

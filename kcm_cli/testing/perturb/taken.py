@@ -1,10 +1,13 @@
-"""Detects entries that an operator removes and restores, which a comparison of settled states does not show.
+"""Detects what a comparison of settled states does not show: entries that an operator removes and restores, and numbers
+that go back.
 
-This happens to operators that write a complete object from what they have seen so far, which is not everything after a
-restart.
+The first happens to operators that write a complete object from what they have seen so far, which is not everything
+after a restart.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from kcm_cli.machinery import codec
@@ -12,6 +15,7 @@ from kcm_cli.testing.perturb.states import ANY, State, shown
 
 Entry = tuple[str, ...]
 """Where it is: keys, items of lists by their names or by what they are, at last perhaps a word of a text."""
+_NUMBER = re.compile(r"-?\d{1,15}(\.\d{1,9})?%?")
 _STATUS = "status"
 """It tells how far an operator is: one that starts anew may say so."""
 
@@ -65,3 +69,29 @@ def _name(item: Any) -> str:
         found: str = item["name"]
         return found
     return item if isinstance(item, str) else codec.encode_sorted(shown(item)).decode()
+
+
+def numbers(doc: Any) -> dict[Entry, float]:
+    """The numbers of an object outside of its status and of lists, also those in texts (``"50"``, ``"50%"``)."""
+    return dict(_numbers(doc, ()))
+
+
+def _numbers(value: Any, path: Entry) -> Iterator[tuple[Entry, float]]:
+    if isinstance(value, dict):
+        for name, one in value.items():
+            if path or name != _STATUS:
+                yield from _numbers(one, (*path, name))
+    elif isinstance(value, str) and _NUMBER.fullmatch(value):
+        yield path, float(value.removesuffix("%"))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, float(value)
+
+
+def went_back(steps: Sequence[float], found: Sequence[float]) -> tuple[float, float] | None:
+    """The first step backwards, if the reference has at least three numbers that only increase or only decrease."""
+    if len(steps) < 3 or steps[1] == steps[0]:
+        return None
+    sign = 1 if steps[1] > steps[0] else -1
+    if any((after - before) * sign <= 0 for before, after in pairwise(steps)):
+        return None
+    return next((pair for pair in pairwise(found) if (pair[1] - pair[0]) * sign < 0), None)

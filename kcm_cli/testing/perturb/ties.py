@@ -12,7 +12,7 @@ from typing import Any
 
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.snapshots import NODES, Snapshot
-from kcm_cli.testing.perturb.states import PLACED, TIME, UNCOMPARED, changed
+from kcm_cli.testing.perturb.states import NONE_GENERATED, PLACED, TIME, UNCOMPARED, Generated, changed
 
 Words = Mapping[str, Sequence[str]]
 """Words by the place where they are: ``widgets.example.com web status.child``. Behind ``* `` those of which there are
@@ -28,10 +28,17 @@ _COUNTED = re.compile(r"[\dTZ_-]+")
 """Counters and times of other forms: they may differ by when something was done."""
 
 
-def words_of(store: Store, base: Snapshot, namespace: str, *, uncompared: Collection[str] = UNCOMPARED) -> Words:
+def words_of(
+    store: Store,
+    base: Snapshot,
+    namespace: str,
+    *,
+    uncompared: Collection[str] = UNCOMPARED,
+    generated: Generated = NONE_GENERATED,
+) -> Words:
     """The words of all objects that changed since a snapshot, by their names in ``states.state_of``."""
     found: dict[str, list[Any]] = defaultdict(list)
-    for name, doc in changed(store, base, namespace, uncompared):
+    for name, doc in changed(store, base, namespace, uncompared, generated):
         found[name].append(doc)
     nodes = {stored.name for stored in store.list(NODES)}
     words: dict[str, list[str]] = defaultdict(list)

@@ -14,7 +14,7 @@ from kcm_cli.testing.perturb.interceptor import Interceptor
 from kcm_cli.testing.perturb.points import Point
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import State, counts_above, cut, differences, state_of
-from kcm_cli.testing.perturb.taken import Entry, entries
+from kcm_cli.testing.perturb.taken import Entry, entries, went_back
 from kcm_cli.testing.perturb.ties import Words, untied, words_of
 
 _QUIET_S = 600.0
@@ -34,11 +34,16 @@ _START_S, _REAL_START_S, _POLLS_S = 10.0, 30.0, 1.0
 """In real time: how long an operator may take to open a watch (a process on a busy machine longer), and one that only
 asks now and then."""
 _EXTRA_WRITES = 5
-_SEEING = frozenset({"crash", "lost", "refused", "conflict"})
+_SEEING = frozenset({"crash", "unsent", "lost", "refused", "conflict"})
 """Kinds that leave an operator what there is to see: with an old view it may write what was right then."""
 _STARTS, _QUIET_STEPS = 20, 10
 _TOLD, _OFTEN, _LOST = 40, 3, 5
 
+_LATE_STATUS = (
+    "kopf notes that an object is handled, and sends patch.status in a request after that: write the status in the "
+    "handler with a client, or set it again in an on.resume handler and a timer"
+)
+_OVERWRITTEN = "what another client wrote between its read and its write was overwritten (an annotation is gone)"
 _WHOLE = "what is made of several objects has to wait until all of them are listed"
 
 
@@ -107,11 +112,16 @@ class Trial:
         return one
 
     def _await_watch(self, one: Operator) -> None:
-        """Wait until the operator has opened a watch, or for a maximum time. Raises OperatorError."""
+        """Wait until the operator has opened a watch, or for a maximum time.
+
+        Raises OperatorError if it ends, in a reference. With a perturbation it is restarted later.
+        """
         began = time.monotonic()
         deadline = began + (_START_S if one.virtual else _REAL_START_S)
         requests = self._interceptor.requests
         while time.monotonic() < deadline and not self.sandbox.run(lambda: self._watches(one.user)):
+            if not one.alive() and self.fired:
+                return
             one.check()
             if self._interceptor.requests > requests and time.monotonic() > began + _POLLS_S:
                 return
@@ -198,7 +208,9 @@ class Trial:
         lines.append("what the operator did:")
         lines += [f"  {line}" for line in _around(self._interceptor.story)]
         if point is not None:
-            lines.append(f"to mend it: {point.advice()}")
+            handled = f"{self._interceptor.handled}: status"
+            late = self._interceptor.handled and any(line.startswith(handled) for line in wrong)
+            lines.append(f"to mend it: {_LATE_STATUS if late else point.advice()}")
             lines.append(f"again: pytest --kcm-perturb --kcm-replay '{point}'")
         return "\n".join(lines)
 
@@ -296,10 +308,18 @@ class Trial:
     # -- the verdict
 
     def _state(self) -> State:
-        return self.sandbox.run(lambda: state_of(self.sandbox.running.store, self._base, self.namespace))
+        return self.sandbox.run(
+            lambda: state_of(
+                self.sandbox.running.store, self._base, self.namespace, generated=self._interceptor.generated
+            )
+        )
 
     def _words(self) -> Words:
-        return self.sandbox.run(lambda: words_of(self.sandbox.running.store, self._base, self.namespace))
+        return self.sandbox.run(
+            lambda: words_of(
+                self.sandbox.running.store, self._base, self.namespace, generated=self._interceptor.generated
+            )
+        )
 
     def _wrong(self, reference: Record, index: int) -> list[str]:
         """The differences from a checkpoint of the reference, or from its last one."""
@@ -313,6 +333,8 @@ class Trial:
     def _faults(self, reference: Record) -> list[str]:
         wrong = list(self._wrong(reference, -1))
         wrong += self._vanished(reference)
+        wrong += self._backwards(reference)
+        wrong += [f"{key}: {_OVERWRITTEN}" for key in dict.fromkeys(self.record.overwritten)]
         settled = {key for state in reference.checkpoints for key in state}
         for key, count, once in counts_above(reference.made, self.record.made):
             if key not in settled and count <= 3 * once + _EXTRA_WRITES:
@@ -344,6 +366,17 @@ class Trial:
             found += [f"{key}: {cut('.'.join(entry))} {cause}" for entry in gone if entry in stays]
         left = len(found) - _LOST
         return [*found[:_LOST], *([f"… and {left} entries more"] if left > 0 else [])]
+
+    def _backwards(self, reference: Record) -> list[str]:
+        """Numbers that went back on their way, as the weight of a rollout; the first few."""
+        if self.point is None or self.point.kind not in _SEEING:
+            return []
+        found = []
+        for (key, path), steps in reference.numbers.items():
+            if back := went_back(steps, self.record.numbers.get((key, path), ())):
+                way = ", ".join(f"{step:g}" for step in steps[:_LOST])
+                found.append(f"{key}: {cut('.'.join(path))} went back from {back[0]:g} to {back[1]:g}; without: {way}")
+        return found[:_LOST]
 
     # -- restarts
 

@@ -1,12 +1,15 @@
 """Operators that are commands end with the process that started them."""
 
+import asyncio
+import os
+import select
 import signal
 import subprocess
 import sys
 
 import pytest
 
-from kcm_cli.sandbox.operators import Identity, Operator
+from kcm_cli.sandbox.operators import Identity, Operator, _Task
 
 ENDS = """
 import os, sys
@@ -72,3 +75,28 @@ def test_a_command_whose_guard_cannot_be_started_does_not_go_on(monkeypatch):
     finally:
         started[0].kill()
     running.kill()
+
+
+@pytest.mark.parametrize("end", [Operator.stop, Operator.kill])
+def test_what_a_command_has_started_ends_with_it(end, tmp_path):
+    """The child holds the pipe open."""
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    running = operator(["sh", "-c", f"sleep 600 > {pipe} & wait"])
+    running.start()
+    reader = os.open(pipe, os.O_RDONLY)
+    try:
+        end(running)
+        assert select.select([reader], [], [], 10)[0]
+        assert os.read(reader, 1) == b""
+    finally:
+        os.close(reader)
+
+
+def test_a_coroutine_that_exits_says_so():
+    async def leaves(kubeconfig):
+        sys.exit("no configuration")
+
+    run = _Task(leaves, "/no/kubeconfig", asyncio.new_event_loop)
+    run._thread.join()
+    assert run.error() == "SystemExit('no configuration')"
