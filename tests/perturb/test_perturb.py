@@ -291,7 +291,8 @@ async def writes_for_ever(kubeconfig: str) -> None:
         await api.patch_namespaced_config_map("start", "default", {"metadata": {"annotations": {"start": version}}})
         while True:
             await asyncio.sleep(60)
-            await api.patch_namespaced_config_map("timer", "default", {"data": {"k": "v"}})
+            version = str(asyncio.get_running_loop().time())
+            await api.patch_namespaced_config_map("timer", "default", {"data": {"k": version}})
 
 
 def test_nothing_is_perturbed_in_the_quiet_time(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,10 +308,35 @@ def test_nothing_is_perturbed_in_the_quiet_time(sandbox: Sandbox, monkeypatch: p
             one.stop()
             sandbox.reset(base)
         assert not one.fired
-        assert one.record.restless == {"patch of configmaps default/timer"}
+        assert one.record.restless == {"MODIFIED configmaps default/timer"}
         spots = Counter(f"{spot.verb} {spot.name}" for spot in one.record.writes)
         assert spots.pop("patch default/timer") < 5
         assert spots == {"create default/start": 1, "create default/timer": 1, "patch default/start": 1}
+
+
+async def writes_in_vain(kubeconfig: str) -> None:
+    """It polls, and finds by its writes that all is done."""
+    api = kubernetes_asyncio.client.CoreV1Api(await kubernetes_asyncio.config.new_client_from_config(kubeconfig))
+    async with api.api_client:
+        while True:
+            with suppress(kubernetes_asyncio.client.ApiException):
+                await api.create_namespaced_config_map("default", config_map("there"))
+            await api.patch_namespaced_config_map("there", "default", {"data": {"k": "v"}})
+            with suppress(kubernetes_asyncio.client.ApiException):
+                await api.delete_namespaced_config_map("gone", "default")
+            await asyncio.sleep(30)
+
+
+def test_writes_in_vain_are_rest(sandbox: Sandbox) -> None:
+    one = trial.Trial(sandbox, base := sandbox.snapshot())
+    try:
+        one.operator(writes_in_vain)
+        one.settle()
+        assert one.record.restless == set()
+        assert one.record.written == {"create of configmaps default/there": 1, "patch of configmaps default/there": 1}
+    finally:
+        one.stop()
+        sandbox.reset(base)
 
 
 async def takes_nothing() -> None: ...

@@ -23,6 +23,8 @@ from kcm_cli.testing.perturb.taken import Taken, numbers
 
 _BLIND_S = 30.0
 """How long, in the cluster's time, an operator sees nothing new."""
+_VAIN = 2
+"""After so many writes of an object without effect, further ones are no activity, until something changes."""
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _HANDLED = b'"kopf.zalando.org/last-handled-configuration"'
 _VERSION = re.compile(rb'"resourceVersion"\s*:\s*"[^"]')
@@ -65,6 +67,7 @@ class Interceptor:
         self._arrived: Counter[tuple[str, str, str]] = Counter()
         self._events: Counter[tuple[str, str, str]] = Counter()
         self._unclaimed: dict[int, tuple[str, Event]] = {}
+        self._vain: Counter[tuple[str, str, str]] = Counter()
         self._taken = Taken()
         self._writing = 0
         self._timers: list[asyncio.TimerHandle] = []
@@ -102,7 +105,8 @@ class Interceptor:
         spot = self._arrival(asked)
         hit = self._point is not None and not self.fired and not self.quiet and self._point.spot == spot
         kind = self._point.kind if self._point is not None and hit else ""
-        self._acted(f"{spot.verb} of {spot.resource} {spot.name}")
+        if self._vain[spot.verb, spot.resource, spot.name] < _VAIN:
+            self._acted(f"{spot.verb} of {spot.resource} {spot.name}")
         if not self.fired and _HANDLED in asked.request.body:
             self.handled = f"{spot.resource} {spot.name}"
         if kind:
@@ -114,6 +118,7 @@ class Interceptor:
             self._answered(asked, spot, answer)
         except ApiError as error:
             self.story.append(f"{spot.describe()}: {error.code}")
+            self._note_vain(spot, error.code)
             raise
         except Dropped:  # from a run that was killed
             self._arrived[spot.verb, spot.resource, spot.name] -= 1
@@ -167,7 +172,7 @@ class Interceptor:
         doc: Any = stored.copy()
         if self._replaces_foreign(info, stored):
             doc["metadata"]["annotations"] = {**(doc["metadata"].get("annotations") or {}), **OVERTAKEN}
-        resource = api_errors.qualified(info.group, info.plural)
+        resource = group_resource(info.group, info.plural)
         name = name_of(doc, info.namespace, self._namespace, self.generated)
         self._store.update(gvr, info.namespace, info.name, doc, always=True)
         self.story.append(f"({resource} {name}: another client changes it, PERTURBED (conflict))")
@@ -221,6 +226,7 @@ class Interceptor:
         if answer.status in (409, 422) and self._lost and self._lost == asked.request.body:
             self.story.append("(that was the request again whose answer was lost: its own change is in its way)")
         if answer.status >= 400:
+            self._note_vain(spot, answer.status)
             return
         if not self.quiet:
             self._note_point(asked, spot)
@@ -229,6 +235,13 @@ class Interceptor:
             self.record.written[key] += 1
             if self.quiet:
                 self.record.late[key] += 1
+        else:
+            self._note_vain(spot, answer.status)
+
+    def _note_vain(self, spot: Spot, status: int) -> None:
+        """Count writes that found all done, as of an operator that polls. It does not go on with its work."""
+        if status < 400 or (spot.verb, status) in (("create", 409), ("delete", 404)):
+            self._vain[spot.verb, spot.resource, spot.name] += 1
 
     def _note_point(self, asked: Asked, spot: Spot) -> None:
         self.record.writes.append(spot)
@@ -282,6 +295,7 @@ class Interceptor:
         resource = gvr.group_resource
         name = name_of(stored.doc, stored.namespace, self._namespace, self.generated)
         self._note_generated(stored)
+        self._vain.clear()
         self._acted(f"{event.type} {resource} {name}")
         if self._writing:
             self._unclaimed[event.revision] = f"{resource} {name}", event
