@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
@@ -87,7 +88,13 @@ def parse_micro_time(text: str) -> datetime:
 
 def format_time(moment: datetime) -> str:
     """``2026-01-02T03:04:05Z``; fractions of a second are truncated."""
-    return f"{as_utc(moment).isoformat(timespec='seconds')[:19]}Z"
+    utc = as_utc(moment)
+    return _written(utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second)
+
+
+@lru_cache(maxsize=64)  # most times are of the current second, which each request writes several times
+def _written(year: int, month: int, day: int, hour: int, minute: int, second: int) -> str:
+    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
 
 
 def format_micro_time(moment: datetime) -> str:

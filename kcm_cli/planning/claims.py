@@ -38,7 +38,8 @@ def decide(
     release: list[T] = []
     uid, selects = owner.uid, selector.matches
     for obj in candidates:
-        ref = controller_of(obj)
+        refs = obj.metadata.owner_references
+        ref = refs[0] if refs and refs[0].controller else controller_of(obj)  # mostly without a call
         if ref is not None and ref.uid != uid:
             continue
         matches = selects(obj.metadata.labels or NO_LABELS) and (member is None or member(obj))

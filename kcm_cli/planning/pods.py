@@ -16,6 +16,7 @@ from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.conditions import find
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+_TERMINAL = ("Succeeded", "Failed")
 PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 """The further, the later a pod is chosen to go."""
 
@@ -34,6 +35,11 @@ def is_placed(pod: Pod) -> bool:
 def is_active(pod: Pod) -> bool:
     """Whether the pod is neither terminal nor being deleted."""
     return pod.metadata.deletion_timestamp is None and not is_terminal(pod)
+
+
+def active(pods: Iterable[Pod]) -> list[Pod]:
+    """The active pods. ``is_active`` in one piece, since a sync looks at each of thousands of pods."""
+    return [pod for pod in pods if pod.metadata.deletion_timestamp is None and pod.status.phase not in _TERMINAL]
 
 
 def is_terminating(pod: Pod) -> bool:

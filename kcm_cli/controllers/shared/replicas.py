@@ -75,7 +75,7 @@ class ReplicaController(Generic[T]):
             return None  # it does not get better by trying again
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
         pods = claimable(self._pods, obj)
-        candidates = [pod for pod in pods if pod_rules.is_active(pod)]
+        candidates = pod_rules.active(pods)
         active = await claim(self._executor, owner.resource, obj, owner.selector, candidates, PODS)
         terminating = self._terminating(owner, pods if len(candidates) < len(pods) else ())
         error = await self._scale(obj, owner, active) if may_plan and not obj.deleting else None
