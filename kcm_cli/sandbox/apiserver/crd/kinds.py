@@ -21,7 +21,7 @@ from kcm_cli.sandbox.apiserver.crd.embedded import Malformed, MetaReader, has_em
 from kcm_cli.sandbox.apiserver.crd.nodes import root_node
 from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural, structural
 from kcm_cli.sandbox.apiserver.errors import UnknownVersion, internal, invalid_kind
-from kcm_cli.sandbox.apiserver.schema import gojson, strict
+from kcm_cli.sandbox.apiserver.schema import strict
 from kcm_cli.sandbox.apiserver.schema.bodies import (
     STRICT,
     WARN,
@@ -159,7 +159,6 @@ class CustomVersion:
             if findings.fatal:
                 raise refuse(findings.fatal)
             problems += findings.strict
-            doc = cast("Doc", gojson.merged(body.pairs))
 
         if found.group == target.group and found.kind == target.kind and found.version in self._shapes:
             problems += self._coerce(self._shapes[found.version], doc, refuse)

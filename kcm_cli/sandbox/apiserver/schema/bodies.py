@@ -123,7 +123,7 @@ class Bodies:
         findings = strict.examine(node, value)
         if findings.fatal:
             raise refuse(findings.fatal)
-        doc = gojson.merged(value)
+        doc = gojson.decoded(value, node)
         strict.drop_unknown(node, doc)
         return cast("Doc", self._normalizers.run(node, doc)), body.problems + findings.strict
 

@@ -5,10 +5,12 @@ Valid JSON without spaces takes a fast path.
 
 import json
 import re
+from itertools import zip_longest
 
 import msgspec
 
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.schema.model import NOTHING, Field, Node
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -18,6 +20,7 @@ _NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 MAX_DEPTH = 200
 """The maximum nesting of a document; upstream's is 10,000."""
 _LONG_INT = 20
+_VALUES = frozenset(("string", "boolean", "int32", "int64", "number"))
 _END = "unexpected end of JSON input"
 
 
@@ -58,21 +61,34 @@ def _replace_lone_surrogate(match: re.Match[str]) -> str:
     return "\\ufffd" if alone else text
 
 
-def merged(value: object) -> object:
-    """Convert Pairs to dicts. Of repeated keys the last wins; objects are merged, as in Go."""
+def decoded(value: object, node: Node | None = None, old: object = None) -> object:
+    """Convert Pairs to dicts. Of repeated keys the last wins, but the structs, maps and lists of a type are decoded
+    into the earlier value (``old``), which changes.
+
+    upstream: sigs.k8s.io/json internal/golang/encoding/json/decode.go
+    """
+    kind = node.kind if node is not None else ""
+    item_node = node.item if node is not None and kind in ("map", "list") else None
     if isinstance(value, Pairs):
-        out: dict[str, object] = {}
+        out = old if isinstance(old, dict) and kind in ("struct", "map") else {}
         for key, item in value:
-            new = merged(item)
-            old = out.get(key)
-            if isinstance(old, dict) and isinstance(new, dict):
-                old.update(new)
-            else:
-                out[key] = new
+            field = node.fields.get(key) if node is not None and kind == "struct" else None
+            if field is None:
+                out[key] = decoded(item, item_node)
+            elif item is not None or _is_nil(field):
+                out[key] = decoded(item, field.node, out.get(key))
         return out
     if isinstance(value, list):
-        return [merged(item) for item in value]
+        known = old if isinstance(old, list) and kind == "list" else []
+        return [decoded(item, item_node, before) for item, before in zip_longest(value, known[: len(value)])]
     return float(value) if isinstance(value, Float) else value
+
+
+def _is_nil(field: Field) -> bool:
+    """Whether null unsets a field, as it does Go's pointers, but not strings, numbers, booleans and structs."""
+    if field.node.kind in _VALUES:
+        return field.keeps_zero and field.absent is NOTHING
+    return field.absent.__class__ is not dict
 
 
 class SyntaxProblem(Exception):
@@ -92,7 +108,7 @@ def read(data: bytes) -> tuple[object, object]:
     if not _repeats_keys(text):
         return value, None
     pairs = parse_pairs(text)
-    return merged(pairs), pairs
+    return decoded(pairs), pairs
 
 
 def check_depth(data: bytes) -> None:
@@ -114,7 +130,7 @@ def _read_slowly(data: bytes) -> tuple[object, object]:
     if problem is not None:
         raise SyntaxProblem(problem)
     pairs = parse_pairs(text)
-    return merged(pairs), pairs
+    return decoded(pairs), pairs
 
 
 class _Repeated(Exception):

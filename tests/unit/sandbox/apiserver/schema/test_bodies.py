@@ -134,6 +134,18 @@ def test_repeated_fields_are_noted_and_merged(schemas):
     )
 
 
+def test_repeated_structs_and_items_are_decoded_into_the_previous_ones(schemas):
+    container = b'{"name":"c","image":"i","env":[{"name":"A","value":"1"},{"name":"B"}]}'
+    first = b'{"containers":[%s,{"name":"d"}],"securityContext":{"runAsUser":1},"nodeSelector":{"a":"b"}}' % container
+    again = b'{"containers":[{"image":"j","env":[{"value":"2"}],"name":null}],"securityContext":{"runAsGroup":2},'
+    again += b'"nodeSelector":{"c":"d"},"nodeName":"n","nodeName":null,"priority":1,"priority":null}'
+    spec = decode(schemas, PODS, b'{"kind":"Pod","spec":%s,"spec":%s,"spec":null}' % (first, again))[0]["spec"]
+    assert spec["containers"] == [{"name": "c", "image": "j", "env": [{"name": "A", "value": "2"}], "resources": {}}]
+    assert spec["securityContext"] == {"runAsUser": 1, "runAsGroup": 2}
+    assert spec["nodeSelector"] == {"a": "b", "c": "d"}
+    assert spec["nodeName"] == "n" and "priority" not in spec, "null unsets pointers only"
+
+
 @pytest.mark.parametrize(
     "spaced", [REPEATED.replace(b",", b", "), b" " + REPEATED, REPEATED + b"\n"], ids=["spaces", "indent", "newline"]
 )

@@ -55,7 +55,7 @@ def test_valid_json_has_no_error_and_is_read_whole(value, indent):
     text = json.dumps(value, indent=indent)
     assert gojson.syntax_error(text) is None
     assert gojson.read(text.encode()) == (value, None)
-    assert gojson.merged(gojson.parse_pairs(text)) == value
+    assert gojson.decoded(gojson.parse_pairs(text)) == value
 
 
 @given(values, st.data())
@@ -97,3 +97,8 @@ def test_brackets_in_a_string_without_an_end_are_no_nesting():
 def test_brackets_in_texts_are_no_nesting():
     data = json.dumps(["[{" * 300, '\\"[' * 300]).encode()
     assert gojson.read(data)[0] == json.loads(data)
+
+
+def test_without_a_type_the_last_of_repeated_keys_wins() -> None:
+    value, pairs = gojson.read(b'{"a": {"b": 1, "c": 1}, "a": {"b": 2}, "d": [{"x": 1}], "d": [{"y": 2}]}')
+    assert value == {"a": {"b": 2}, "d": [{"y": 2}]} and pairs is not None
