@@ -68,6 +68,8 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
         try:
             for loop in loops:  # the list grows meanwhile
                 await loop
+            if self.count <= 0:  # as upstream: the controller does nothing, and is healthy
+                await asyncio.Event().wait()
         finally:
             self.queue.shut_down()
             await tasks.stop()

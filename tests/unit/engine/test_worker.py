@@ -139,3 +139,24 @@ def test_keys_are_synced_side_by_side_by_no_more_loops_than_they_need(
     keys: int, count: int, expected: tuple[int, int]
 ) -> None:
     assert at_once(keys, count) == expected
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_controller_without_workers_goes_on_and_does_nothing(count: int) -> None:
+    async def main() -> None:
+        clock = LoopClock(EPOCH)
+        queue = WorkQueue("q", clock)
+
+        async def sync(key: str) -> None:
+            raise AssertionError(key)
+
+        task = asyncio.create_task(Worker(controller="c", queue=queue, sync=sync, clock=clock, count=count).run())
+        queue.add("key")
+        await asyncio.sleep(60)
+        assert not task.done()
+        assert len(queue) == 1
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    virtual.run(main())
