@@ -58,7 +58,7 @@ UNMOUNT_S = 0.3
 class Life(msgspec.Struct):
     """A pod on its node.
 
-    granted: the pod with the resources allocated to it. pending: a resize that waits. reported: the last status as
+    granted: the pod with the resources allocated to it. pending: a deferred resize. reported: the last status as
     JSON, which takes a fifth of the memory of the document.
     """
 

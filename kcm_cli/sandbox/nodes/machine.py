@@ -58,10 +58,10 @@ class ContainerState(msgspec.Struct, frozen=True):
     yet.
 
     previous: the end of the run before. restart_at: infinite if it will not restart. run_from: where the current run's
-    time starts to count, if the script changed during the run. hold: what keeps it from starting since ``free_from``.
-    attempts: how often that was found; for images, every second one is the back-off after a failed pull. told: from
-    when on it is ready or not, overriding the script. fails_at: when the failing liveness probe ends the run. base: the
-    number of starts when all containers of the pod were last restarted.
+    time starts to count, if the script changed during the run. hold: what prevents it from starting. free_from: when
+    that last changed. attempts: the attempts to start it since then; for images, every second one is the back-off after
+    a failed pull. told: from when on it is ready or not, overriding the script. fails_at: when the failing liveness
+    probe ends the run. base: the number of starts when all containers of the pod were last restarted.
     """
 
     starts: int = 0

@@ -34,7 +34,7 @@ def restore(pod: SimulatedPod, script: PodScript, now: float) -> PodState:
         started,
         containers,
         _first_start(containers, started) if has_sandbox else None,
-        reset_at=now - RESET_S if removed else -inf,  # none of them has started before now
+        reset_at=now - RESET_S if removed else -inf,  # so that they start now
     )
 
 
