@@ -151,12 +151,12 @@ class Agents:
         """Note that a node is being created whose kubelet will report."""
         self._new.add(name)
 
-    def heard_of(self, name: str) -> None:
+    def has_reported(self, name: str) -> None:
         """Note that a node has reported, or that there is no need to wait for it."""
         self._new.discard(name)
         self._reported.set()
 
-    async def few_are_new(self) -> None:
+    async def few_unreported(self) -> None:
         """Wait until nearly all created nodes have reported."""
         while len(self._new) >= _MOST_NEW:
             self._reported.clear()
@@ -192,7 +192,7 @@ class Agents:
             self._emit_status(agent, "NodeNotSchedulable" if agent.cordoned else "NodeSchedulable")
         failed = node.annotations.get(shape.FAILED) == "true"
         if failed:
-            self.heard_of(node.name)
+            self.has_reported(node.name)
         pressures = shape.pressures(node.annotations)
         if failed != agent.failed or pressures != agent.pressures:
             agent.failed, agent.pressures = failed, pressures
@@ -205,7 +205,7 @@ class Agents:
             self._queue.add(node.name)
 
     def _deleted(self, node: SimulatedNode) -> None:
-        self.heard_of(node.name)
+        self.has_reported(node.name)
         agent = self._agents.pop(node.name, None)
         if agent is not None:
             self._numbers.discard(agent.number)
@@ -230,7 +230,7 @@ class Agents:
         if due or _resized(agent, node) or _is_not_ready(node):
             await self._report(agent, node)
             agent.reported_at = now
-            self.heard_of(name)
+            self.has_reported(name)
         elif agent.images.changed:
             await self._patch_status(agent, {})
         elif registered:
@@ -345,7 +345,7 @@ def _keeps_pods_away(taint: Taint) -> bool:
 
 
 def _sizes(agent: Agent, node: SimulatedNode) -> dict[str, str]:
-    """The capacity that the node asks for, plus resources that other clients have added to it."""
+    """The capacity in the node's annotation, plus resources that other clients have added to it."""
     sizes = shape.capacity(node.annotations)
     for name, size in (node.status.capacity or {}).items():
         if name not in agent.given:
@@ -354,7 +354,7 @@ def _sizes(agent: Agent, node: SimulatedNode) -> dict[str, str]:
 
 
 def _resized(agent: Agent, node: SimulatedNode) -> bool:
-    """Whether the node asks for another capacity than it has."""
+    """Whether capacity or allocatable in the status differ from ``_sizes``."""
     wanted = _sizes(agent, node)
     return not (_are_same(node.status.capacity, wanted) and _are_same(node.status.allocatable, wanted))
 

@@ -21,7 +21,7 @@ _PROTECTION = "kubernetes.io/pvc-protection"
 
 
 class Claims:
-    """Looks at the informers' caches.
+    """Reads the informers' caches.
 
     changed: called with the namespace of a claim that changed or whose volume changed, or with an empty string if a
     driver changed. attached: called with the name of a node whose attached volumes changed.

@@ -65,7 +65,7 @@ class Refused(Exception):
 
 
 PER_CHARACTER = 1 / 16
-"""What a character that is moved costs, in files that are looked at."""
+"""The cost of copying a character (see ``Work``)."""
 
 
 class Work(msgspec.Struct):

@@ -238,7 +238,7 @@ class Kubelets:
             life.evicted = why
             self._queue.add(key)
 
-    def probes_say(self, key: str, container: str, verdicts: Verdicts) -> None:
+    def set_probe_results(self, key: str, container: str, verdicts: Verdicts) -> None:
         """Apply new probe results to a running container whose files have changed."""
         life = self._lives.get(key)
         if life is None:
@@ -260,10 +260,10 @@ class Kubelets:
                 state = machine.advance(life.script, life.state, now)
                 known = life.script.problems
                 life.state, life.script = machine.rewrite(life.script, new, state, now), new
-                self._tell_of_problems(life, known)
+                self._emit_problems(life, known)
                 self._queue.add(key)
 
-    def look_at_all(self) -> None:
+    def enqueue_all(self) -> None:
         """Enqueue every pod."""
         for key in self._lives:
             self._queue.add(key)
@@ -301,7 +301,7 @@ class Kubelets:
             if life is not None:
                 self._forget(key, life)  # another client has reported that it ended
             self._unmounting.pop(key, None)
-            await self._bury(pod)
+            await self._delete(pod)
             return
         if life is None and not pod.deleting:
             rest_s = self.behaviour.rests_s(pod, self._clock.now().timestamp())
@@ -349,7 +349,7 @@ class Kubelets:
             self._waiting.discard(key)
         before = machine.extend(life.script, before, now)
         if before.sandbox_at is None and state.sandbox_at is not None and pod.spec.image_pull_secrets:
-            self._tell_of_pull_secrets(life, pod)
+            self._emit_missing_pull_secrets(life, pod)
         for notice in (
             *notices(pod, life.script, before, state, life.agent.images),
             *unhealthy(pod, life.script, state, life.seen_at, now),
@@ -399,7 +399,7 @@ class Kubelets:
         adopted = was.owner_references != meta.owner_references
         if adopted or was.annotations != meta.annotations or old.spec != pod.spec:
             before, life.script = life.script, self.behaviour.script(pod, life.files)
-            self._tell_of_problems(life, before.problems)
+            self._emit_problems(life, before.problems)
             state = machine.rewrite(before, life.script, state, now)
         if old.spec is not pod.spec and old.metadata.generation != pod.metadata.generation:
             images = {container.name: container.image for container in containers_of(old)}
@@ -451,14 +451,14 @@ class Kubelets:
             key,
         )
 
-    def _tell_of_pull_secrets(self, life: Life, pod: SimulatedPod) -> None:
+    def _emit_missing_pull_secrets(self, life: Life, pod: SimulatedPod) -> None:
         missing = self.obstacles.missing_pull_secrets(pod) if self.obstacles is not None else ()
         if missing:
             text = f"Unable to retrieve some image pull secrets ({', '.join(missing)}); "
             text += "attempting to pull the image may not succeed."
             self._emit(life, "Warning", "FailedToRetrieveImagePullSecret", text)
 
-    def _tell_of_problems(self, life: Life, known: Sequence[str] = ()) -> None:
+    def _emit_problems(self, life: Life, known: Sequence[str] = ()) -> None:
         for problem in life.script.problems:
             if problem not in known:
                 self._emit(life, "Warning", "InvalidAnnotation", problem)
@@ -490,7 +490,7 @@ class Kubelets:
             return None  # it was deleted, or recreated: an informer event follows
         return answer.metadata.resource_version
 
-    async def _bury(self, pod: SimulatedPod) -> None:
+    async def _delete(self, pod: SimulatedPod) -> None:
         """Delete an ended pod with grace period 0. Does nothing if that was done and finalizers still hold the pod."""
         if not pod.deleting or (pod.metadata.finalizers and pod.metadata.deletion_grace_period_seconds == 0):
             return
@@ -520,7 +520,7 @@ class Kubelets:
         self._lives[key] = life
         agent.keep(played.left)
         agent.occupancy.add(key, granted)
-        self._tell_of_problems(life)
+        self._emit_problems(life)
         return life
 
     async def _reject(self, pod: SimulatedPod, agent: Agent, rejection: Rejection) -> None:

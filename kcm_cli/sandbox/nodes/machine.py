@@ -443,7 +443,7 @@ def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) 
 
 
 def _asked_to_stop_at(script: PodScript, state: PodState, index: int, stopping: Stop) -> float:
-    """When a container is asked to stop. Sidecars stop last, in reverse order."""
+    """When a container gets SIGTERM. Sidecars stop last, in reverse order."""
     if script.containers[index].role is not Role.SIDECAR:
         return stopping.at
     at = stopping.at

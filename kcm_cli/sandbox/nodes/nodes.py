@@ -64,25 +64,25 @@ class Nodes:
         """Kill a container of the pod ``namespace/name``, by default the first regular one. Raises LookupError."""
         self._kubelets.kill(key, container, code, reason)
 
-    def probes_say(self, key: str, container: str, verdicts: Verdicts) -> None:
+    def set_probe_results(self, key: str, container: str, verdicts: Verdicts) -> None:
         """Apply new probe results to a container of the pod ``namespace/name`` in which a command has changed files."""
-        self._kubelets.probes_say(key, container, verdicts)
+        self._kubelets.set_probe_results(key, container, verdicts)
 
     def fail_image(self, pattern: str, message: str = "") -> None:
         """Let pulls of matching images fail from now on, unless they are on the node. The pattern may contain ``*`` and
         ``?``."""
         self._obstacles.fail_image(pattern, message)
-        self._kubelets.look_at_all()
+        self._kubelets.enqueue_all()
 
     def restore_image(self, pattern: str) -> None:
         """Undo ``fail_image`` for this pattern."""
         self._obstacles.restore_image(pattern)
-        self._kubelets.look_at_all()
+        self._kubelets.enqueue_all()
 
     def restore_images(self) -> None:
         """Undo ``fail_image`` for all patterns."""
         self._obstacles.restore_images()
-        self._kubelets.look_at_all()
+        self._kubelets.enqueue_all()
 
     async def ensure(self, count: int) -> None:
         """Create nodes 1 to ``count`` that do not exist yet, no faster than their kubelets come up. Raises
@@ -90,9 +90,9 @@ class Nodes:
         for number in range(1, count + 1):
             name = f"{commands.PREFIX}{number}"
             if self._ranged:  # otherwise they wait for their pod CIDR
-                await self._agents.few_are_new()
+                await self._agents.few_unreported()
             self._agents.expect(name)
             try:
                 await self._client.create(NODES, "", shape.node_doc(name, number, ranged=self._ranged))
             except AlreadyExists:
-                self._agents.heard_of(name)
+                self._agents.has_reported(name)

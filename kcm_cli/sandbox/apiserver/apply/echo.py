@@ -58,9 +58,8 @@ v2.HPAScalingRules >stabilizationWindowSeconds
 v2.MetricSpec containerResource>external
 v2.MetricStatus containerResource>external
 """
-"""The fields that are not in the order of their numbers, by type: in ``a>b>c`` c follows b, and b follows a, or is the
-first one if nothing stands before it.
-"""
+"""The fields that are not in the order of their numbers, by type: in ``a>b>c`` c follows b, and b follows a; in ``>b``
+b is first."""
 _RAW = "as it was sent"
 
 

@@ -1315,7 +1315,7 @@ def test_nodes_that_lose_their_kubelet_are_not_waited_for(play, monkeypatch):
         agents = world.cluster.nodes._agents
         agents.expect("plain")
         await world.create(NODES, {"metadata": {"name": "plain"}})
-        await asyncio.wait_for(agents.few_are_new(), 5)
+        await asyncio.wait_for(agents.few_unreported(), 5)
 
     play(run, nodes=0)
 
