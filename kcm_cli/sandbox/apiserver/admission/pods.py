@@ -15,6 +15,7 @@ from kcm_cli.sandbox.apiserver.admission.denial import denied, invalid_name
 from kcm_cli.sandbox.apiserver.admission.listers import Lister
 from kcm_cli.sandbox.apiserver.errors import plain
 from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.trees import put
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
 PRIORITY_CLASSES = GVR("scheduling.k8s.io", "v1", "priorityclasses")
@@ -126,10 +127,7 @@ class RuntimeClass:
         if overhead is not None:
             if spec.get("overhead") and not _same(overhead.get("podFixed"), spec["overhead"]):
                 raise denied(attrs, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
-            if overhead.get("podFixed"):
-                spec["overhead"] = dict(overhead["podFixed"])
-            else:
-                spec.pop("overhead", None)
+            put(spec, "overhead", dict(overhead.get("podFixed") or {}))
         scheduling = found.get("scheduling")
         if scheduling is not None:
             _schedule(attrs, spec, scheduling)

@@ -12,6 +12,7 @@ from kcm_cli.machinery.names import generate_name
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.admission.denial import denied, invalid_name
 from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.trees import put
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
 SERVICE_ACCOUNTS = GVR("", "v1", "serviceaccounts")
@@ -46,10 +47,7 @@ class ServiceAccounts:
             self._mount_token(spec)
         if not spec.get("imagePullSecrets"):
             secrets = [{"name": each.get("name", "")} for each in account.get("imagePullSecrets") or ()]
-            if secrets:
-                spec["imagePullSecrets"] = secrets
-            else:
-                spec.pop("imagePullSecrets", None)
+            put(spec, "imagePullSecrets", secrets)
 
     def validate(self, attrs: Attributes) -> None:
         """Check a new pod. Raises ApiError 403."""

@@ -21,15 +21,14 @@ from kcm_cli.sandbox.apiserver.crd.definition import (
     GROUP,
     PLURAL,
     Definition,
-    condition,
     definition_of,
-    holds,
     set_condition,
 )
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, storage_of
 from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.store import Event, Store
+from kcm_cli.sandbox.apiserver.trees import condition, is_true, put
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation.webhook_clients import trusts_nothing
 
@@ -114,7 +113,7 @@ class DefinitionController:
         status["acceptedNames"] = names
         now = self._now()
         set_condition(doc, now, "NamesAccepted", *judged)
-        if not reason and not holds(doc, "Established"):
+        if not reason and not is_true(doc, "Established"):
             set_condition(doc, now, "Established", "False", "Installing", "the initial names have been accepted")
         elif condition(doc, "Established") is None:
             set_condition(doc, now, "Established", "False", "NotAccepted", "not all names are accepted")
@@ -145,7 +144,7 @@ class DefinitionController:
         return True
 
     def _establish(self, doc: Tree) -> bool:
-        if not holds(doc, "NamesAccepted") or holds(doc, "Established"):
+        if not is_true(doc, "NamesAccepted") or is_true(doc, "Established"):
             return False
         judged = ("True", "InitialNamesAccepted", "the initial names have been accepted")
         if trusts_nothing(doc):
@@ -247,12 +246,7 @@ def _accepted_names(wanted: Tree, known: Tree, taken: tuple[set[str], set[str]])
         if conflicts:
             reason = f"{word}Conflict"
             message = conflicts[0] if len(conflicts) == 1 else "[" + ", ".join(conflicts) + "]"
-        elif wanted.get(field):
-            names[field] = wanted[field]
         else:
-            names.pop(field, None)
-    if wanted.get("categories"):
-        names["categories"] = wanted["categories"]
-    else:
-        names.pop("categories", None)
+            put(names, field, wanted.get(field))
+    put(names, "categories", wanted.get("categories"))
     return names, reason, message

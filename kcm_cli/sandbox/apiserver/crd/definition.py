@@ -13,6 +13,7 @@ import msgspec
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths
+from kcm_cli.sandbox.apiserver.trees import condition, is_true
 from kcm_cli.sandbox.apiserver.types import Tree
 
 GROUP = "apiextensions.k8s.io"
@@ -88,8 +89,8 @@ def definition_of(doc: Tree) -> Definition:
         versions=tuple(_version(spec, version) for version in versions),
         storage=next((version["name"] for version in versions if version.get("storage")), ""),
         generation=meta.get("generation") or 1,
-        accepted=holds(doc, "NamesAccepted"),
-        established=holds(doc, "Established"),
+        accepted=is_true(doc, "NamesAccepted"),
+        established=is_true(doc, "Established"),
         terminating=bool(meta.get("deletionTimestamp")),
         webhook=conversion.get("webhook") if conversion.get("strategy") == "Webhook" else None,
     )
@@ -128,21 +129,6 @@ def _scale(scale: Tree) -> ScalePaths:
         status=scale["statusReplicasPath"].removeprefix("."),
         selector=(scale.get("labelSelectorPath") or "").removeprefix("."),
     )
-
-
-def condition(doc: Tree, type_: str) -> Tree | None:
-    """A condition of a definition."""
-    for one in (doc.get("status") or {}).get("conditions") or ():
-        if one.get("type") == type_:
-            found: Tree = one
-            return found
-    return None
-
-
-def holds(doc: Tree, type_: str) -> bool:
-    """Whether a condition is true."""
-    found = condition(doc, type_)
-    return found is not None and found.get("status") == "True"
 
 
 def set_condition(doc: Tree, now: str, type_: str, status: str, reason: str, message: str) -> None:

@@ -21,6 +21,7 @@ from kcm_cli.sandbox.apiserver.errors import invalid_kind
 from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.strategy import Strategy
+from kcm_cli.sandbox.apiserver.trees import keep, put
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation.metadata import (
     STANDARD_FINALIZERS,
@@ -111,27 +112,17 @@ class _Writes:
 
     def on_update(self, new: Tree, old: Tree) -> None:
         if self._kind.status:
-            if "status" in old:
-                new["status"] = old["status"]
-            else:
-                new.pop("status", None)
+            keep(new, old, "status")
         if not _same_content(new, old):
             new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
     def on_status(self, new: Tree, old: Tree) -> None:
-        status, had = new.get("status"), "status" in new
-        owners = new["metadata"].get("managedFields")
+        given = dict(new)
         new.clear()
         new.update(old)
         new["metadata"] = copy(old["metadata"])
-        if owners:
-            new["metadata"]["managedFields"] = owners
-        else:
-            new["metadata"].pop("managedFields", None)
-        if had:
-            new["status"] = status
-        else:
-            new.pop("status", None)
+        put(new["metadata"], "managedFields", given["metadata"].get("managedFields"))
+        keep(new, given, "status")
 
     # Checking.
 

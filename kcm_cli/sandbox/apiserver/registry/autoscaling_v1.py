@@ -11,6 +11,7 @@ from typing import Any
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.sandbox.apiserver.registry.autoscaling_forms import Behavior, Condition, Metric, has_form
+from kcm_cli.sandbox.apiserver.trees import put
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation.go_print import internal
 
@@ -89,7 +90,7 @@ def to_v2(doc: Tree) -> Tree:
     status["currentMetrics"] = current or (None if percent is None else [shown])
     if conditions := _annotated(annotations, _CONDITIONS, Condition):
         status["conditions"] = conditions
-    _set(metadata, annotations)
+    put(metadata, "annotations", annotations)
     return {**doc, "apiVersion": "autoscaling/v2", "metadata": metadata, "spec": spec, "status": status}
 
 
@@ -114,7 +115,7 @@ def from_v2(doc: Tree) -> Tree:
     _annotate(annotations, _CONDITIONS, [_picked(item, _CONDITION_FIELDS) for item in conditions])
     status.setdefault("currentReplicas", 0)
     status.setdefault("desiredReplicas", 0)
-    _set(metadata, annotations)
+    put(metadata, "annotations", annotations)
     return {**doc, "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
 
 
@@ -215,10 +216,3 @@ def _annotate(annotations: dict[str, str], key: str, value: object) -> None:
     annotations.pop(key, None)
     if value:
         annotations[key] = codec.encode(value).decode()
-
-
-def _set(metadata: Tree, annotations: dict[str, str]) -> None:
-    if annotations:
-        metadata["annotations"] = annotations
-    else:
-        metadata.pop("annotations", None)

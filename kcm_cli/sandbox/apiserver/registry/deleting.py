@@ -20,6 +20,7 @@ from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, delete_opt
 from kcm_cli.sandbox.apiserver.registry.reading import check_list_version, select
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
 from kcm_cli.sandbox.apiserver.strategy import Strategy
+from kcm_cli.sandbox.apiserver.trees import put
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
 
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -120,7 +121,7 @@ class Deleter:
         if graceful_s is None and not finalizers and not changed:
             return self._remove(call, options, rules, current)
         if changed:
-            _set_finalizers(meta, finalizers)
+            put(meta, "finalizers", finalizers)
         if graceful_s is None and finalizers:
             mark.at_once(meta)
         if graceful_s is None and not finalizers:
@@ -283,13 +284,6 @@ def _collectors(given: list[str], options: DeleteOptions, rules: Strategy) -> li
 
 
 _OF_POLICIES = {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}
-
-
-def _set_finalizers(meta: Tree, finalizers: list[str]) -> None:
-    if finalizers:
-        meta["finalizers"] = finalizers
-    else:
-        meta.pop("finalizers", None)
 
 
 def _of(call: Call, stored: Stored) -> Call:

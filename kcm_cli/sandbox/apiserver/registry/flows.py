@@ -7,10 +7,11 @@ import asyncio
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
-from kcm_cli.sandbox.apiserver.apply.patching import Applied
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
+from kcm_cli.sandbox.apiserver.registry.own_status import apply_status
 from kcm_cli.sandbox.apiserver.store import Event, Stored
+from kcm_cli.sandbox.apiserver.trees import condition
 from kcm_cli.sandbox.apiserver.types import Tree
 
 FLOW_SCHEMAS = GVR("flowcontrol.apiserver.k8s.io", "v1", "flowschemas")
@@ -42,19 +43,9 @@ class FlowSchemaStatus:
 
     def _settle(self, name: str) -> None:
         # atomic: no await
-        core = self._core
-        current = core.store.get(FLOW_SCHEMAS, "", name)
-        served = core.catalog.by_gvr(FLOW_SCHEMAS)
-        if current is None or served is None:
-            return
-        condition = self._condition(current)
-        if not _differs(current.doc, condition):
-            return
-        wanted: Tree = {"apiVersion": served.info.api_version, "kind": served.info.kind, "metadata": {"name": name}}
-        wanted["status"] = {"conditions": [condition]}
-        live = current.copy()
-        doc = core.patching.apply(served.info, "status", live, Applied(wanted, _MANAGER, force=True), core.clock.now())
-        core.store.update(FLOW_SCHEMAS, "", name, doc)
+        current = self._core.store.get(FLOW_SCHEMAS, "", name)
+        if current is not None and _differs(current.doc, found := self._condition(current)):
+            apply_status(self._core, FLOW_SCHEMAS, current, {"conditions": [found]}, _MANAGER)
 
     def _condition(self, current: Stored) -> Tree:
         doc: Tree = current.doc
@@ -70,10 +61,7 @@ class FlowSchemaStatus:
         }
 
 
-def _differs(doc: Tree, condition: Tree) -> bool:
+def _differs(doc: Tree, new: Tree) -> bool:
     """Whether a condition differs from the known one in more than its time."""
-    known: list[Tree] = (doc.get("status") or {}).get("conditions") or []
-    compared = ("status", "reason", "message")
-    return not any(
-        one["type"] == _DANGLING and all(one.get(key) == condition[key] for key in compared) for one in known
-    )
+    known = condition(doc, _DANGLING)
+    return known is None or any(known.get(key) != new[key] for key in ("status", "reason", "message"))

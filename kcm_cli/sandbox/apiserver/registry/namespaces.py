@@ -9,6 +9,7 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions
+from kcm_cli.sandbox.apiserver.trees import put
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
@@ -40,10 +41,7 @@ def mark_terminating(doc: Tree, options: DeleteOptions, now: datetime) -> None:
     if policy is not None:
         finalizers = [name for name in finalizers if name not in (_ORPHAN, _FOREGROUND)]
         finalizers += {"Orphan": [_ORPHAN], "Foreground": [_FOREGROUND]}.get(policy, [])
-    if finalizers:
-        meta["finalizers"] = finalizers
-    else:
-        meta.pop("finalizers", None)
+    put(meta, "finalizers", finalizers)
 
 
 def held(doc: Tree) -> bool:

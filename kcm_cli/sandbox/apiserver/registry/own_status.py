@@ -2,12 +2,24 @@
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
-from kcm_cli.sandbox.apiserver.apply.patching import Patching
+from kcm_cli.sandbox.apiserver.apply.patching import Applied, Patching
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _MANAGER = "kube-apiserver"
+
+
+def apply_status(core: Core, gvr: GVR, current: Stored, status: Tree, manager: str) -> None:
+    """Apply fields of the status of a cluster-scoped object as a field manager."""
+    served = core.catalog.by_gvr(gvr)
+    if served is None:
+        return
+    wanted: Tree = {"apiVersion": served.info.api_version, "kind": served.info.kind, "metadata": {"name": current.name}}
+    applied = Applied({**wanted, "status": status}, manager, force=True)
+    doc = core.patching.apply(served.info, "status", current.copy(), applied, core.clock.now())
+    core.store.update(gvr, "", current.name, doc)
 
 
 class OwnStatus:

@@ -7,8 +7,6 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.machinery import codec, labels
-from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, forbidden, plain
@@ -26,7 +24,9 @@ from kcm_cli.sandbox.apiserver.registry.options import (
 )
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
+from kcm_cli.sandbox.apiserver.trees import is_true
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, ResourceInfo, Tree
+from kcm_cli.sandbox.apiserver.validation.labels import compile_selector
 
 PODS = GVR("", "v1", "pods")
 BUDGETS = GVR("policy", "v1", "poddisruptionbudgets")
@@ -145,7 +145,7 @@ class PodWrites:
         if not budgets:
             return None
         budget: Tree = budgets[0].doc
-        if not _ready(pod.doc) and _spares_unready(budget):
+        if not is_true(pod.doc, "Ready") and _spares_unready(budget):
             wanted.preconditions = wanted.preconditions or Preconditions()
             wanted.preconditions.resourceVersion = wanted.preconditions.resourceVersion or str(pod.revision)
             return None
@@ -263,11 +263,6 @@ def _ignores_budgets(pod: Tree) -> bool:
     return phase in (*_ENDED, "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
 
 
-def _ready(pod: Tree) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(one["type"] == "Ready" and one.get("status") == "True" for one in conditions)
-
-
 def _spares_unready(budget: Tree) -> bool:
     if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
@@ -277,14 +272,8 @@ def _spares_unready(budget: Tree) -> bool:
 
 
 def _selects(budget: Tree, found: dict[str, str]) -> bool:
-    selector = (budget.get("spec") or {}).get("selector")
-    if selector is None:
-        return False
-    try:
-        compiled = labels.from_label_selector(codec.decode(codec.encode(selector), labels.LabelSelector))
-    except FormatError:
-        return False
-    return compiled.matches(found)
+    compiled = compile_selector((budget.get("spec") or {}).get("selector"))
+    return compiled is not None and compiled.matches(found)
 
 
 def _why_not(name: str, status: Tree) -> str:

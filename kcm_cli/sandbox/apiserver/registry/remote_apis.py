@@ -15,6 +15,7 @@ from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.store import Event, Stored
+from kcm_cli.sandbox.apiserver.trees import condition
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _SERVICES = GVR("", "v1", "services")
@@ -56,15 +57,15 @@ class RemoteApis:
         doc: Tree = stored.doc
         status, reason, message = self._state(doc["spec"])
         known: list[Tree] = (doc.get("status") or {}).get("conditions") or []
-        old = next((one for one in known if one["type"] == "Available"), None)
+        old = condition(doc, "Available")
         if old is not None and (old["status"], old.get("reason"), old.get("message")) == (status, reason, message):
             return
         now = self._core.clock.now()
         since = old["lastTransitionTime"] if old is not None and old["status"] == status else format_time(now)
-        condition = {"type": "Available", "status": status, "lastTransitionTime": since}
-        condition |= {"reason": reason, "message": message}
+        new_condition = {"type": "Available", "status": status, "lastTransitionTime": since}
+        new_condition |= {"reason": reason, "message": message}
         new: Tree = stored.copy()
-        new["status"] = {"conditions": [one for one in known if one["type"] != "Available"] + [condition]}
+        new["status"] = {"conditions": [one for one in known if one["type"] != "Available"] + [new_condition]}
         self._status.update(API_SERVICES, stored, new)
 
     def _state(self, spec: Tree) -> tuple[str, str, str]:

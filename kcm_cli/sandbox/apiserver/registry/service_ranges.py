@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
-from kcm_cli.sandbox.apiserver.apply.patching import Applied
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.own_objects import create
+from kcm_cli.sandbox.apiserver.registry.own_status import apply_status
 from kcm_cli.sandbox.apiserver.security.bootstrap import service_cidr
 from kcm_cli.sandbox.apiserver.store import Event
+from kcm_cli.sandbox.apiserver.trees import condition
 from kcm_cli.sandbox.apiserver.types import Tree
 
 SERVICE_CIDRS = GVR("networking.k8s.io", "v1", "servicecidrs")
@@ -41,21 +42,14 @@ class DefaultRange:
 
     def _settle(self) -> None:
         # atomic: no await
-        core = self._core
-        current, served = core.store.get(SERVICE_CIDRS, "", _NAME), core.catalog.by_gvr(SERVICE_CIDRS)
-        if current is None or served is None or _has_status(current.doc):
+        current = self._core.store.get(SERVICE_CIDRS, "", _NAME)
+        if current is None or _has_status(current.doc):
             return
-        now = core.clock.now()
-        ready = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(now), "message": _MESSAGE}
-        wanted: Tree = {"apiVersion": served.info.api_version, "kind": served.info.kind, "metadata": {"name": _NAME}}
-        wanted["status"] = {"conditions": [ready]}
-        doc = core.patching.apply(served.info, "status", current.copy(), Applied(wanted, _MANAGER, force=True), now)
-        core.store.update(SERVICE_CIDRS, "", _NAME, doc)
+        now = format_time(self._core.clock.now())
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": now, "message": _MESSAGE}
+        apply_status(self._core, SERVICE_CIDRS, current, {"conditions": [ready]}, _MANAGER)
 
 
 def _has_status(doc: Tree) -> bool:
     """Whether it is being deleted or has a Ready condition."""
-    if doc["metadata"].get("deletionTimestamp"):
-        return True
-    conditions: list[Tree] = (doc.get("status") or {}).get("conditions") or []
-    return any(one["type"] == "Ready" for one in conditions)
+    return bool(doc["metadata"].get("deletionTimestamp")) or condition(doc, "Ready") is not None

@@ -18,6 +18,7 @@ from typing import Literal
 
 import msgspec
 
+from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, Errors, FieldError, Tree, User
 from kcm_cli.sandbox.apiserver.validation import rules
 from kcm_cli.sandbox.apiserver.validation.metadata import (
@@ -139,14 +140,14 @@ class Strategy(msgspec.Struct, frozen=True):
 
     def prepare_update(self, new: Tree, old: Tree, context: Context = NO_CONTEXT) -> None:
         """Keep what an update of the main resource cannot change."""
-        _keep_generation(new, old)
+        keep(new["metadata"], old["metadata"], "generation")
         self.on_update(new, old)
         self.stamp(new, old, context)
         _keep_system_fields(new, old)
 
     def prepare_status(self, new: Tree, old: Tree, context: Context = NO_CONTEXT) -> None:
         """Keep what an update of the status cannot change."""
-        _keep_generation(new, old)
+        keep(new["metadata"], old["metadata"], "generation")
         self.on_status(new, old)
         self.stamp_status(new, old, context)
         _keep_system_fields(new, old)
@@ -182,14 +183,6 @@ class Strategy(msgspec.Struct, frozen=True):
     def validate_status(self, new: Tree, old: Tree) -> list[FieldError]:
         """The errors of an update of the status."""
         return [*validate_common_update(new, old, self.namespaced), *self.check_status(new, old)]
-
-
-def _keep_generation(new: Tree, old: Tree) -> None:
-    generation = old["metadata"].get("generation")
-    if generation is None:
-        new["metadata"].pop("generation", None)
-    else:
-        new["metadata"]["generation"] = generation
 
 
 def _keep_system_fields(new: Tree, old: Tree) -> None:

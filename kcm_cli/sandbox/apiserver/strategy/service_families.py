@@ -3,6 +3,7 @@
 upstream: pkg/registry/core/service/storage/{alloc,storage}.go, pkg/registry/core/service/strategy.go
 """
 
+from kcm_cli.sandbox.apiserver.trees import put
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors
 from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
@@ -35,10 +36,7 @@ def normalize(spec: Tree, known: Tree | None) -> None:
         spec["clusterIPs"] = list(known["clusterIPs"])
     if value == before or (spec.get("clusterIPs") or []) != (known.get("clusterIPs") or []):
         return
-    if value:
-        spec["clusterIPs"] = [value]
-    else:
-        spec.pop("clusterIPs", None)
+    put(spec, "clusterIPs", [value] if value else [])
 
 
 def patch_allocated(spec: Tree, known: Tree) -> None:

@@ -31,9 +31,10 @@ from kcm_cli.sandbox.apiserver.crd.checks.schema import (
 )
 from kcm_cli.sandbox.apiserver.crd.checks.spec import Spec, Version, go_versions, shown_go, spec_of
 from kcm_cli.sandbox.apiserver.crd.checks.structure import check_structure, parts, unsupported
-from kcm_cli.sandbox.apiserver.crd.definition import APPROVED, holds
+from kcm_cli.sandbox.apiserver.crd.definition import APPROVED
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.structural import structural
+from kcm_cli.sandbox.apiserver.trees import is_true
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, webhook_clients
 from kcm_cli.sandbox.apiserver.validation.metadata import subdomain, validate_plain_meta, validate_plain_meta_update
@@ -74,7 +75,7 @@ def validate_update(new: Tree, old: Tree) -> list[FieldError]:
     found = [*validate_plain_meta_update(new["metadata"], old["metadata"])]
     spec, before = spec_of(new), spec_of(old)
     found += _check_spec(spec, _rules_of(new, old, before))
-    kept = [("scope",), ("names", "kind")] if holds(old, "Established") else []
+    kept = [("scope",), ("names", "kind")] if is_true(old, "Established") else []
     for path in [*kept, ("group",), ("names", "plural")]:
         value, known = _at(new["spec"], path), _at(old["spec"], path)
         if value != known:
@@ -164,7 +165,7 @@ def _rules_of(new: Tree, old: Tree, before: Spec) -> _Rules:
     complete = before.schema is not None or all(version.schema is not None for version in before.versions)
     reviews = ((old["spec"].get("conversion") or {}).get("webhook") or {}).get("conversionReviewVersions")
     known_review = not reviews or not any(webhook_clients.known_review(reviews, ""))
-    any_ca = not holds(old, "Established") or webhook_clients.trusts_nothing(old)
+    any_ca = not is_true(old, "Established") or webhook_clients.trusts_nothing(old)
     return _Rules(strict, complete, known_review, any_ca, frozenset(crowded))
 
 

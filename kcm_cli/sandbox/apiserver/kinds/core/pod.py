@@ -239,12 +239,9 @@ def grace_period(doc: Tree, requested: int | None) -> int:
 
 
 def _ephemeral_containers(new: Tree, old: Tree) -> None:
-    added = new["spec"].get("ephemeralContainers")
-    new["spec"] = dict(old["spec"])
-    if added is None:
-        new["spec"].pop("ephemeralContainers", None)
-    else:
-        new["spec"]["ephemeralContainers"] = added
+    spec = dict(old["spec"])
+    keep(spec, new["spec"], "ephemeralContainers")
+    new["spec"] = spec
     keep(new, old, "status")
     parts.keep_metadata(new, old)
     parts.bump_if_spec_changed(new, old)

@@ -177,10 +177,7 @@ def _without_updatable(spec: Tree, known: Tree) -> Tree:
             pairs = zip(spec[field], known[field], strict=True)
             munged[field] = [_with_image(container, before) for container, before in pairs]
     for field in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
-        if field in known:
-            munged[field] = known[field]
-        else:
-            munged.pop(field, None)
+        keep(munged, known, field)
     grace_s = known.get("terminationGracePeriodSeconds")
     if grace_s is not None and grace_s < 0 and munged.get("terminationGracePeriodSeconds") == 1:
         munged["terminationGracePeriodSeconds"] = grace_s

@@ -26,6 +26,7 @@ from kcm_cli.sandbox.apiserver.kinds.resource.devices import HARDWARE_MAX, INTER
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
+from kcm_cli.sandbox.apiserver.trees import put
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import conditions, errors, go_print, metadata, rules, scheduling
 from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
@@ -179,10 +180,7 @@ def _claim_status(new: Tree, old: Tree) -> None:
     status = new.setdefault("status", {})
     deallocated = _allocated(old.get("status") or {}) - _allocated(status)
     devices = [device for device in status.get("devices") or () if _device_id(device) not in deallocated]
-    if devices:
-        status["devices"] = devices
-    else:
-        status.pop("devices", None)
+    put(status, "devices", devices)
 
 
 def _device_id(device: Tree) -> tuple[object, ...]:

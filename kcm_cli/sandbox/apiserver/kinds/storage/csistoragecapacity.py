@@ -5,7 +5,7 @@ upstream: pkg/apis/storage/validation, pkg/registry/storage/csistoragecapacity/s
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.strategy.warnings.nodes import DEPRECATED
+from kcm_cli.sandbox.apiserver.strategy.warnings.nodes import DEPRECATED, of_term
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, quantities, rules
 
@@ -29,11 +29,7 @@ def _check_change(new: Tree, old: Tree) -> Errors:
 
 def of_selector(selector: Tree | None, path: str) -> list[str]:
     """Warnings about a label selector for nodes."""
-    found: list[str] = []
-    for index, item in enumerate((selector or {}).get("matchExpressions") or ()):
-        key = item.get("key", "")
-        if message := DEPRECATED.get(key):
-            found.append(f"{path}.matchExpressions[{index}].key: {key} is {message}")
+    found = of_term(selector or {}, path)
     for key in sorted((selector or {}).get("matchLabels") or ()):
         if message := DEPRECATED.get(key):
             found.append(f"{path}.matchLabels.{key}: {message}")
