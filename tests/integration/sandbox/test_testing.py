@@ -186,7 +186,7 @@ async def _awaited():
         (lambda one: one.answer_exec("a/web", "text"), "answer_exec: function has to be a function, not 'text'"),
         (lambda one: one.forward("a/web", 0, 1), "0 is no port"),
         (lambda one: Fault("refuse", verbs=("gett",)), "not gett"),
-        (lambda one: Fault("delay", delay_s=(2, 1)), "from the shorter to the longer"),
+        (lambda one: Fault("delay", delay_s=(2, 1)), "delay_s a minimum and a maximum"),
         (lambda one: HostOptions(nodes="3"), "HostOptions: nodes has to be a whole number, not '3'"),
         (lambda one: HostOptions(manifests="crds"), "HostOptions: manifests has to be a list"),
         (lambda one: HostOptions(heartbeat_s=0), "heartbeat_s is a number of seconds above 0, not 0"),
