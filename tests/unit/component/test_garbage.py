@@ -25,23 +25,26 @@ def test_when_all_objects_are_looked_at(
     monkeypatch: pytest.MonkeyPatch, grown: int, cpu_s: float, took_s: float, times: int
 ) -> None:
     collected: list[float] = []
+    frozen: list[float] = []
     before = gc.get_threshold()
 
     async def main() -> None:
         clock = LoopClock()
         start = clock.monotonic()
         monkeypatch.setattr(garbage.gc, "get_count", lambda: (0, grown, 0))
+        monkeypatch.setattr(garbage.gc, "freeze", lambda: frozen.append(clock.monotonic() - start))
         monkeypatch.setattr(garbage.gc, "collect", lambda: collected.append(clock.monotonic() - start))
         monkeypatch.setattr(garbage.time, "perf_counter", lambda: len(collected) * took_s)
         monkeypatch.setattr(
             garbage.time, "process_time", lambda: (clock.monotonic() - start) / garbage.PERIOD_S * cpu_s
         )
         task = asyncio.create_task(garbage.collect_at_rest(clock))
-        await clock.sleep(3.5 * garbage.PERIOD_S)
+        await clock.sleep(4.5 * garbage.PERIOD_S)
         assert gc.get_threshold()[1] > 10 * garbage._MOST  # then there are no full ones either
         task.cancel()
         await asyncio.wait([task])
 
     virtual.run(main())
+    assert frozen == [garbage.PERIOD_S]
     assert len(collected) == times
     assert gc.get_threshold() == before
