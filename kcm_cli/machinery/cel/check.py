@@ -197,12 +197,16 @@ class Checker:
             return self.resolve(node.offset, node.function, args, args_at=node.args)
         prefix = qualified_name(node.target)
         qualified = f"{prefix}.{node.function}" if prefix else ""
-        if qualified in known:
+        if qualified in known and self._offers(qualified):
             return self.resolve(node.offset, qualified, args)
         target = self.check(node.target)
         if node.function not in known:
             return self._undeclared(node.offset, node.function)
         return self.resolve(node.offset, node.function, [target, *args], method=True)
+
+    def _offers(self, function: str) -> bool:
+        """Whether the environment has the function. Only expressions that make JSON patches have those for them."""
+        return not function.startswith("jsonpatch.") or self._environment.objects("JSONPatch") is not None
 
     def resolve(
         self, offset: int, name: str, args: Sequence[Type], *, method: bool = False, args_at: Sequence[Node] = ()

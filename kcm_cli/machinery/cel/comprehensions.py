@@ -10,7 +10,7 @@ from kcm_cli.machinery.cel.meter import CALL_LIMIT, Meter, OverLimit, fixed, ste
 from kcm_cli.machinery.cel.operators import shown
 from kcm_cli.machinery.cel.prices import sorting
 from kcm_cli.machinery.cel.syntax import Macro
-from kcm_cli.machinery.cel.values import NONE, CelError, Optional, Value
+from kcm_cli.machinery.cel.values import NONE, CelError, Optional, Value, type_name
 
 Scope = Mapping[str, Value]
 Run = Callable[[Scope], Value]
@@ -52,6 +52,16 @@ def _counted(test: Run, meter: Meter, cost: int) -> Run:
     return run
 
 
+_GO = {
+    "null_type": "types.Null",
+    "google.protobuf.Duration": "types.Duration",
+    "google.protobuf.Timestamp": "types.Timestamp",
+    "optional_type": "*types.Optional",
+    "type": "*types.Type",
+}
+"""Types in Go, if these are called differently."""
+
+
 class _Each:
     """The scopes of a macro's steps: a single scope, whose variables change. The cost of each step is added."""
 
@@ -82,7 +92,8 @@ class _Each:
                     inner[names[0]] = position
                 yield inner
         else:
-            raise CelError(f"got '{type(source).__name__}', expected iterable type")
+            kind = type_name(source)
+            raise CelError(f"got '{_GO.get(kind, f'types.{kind.title()}')}', expected iterable type")
 
 
 def _true(value: Value) -> bool:

@@ -148,7 +148,7 @@ def _field(value: Value, field: str, other: str) -> Value:
     own = getattr(value, "cel_fields", {}).get(field)
     if own is not None:
         return own(value)
-    raise CelError("no such overload")
+    raise operators.no_element(value, field)
 
 
 def _present(value: Value, field: str, other: str) -> bool:
@@ -156,7 +156,9 @@ def _present(value: Value, field: str, other: str) -> bool:
         return value.present and _present(value.value, field, other)
     if isinstance(value, Mapping):
         return field in value or other in value
-    raise CelError("no such overload")
+    if isinstance(value, (list, tuple)):
+        raise operators.no_element(value, field)
+    return False
 
 
 def _optional_field(value: Value, field: str, other: str) -> Optional:
@@ -164,8 +166,10 @@ def _optional_field(value: Value, field: str, other: str) -> Optional:
         if not value.present:
             return value
         value = value.value
+    if isinstance(value, (list, tuple)):
+        raise operators.no_element(value, field)
     if not isinstance(value, Mapping):
-        raise CelError("no such overload")
+        return NONE
     if field in value:
         return Optional(value[field], True)
     return Optional(value[other], True) if other in value else NONE

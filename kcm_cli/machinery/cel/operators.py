@@ -236,15 +236,29 @@ def index(where: Value, key: Value) -> Value:
         if not 0 <= position < len(where):
             raise CelError(f"index out of bounds: {position}")
         return where[position]
-    raise CelError("no such overload")
+    raise no_element(where, key)
+
+
+def no_element(where: Value, key: Value) -> CelError:
+    """The error of a field or index that a value of this type never has.
+
+    upstream: cel-go interpreter/attributes.go#refQualify
+    """
+    return _no_index(key) if isinstance(where, (list, tuple)) else CelError(f"no such key: {shown(key)}")
+
+
+def _no_index(key: Value) -> CelError:
+    if isinstance(key, float):
+        return CelError(f"unsupported index value {key:g} in list")
+    return CelError(f"unsupported index type '{type_name(key)}' in list")
 
 
 def _position(key: Value) -> int:
-    if isinstance(key, float) and key == int(key):
+    if isinstance(key, float) and key.is_integer():
         return int(key)
     if isinstance(key, int) and not isinstance(key, bool):
         return key
-    raise CelError(f"unsupported index type '{type_name(key)}' in list")
+    raise _no_index(key)
 
 
 def optional_index(where: Value, key: Value) -> Optional:
@@ -259,7 +273,7 @@ def optional_index(where: Value, key: Value) -> Optional:
     if isinstance(where, Mapping):
         present, value = find(where, key)
         return Optional(value, True) if present else Optional()
-    raise CelError("no such overload")
+    return Optional()
 
 
 def shown(value: Value) -> str:

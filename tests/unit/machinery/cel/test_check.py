@@ -95,6 +95,10 @@ SAYS = {
     "timestamp(1) < timestamp(99999999999999)": [(26, "invalid timestamp argument")],
     "Thing{a: 1}": [(6, "undeclared reference to 'Thing' (in container '')")],
     "child{b: 1}": [(8, "expected type of field 'b' is 'bool' but provided type is 'int'")],
+    "jsonpatch.escapeKey('a')": [
+        (1, "undeclared reference to 'jsonpatch' (in container '')"),
+        (20, "undeclared reference to 'escapeKey' (in container '')"),
+    ],
     "self.a + self.b": [(5, "undefined field 'a'"), (14, "undefined field 'b'")],
 }
 
