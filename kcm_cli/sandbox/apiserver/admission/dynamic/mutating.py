@@ -184,7 +184,7 @@ class MutatingPolicies:
         assert current is not None
         changed = self._applied(view, current, value) if mutation.is_apply else _patched(current, value)
         if changed is not current:
-            self._replacer.replace(view, changed)
+            self._replacer.replace(view, changed, strict=not mutation.is_apply)
 
     def _scope(self, invocation: _Invocation, budget: Budget) -> Scope:
         """The variables of a mutation, which sees the changes of the previous ones."""

@@ -16,12 +16,16 @@ class Replacer:
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
 
-    def replace(self, view: View, changed: Tree) -> None:
-        """Replace the object. ``changed``: in the view's version; do not use it afterwards. Raises ApiError 500."""
+    def replace(self, view: View, changed: Tree, *, strict: bool = False) -> None:
+        """Replace the object. ``changed``: in the view's version; do not use it afterwards. ``strict``: it may have no
+        unknown field. Raises ApiError 500.
+        """
         group, version, kind = view.kind
         target = Target(group, version, kind)
         if self._schemas.node(target) is not None:
-            changed = self._schemas.finish_patched(target, changed, internal)[0]
+            changed, unknown = self._schemas.finish_patched(target, changed, internal)
+            if strict and unknown:
+                raise internal("strict decoding error: " + ", ".join(unknown))
         if view.attrs.subresource == SCALE:
             assert view.attrs.obj is not None
             set_replicas(view.served, view.attrs.obj, (changed.get("spec") or {}).get("replicas") or 0)

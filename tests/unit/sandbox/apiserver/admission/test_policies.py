@@ -313,6 +313,15 @@ def test_a_mutation(api: Api, mutation: str, data: Tree, expected: Tree) -> None
     assert answer.doc["data"] == expected
 
 
+def test_a_patch_to_an_unknown_field_is_refused_whatever_the_failure_policy(api: Api) -> None:
+    mutating(api, "[JSONPatch{op: 'add', path: '/odd', value: 5}]", failurePolicy="Ignore")
+    answer = create(api, {"a": "b"})
+    assert (answer.status, answer.message) == (
+        500,
+        'Internal error occurred: strict decoding error: unknown field "odd"',
+    )
+
+
 def test_lists_with_keys_are_merged_and_defaults_are_set(api: Api) -> None:
     rule = {**RULE, "resources": ["pods"], "operations": ["CREATE"]}
     mutating(
