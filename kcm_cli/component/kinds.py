@@ -181,7 +181,7 @@ DURATION = Kind("duration", _duration, format_duration, format_duration, _durati
 STRINGS = Kind("strings", split_list, _show_list, list, _texts, join=_join, zero=())
 INT32_SLICE = Kind(
     "int32Slice",
-    lambda t: tuple(bounded(32)(parse_int(item.strip())) for item in t.split(",")),
+    lambda t: tuple(bounded(32)(parse_int(item)) for item in t.split(",")),
     _show_list,
     list,
     _file_only,

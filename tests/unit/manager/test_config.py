@@ -147,6 +147,11 @@ REFUSED = [
         id="curve twice",
     ),
     pytest.param(
+        ["--tls-curve-preferences=23, 29"],
+        'invalid argument "23, 29" for "--tls-curve-preferences" flag: must be a whole number',
+        id="curve behind a blank",
+    ),
+    pytest.param(
         ["--version=v1.36.0-"],
         'invalid argument "v1.36.0-" for "--version" flag: must be true, false, raw or vX.Y.Z',
         id="version with an empty suffix",
