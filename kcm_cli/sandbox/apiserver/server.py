@@ -144,6 +144,7 @@ class ApiServer:
         """Each request passes them in order, and then the injected faults."""
         self.faults = Faults(self, deps.clock)
         self._verbs.watching.opened = self.faults.opened
+        custom.replaced = self._verbs.watching.end_later
         self._discovery = Discovery(self.catalog, deps.clock, deps.flags)
         self._openapi = OpenApi(self.catalog, deps.schemas.builtin, custom)
 

@@ -69,10 +69,14 @@ class Definition:
         return base64.b64encode(digest[:8]).decode()
 
     @cached_property
+    def identity(self) -> tuple[object, ...]:
+        """Changes with the spec and the accepted names."""
+        return self.uid, self.generation, tuple(sorted((key, str(value)) for key, value in self.names.items()))
+
+    @property
     def state(self) -> tuple[object, ...]:
         """All that determines how it is served."""
-        names = tuple(sorted((key, str(value)) for key, value in self.names.items()))
-        return self.uid, self.generation, names, self.established, self.terminating
+        return *self.identity, self.established, self.terminating
 
 
 def definition_of(doc: Tree) -> Definition:

@@ -1,7 +1,7 @@
 """The custom kinds of a server, for the registry, the decoder and OpenAPI."""
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
 from kcm_cli.api.resource import GVR
@@ -45,6 +45,9 @@ class CustomResources:
         self._former: dict[Target, CustomVersion] = {}
         self._kept: dict[tuple[object, ...], tuple[list[Served], dict[Target, CustomVersion]]] = {}
         """The resources and kinds of each definition by its state, in order."""
+        self._storages: dict[tuple[object, ...], GVR] = {}
+        self.replaced: Callable[[Collection[GVR]], None] = lambda storages: None
+        """Called with the storages whose definitions were deleted, or have another spec or other accepted names."""
         schemas.custom = self
 
     def serve(self, definitions: list[Definition]) -> None:
@@ -71,6 +74,9 @@ class CustomResources:
                 groups[group] = Group(group, order, order[0])
         self._schemas.changes += 1
         self._catalog.set_custom(groups, every)
+        before = self._storages
+        self._storages = {one.identity: storage_of(one.group, one.names["plural"]) for one in wanted.values()}
+        self.replaced({before[identity] for identity in before.keys() - self._storages.keys()})
 
     def _make(self, definition: Definition) -> tuple[list[Served], dict[Target, CustomVersion]]:
         kind = definition.names["kind"]

@@ -1,17 +1,19 @@
 """Watches: streams of events after a revision, filtered by selectors.
 
 An object that starts to match is sent as ADDED, and one that no longer matches as DELETED: its last matching state
-with the resourceVersion of the change. A watch ends at its timeout. If the history that it needs has been compacted, it
-sends an ERROR event with a 410 Status.
+with the resourceVersion of the change. A watch ends at its timeout, and when the definition of a custom resource
+changes. If the history that it needs has been compacted, it sends an ERROR event with a 410 Status.
 
 upstream: apiserver pkg/endpoints/handlers/watch.go, pkg/storage/cacher (v1.36)
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import cast
 
 import msgspec
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
@@ -32,6 +34,7 @@ from kcm_cli.sandbox.streams.one_way import events_over_websocket
 
 MIN_TIMEOUT_S = 1800.0
 BOOKMARK_S = 60.0
+TEAR_DOWN_S = 1.0
 _BATCH = 500
 
 
@@ -53,10 +56,11 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 class RunningWatch:
-    """An open watch. asked: its request. ending: how it was ended, see ``end``."""
+    """An open watch. asked: its request. storage: the watched resource. ending: how it was ended, see ``end``."""
 
-    def __init__(self, asked: Asked, watcher: Watcher) -> None:
+    def __init__(self, asked: Asked, storage: GVR, watcher: Watcher) -> None:
         self.asked = asked
+        self.storage = storage
         self.ending = ""
         self._watcher = watcher
 
@@ -78,6 +82,15 @@ class Watching:
         self._core = core
         self.running: dict[RunningWatch, None] = {}
         self.opened: Callable[[RunningWatch], None] = lambda watch: None
+
+    def end_later(self, storages: Collection[GVR]) -> None:
+        """End the watches of custom resources whose definitions have changed, ``TEAR_DOWN_S`` later.
+
+        upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go#tearDown
+        """
+        for watch in self.running:
+            if watch.storage in storages:
+                self._core.clock.call_later(TEAR_DOWN_S, partial(watch.end, "closed"))
 
     async def watch(self, call: Call) -> Response | Stream:
         """Open a watch. Raises ApiError."""
@@ -122,7 +135,7 @@ class Watching:
             return
         except ApiError:  # a form that only lists have: upstream ends the watch
             return
-        running = RunningWatch(call.asked, watcher)
+        running = RunningWatch(call.asked, call.hub.storage, watcher)
         self.running[running] = None
         timer = clock.call_later(plan.timeout_s, watcher.close)
         try:

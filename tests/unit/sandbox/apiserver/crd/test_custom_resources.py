@@ -344,6 +344,31 @@ def test_a_watch_tells_of_objects_that_go_with_their_definition(served: Any) -> 
     served(test)
 
 
+def test_watches_end_a_second_after_their_definition_changes(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api)
+        await define(api, definition(plural="others", kind="Other"))
+        watching, other = await api.watch(THINGS), await api.watch(THINGS.replace("things", "others"))
+        path = f"{DEFINITIONS}/things.x.test"
+        await api.json("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, headers=MERGE)
+        await asyncio.sleep(2)
+        assert not watching.task.done()
+        await api.json("PATCH", path, {"spec": {"versions": [version(), version("v2", storage=False)]}}, headers=MERGE)
+        later = await api.watch(THINGS, seconds=0.1)
+        await api.json("POST", THINGS, thing(), status=201)
+        await asyncio.sleep(2)
+        assert watching.task.done() and watching.seen() == [("ADDED", "a")]
+        await api.json("DELETE", path)
+        await asyncio.sleep(0.1)
+        assert not later.task.done()
+        await asyncio.sleep(2)
+        assert later.task.done() and later.seen() == [("ADDED", "a"), ("DELETED", "a")]
+        assert not other.task.done()
+        await other.end()
+
+    served(test)
+
+
 def test_policies_see_and_change_objects_of_kinds_with_several_versions(served: Any) -> None:
     async def test(api: Api) -> None:
         await define(api, definition(version(), version("v1beta1", storage=False)))
