@@ -74,9 +74,6 @@ class SqliteJournal:
             raise
         execute("COMMIT")
 
-    def drop(self, gvr: GVR) -> None:
-        self._database.execute("DELETE FROM objects WHERE resource=?", (_text(gvr),))
-
     def close(self) -> None:
         self._taken.close()
 

@@ -37,9 +37,6 @@ class Journal(Protocol):
     def write(self, gvr: GVR, stored: Stored, deleted: bool) -> None:
         """Make a write durable. Raises NotKept."""
 
-    def drop(self, gvr: GVR) -> None:
-        """Delete all objects of a resource."""
-
     def close(self) -> None:
         """Close the files."""
 
@@ -194,12 +191,6 @@ class Store:
         current = self._current(collection, namespace, name, expected)
         last = self._version(namespace, name, current.copy())
         return self._put(gvr, collection, "DELETED", last, current)
-
-    def drop(self, gvr: GVR) -> None:
-        """Remove a resource whose definition is deleted, with its objects, log and watches."""
-        collection = self._collections.pop(gvr, None)
-        if collection is not None and self._journal is not None:
-            self._journal.drop(gvr)
 
     def compact(self, revision: int) -> None:
         """Drop the history up to a revision."""
