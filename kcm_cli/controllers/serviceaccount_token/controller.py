@@ -13,7 +13,7 @@ import msgspec
 from kcm_cli.api.core import SECRETS, SERVICE_ACCOUNTS, ObjectReference, Secret, ServiceAccount
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.serviceaccount_token import plan
-from kcm_cli.controllers.serviceaccount_token.tokens import TokenSigner
+from kcm_cli.controllers.serviceaccount_token.tokens import LegacyTokenSigner
 from kcm_cli.controllers.shared.root_ca import root_ca_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
@@ -39,7 +39,7 @@ class TokenController:
     def __init__(self, context: ControllerContext) -> None:
         """Raises StartError."""
         self._client = context.client
-        self._signer = TokenSigner.from_file(context.config(ServiceAccountTokenConfig).service_account_key_file)
+        self._signer = LegacyTokenSigner.from_file(context.config(ServiceAccountTokenConfig).service_account_key_file)
         self._root_ca = root_ca_of(context)
         self._accounts = context.cache(SERVICE_ACCOUNTS)
         self._secrets = context.cache(SECRETS)

@@ -5,6 +5,7 @@ import random
 import msgspec
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.tokens import TokenSigner, TokenVerifier, TrustedKey
 from kcm_cli.sandbox.apiserver.security.authenticator import Authenticator
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
@@ -13,7 +14,6 @@ from kcm_cli.sandbox.apiserver.security.openid import OpenIdMetadata
 from kcm_cli.sandbox.apiserver.security.reviews import Reviews
 from kcm_cli.sandbox.apiserver.security.service_accounts import ServiceAccountTokens
 from kcm_cli.sandbox.apiserver.security.token_requests import TokenRequests
-from kcm_cli.sandbox.apiserver.security.tokens import TokenSigner, TokenVerifier, TrustedKey
 from kcm_cli.sandbox.apiserver.settings import Settings
 from kcm_cli.sandbox.apiserver.store import Store
 

@@ -17,6 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.tokens import TokenError, unverified_issuer
 from kcm_cli.planning.certificate_requests import values_of
 from kcm_cli.sandbox.apiserver.errors import unauthorized
 from kcm_cli.sandbox.apiserver.security.service_accounts import (
@@ -24,7 +25,6 @@ from kcm_cli.sandbox.apiserver.security.service_accounts import (
     Authenticated,
     ServiceAccountTokens,
 )
-from kcm_cli.sandbox.apiserver.security.tokens import TokenError, unverified_issuer
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, ApiError, User
 from kcm_cli.sandbox.streams import websocket
 

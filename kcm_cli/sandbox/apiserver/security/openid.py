@@ -5,9 +5,9 @@ upstream: pkg/serviceaccount/openidmetadata.go, pkg/routes/openidmetadata.go
 
 from collections.abc import Mapping
 
+from kcm_cli.component.tokens import TokenSigner, TrustedKey
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.security.tokens import TokenSigner, TrustedKey
 
 CONFIGURATION_PATH, KEYS_PATH = "/.well-known/openid-configuration", "/openid/v1/jwks"
 

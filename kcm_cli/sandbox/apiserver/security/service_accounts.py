@@ -16,17 +16,16 @@ import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.tokens import LEGACY_ISSUER, TokenError, TokenVerifier
 from kcm_cli.machinery import names
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import parse_time
-from kcm_cli.sandbox.apiserver.security.tokens import TokenError, TokenVerifier
 from kcm_cli.sandbox.apiserver.store import NotFound, Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree, User
 
 SERVICE_ACCOUNTS = GVR("", "v1", "serviceaccounts")
 SECRETS, PODS, NODES = GVR("", "v1", "secrets"), GVR("", "v1", "pods"), GVR("", "v1", "nodes")
-LEGACY_ISSUER = "kubernetes/serviceaccount"
 LAST_USED_LABEL = "kubernetes.io/legacy-token-last-used"
 INVALID_SINCE_LABEL = "kubernetes.io/legacy-token-invalid-since"
 ALL_ACCOUNTS = "system:serviceaccounts"

@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.tokens import TokenSigner
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
@@ -21,7 +22,6 @@ from kcm_cli.sandbox.apiserver.security.service_accounts import (
     SERVICE_ACCOUNTS,
     token_claims,
 )
-from kcm_cli.sandbox.apiserver.security.tokens import TokenSigner
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation.errors import invalid

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from kcm_cli.api.core import SECRETS, Secret, ServiceAccount
 from kcm_cli.controllers.serviceaccount_token import plan
-from kcm_cli.controllers.serviceaccount_token.tokens import TokenSigner
+from kcm_cli.controllers.serviceaccount_token.tokens import LegacyTokenSigner
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.formats import base64_text
@@ -91,7 +91,7 @@ KEYS = [
 @pytest.mark.parametrize(("make", "algorithm", "digest", "size"), KEYS)
 def test_a_token_verifies_and_names_its_account(tmp_path, make, algorithm, digest, size):
     key = make()
-    signer = TokenSigner.from_file(saved(key, tmp_path))
+    signer = LegacyTokenSigner.from_file(saved(key, tmp_path))
     token = signer.legacy_token(namespace="ns", account="a", uid="u", secret="s")
     header, claims, signature = token.split(".")
     signed, raw, public = f"{header}.{claims}".encode(), part(signature), key.public_key()
@@ -125,10 +125,10 @@ def test_a_token_verifies_and_names_its_account(tmp_path, make, algorithm, diges
 )
 def test_keys_that_cannot_be_used(tmp_path, make, message):
     with pytest.raises(StartError, match=message):
-        TokenSigner.from_file(make(tmp_path))
+        LegacyTokenSigner.from_file(make(tmp_path))
 
 
 def test_a_file_that_is_no_key(tmp_path):
     (tmp_path / "key").write_text("hello")
     with pytest.raises(StartError, match="no unencrypted PEM private key"):
-        TokenSigner.from_file(str(tmp_path / "key"))
+        LegacyTokenSigner.from_file(str(tmp_path / "key"))

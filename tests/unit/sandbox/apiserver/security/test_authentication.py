@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.tokens import TokenError, TokenSigner, TokenVerifier
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.apiserver.security.tokens import TokenError, TokenSigner, TokenVerifier
 from kcm_cli.sandbox.apiserver.settings import ISSUER, Settings
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, ApiError, User

@@ -23,6 +23,9 @@ from kcm_cli.machinery.codec import Doc
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
+LEGACY_ISSUER = "kubernetes/serviceaccount"
+"""The issuer of tokens without expiry in Secrets."""
+
 _BLOCK = re.compile(rb"-----BEGIN [^-]*-----.*?-----END [^-]*-----", re.DOTALL)
 _CURVES: Mapping[str, tuple[str, str, hashes.HashAlgorithm]] = {
     "secp256r1": ("ES256", "P-256", hashes.SHA256()),
