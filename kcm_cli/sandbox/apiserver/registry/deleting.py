@@ -118,8 +118,6 @@ class Deleter:
         changed = set(finalizers) != set(meta.get("finalizers") or ())
         if admit:
             await self._admit(call, options, self._core.from_storage(call.hub, old))
-        if graceful_s is None and not finalizers and not changed:
-            return self._remove(call, options, rules, current)
         if changed:
             put(meta, "finalizers", finalizers)
         if graceful_s is None and finalizers:
