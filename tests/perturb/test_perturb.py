@@ -239,8 +239,9 @@ async def never_waits(kubeconfig: str) -> None:
 
 def test_one_that_never_waits_is_told_what_it_asks(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox.loop, "advance", functools.partial(sandbox.loop.advance, stalled_s=1.0))
-    with pytest.raises(Perturbed, match=r"it never waits; meanwhile it asked \d+ times list of configmaps"):
+    with pytest.raises(Perturbed, match=r"it never waits; meanwhile it asked \d+ times list of configmaps") as told:
         perturb(sandbox, lambda trial: trial.operator(never_waits))
+    assert "if it waits with time.sleep, write it as def main(kubeconfig, stop)" in str(told.value)
 
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"

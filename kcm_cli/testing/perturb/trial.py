@@ -43,6 +43,7 @@ _LATE_STATUS = (
     "kopf notes that an object is handled, and sends patch.status in a request after that: write the status in the "
     "handler with a client, or set it again in an on.resume handler and a timer"
 )
+_BLOCKING = "(if it waits with time.sleep, write it as def main(kubeconfig, stop): async def waits with await)"
 _OVERWRITTEN = "what another client wrote between its read and its write was overwritten (an annotation is gone)"
 _WHOLE = "what is made of several objects has to wait until all of them are listed"
 
@@ -285,7 +286,7 @@ class Trial:
         except Stalled as error:
             often = [f"{count} times {what}" for what, count in self._interceptor.asked.most_common(_OFTEN)]
             asked = f"it asked {', '.join(often)}" if often else "it asked nothing"
-            wrong = [f"no time passed, for it never waits; meanwhile {asked}", f"({error})"]
+            wrong = [f"no time passed, for it never waits; meanwhile {asked}", f"({error})", _BLOCKING]
             raise Perturbed(self.story(wrong)) from None
 
     def _joined(self) -> None:
