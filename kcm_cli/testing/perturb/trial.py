@@ -40,8 +40,8 @@ _STARTS, _QUIET_STEPS = 20, 10
 _TOLD, _OFTEN, _LOST = 40, 3, 5
 
 _LATE_STATUS = (
-    "kopf notes that an object is handled, and sends patch.status in a request after that: write the status in the "
-    "handler with a client, or set it again in an on.resume handler and a timer"
+    "kopf notes that an object is handled, and then sends its status (patch.status, what handlers return) in another "
+    "request: write the status in the handler with a client, or set it again in on.resume and a timer"
 )
 _BLOCKING = "(if it waits with time.sleep, write it as def main(kubeconfig, stop): async def waits with await)"
 _OVERWRITTEN = "what another client wrote between its read and its write was overwritten (an annotation is gone)"
