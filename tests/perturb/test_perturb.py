@@ -216,6 +216,27 @@ def test_operators_have_users_of_their_own(sandbox: Sandbox) -> None:
         sandbox.reset(base)
 
 
+def test_of_several_operators_the_story_names_who_wrote(sandbox: Sandbox) -> None:
+    async def rests(kubeconfig: str) -> None:
+        api = kubernetes_asyncio.client.CoreV1Api(await kubernetes_asyncio.config.new_client_from_config(kubeconfig))
+        async with api.api_client:
+            await api.list_namespaced_config_map("default")
+            await asyncio.sleep(1e6)
+
+    async def writes(kubeconfig: str) -> None:
+        api = kubernetes_asyncio.client.CoreV1Api(await kubernetes_asyncio.config.new_client_from_config(kubeconfig))
+        async with api.api_client:
+            await api.create_namespaced_config_map("default", {"metadata": {"generateName": "a-"}})
+            await asyncio.sleep(1e6)
+
+    def scenario(trial: Trial) -> None:
+        trial.operator(rests)
+        trial.operator(writes, user="second")
+
+    (found,) = perturb(sandbox, scenario, kinds=("crash",))
+    assert "second: create of configmaps default/a-*: 201, PERTURBED (crash)\n  (second was restarted)" in found.story
+
+
 def test_without_an_operator_nothing_settles(sandbox: Sandbox) -> None:
     one = trial.Trial(sandbox, sandbox.snapshot())
     one.stop()

@@ -117,7 +117,7 @@ class Interceptor:
             answer = await proceed(asked.request, None)
             self._answered(asked, spot, answer)
         except ApiError as error:
-            self.story.append(f"{spot.describe()}: {error.code}")
+            self.story.append(f"{self._who(asked)}{spot.describe()}: {error.code}")
             self._note_vain(spot, error.code)
             raise
         except Dropped:  # from a run that was killed
@@ -147,12 +147,12 @@ class Interceptor:
         if kind == "refused":
             self.fired = True
             error = api_errors.internal("etcdserver: request timed out")
-            self.story.append(f"{spot.describe()}: {error.code}, PERTURBED ({kind})")
+            self.story.append(f"{self._who(asked)}{spot.describe()}: {error.code}, PERTURBED ({kind})")
             raise error
         if kind == "unsent":
             self.fired = True
             self._arrived[spot.verb, spot.resource, spot.name] -= 1
-            self.story.append(f"{spot.describe()}: not sent, PERTURBED ({kind})")
+            self.story.append(f"{self._who(asked)}{spot.describe()}: not sent, PERTURBED ({kind})")
             self._crash(asked.user.name)
             raise Dropped(effect=False)
         if kind == "conflict":
@@ -196,6 +196,9 @@ class Interceptor:
             self.blind_until = self._sandbox.clock.monotonic() + _BLIND_S
             self._sandbox.running.api.faults.add(Fault("stale", user=user, revision=seen, for_s=_BLIND_S))
 
+    def _who(self, asked: Asked) -> str:
+        return f"{asked.user.name}: " if len(self.users) > 1 else ""
+
     def _acted(self, what: str) -> None:
         self.activity += 1
         self.latest = what
@@ -222,7 +225,7 @@ class Interceptor:
         return name_of(doc if isinstance(doc, dict) else {}, info.namespace, self._namespace, self.generated)
 
     def _answered(self, asked: Asked, spot: Spot, answer: Answer) -> None:
-        self.story.append(f"{spot.describe()}: {answer.status}")
+        self.story.append(f"{self._who(asked)}{spot.describe()}: {answer.status}")
         if answer.status in (409, 422) and self._lost and self._lost == asked.request.body:
             self.story.append("(that was the request again whose answer was lost: its own change is in its way)")
         if answer.status >= 400:

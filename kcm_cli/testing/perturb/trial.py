@@ -303,7 +303,7 @@ class Trial:
                 self._starts += 1
                 if self._reference is None or self._starts > _STARTS:
                     raise
-                self._interceptor.story.append(f"({error}; it was restarted)")
+                self._interceptor.story.append(f"({error}; {self._named(one)} was restarted)")
                 one.restart()
 
     # -- the verdict
@@ -381,6 +381,9 @@ class Trial:
 
     # -- restarts
 
+    def _named(self, one: Operator) -> str:
+        return one.user if len(self._operators) > 1 else "it"
+
     def _crash(self, user: str) -> None:
         one = next(each for each in self._operators if each.user == user)
         one.sever()
@@ -390,7 +393,7 @@ class Trial:
         def restart() -> None:
             try:
                 one.restart()
-                self._interceptor.story.append("(it was restarted)")
+                self._interceptor.story.append(f"({self._named(one)} was restarted)")
                 if not one.virtual:  # the cluster's time goes on faster, and would be past what it is to see
                     with suppress(OperatorError):
                         self._await_watch(one)
