@@ -25,6 +25,8 @@ def default_definition(doc: Tree) -> None:
         names["listKind"] = f"{kind}List"
     if spec.get("conversion") is None:
         spec["conversion"] = {"strategy": "None"}
+    if (spec["conversion"].get("webhook") or {}).get("conversionReviewVersions") is None:
+        _drop_webhook(spec)
     service = ((spec["conversion"].get("webhook") or {}).get("clientConfig") or {}).get("service")
     if service is not None and service.get("port") is None:
         service["port"] = 443
@@ -34,12 +36,22 @@ def default_definition(doc: Tree) -> None:
         status["storedVersions"] = [storage]
 
 
+def _drop_webhook(spec: Tree) -> None:
+    """Remove a webhook that says nothing, in place, unless there has to be one."""
+    conversion = spec["conversion"]
+    webhook = conversion.get("webhook") or {}
+    said = webhook.get("clientConfig") is not None or webhook.get("conversionReviewVersions")
+    if conversion.get("strategy") == "None" and not said:
+        conversion.pop("webhook", None)
+
+
 def _storage(doc: Tree) -> str | None:
     """The name of the storage version (may be empty); None if there is none."""
     return next((one.get("name") or "" for one in doc["spec"].get("versions") or () if one.get("storage")), None)
 
 
 def _prepare_create(doc: Tree) -> None:
+    _drop_webhook(doc["spec"])
     doc["metadata"]["generation"] = 1
     doc["status"] = {"acceptedNames": {"kind": "", "plural": ""}, "conditions": None, "storedVersions": None}
     _store(doc)
@@ -53,6 +65,7 @@ def _store(doc: Tree) -> None:
 
 
 def _prepare_update(new: Tree, old: Tree) -> None:
+    _drop_webhook(new["spec"])
     new["status"] = copy(old.get("status"))
     if not same(new["spec"], old["spec"]):
         new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1

@@ -1186,3 +1186,17 @@ def test_objects_that_a_tighter_schema_no_longer_takes(served: Any) -> None:
         assert refused["message"] == text + ", got &value.valueUnstructured{Value:1}"
 
     served(test)
+
+
+@pytest.mark.parametrize("webhook", [{}, {"conversionReviewVersions": None}, {"conversionReviewVersions": []}], ids=str)
+def test_a_conversion_without_a_webhook_shows_none(served: Any, webhook: dict[str, Any]) -> None:
+    async def test(api: Api) -> None:
+        conversion = {"strategy": "None", "webhook": webhook}
+        made = await api.json("POST", DEFINITIONS, definition(conversion=conversion), status=201)
+        assert made["spec"]["conversion"] == {"strategy": "None"}
+        path = f"{DEFINITIONS}/{made['metadata']['name']}"
+        changed = await api.json("PATCH", path, {"spec": {"conversion": conversion}}, headers=MERGE)
+        assert changed["spec"]["conversion"] == {"strategy": "None"}
+        assert changed["metadata"]["generation"] == 1
+
+    served(test)
