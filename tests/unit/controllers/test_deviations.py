@@ -74,7 +74,7 @@ def test_the_status_of_a_large_daemonset_is_not_written_at_every_sync(play, monk
     play(life)
 
 
-def test_every_deletion_of_a_pod_or_job_names_the_object_that_was_meant(play):
+def test_deletions_of_pods_and_jobs_have_uid_preconditions(play):
     async def life(world: World) -> None:
         sent = Recording(world)
         configs = (DeploymentConfig(), ReplicaSetConfig(), DaemonSetConfig(), JobConfig(), CronJobConfig())
@@ -102,7 +102,7 @@ def test_every_deletion_of_a_pod_or_job_names_the_object_that_was_meant(play):
     play(life)
 
 
-def test_a_cronjob_that_replaces_its_jobs_asks_for_none_of_them(play):
+def test_a_cronjob_that_replaces_its_jobs_does_not_get_them(play):
     async def life(world: World) -> None:
         sent = Recording(world)
         async with controllers(world, CronJobConfig(), names=["cronjob-controller"], transport=sent):
@@ -118,7 +118,7 @@ def test_a_cronjob_that_replaces_its_jobs_asks_for_none_of_them(play):
     play(life)
 
 
-def test_entries_stay_while_the_lease_of_their_server_cannot_be_read(play):
+def test_entries_are_kept_while_the_lease_of_their_server_cannot_be_decoded(play):
     async def life(world: World) -> None:
         await prepare(world)
         asked = []
@@ -143,7 +143,7 @@ def test_entries_stay_while_the_lease_of_their_server_cannot_be_read(play):
     play(life, nodes=0)
 
 
-def test_volumes_are_looked_at_again_with_a_pause_where_the_period_is_zero(play, monkeypatch):
+def test_the_reconciler_pauses_with_a_period_of_zero(play, monkeypatch):
     passes, resync = [0], binder.VolumeBinder.resync
 
     async def counted(controller: binder.VolumeBinder) -> None:
@@ -165,7 +165,7 @@ def test_volumes_are_looked_at_again_with_a_pause_where_the_period_is_zero(play,
 
 
 @pytest.mark.parametrize("path", ["/data/tmp/x", "/tmp/../etc", "/tmp/"])
-def test_only_what_is_under_tmp_is_deleted(play, path):
+def test_only_directories_under_tmp_are_deleted(play, path):
     async def life(world: World) -> None:
         with pytest.raises(OSError, match="host_path deleter only supports"):
             await HostPaths(random.Random(1), simulated=True).delete(path)
@@ -191,7 +191,7 @@ def in_storage(world, resource):
         (DAEMON_SETS, "daemonset-controller", DaemonSetConfig(), PODS),
     ],
 )
-def test_an_owner_whose_selector_leaves_its_own_template_out_makes_nothing(play, resource, name, config, makes, labels):
+def test_an_owner_that_does_not_select_its_template_creates_nothing(play, resource, name, config, makes, labels):
     """API servers refuse it; it may have been stored before they did."""
 
     async def life(world: World) -> None:
@@ -213,7 +213,7 @@ def test_an_owner_whose_selector_leaves_its_own_template_out_makes_nothing(play,
         (DAEMON_SETS, "daemonset-controller", DaemonSetConfig(), PODS),
     ],
 )
-def test_a_template_without_labels_is_taken_by_a_selector_that_asks_for_none(play, resource, name, config, made):
+def test_a_selector_without_requirements_matches_a_template_without_labels(play, resource, name, config, made):
     """As upstream: API servers admit it, and what is made gets a label of its revision."""
 
     async def life(world: World) -> None:
@@ -227,7 +227,7 @@ def test_a_template_without_labels_is_taken_by_a_selector_that_asks_for_none(pla
     play(life)
 
 
-def test_a_deployment_whose_template_is_not_selected_says_why_it_makes_nothing(play):
+def test_a_deployment_that_does_not_select_its_template_reports_it(play):
     async def life(world: World) -> None:
         await world.create(DEPLOYMENTS, {"metadata": {"name": "x"}, "spec": SELECTED})
         with in_storage(world, DEPLOYMENTS) as doc:
@@ -245,7 +245,7 @@ def test_a_deployment_whose_template_is_not_selected_says_why_it_makes_nothing(p
 @pytest.mark.parametrize(
     "change", [{"selector": None}, {"selector": {"matchLabels": {"app": "a"}}}], ids=["none", "other"]
 )
-def test_a_job_whose_selector_leaves_its_own_template_out_makes_no_pods(play, mode, change):
+def test_a_job_that_does_not_select_its_template_creates_no_pods(play, mode, change):
     """API servers select a Job's pods; what was stored otherwise would release each pod and make another."""
 
     async def life(world: World) -> None:
@@ -262,7 +262,7 @@ def test_a_job_whose_selector_leaves_its_own_template_out_makes_no_pods(play, mo
     play(life)
 
 
-def test_a_job_whose_selector_cannot_be_read_keeps_its_pods(play):
+def test_a_job_with_an_invalid_selector_keeps_its_pods(play):
     async def life(world: World) -> None:
         container = {"name": "c", "image": "i", "command": ["sleep", "1000"]}
         spec = {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
@@ -279,7 +279,7 @@ def test_a_job_whose_selector_cannot_be_read_keeps_its_pods(play):
     play(life)
 
 
-def test_a_daemonset_whose_template_is_not_selected_has_a_status(play):
+def test_a_daemonset_that_does_not_select_its_template_has_a_status(play):
     async def life(world: World) -> None:
         await world.create(DAEMON_SETS, {"metadata": {"name": "x"}, "spec": SELECTED})
         with in_storage(world, DAEMON_SETS) as doc:

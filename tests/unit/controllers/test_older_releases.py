@@ -83,7 +83,7 @@ def without(doc: Doc, path: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["absent", "null"])
-def test_objects_of_older_servers_are_left_alone(
+def test_objects_of_older_servers_are_not_changed(
     play: Callable[[Callable[[World], Awaitable[None]]], None], whole: bool
 ) -> None:
     """The fields of LATER are absent, or null, as a server that knows them not, or an old client, leaves them."""

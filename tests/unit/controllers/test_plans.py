@@ -68,12 +68,12 @@ def test_a_snapshot_is_read_by_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_no_former_name_is_back(name: str) -> None:
+def test_no_former_name_is_used(name: str) -> None:
     assert {(path.name, one) for path in modules(FOLDER / name) for one in defined(path) & OTHER_NAMES} == set()
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_what_is_decided_is_pure(name: str) -> None:
+def test_plans_are_pure(name: str) -> None:
     """As import-linter has it, which follows imports of imports, too."""
     for path in modules(FOLDER / name, "plan", "snapshot", "config"):
         assert not any(one == bad or one.startswith(f"{bad}.") for one in imported(path) for bad in IMPURE), path

@@ -38,7 +38,7 @@ def test_a_controller_is_declared(descriptor: Descriptor) -> None:
 
 
 @pytest.mark.parametrize("descriptor", OURS, ids=named)
-def test_a_kind_is_followed_in_one_scope(descriptor: Descriptor) -> None:
+def test_a_kind_is_watched_in_one_scope(descriptor: Descriptor) -> None:
     scopes: dict[object, object] = {}
     for watch in descriptor.load().followed:
         assert scopes.setdefault(watch.resource.gvr, watch.scope) == watch.scope, watch.resource

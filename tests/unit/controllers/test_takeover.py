@@ -94,7 +94,7 @@ Play = Callable[[Callable[[World], Awaitable[None]]], None]
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_settled_world_in_other_words_is_left_alone(play: Play, seed: int) -> None:
+def test_equivalent_objects_of_a_settled_cluster_are_not_written(play: Play, seed: int) -> None:
     """Deployments and ReplicaSets may differ in how quantities are spelt, revisions in the defaults of their time."""
     rng = random.Random(seed)
 
@@ -118,7 +118,7 @@ def test_a_settled_world_in_other_words_is_left_alone(play: Play, seed: int) -> 
     play(life)
 
 
-def test_revisions_of_a_1_33_manager_are_those_of_the_template(play: Play) -> None:
+def test_revisions_of_a_1_33_manager_match_the_template(play: Play) -> None:
     async def life(world: World) -> None:
         story = Takeover(world)
         await story.settle()
@@ -130,7 +130,7 @@ def test_revisions_of_a_1_33_manager_are_those_of_the_template(play: Play) -> No
     play(life)
 
 
-def test_a_revision_that_an_upgrade_doubled_is_not_merged(play: Play) -> None:
+def test_duplicate_revisions_of_an_upgrade_are_not_merged(play: Play) -> None:
     """The 1.34 managers made a second revision of an unchanged template: it is current, and the first is history."""
 
     async def life(world: World) -> None:

@@ -46,7 +46,7 @@ async def names(world: World, kind: Any) -> list[str]:
     return [one["metadata"]["name"] for one in await world.items(kind) if one["metadata"]["name"] != "kubernetes"]
 
 
-def test_endpoints_of_an_unknown_service_stay_until_it_is_gone(play):
+def test_endpoints_of_an_unknown_service_are_kept_until_it_is_deleted(play):
     async def life(world: World) -> None:
         async with controllers(world, EndpointsConfig(), names=["endpoints-controller"]):
             await world.create(SERVICES, {"metadata": {"name": "web"}, "spec": {**PORTS, "selector": {"app": "a"}}})
@@ -63,7 +63,7 @@ def test_endpoints_of_an_unknown_service_stay_until_it_is_gone(play):
     play(life, nodes=0)
 
 
-def test_mirrored_slices_stay_while_their_service_or_endpoints_are_unknown(play):
+def test_mirrored_slices_are_kept_while_service_or_endpoints_are_unknown(play):
     async def life(world: World) -> None:
         def mirroring() -> Any:
             return controllers(world, EndpointSliceMirroringConfig(), names=["endpointslice-mirroring-controller"])
@@ -114,7 +114,7 @@ def test_pods_of_an_unknown_node_stay_in_the_slices(play):
     play(life, nodes=1)
 
 
-def test_rules_that_may_be_of_an_unknown_role_stay_in_the_aggregate(play):
+def test_rules_of_an_unknown_role_stay_aggregated(play):
     async def life(world: World) -> None:
         def aggregating() -> Any:
             return controllers(world, names=["clusterrole-aggregation-controller"])
@@ -145,7 +145,7 @@ def test_rules_that_may_be_of_an_unknown_role_stay_in_the_aggregate(play):
     play(life, nodes=0)
 
 
-def test_a_class_stays_while_a_volume_that_may_use_it_is_unknown(play):
+def test_a_class_is_kept_while_a_volume_is_unknown(play):
     async def life(world: World) -> None:
         await attributes.make(world, "gold")
         await attributes.volume(world, "v", "gold")
@@ -162,7 +162,7 @@ def test_a_class_stays_while_a_volume_that_may_use_it_is_unknown(play):
     play(life, nodes=0)
 
 
-def test_a_group_stays_while_a_pod_that_may_be_in_it_is_unknown(play):
+def test_a_group_is_kept_while_a_pod_is_unknown(play):
     async def life(world: World) -> None:
         await serve(world, POD_GROUPS, status={})
         await make(world, POD_GROUPS, {"metadata": {"name": "g", "finalizers": [FINALIZER]}, "spec": {"mine": 1}})

@@ -57,7 +57,7 @@ def test_finds_equal_data():
     assert revisions.with_data([same, other, same], revisions.patch_of(TEMPLATE)) == [same, same]
 
 
-def test_long_names_are_cut():
+def test_long_names_are_truncated():
     assert revisions.name_of("web", "abc") == "web-abc"
     assert len(revisions.name_of("w" * 250, "x" * 10)) == 223 + 1 + 10
 

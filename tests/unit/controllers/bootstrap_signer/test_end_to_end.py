@@ -57,7 +57,7 @@ def test_tokens_of_other_namespaces_and_types_sign_nothing(play):
     play(life, nodes=0)
 
 
-def test_a_token_that_ends_takes_its_signature_along(play):
+def test_the_signature_of_a_deleted_token_is_removed(play):
     async def life(world: World) -> None:
         async with signing(world):
             await world.create(SECRETS, token(expiration="2026-01-01T00:05:00Z"), "kube-system")
@@ -70,7 +70,7 @@ def test_a_token_that_ends_takes_its_signature_along(play):
     play(life, nodes=0)
 
 
-def test_a_change_between_look_and_write_is_not_lost(play):
+def test_a_concurrent_change_is_not_lost(play):
     async def life(world: World) -> None:
         changed = [False]
 

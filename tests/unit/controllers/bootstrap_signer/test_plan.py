@@ -50,23 +50,23 @@ def unpadded(data: bytes) -> str:
         pytest.param(token(name="mine"), False, id="another name"),
     ],
 )
-def test_who_may_sign(doc: Any, may: bool) -> None:
+def test_tokens_that_sign(doc: Any, may: bool) -> None:
     assert may_sign(secret(doc), NOW) is may
 
 
-def test_a_value_that_is_no_base64_is_none() -> None:
+def test_a_value_that_is_not_base64_is_ignored() -> None:
     assert bootstrap_tokens.value(Secret(data={"token-id": "*"}), "token-id") == b""
 
 
 @pytest.mark.parametrize("content", ["", "apiVersion: v1\nclusters: []\n", "größer"])
-def test_a_signature_is_a_jws_without_content(content: str) -> None:
+def test_a_signature_is_a_detached_jws(content: str) -> None:
     header, middle, last = signature(content, secret(token())).split(".")
     assert json.loads(base64.urlsafe_b64decode(header + "==")) == {"alg": "HS256", "kid": "abcdef"}
     signed = f"{header}.{unpadded(content.encode())}".encode()
     assert (middle, last) == ("", unpadded(hmac.new(b"0123456789abcdef", signed, hashlib.sha256).digest()))
 
 
-def test_signatures_come_change_and_go() -> None:
+def test_signatures_are_added_updated_and_removed() -> None:
     kept, new = secret(token("aaaaaa")), secret(token("bbbbbb"))
     right = signature("text", kept)
     given = info(

@@ -20,7 +20,7 @@ async def conditions_of(world: World, key: str) -> list[dict[str, Any]]:
     return (await world.get(REQUESTS, key)).get("status", {}).get("conditions", [])
 
 
-def test_a_kubelets_request_is_approved_if_its_user_may(play):
+def test_a_kubelets_request_is_approved_if_its_user_is_authorized(play):
     async def life(world: World) -> None:
         await ask(world, "node", "system:nodes")
         await ask(world, "other", "people")

@@ -28,7 +28,7 @@ def asking(username="system:node:n1", signer=KUBELET_CLIENT, usages=USAGES):
         pytest.param(stored(certificate="eA=="), False, id="signed"),
     ],
 )
-def test_which_requests_are_open(request_, expected):
+def test_requests_that_are_open(request_, expected):
     assert plan.is_open(request_) is expected
 
 
@@ -47,7 +47,7 @@ def test_the_permissions_that_suffice(request_, asked, expected):
     assert plan.permissions(request_, asked) == expected
 
 
-def test_the_review_is_about_the_user():
+def test_the_access_review_names_the_user():
     spec = plan.review(asking("bootstrap"), plan.NODE)["spec"]
     assert (spec["user"], spec["groups"], spec["extra"]) == ("bootstrap", ["g"], {})
     attributes = spec["resourceAttributes"]

@@ -10,7 +10,7 @@ REQUESTS = resource("certificatesigningrequests", "certificates.k8s.io", namespa
 HOUR_S = 3600.0
 
 
-def test_a_request_that_nobody_decides_on_goes_after_a_day_even_if_a_pass_fails(play):
+def test_a_pending_request_is_deleted_after_a_day_also_if_a_pass_fails(play):
     async def life(world: World) -> None:
         spec = {"signerName": CLIENT, "usages": ["client auth"], "request": in_base64(request())}
         await world.create(REQUESTS, {"metadata": {"name": "old"}, "spec": spec})

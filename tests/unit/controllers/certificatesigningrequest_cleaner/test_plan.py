@@ -56,10 +56,10 @@ LASTING, ENDED = certificate(NOW + timedelta(days=1)), certificate(NOW - timedel
         pytest.param(request("Else", 9999, created_minutes=9999), False, id="another condition"),
     ],
 )
-def test_when_a_request_goes(known, expected):
+def test_expiry_of_requests(known, expected):
     assert plan.plan(known, NOW) is expected
 
 
-def test_a_condition_without_a_time_keeps():
+def test_a_request_whose_condition_has_no_time_is_kept():
     known = stored(Denied="True")
     assert not plan.plan(known, NOW)

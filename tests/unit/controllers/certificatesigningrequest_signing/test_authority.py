@@ -28,7 +28,7 @@ def test_a_certificate_is_signed_by_its_ca_with_any_kind_of_key(tmp_path, kind):
     sign(files).verify_directly_issued_by(issuer)
 
 
-def test_it_says_what_was_asked_for(ca):
+def test_a_certificate_has_the_requested_subject_and_usages(ca):
     subject = name("ann", "b", "a")
     names = [x509.IPAddress(ip_address("10.0.0.1")), x509.DNSName("x")]
     asked = request(subject, *names)
@@ -51,12 +51,12 @@ def test_it_says_what_was_asked_for(ca):
 
 
 @pytest.mark.parametrize("kind", [ExtensionOID.KEY_USAGE, ExtensionOID.EXTENDED_KEY_USAGE], ids=["plain", "extended"])
-def test_no_usage_of_a_kind_is_no_extension(ca, kind):
+def test_extensions_without_usages_are_left_out(ca, kind):
     usages = ["server auth"] if kind == ExtensionOID.KEY_USAGE else ["cert sign", "encipher only"]
     assert kind not in {extension.oid for extension in sign(ca, usages=usages).extensions}
 
 
-def test_the_parts_of_a_subject_are_in_the_order_in_which_go_writes_them(ca):
+def test_the_parts_of_a_subject_are_in_gos_order(ca):
     asked = {"SERIAL_NUMBER": "7", "COMMON_NAME": "u", "ORGANIZATIONAL_UNIT_NAME": "ou", "ORGANIZATION_NAME": "o"}
     asked |= {"POSTAL_CODE": "pc", "STREET_ADDRESS": "st", "LOCALITY_NAME": "l", "STATE_OR_PROVINCE_NAME": "s"}
     parts = [x509.NameAttribute(getattr(NameOID, kind), value) for kind, value in asked.items()]
@@ -69,7 +69,7 @@ def test_names_are_critical_without_a_subject(ca):
     assert certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).critical
 
 
-def test_a_ca_without_a_key_id_gives_none(tmp_path):
+def test_a_ca_without_a_key_id_sets_no_authority_key_id(tmp_path):
     certificate = sign(write_ca(tmp_path, key_id=False))
     assert ExtensionOID.AUTHORITY_KEY_IDENTIFIER not in {extension.oid for extension in certificate.extensions}
 
@@ -82,20 +82,20 @@ def test_a_ca_without_a_key_id_gives_none(tmp_path):
         pytest.param(timedelta(days=30), 2, timedelta(days=2), id="as long as the CA"),
     ],
 )
-def test_when_it_begins_and_ends(tmp_path, lifetime, days, expected):
+def test_validity_of_certificates(tmp_path, lifetime, days, expected):
     certificate = sign(write_ca(tmp_path, days=days), lifetime=lifetime, now=NOW + timedelta(microseconds=7))
     assert certificate.not_valid_before_utc == NOW - timedelta(minutes=5)
     assert certificate.not_valid_after_utc == NOW + expected
 
 
-def test_what_cannot_be_signed(ca, tmp_path):
+def test_requests_that_cannot_be_signed(ca, tmp_path):
     with pytest.raises(FormatError, match="unrecognized usage values: fun"):
         sign(ca, usages=["fun", "any"])
     with pytest.raises(FormatError, match="expired"):
         sign(write_ca(tmp_path, days=-1))
 
 
-def test_files_that_change_are_read_anew_and_bad_ones_are_not_used(ca, tmp_path):
+def test_changed_files_are_reloaded_and_invalid_ones_are_not_used(ca, tmp_path):
     authority = Authority(*ca)
 
     def issuer_key():
@@ -117,14 +117,14 @@ def test_files_that_change_are_read_anew_and_bad_ones_are_not_used(ca, tmp_path)
         pytest.param({"ca.key": b"x"}, "unencrypted PEM key", id="no key"),
     ],
 )
-def test_files_that_hold_no_ca(ca, tmp_path, content, text):
+def test_files_without_a_ca(ca, tmp_path, content, text):
     for file, data in content.items():
         (tmp_path / file).write_bytes(data)
     with pytest.raises(FormatError, match=text):
         Authority(*ca)
 
 
-def test_files_that_do_not_belong_together(ca, tmp_path):
+def test_certificate_and_key_that_do_not_match(ca, tmp_path):
     certificate = (tmp_path / "ca.crt").read_bytes()
     write_ca(tmp_path)
     key = (tmp_path / "ca.key").read_bytes()

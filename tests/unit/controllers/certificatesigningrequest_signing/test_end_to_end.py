@@ -34,7 +34,7 @@ async def status_of(world: World, name: str) -> dict[str, Any]:
     return (await world.get(REQUESTS, name)).get("status", {})
 
 
-def test_approved_requests_are_signed_or_refused_and_others_left_alone(play, ca):
+def test_only_approved_requests_are_signed_or_failed(play, ca):
     async def life(world: World) -> None:
         await ask(world, "good")
         await ask(world, "bad", usage="server auth")
@@ -56,14 +56,14 @@ def test_approved_requests_are_signed_or_refused_and_others_left_alone(play, ca)
     play(life)
 
 
-def test_each_signer_may_have_a_ca_of_its_own():
+def test_each_signer_can_have_its_ca():
     assert files_of(CSRSigningConfig()) == {}
     assert files_of(CSRSigningConfig(cert_file="c", key_file="k"))[CLIENT] == ("c", "k")
     own = CSRSigningConfig(kube_apiserver_client_cert_file="c", kube_apiserver_client_key_file="k")
     assert files_of(own) == {CLIENT: ("c", "k")}
 
 
-def test_without_a_ca_there_is_nothing_to_run_and_a_bad_one_is_an_error(tmp_path):
+def test_without_a_ca_nothing_runs_and_an_invalid_one_is_an_error(tmp_path):
     def context(config: CSRSigningConfig) -> Any:
         return SimpleNamespace(config=lambda kind: config, client=None, clock=None)
 

@@ -18,12 +18,12 @@ from tests.unit.planning.certificates import stored
         pytest.param(stored(Approved="True", certificate="eA=="), False, id="signed"),
     ],
 )
-def test_which_requests_are_due(request_, expected):
+def test_requests_that_are_due(request_, expected):
     assert plan.is_due(request_) is expected
 
 
 @pytest.mark.parametrize(
     ("asked_s", "expected"), [(None, 3600.0), (1800, 1800.0), (7200, 3600.0), (60, 600.0)], ids=str
 )
-def test_how_long_a_certificate_lasts(asked_s, expected):
+def test_duration_of_certificates(asked_s, expected):
     assert plan.duration_s(asked_s, 3600.0) == expected

@@ -38,7 +38,7 @@ class Story:
         return [one["verbs"][0] for one in (await self.world.get(ROLES, name)).get("rules") or ()]
 
 
-def test_rules_follow_their_parts(play):
+def test_aggregated_rules_follow_the_selected_roles(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -61,7 +61,7 @@ def test_rules_follow_their_parts(play):
     play(life, nodes=0)
 
 
-def test_what_somebody_writes_over_it_is_put_right(play):
+def test_rules_written_by_another_client_are_reverted(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -104,7 +104,7 @@ def test_a_role_that_is_not_aggregated_any_more_keeps_its_rules(play):
     play(life, nodes=0)
 
 
-def test_the_rules_are_this_controllers_and_nothing_else_is(play):
+def test_the_controller_owns_only_the_rules(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():

@@ -25,11 +25,11 @@ def aggregated(*selectors, rules=()):
     [((), []), (({"a": "1"},), [GET]), (({"b": "1"}, {"a": "1"}), [LIST, GET]), (({"a": "1"}, {"a": "1"}), [GET])],
     ids=["no selector", "one", "in the order of the selectors", "each rule once"],
 )
-def test_the_rules_of_chosen_roles(selectors, expected):
+def test_rules_of_the_selected_roles(selectors, expected):
     roles = [role("x", GET, labels={"a": "1"}), role("y", LIST, GET, labels={"b": "1"}), role("z", LIST)]
     assert plan.rules_of(aggregated(*selectors), roles) == expected
 
 
-def test_without_rules_the_field_is_not_applied_so_that_anothers_stays():
+def test_empty_rules_are_not_applied_so_that_other_managers_keep_theirs():
     assert "rules" not in plan.applied(aggregated(), [])
     assert plan.applied(aggregated(), [GET])["rules"] == [GET]

@@ -57,7 +57,7 @@ class Story:
         return [reason for reason, _ in await self.world.events("c")]
 
 
-def test_runs_at_its_times_and_keeps_its_history(play):
+def test_jobs_run_on_schedule_and_history_is_limited(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -88,7 +88,7 @@ def test_runs_at_its_times_and_keeps_its_history(play):
         pytest.param("Replace", {"00:30": "running"}, id="Replace"),
     ],
 )
-def test_runs_that_take_longer_than_the_interval(play, policy, expected):
+def test_concurrency_policies(play, policy, expected):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -100,7 +100,7 @@ def test_runs_that_take_longer_than_the_interval(play, policy, expected):
     play(life)
 
 
-def test_forbidden_runs_are_made_up_for_when_the_long_one_ends(play):
+def test_a_forbidden_run_starts_when_the_running_job_ends(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -111,7 +111,7 @@ def test_forbidden_runs_are_made_up_for_when_the_long_one_ends(play):
     play(life)
 
 
-def test_suspended_it_does_not_run_and_afterwards_only_the_latest(play):
+def test_after_suspension_only_the_latest_run_starts(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -129,7 +129,7 @@ def test_suspended_it_does_not_run_and_afterwards_only_the_latest(play):
     ("deadline", "expected"),
     [pytest.param(600, ["00:30"], id="in time"), pytest.param(60, [], id="too late")],
 )
-def test_a_time_that_was_missed(play, deadline, expected):
+def test_a_missed_start_time(play, deadline, expected):
     async def life(world: World) -> None:
         story = Story(world)
         await story.make(startingDeadlineSeconds=deadline)
@@ -141,7 +141,7 @@ def test_a_time_that_was_missed(play, deadline, expected):
     play(life)
 
 
-def test_another_schedule_counts_at_once(play):
+def test_a_changed_schedule_takes_effect_at_once(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -168,7 +168,7 @@ def test_a_time_zone(play):
     play(life)
 
 
-def test_failed_runs_have_a_history_of_their_own(play):
+def test_failed_jobs_have_their_history_limit(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -180,7 +180,7 @@ def test_failed_runs_have_a_history_of_their_own(play):
     play(life)
 
 
-def test_a_job_that_vanishes_is_forgotten(play):
+def test_a_missing_job_is_removed_from_active(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -197,7 +197,7 @@ def test_a_job_that_vanishes_is_forgotten(play):
     play(life)
 
 
-def test_an_entry_that_names_no_job_does_not_stop_it(play):
+def test_an_active_entry_without_a_name_does_not_stop_the_cronjob(play):
     """Whoever may write the status can write such a one."""
 
     async def life(world: World) -> None:
@@ -214,7 +214,7 @@ def test_an_entry_that_names_no_job_does_not_stop_it(play):
     play(life)
 
 
-def test_a_job_that_cannot_be_made_is_told_and_tried_again(play):
+def test_a_failed_creation_is_reported_and_retried(play):
     async def life(world: World) -> None:
         story = Story(world)
         broken = [True]
@@ -236,7 +236,7 @@ def test_a_job_that_cannot_be_made_is_told_and_tried_again(play):
     play(life)
 
 
-def test_a_job_whose_making_was_not_noted_is_not_made_twice(play):
+def test_a_job_missing_in_the_status_is_not_created_twice(play):
     """The status could not be written; the Job of that time is found by its name."""
 
     async def life(world: World) -> None:
@@ -261,7 +261,7 @@ def test_a_job_whose_making_was_not_noted_is_not_made_twice(play):
     play(life)
 
 
-def test_jobs_of_others_are_told_and_left_alone(play):
+def test_jobs_of_other_owners_are_reported_and_not_changed(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -305,12 +305,12 @@ def test_lost_requests_and_answers(play, seed):
         pytest.param("No/Where", "UTC", id="unknown"),
     ],
 )
-def test_the_machines_zone(monkeypatch, value, name):
+def test_the_local_time_zone(monkeypatch, value, name):
     monkeypatch.setenv("TZ", value)
     assert str(local_zone.local_zone()) == name
 
 
-def test_the_machines_zone_without_a_variable(monkeypatch, tmp_path):
+def test_the_local_time_zone_without_the_variable(monkeypatch, tmp_path):
     monkeypatch.delenv("TZ")
     monkeypatch.setattr(local_zone, "_LOCALTIME", tmp_path / "none")
     assert str(local_zone.local_zone()) == "UTC"

@@ -25,7 +25,7 @@ ENDED = "2026-01-01T03:00:00Z"
         pytest.param(1, None, ["done-1", "done-2"], id="only one limit"),
     ],
 )
-def test_oldest_go_first(
+def test_oldest_jobs_are_deleted_first(
     successful: int | None, failed: int | None, expected: list[str], make_cron_job: MakeCronJob, make_job: MakeJob
 ) -> None:
     limits = {"successfulJobsHistoryLimit": successful, "failedJobsHistoryLimit": failed}
@@ -41,7 +41,9 @@ def test_oldest_go_first(
     assert [job.name for job in superfluous(cron_job, jobs)] == expected
 
 
-def test_equal_starts_go_by_name_and_deletions_are_not_repeated(make_cron_job: MakeCronJob, make_job: MakeJob) -> None:
+def test_equal_starts_are_ordered_by_name_and_deletions_are_not_repeated(
+    make_cron_job: MakeCronJob, make_job: MakeJob
+) -> None:
     jobs = [
         make_job("c", "Complete"),
         make_job("b", "Complete"),
@@ -69,7 +71,7 @@ def test_finished_jobs_are_no_longer_active(make_cron_job: MakeCronJob, make_job
     assert status.last_successful_time == ENDED
 
 
-def test_only_a_later_success_is_noted(make_cron_job: MakeCronJob, make_job: MakeJob) -> None:
+def test_only_a_later_success_is_recorded(make_cron_job: MakeCronJob, make_job: MakeJob) -> None:
     cron_job = make_cron_job()
     jobs = (make_job("a", "Complete", ended=ENDED), make_job("b", "Complete", ended="2026-01-01T02:00:00Z"))
     status, notices = status_of(Snapshot(cron_job=cron_job, jobs=jobs), cron_job.status)
@@ -78,7 +80,7 @@ def test_only_a_later_success_is_noted(make_cron_job: MakeCronJob, make_job: Mak
     assert status_of(Snapshot(cron_job=cron_job, jobs=jobs), status)[0] is status
 
 
-def test_a_running_job_that_nobody_listed_is_told(make_cron_job: MakeCronJob, make_job: MakeJob) -> None:
+def test_an_unlisted_running_job_is_reported(make_cron_job: MakeCronJob, make_job: MakeJob) -> None:
     snapshot = Snapshot(cron_job=make_cron_job(), jobs=(make_job("stray"), make_job("done", "Failed")))
     assert [job.name for job in unlisted(snapshot)] == ["stray"]
     assert reasons(snapshot) == ([], ["UnexpectedJob"])
@@ -89,7 +91,7 @@ def test_unless_the_api_server_lists_it(make_cron_job: MakeCronJob, make_job: Ma
     assert reasons(snapshot) == ([], [])
 
 
-def test_a_job_that_is_gone_is_no_longer_active(make_cron_job: MakeCronJob, make_job: MakeJob) -> None:
+def test_a_deleted_job_is_no_longer_active(make_cron_job: MakeCronJob, make_job: MakeJob) -> None:
     cron_job = make_cron_job(active=("gone", "slow"))
     assert [entry.name for entry in missing(Snapshot(cron_job=cron_job))] == ["gone", "slow"]
     assert reasons(Snapshot(cron_job=cron_job, deleted=frozenset({"uid-gone"}))) == (["slow"], ["MissingJob"])

@@ -84,7 +84,7 @@ def decided(cron_job: CronJob) -> CronJobPlan:
         pytest.param({"schedule": "0 14 * * *", "timeZone": "Asia/Tokyo", "last": LAST}, FIVE, None, id="zone"),
     ],
 )
-def test_what_is_started(
+def test_starts_of_jobs(
     spec: dict[str, Any], start: datetime | None, event: tuple[str, str] | None, make_cron_job: MakeCronJob
 ) -> None:
     found = decided(make_cron_job(**spec))
@@ -102,18 +102,18 @@ def test_what_is_started(
         pytest.param({"last": LAST, "deleting": True}, None, id="being deleted"),
     ],
 )
-def test_when_to_come_back(spec: dict[str, Any], again_s: float | None, make_cron_job: MakeCronJob) -> None:
+def test_requeue_after(spec: dict[str, Any], again_s: float | None, make_cron_job: MakeCronJob) -> None:
     assert decided(make_cron_job(**spec)).again_s == pytest.approx(again_s)
 
 
-def test_a_time_missed_by_a_hair_is_told(make_cron_job: MakeCronJob) -> None:
+def test_a_narrowly_missed_time_is_reported(make_cron_job: MakeCronJob) -> None:
     """The deadline of 10 s has passed since the latest time by the clock, not by the seconds of the search."""
     cron_job = make_cron_job("@every 10m", last="2026-01-01T05:00:00Z", startingDeadlineSeconds=0)
     found = plan(Snapshot(cron_job=cron_job), cron_job.status, NOW.replace(microsecond=1))
     assert found.start is None
 
 
-def test_a_job_is_named_by_its_minute(make_cron_job: MakeCronJob) -> None:
+def test_a_job_is_named_by_its_scheduled_minute(make_cron_job: MakeCronJob) -> None:
     cron_job = make_cron_job()
     assert job_name(cron_job, FIVE) == "tick-29454060" == job_name(cron_job, FIVE.replace(second=59))
 

@@ -60,7 +60,9 @@ def test_latest_passed_time(
         pytest.param(0, None, id="at once or never"),
     ],
 )
-def test_what_is_too_late_is_left_out(deadline_s: int, expected: str | None, make_cron_job: MakeCronJob) -> None:
+def test_times_past_the_deadline_are_left_out(
+    deadline_s: int, expected: str | None, make_cron_job: MakeCronJob
+) -> None:
     cron_job = make_cron_job(last="2026-01-01T01:00:00Z", startingDeadlineSeconds=deadline_s)
     assert recent(cron_job, at("01T05:20:00")).time == (None if expected is None else at(expected))
 
@@ -85,7 +87,7 @@ def test_a_schedule_without_times(make_cron_job: MakeCronJob) -> None:
         pytest.param("* 8,9,10 * * *", "01T10:59:00", "05T07:00:00", 3600.1, id="latest one not found"),
     ],
 )
-def test_time_to_come_back(
+def test_time_of_the_next_schedule(
     schedule: str, last: str | None, now: str, expected_s: float, make_cron_job: MakeCronJob
 ) -> None:
     cron_job = make_cron_job(schedule)
@@ -94,7 +96,7 @@ def test_time_to_come_back(
 
 
 @given(st.sampled_from(("*/5 * * * *", "0 * * * *", "@every 3m", "@daily")), st.integers(0, 10**7))
-def test_regular_schedules_lose_no_time(text: str, passed_s: int) -> None:
+def test_regular_schedules_miss_no_time(text: str, passed_s: int) -> None:
     doc = {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "spec": {"schedule": text}}
     cron_job, schedule = CRON_JOBS.decode(codec.encode(doc)), parse(text)
     now = at("01T00:00:00") + timedelta(seconds=passed_s)

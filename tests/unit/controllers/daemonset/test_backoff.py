@@ -1,7 +1,7 @@
 from kcm_cli.controllers.daemonset.backoff import MAXIMUM_S, FailedPods
 
 
-def test_the_first_failed_pod_goes_at_once_and_each_next_one_waits_twice_as_long():
+def test_the_first_failed_pod_is_deleted_at_once_and_the_backoff_doubles():
     failed = FailedPods()
     now, waits = 0.0, []
     for _ in range(12):
@@ -13,13 +13,13 @@ def test_the_first_failed_pod_goes_at_once_and_each_next_one_waits_twice_as_long
     assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, MAXIMUM_S, MAXIMUM_S]
 
 
-def test_nodes_do_not_wait_for_each_other():
+def test_the_backoff_is_per_node():
     failed = FailedPods()
     failed.next("a", 0.0)
     assert failed.waits("b", 0.0) is None
 
 
-def test_after_long_peace_it_begins_anew():
+def test_the_backoff_is_reset_after_an_idle_period():
     failed = FailedPods()
     for _ in range(5):
         failed.next("k", 0.0)
@@ -27,7 +27,7 @@ def test_after_long_peace_it_begins_anew():
     assert failed.waits("k", 2 * MAXIMUM_S + 1) == 1
 
 
-def test_collecting_forgets_only_what_has_expired():
+def test_collection_removes_only_expired_entries():
     failed = FailedPods()
     failed.next("old", 0.0)
     failed.next("young", 2 * MAXIMUM_S)

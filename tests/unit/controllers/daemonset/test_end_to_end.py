@@ -82,7 +82,7 @@ class Story:
     [{"maxUnavailable": 1}, {"maxUnavailable": "100%"}, {"maxSurge": 1, "maxUnavailable": 0}],
     ids=["one", "all", "surge"],
 )
-def test_a_life(play, rolling):
+def test_lifecycle(play, rolling):
     async def life(world: World) -> None:
         story = Story(world)
         nodes = await story.nodes()
@@ -109,7 +109,7 @@ def test_a_life(play, rolling):
     play(life)
 
 
-def test_a_restarted_controller_finds_everything_as_it_left_it(play):
+def test_a_restarted_controller_writes_nothing(play):
     async def life(world: World) -> None:
         story = Story(world)
         await story.taint(*await story.nodes())
@@ -127,7 +127,7 @@ def test_a_restarted_controller_finds_everything_as_it_left_it(play):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_lost_requests_and_answers_delay_but_do_not_mislead(play, seed):
+def test_lost_requests_and_answers_only_delay(play, seed):
     async def life(world: World) -> None:
         story = Story(world)
         nodes = await story.nodes()
@@ -147,7 +147,7 @@ def test_lost_requests_and_answers_delay_but_do_not_mislead(play, seed):
     play(life)
 
 
-def test_a_new_revision_is_none_of_the_pods_that_are_expected(play, made):
+def test_a_new_revision_does_not_count_as_an_expected_pod(play, made):
     async def life(world: World) -> None:
         story = Story(world)
         await story.taint(*await story.nodes())
@@ -164,7 +164,7 @@ def test_a_new_revision_is_none_of_the_pods_that_are_expected(play, made):
     play(life)
 
 
-def test_a_revision_that_somebody_else_makes_stays_until_something_happens(play, made):
+def test_a_revision_of_another_client_is_kept_until_the_next_sync(play, made):
     async def life(world: World) -> None:
         story = Story(world)
         await story.taint(*await story.nodes())
@@ -184,7 +184,7 @@ def test_a_revision_that_somebody_else_makes_stays_until_something_happens(play,
     play(life)
 
 
-def test_a_sync_under_way_leaves_nothing_behind_of_what_was_deleted(play, made):
+def test_a_running_sync_keeps_no_state_of_a_deleted_daemonset(play, made):
     async def life(world: World) -> None:
         story = Story(world)
         await story.taint(*await story.nodes())
@@ -207,7 +207,7 @@ def test_a_sync_under_way_leaves_nothing_behind_of_what_was_deleted(play, made):
 
 
 @pytest.mark.parametrize("fault", ["a budget that is none", "a revision that cannot be deleted"])
-def test_the_status_is_written_although_the_rest_failed(play, fault):
+def test_the_status_is_written_although_the_sync_failed(play, fault):
     async def life(world: World) -> None:
         story = Story(world)
 
@@ -235,7 +235,7 @@ def test_the_status_is_written_although_the_rest_failed(play, fault):
     play(life)
 
 
-def test_a_node_selector_with_a_number_that_is_too_long_costs_others_nothing(play):
+def test_an_invalid_number_in_a_node_selector_does_not_affect_others(play):
     """API servers refuse it; it may have been stored before they did."""
 
     async def life(world: World) -> None:

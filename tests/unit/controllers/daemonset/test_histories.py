@@ -47,7 +47,7 @@ def test_a_revision_without_hash_is_labelled_by_its_name(play):
     play(life)
 
 
-def test_of_two_revisions_of_the_template_the_later_is_kept_with_the_pods_of_both(play):
+def test_of_duplicate_revisions_the_latest_is_kept_and_gets_all_pods(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -65,7 +65,7 @@ def test_of_two_revisions_of_the_template_the_later_is_kept_with_the_pods_of_bot
     play(life)
 
 
-def test_a_template_that_comes_back_gets_a_higher_number(play):
+def test_a_restored_template_gets_a_higher_revision(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -82,7 +82,7 @@ def test_a_template_that_comes_back_gets_a_higher_number(play):
     play(life)
 
 
-def test_a_name_that_is_taken_by_other_data_is_counted_and_another_is_made(play):
+def test_a_name_collision_is_counted_and_another_name_is_used(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -109,7 +109,7 @@ def test_a_name_that_is_taken_by_other_data_is_counted_and_another_is_made(play)
     play(life)
 
 
-def test_history_is_kept_to_its_limit_but_for_what_pods_are_of(play):
+def test_history_is_limited_except_for_revisions_of_pods(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():

@@ -24,11 +24,11 @@ def test_without_history_the_first_number_is_one():
     assert (found.current, found.old, found.number) == ((), (), 1)
 
 
-def test_of_doubles_the_one_with_the_highest_number_is_kept():
+def test_of_duplicates_the_highest_revision_is_kept():
     assert rules.to_keep([revision("b", 5, TEMPLATE), revision("a", 7, TEMPLATE)]).name == "agent-a"
 
 
-def test_names_carry_the_hash_and_move_on_collisions():
+def test_names_have_the_hash_and_change_on_collisions():
     first, body = rules.name_and_body(set_of(annotations={"a": "b"}), {"spec": {}}, 4)
     doc = codec.decode_doc(body)
     assert doc["metadata"]["labels"] == {"app": "agent", "controller-revision-hash": first.removeprefix("agent-")}
@@ -48,7 +48,7 @@ def test_names_carry_the_hash_and_move_on_collisions():
         (0, ["a", "b", "c"], []),
     ],
 )
-def test_the_oldest_unused_revisions_beyond_the_limit_go(limit, used, expected):
+def test_the_oldest_unused_revisions_beyond_the_limit_are_deleted(limit, used, expected):
     old = [revision("c", 3), revision("a", 1), revision("b", 2)]
     pods = [pod_of(f"n{hash_}", hash_=hash_) for hash_ in used]
     assert [r.name for r in rules.surplus(set_of(revisionHistoryLimit=limit), old, pods)] == expected

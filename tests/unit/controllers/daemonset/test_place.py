@@ -33,7 +33,7 @@ def changes(snapshot):
         (ALWAYS, [pod_of("n1/b"), pod_of("n1/a")], ([], ["n1-b"])),
     ],
 )
-def test_one_pod_where_one_should_be(fit, pods, expected):
+def test_one_pod_on_each_eligible_node(fit, pods, expected):
     assert changes(take_snapshot(set_of(), {"n1": fit}, *pods)) == expected
 
 
@@ -55,14 +55,14 @@ def test_with_surge_an_old_pod_stays_until_the_new_one_is_available(pods, expect
     assert changes(take_snapshot(set_of(rolling=SURGE), ["n1"], *pods)) == expected
 
 
-def test_with_surge_the_new_pod_has_to_be_available_for_long_enough():
+def test_with_surge_the_new_pod_must_be_available_for_min_ready_seconds():
     daemon_set = set_of(rolling=SURGE, minReadySeconds=10)
     old = pod_of("n1/o", hash_="old")
     assert changes(take_snapshot(daemon_set, ["n1"], old, pod_of("n1/n", ready_for_s=9))) == ([], [])
     assert changes(take_snapshot(daemon_set, ["n1"], old, pod_of("n1/n", ready_for_s=10))) == ([], ["n1-o"])
 
 
-def test_a_failed_pod_is_told_of_and_remembered():
+def test_a_failed_pod_is_reported_and_recorded_in_the_backoff():
     found = place(take_snapshot(set_of(), ["n1"], pod_of("n1", "failed")), NOW)
     assert [(n.type, n.reason, n.message) for n in found.notices] == [
         ("Warning", "FailedDaemonPod", "Found failed daemon pod ns/n1 on node n1, will try to kill it")
@@ -70,7 +70,7 @@ def test_a_failed_pod_is_told_of_and_remembered():
     assert found.failed == ["n1"]
 
 
-def test_a_succeeded_pod_is_told_of():
+def test_a_succeeded_pod_is_reported():
     found = place(take_snapshot(set_of(), ["n1"], pod_of("n1", "succeeded")), NOW)
     assert [(n.type, n.reason, n.message) for n in found.notices] == [
         ("Normal", "SucceededDaemonPod", "Found succeeded daemon pod ns/n1 on node n1, will try to delete it")
@@ -85,7 +85,7 @@ def test_a_failed_pod_waits_for_its_backoff():
     assert found.retry_s == 4.0
 
 
-def test_pods_that_wait_for_a_node_that_is_gone_go():
+def test_pods_pending_for_a_deleted_node_are_deleted():
     pods = [pod_of("gone", bound=False), pod_of("gone/b"), pod_of("gone/c", bound=False, deleting=True)]
     assert changes(take_snapshot(set_of(), [], *pods)) == ([], ["gone"])
 
@@ -103,7 +103,7 @@ FITS = st.fixed_dictionaries({name: st.sampled_from([ALWAYS, ONLY_KEPT, NEVER]) 
 
 
 @given(pods=PODS, fits=FITS, surge=st.booleans(), order=st.randoms(use_true_random=False))
-def test_no_pod_is_deleted_twice_and_order_does_not_matter(pods, fits, surge, order):
+def test_no_pod_is_deleted_twice_in_any_order(pods, fits, surge, order):
     made = [
         pod_of(f"{node}/{index}", state, deleting=deleting, hash_=hash_)
         for index, (node, state, deleting, hash_) in enumerate(pods)

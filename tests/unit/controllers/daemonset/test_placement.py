@@ -53,12 +53,12 @@ NAMED_N1 = {"matchFields": [{"key": "metadata.name", "operator": "In", "values":
         (node_of("n1", (DAEMON + "network-unavailable", "NoSchedule")), {"hostNetwork": True}, ALWAYS),
     ],
 )  # fmt: skip
-def test_where_daemon_pods_run(node, spec, expected):
+def test_nodes_of_daemon_pods(node, spec, expected):
     assert fit(node, **spec) == expected
 
 
 @pytest.mark.parametrize(("gate", "expected"), [(False, ONLY_KEPT), (True, ALWAYS)])
-def test_comparing_tolerations_need_their_gate(gate, expected):
+def test_numeric_tolerations_need_their_gate(gate, expected):
     taint = Taint("level", "5", "NoSchedule")
     node = Node(metadata=ObjectMeta("n1"), spec=NodeSpec(taints=(taint,)))
     wanted = rules.requirements_of({"spec": {"tolerations": [{"key": "level", "operator": "Lt", "value": "9"}]}})
@@ -74,7 +74,7 @@ def test_comparing_tolerations_need_their_gate(gate, expected):
         ([{"key": DAEMON + "not-ready", "operator": "Equal", "effect": "NoExecute"}], None),
     ],
 )
-def test_daemon_pods_tolerate_conditions_for_ever(own, expected_at):
+def test_daemon_pods_tolerate_node_conditions_without_limit(own, expected_at):
     found = rules.tolerating(own, host_network=False)
     wanted = {"key": DAEMON + "not-ready", "operator": "Exists", "effect": "NoExecute"}
     assert found.count(wanted) == 1
@@ -85,11 +85,11 @@ def test_daemon_pods_tolerate_conditions_for_ever(own, expected_at):
 @pytest.mark.parametrize(
     ("pod", "expected"), [(pod_of("n1"), "n1"), (pod_of("n2", bound=False), "n2")], ids=["bound", "waiting"]
 )
-def test_the_node_of_a_pod_is_where_it_is_or_waits_to_be(pod, expected):
+def test_the_node_of_a_pod_is_its_assigned_or_required_one(pod, expected):
     assert rules.target_of(pod) == expected
 
 
-def test_what_is_remembered_of_nodes_is_what_would_be_found_now():
+def test_cached_placements_equal_computed_ones():
     memory = Placements(comparisons=False)
     daemon_set = set_of(template={**TEMPLATE, "spec": {**TEMPLATE["spec"], "nodeSelector": {"zone": "a"}}})
     assert memory.of(daemon_set, [node_of(zone="a"), node_of("n2", zone="b")]) == {"n1": ALWAYS, "n2": NEVER}
@@ -99,7 +99,7 @@ def test_what_is_remembered_of_nodes_is_what_would_be_found_now():
     assert memory.of(daemon_set, [node_of("n2", zone="a")]) == {"n2": ALWAYS}
 
 
-def test_a_changed_template_is_judged_anew():
+def test_a_changed_template_is_evaluated_again():
     memory = Placements(comparisons=False)
     node = node_of(zone="a")
     assert memory.on(set_of(), node) == ALWAYS

@@ -43,12 +43,12 @@ def rolled(snapshot):
         (0, [old("n1"), old("n2"), old("n3"), old("n4")], ["n1"]),
     ],
 )
-def test_old_pods_go_as_far_as_may_be_unavailable(maximum, pods, expected):
+def test_old_pods_are_deleted_within_max_unavailable(maximum, pods, expected):
     snapshot = take_snapshot(set_of(rolling={"maxUnavailable": maximum}), NODES, *pods)
     assert rolled(snapshot) == ([], expected)
 
 
-def test_availability_takes_min_ready_seconds():
+def test_pods_are_available_after_min_ready_seconds():
     daemon_set = set_of(minReadySeconds=10)
     pods = [new("n1", ready_for_s=9), old("n2")]
     assert rolled(take_snapshot(daemon_set, ["n1", "n2"], *pods)) == ([], [])
@@ -75,7 +75,7 @@ def test_pods_of_the_old_template_generation_are_updated():
         (1, [old("n1/a"), old("n1/b"), old("n2"), old("n3")], ([], [])),
     ],
 )
-def test_new_pods_start_beside_old_ones_as_far_as_the_surge_goes(surge, pods, expected):
+def test_new_pods_start_beside_old_ones_within_max_surge(surge, pods, expected):
     daemon_set = set_of(rolling={"maxSurge": surge, "maxUnavailable": 0})
     assert rolled(take_snapshot(daemon_set, ["n1", "n2", "n3"], *pods)) == expected
 
@@ -93,11 +93,11 @@ SURGE = {"maxSurge": 1, "maxUnavailable": 0}
     ],
     ids=["other one old", "other one starts", "other one available", "broken itself"],
 )
-def test_with_surge_a_pod_leaves_its_node_only_when_another_is_available(pods, expected):
+def test_with_surge_a_pod_is_deleted_only_when_another_is_available(pods, expected):
     assert rolled(take_snapshot(set_of(rolling=SURGE), {"left": NEVER, "n1": ALWAYS}, *pods)) == expected
 
 
-def test_with_surge_pods_of_a_node_that_is_gone_are_left_alone():
+def test_with_surge_pods_of_a_deleted_node_are_kept():
     assert rolled(take_snapshot(set_of(rolling=SURGE), ["n1"], new("n1"), old("gone", "running"))) == ([], [])
 
 
@@ -111,11 +111,11 @@ def test_with_surge_pods_of_a_node_that_is_gone_are_left_alone():
         ({"maxUnavailable": 0}, 0, (0, 0)),
     ],
 )
-def test_budgets_round_up_and_are_never_nothing(rolling, desired, expected):
+def test_budgets_round_up_and_are_never_zero(rolling, desired, expected):
     assert surge_and_unavailable(set_of(rolling=rolling), desired) == expected
 
 
-def test_a_budget_that_is_no_percentage_is_an_error():
+def test_an_invalid_percentage_is_an_error():
     with pytest.raises(FormatError):
         roll(take_snapshot(set_of(rolling={"maxUnavailable": "many"}), NODES), NOW)
 
@@ -126,17 +126,17 @@ def actions(snapshot):
     return creates, [action.name for action in found if isinstance(action, Delete)]
 
 
-def test_missing_pods_come_before_the_update():
+def test_missing_pods_are_created_before_the_update():
     assert actions(take_snapshot(set_of(), ["n1", "n2"], old("n1"))) == (1, [])
 
 
-def test_on_delete_waits_for_the_user():
+def test_on_delete_deletes_nothing():
     daemon_set = set_of(updateStrategy={"type": "OnDelete"})
     assert actions(take_snapshot(daemon_set, ["n1"], old("n1"))) == (0, [])
     assert actions(take_snapshot(daemon_set, ["n1", "n2"], old("n1"))) == (1, [])
 
 
-def test_a_sync_makes_so_many_pods_at_most():
+def test_creations_per_sync_are_limited():
     nodes = [f"n{index}" for index in range(BURST + 50)]
     assert actions(take_snapshot(set_of(), nodes)) == (BURST, [])
     assert len(actions(take_snapshot(set_of(), dict.fromkeys(nodes, NEVER), *map(new, nodes)))[1]) == BURST

@@ -26,13 +26,13 @@ def test_counts():
     assert found.observed_generation == 2
 
 
-def test_of_several_pods_of_a_node_the_oldest_counts():
+def test_the_oldest_pod_of_a_node_counts():
     pods = [pod_of("n1/young", age_s=1), pod_of("n1/old", "running", age_s=9, hash_="old")]
     found = status(take_snapshot(set_of(), ["n1"], *pods), NOW, observed=True)
     assert (found.current_number_scheduled, found.number_ready, found.updated_number_scheduled) == (1, 0, 0)
 
 
-def test_a_generation_that_was_not_acted_upon_is_not_observed():
+def test_an_unprocessed_generation_is_not_observed():
     found = status(take_snapshot(set_of({"observedGeneration": 1}), []), NOW, observed=False)
     assert found.observed_generation == 1
 

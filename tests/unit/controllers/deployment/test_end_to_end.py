@@ -112,7 +112,7 @@ def test_a_rolling_update_keeps_its_budget(play, update, most, fewest):
     play(life)
 
 
-def test_recreate_never_mixes(play):
+def test_recreate_never_runs_old_and_new_pods_together(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -129,7 +129,7 @@ def test_recreate_never_mixes(play):
     play(life)
 
 
-def test_pause_holds_a_rollout_and_resume_goes_on(play):
+def test_a_rollout_can_be_paused_and_resumed(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -151,7 +151,7 @@ def test_pause_holds_a_rollout_and_resume_goes_on(play):
     play(life)
 
 
-def test_history_is_kept_to_its_limit_and_an_old_template_comes_back_as_a_new_revision(play):
+def test_history_is_limited_and_a_restored_template_is_a_new_revision(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -169,7 +169,7 @@ def test_history_is_kept_to_its_limit_and_an_old_template_comes_back_as_a_new_re
     play(life)
 
 
-def test_a_rollout_that_gets_nowhere_misses_its_deadline_and_can_be_taken_back(play):
+def test_a_stuck_rollout_exceeds_its_deadline_and_can_be_rolled_back(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -190,7 +190,7 @@ def test_a_rollout_that_gets_nowhere_misses_its_deadline_and_can_be_taken_back(p
     play(life)
 
 
-def test_a_template_that_is_refused_is_told(play):
+def test_a_refused_template_is_reported(play):
     """Its ReplicaSet is made; that this one can make no pods is shown."""
 
     async def life(world: World) -> None:
@@ -306,7 +306,7 @@ def test_a_rollout_ends_the_same_though_a_write_is_lost(play, sent):
 
 
 @pytest.mark.parametrize(("causes", "told"), [([], True), ([{"reason": "NamespaceTerminating"}], False)])
-def test_what_a_terminating_namespace_refuses_is_not_told(play, causes, told):
+def test_errors_of_a_terminating_namespace_are_not_reported(play, causes, told):
     """Nothing more can come of it, and each status would bring another try."""
 
     async def life(world: World) -> None:

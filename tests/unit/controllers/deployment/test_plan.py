@@ -108,9 +108,7 @@ def test_a_first_rollout_creates_all_replicas_at_once() -> None:
         pytest.param(2**31 - 1, "25%", 0, "-1610612737", id="a size"),
     ],
 )
-def test_pods_and_surge_beyond_32_bits_let_no_pod_be_made(
-    replicas: int, surge: int | str, size: int, most: str
-) -> None:
+def test_pods_and_surge_beyond_32_bits_create_no_pod(replicas: int, surge: int | str, size: int, most: str) -> None:
     """As seen beside v1.36: the sum is negative."""
     made = planned(deployment(replicas, strategy=DeploymentStrategy("RollingUpdate", RollingUpdateDeployment(surge))))
     (create,) = made.stages[0].actions
@@ -136,13 +134,13 @@ def test_rolling(sets: list[tuple[str, str, int, int]], expected: dict[str, int]
     assert sizes(planned(deployment(), *found)) == expected
 
 
-def test_unhealthy_and_surplus_pods_of_a_replica_set_go_with_one_update() -> None:
+def test_unhealthy_and_surplus_pods_of_a_replica_set_are_removed_in_one_update() -> None:
     made = planned(deployment(), replica_set("old", "v1", 8, 6), replica_set("new", "v2", 5, 5, revision=2))
     assert sizes(made) == {"old": 3}
     assert sum(isinstance(action, Update) for stage in made.stages for action in stage.actions) == 1
 
 
-def test_pods_that_a_smaller_size_will_remove_do_not_count_as_available() -> None:
+def test_pods_beyond_the_desired_replicas_do_not_count_as_available() -> None:
     """A ReplicaSet that was just scaled down still reports the pods that are about to go."""
     old = replica_set("old", "v1", 6, 8, desired=7, most=10)
     new = replica_set("new", "v2", 4, 0, desired=7, most=10, revision=2)
@@ -173,9 +171,7 @@ def test_a_rolling_step_keeps_its_budget(
 
 
 @given(st.integers(1, 10), both, both)
-def test_a_plan_does_not_depend_on_the_order_of_what_was_listed(
-    desired: int, old: tuple[int, int], new: tuple[int, int]
-) -> None:
+def test_a_plan_does_not_depend_on_the_order_of_lists(desired: int, old: tuple[int, int], new: tuple[int, int]) -> None:
     sets = (replica_set("old", "v1", *old), replica_set("new", "v2", *new, revision=2), replica_set("x", "v0", 2))
     d = deployment(desired)
     assert planned(d, *sets) == planned(d, *reversed(sets))
@@ -188,7 +184,7 @@ def recreate(**changes: object) -> Deployment:
     return deployment(3, strategy=DeploymentStrategy("Recreate"), **changes)
 
 
-def test_recreate_empties_the_old_ones_first() -> None:
+def test_recreate_scales_old_replica_sets_down_first() -> None:
     assert sizes(planned(recreate(), replica_set("old", "v1", 3, desired=3, most=3))) == {"old": 0}
 
 
@@ -198,7 +194,7 @@ def test_recreate_waits_for_the_last_old_pod() -> None:
     assert planned(recreate(), replica_set("old", "v1", 0, running=1, desired=3, most=3)).empty
 
 
-def test_recreate_starts_the_new_ones_when_none_is_left() -> None:
+def test_recreate_scales_up_without_old_pods() -> None:
     old = replica_set("old", "v1", 0, desired=3, most=3)
     assert sizes(planned(recreate(), old, running={"old": 0})) == {"new": 3}
 
@@ -206,7 +202,7 @@ def test_recreate_starts_the_new_ones_when_none_is_left() -> None:
 # -- scaling
 
 
-def test_a_new_size_goes_to_the_only_active_replica_set() -> None:
+def test_the_only_active_replica_set_is_scaled() -> None:
     assert sizes(planned(deployment(4), replica_set("new", "v2", 10))) == {"new": 4}
 
 
@@ -229,7 +225,7 @@ def test_scaling_in_the_middle_of_a_rollout(desired: int, old: int, new: int, ex
     assert sizes(planned(d, *sets)) == expected
 
 
-def test_a_rollout_goes_on_after_a_new_size_that_the_old_replica_set_has_already() -> None:
+def test_a_rollout_continues_if_the_old_replica_set_has_the_new_size_already() -> None:
     old = replica_set("old", "v1", 3, desired=4, most=5)
     noting = planned(deployment(3), old)
     (update,) = [a for stage in noting.stages for a in stage.actions if isinstance(a, Update) and a.obj is old]
@@ -257,12 +253,12 @@ def test_a_paused_deployment_starts_no_rollout_but_scales() -> None:
     assert sizes(planned(d, replica_set("old", "v1", 10))) == {"old": 5}
 
 
-def test_a_deployment_that_is_being_deleted_changes_no_size() -> None:
+def test_a_terminating_deployment_is_not_scaled() -> None:
     d = deployment(meta={"deletion_timestamp": format_time(NOW)})
     assert sizes(planned(d, replica_set("old", "v1", 4))) == {}
 
 
-def test_a_rollback_takes_over_template_and_annotations_and_clears_the_request() -> None:
+def test_a_rollback_copies_template_and_annotations_and_clears_the_request() -> None:
     d = deployment(meta={"annotations": {names.ROLLBACK_TO: "1", "note": "new"}})
     old = replica_set("old", "v1", 0)
     new = replica_set("new", "v2", 10, revision=2)
@@ -298,7 +294,7 @@ ROLLBACKS = [
 
 
 @pytest.mark.parametrize(("revision", "reason"), ROLLBACKS)
-def test_a_rollback_that_changes_nothing_says_so(revision: str, reason: str) -> None:
+def test_a_rollback_without_a_change_is_reported(revision: str, reason: str) -> None:
     d = deployment(meta={"annotations": {names.ROLLBACK_TO: revision}})
     made = planned(d, replica_set("old", "v1", 0), replica_set("new", "v2", 10, revision=2))
     events = [a.notice.reason for s in made.stages for a in s.actions if isinstance(a, Emit)]
@@ -315,14 +311,14 @@ def done_status(replicas: int) -> DeploymentStatus:
     )
 
 
-def test_history_beyond_the_limit_goes_oldest_first_once_the_rollout_is_done() -> None:
+def test_history_beyond_the_limit_is_deleted_oldest_first_after_the_rollout() -> None:
     d = deployment(2, revision_history_limit=1, status=done_status(2))
     sets = [replica_set(f"r{n}", f"old{n}", 0, revision=n, desired=2, most=3) for n in (1, 2, 3)]
     made = planned(d, replica_set("new", "v2", 2, revision=4, desired=2, most=3), *sets)
     assert [a.name for s in made.stages for a in s.actions if isinstance(a, Delete)] == ["r1", "r2"]
 
 
-def test_history_that_still_has_pods_stays() -> None:
+def test_history_with_pods_is_kept() -> None:
     d = deployment(2, revision_history_limit=0, status=done_status(2))
     old = replica_set("r1", "old", 0, running=1, desired=2, most=3)
     made = planned(d, replica_set("new", "v2", 2, revision=2, desired=2, most=3), old)
@@ -342,7 +338,7 @@ def test_an_older_replica_set_that_becomes_the_new_one_again_keeps_its_history()
     assert (notes[names.REVISION], notes[names.REVISION_HISTORY]) == ("3", "1")
 
 
-def test_annotations_follow_the_deployment_except_its_bookkeeping() -> None:
+def test_annotations_follow_the_deployment_except_internal_ones() -> None:
     d = deployment(meta={"annotations": {"team": "a", names.LAST_APPLIED: "{}"}})
     made = planned(d, replica_set("new", "v2", 10))
     (update,) = [a for s in made.stages for a in s.actions if isinstance(a, Update)]
@@ -351,7 +347,7 @@ def test_annotations_follow_the_deployment_except_its_bookkeeping() -> None:
     assert notes["team"] == "a" and names.LAST_APPLIED not in notes
 
 
-def test_long_names_are_cut_before_the_hash() -> None:
+def test_long_names_are_truncated_before_the_hash() -> None:
     name = replica_set_name("x" * 253, "abc")
     assert len(name) == 253 and name.endswith("x-abc")
 
@@ -407,7 +403,7 @@ def test_a_finished_rollout() -> None:
     }
 
 
-def test_a_rollout_that_has_begun() -> None:
+def test_a_rollout_in_progress() -> None:
     found = status_of(deployment(), replica_set("old", "v1", 10))
     assert reasons(found)["Progressing"] == ("True", "ReplicaSetUpdated")
     assert found.updated_replicas == 0
@@ -460,7 +456,7 @@ def test_a_rollout_whose_progress_has_no_time_has_timed_out() -> None:
     assert next_check_s(rollout, d.status, NOW) == 1.0
 
 
-def test_a_rollout_is_looked_at_again_when_its_deadline_is_over() -> None:
+def test_a_rollout_is_requeued_at_its_deadline() -> None:
     d = deployment(3, status=progressing(100))
     _, rollout = plan(Snapshot(d, (replica_set("new", "v2", 3, 0, desired=3),), {}), NOW)
     assert next_check_s(rollout, d.status, NOW) == 501.0
@@ -475,7 +471,7 @@ def test_a_failed_creation_is_reported() -> None:
     assert rollout.annotations == d.annotations  # no ReplicaSet has the new revision
 
 
-def test_a_name_that_is_taken_counts_as_a_collision() -> None:
+def test_an_existing_name_counts_as_a_collision() -> None:
     class Taken(Exception):
         reason = "AlreadyExists"
 
@@ -485,26 +481,26 @@ def test_a_name_that_is_taken_counts_as_a_collision() -> None:
     assert found is not None and found.collision_count == 1
 
 
-def test_a_failure_of_a_replica_set_is_shown() -> None:
+def test_a_failure_of_a_replica_set_is_a_condition() -> None:
     failing = replica_set("new", "v2", 10, 0)
     condition = Condition("ReplicaFailure", "True", "FailedCreate", "no")
     failing = msgspec.structs.replace(failing, status=msgspec.structs.replace(failing.status, conditions=(condition,)))
     assert reasons(status_of(deployment(), failing))["ReplicaFailure"] == ("True", "FailedCreate")
 
 
-def test_pausing_and_resuming_are_shown() -> None:
+def test_pausing_and_resuming_are_conditions() -> None:
     paused = status_of(deployment(paused=True), replica_set("new", "v2", 10))
     assert reasons(paused)["Progressing"] == ("Unknown", "DeploymentPaused")
     resumed = status_of(deployment(status=paused), replica_set("new", "v2", 5, 0))
     assert reasons(resumed)["Progressing"] == ("Unknown", "DeploymentResumed")
 
 
-def test_without_a_deadline_progress_is_not_judged() -> None:
+def test_without_a_deadline_progress_is_not_checked() -> None:
     found = status_of(deployment(progress_deadline_seconds=names.MAX_INT32), replica_set("new", "v2", 10))
     assert "Progressing" not in reasons(found)
 
 
-def test_a_strategy_of_a_newer_release_rolls_nothing_out():
+def test_an_unknown_strategy_rolls_nothing_out():
     """As upstream: nothing would be what was asked for."""
     d = deployment(2, strategy=DeploymentStrategy("Canary"))
     with pytest.raises(SyncError, match="unexpected deployment strategy type: Canary"):

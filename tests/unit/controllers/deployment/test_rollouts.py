@@ -147,7 +147,7 @@ updates = st.builds(RollingUpdateDeployment, max_surge=amounts, max_unavailable=
 
 @settings(max_examples=50)
 @given(st.integers(0, 12), updates, st.integers(1, 3), st.integers(0, 999))
-def test_a_rollout_ends_and_keeps_its_budget_all_the_way(
+def test_a_rollout_ends_and_always_keeps_its_budget(
     desired: int, update: RollingUpdateDeployment, rollouts: int, seed: int
 ) -> None:
     """Never more than maxSurge on top, never more than maxUnavailable missing, however fast pods come."""
@@ -161,7 +161,7 @@ def test_a_rollout_ends_and_keeps_its_budget_all_the_way(
 
 @settings(max_examples=50)
 @given(st.integers(1, 12), updates, st.integers(0, 20), st.integers(0, 999))
-def test_a_rollout_that_is_replaced_half_way_keeps_its_budget(
+def test_a_replaced_rollout_keeps_its_budget(
     desired: int, update: RollingUpdateDeployment, steps: int, seed: int
 ) -> None:
     cluster = Cluster(desired, update, seed)
@@ -179,7 +179,7 @@ def test_a_rollout_that_is_replaced_half_way_keeps_its_budget(
 
 @settings(max_examples=50)
 @given(st.integers(1, 12), updates, st.integers(0, 999))
-def test_a_broken_image_takes_no_more_than_may_be_unavailable_and_can_be_taken_back(
+def test_a_broken_image_keeps_max_unavailable_and_can_be_rolled_back(
     desired: int, update: RollingUpdateDeployment, seed: int
 ) -> None:
     cluster = Cluster(desired, update, seed)
@@ -196,7 +196,7 @@ def test_a_broken_image_takes_no_more_than_may_be_unavailable_and_can_be_taken_b
 
 @settings(max_examples=50)
 @given(st.integers(0, 12), st.integers(0, 12), updates, st.integers(0, 5), st.integers(0, 999))
-def test_scaling_half_way_ends_at_the_new_size(
+def test_scaling_during_a_rollout_ends_at_the_new_size(
     desired: int, then: int, update: RollingUpdateDeployment, steps: int, seed: int
 ) -> None:
     cluster = Cluster(desired, update, seed)
@@ -280,7 +280,7 @@ def test_revisions(known: dict[str, str], revision: int, expected: dict[str, str
     assert found == expected
 
 
-def test_the_oldest_history_goes_where_it_would_be_too_long() -> None:
+def test_the_oldest_revision_history_is_truncated() -> None:
     known = {names.REVISION: "9999", names.REVISION_HISTORY: ",".join(str(n) for n in range(1000, 1400))}
     annotate(known, deployment(), 10000)
     history = known[names.REVISION_HISTORY]

@@ -60,7 +60,7 @@ async def told(world: World) -> tuple[str, str, str]:
     return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
 
-def test_a_device_that_breaks_takes_its_pod_along(play):
+def test_the_pod_of_a_tainted_device_is_evicted(play):
     async def life(world: World) -> None:
         registry = Registry()
         conditions: list[dict[str, Any]] = []
@@ -97,7 +97,7 @@ TOLERATION = {"operator": "Exists", "effect": "NoExecute", "key": "broken"}
 @pytest.mark.parametrize(
     ("seconds", "gone"), [pytest.param(None, False, id="for ever"), pytest.param(60, True, id="for a time")]
 )
-def test_what_is_tolerated_may_stay(play, seconds, gone):
+def test_pods_with_tolerations_are_not_evicted(play, seconds, gone):
     async def life(world: World) -> None:
         toleration = TOLERATION | ({} if seconds is None else {"tolerationSeconds": seconds})
         await publish(world)
@@ -112,7 +112,7 @@ def test_what_is_tolerated_may_stay(play, seconds, gone):
     play(life)
 
 
-def test_a_device_that_is_mended_in_time(play):
+def test_a_taint_removed_in_time_evicts_nothing(play):
     async def life(world: World) -> None:
         await publish(world)
         await use(world, "p", tolerations=[TOLERATION | {"tolerationSeconds": 60}])
@@ -127,7 +127,7 @@ def test_a_device_that_is_mended_in_time(play):
     play(life)
 
 
-def test_a_failed_deletion_is_tried_again(play):
+def test_a_failed_deletion_is_retried(play):
     async def life(world: World) -> None:
         await publish(world, "d0")
         await use(world, "p")
@@ -143,7 +143,7 @@ def test_a_failed_deletion_is_tried_again(play):
     play(life)
 
 
-def test_a_pod_that_took_the_name_of_the_evicted_one_stays(play):
+def test_a_new_pod_of_the_evicted_ones_name_is_kept(play):
     async def life(world: World) -> None:
         await publish(world)
         await use(world, "p", tolerations=[TOLERATION | {"tolerationSeconds": 30}])
@@ -158,7 +158,7 @@ def test_a_pod_that_took_the_name_of_the_evicted_one_stays(play):
     play(life)
 
 
-def test_a_rule_evicts_and_tells_how_far_it_is(play):
+def test_a_rule_evicts_and_reports_its_progress(play):
     async def life(world: World) -> None:
         await serve(world, DEVICE_TAINT_RULES, status={})
         await publish(world)
@@ -182,7 +182,7 @@ def test_a_rule_evicts_and_tells_how_far_it_is(play):
     play(life)
 
 
-def test_a_rule_of_no_effect_tells_what_it_would_do(play):
+def test_a_rule_with_effect_none_reports_what_it_would_evict(play):
     async def life(world: World) -> None:
         await serve(world, DEVICE_TAINT_RULES, status={})
         await publish(world)

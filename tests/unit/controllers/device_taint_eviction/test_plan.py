@@ -50,11 +50,11 @@ def rule(name: str = "r", effect: str = "NoExecute", **selector: str) -> DeviceT
         pytest.param([tolerating(effect="NoSchedule")], after(0), id="another effect"),
     ],
 )
-def test_when_a_device_has_to_be_given_up(tolerations: list[dict[str, Any]], expected: datetime | None) -> None:
+def test_time_of_eviction_by_a_device(tolerations: list[dict[str, Any]], expected: datetime | None) -> None:
     assert plan.leave(device(*tolerations), Tainting(TAINT)) == expected
 
 
-def test_a_taint_of_an_unreadable_time_moves_nobody() -> None:
+def test_a_taint_with_an_invalid_time_evicts_nothing() -> None:
     assert plan.leave(device(), Tainting(DeviceTaint("k", "v", "NoExecute", "yesterday"))) is None
 
 
@@ -78,7 +78,7 @@ def test_the_first_taint_decides_and_all_rules_are_named() -> None:
         ({"pool": "p", "device": "e"}, False),
     ],
 )
-def test_which_devices_a_rule_selects(selector: dict[str, str], expected: bool) -> None:
+def test_devices_that_a_rule_selects(selector: dict[str, str], expected: bool) -> None:
     assert plan.matches(rule(**selector), "drv", "p", "d") is expected
 
 
@@ -127,11 +127,11 @@ A, B = Eviction(after(10), (("a", "1"),)), Eviction(after(5), (("b", "1"),))
         ),
     ],
 )
-def test_when_a_pod_has_to_go(user: Pod, evictions: Any, expected: Eviction | None) -> None:
+def test_time_of_eviction_of_a_pod(user: Pod, evictions: Any, expected: Eviction | None) -> None:
     assert plan.plan(user, evictions, groups=False) == expected
 
 
-def test_pods_that_are_on_their_way_do_not_count_as_pending() -> None:
+def test_terminating_pods_do_not_count_as_pending() -> None:
     one = rule()
     evictions = {"ns/c": (claim("p", "q"), Eviction(after(0), (("r", "r-uid"),)))}
     pods = [pod("p"), pod("q", deletionTimestamp="x"), pod("z")]
@@ -177,7 +177,7 @@ NO_EFFECT = (
         ("NoSchedule", Counts(), "False", "OtherEffect", "Eviction only happens for the NoExecute effect."),
     ],
 )
-def test_what_a_rule_says(effect: str, counts: Counts, status: str, reason: str, message: str) -> None:
+def test_status_of_a_rule(effect: str, counts: Counts, status: str, reason: str, message: str) -> None:
     found = plan.status(rule(effect=effect), counts)
     assert (found.type, found.status, found.reason, found.message) == ("EvictionInProgress", status, reason, message)
     assert found.observed_generation == 3

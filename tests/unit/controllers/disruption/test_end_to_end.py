@@ -9,7 +9,7 @@ from tests.unit.controllers.controlling import controllers
 from tests.unit.sandbox.nodes.world import World
 
 
-def test_a_budget_whose_selector_cannot_be_used_does_not_hold_the_others_up(play, monkeypatch):
+def test_an_invalid_selector_of_a_budget_does_not_affect_others(play, monkeypatch):
     def compiled(selector: LabelSelector | None) -> Any:
         broken = LabelSelector(match_expressions=(LabelSelectorRequirement("app", "Equals", ("web",)),))
         unusable = selector is not None and (selector.match_labels or {}).get("app") == "broken"

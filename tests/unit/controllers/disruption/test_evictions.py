@@ -103,7 +103,7 @@ def test_numbers(play, kind, spec, expected):
     play(life)
 
 
-def test_a_deployment_counts_once_while_it_rolls(play):
+def test_a_deployment_counts_once_during_a_rollout(play):
     """Two ReplicaSets, one Deployment: its size is the number of pods that are expected."""
 
     async def life(world: World) -> None:
@@ -144,7 +144,7 @@ async def owned_pods(world: World, owner: dict[str, Any] | None, count: int = 3)
         await world.create(PODS, {"metadata": metadata, "spec": TEMPLATE["spec"]})
 
 
-def test_whatever_has_a_scale_counts(play):
+def test_any_owner_with_a_scale_counts(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -166,7 +166,7 @@ def test_whatever_has_a_scale_counts(play):
         pytest.param(SCALE, {"kind": "Gadget"}, 'no matches for kind "Gadget" in version "example.com/v1"', id="kind"),
     ],
 )
-def test_a_scale_that_cannot_be_found_allows_nothing(play, subresources, ref, error):
+def test_a_missing_scale_allows_no_disruption(play, subresources, ref, error):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -189,7 +189,7 @@ def test_a_scale_that_cannot_be_found_allows_nothing(play, subresources, ref, er
 
 
 @pytest.mark.parametrize("answer", [True, False], ids=["an error", "no answer"])
-def test_a_scale_that_cannot_be_read_allows_nothing_until_something_happens(play, answer):
+def test_an_unavailable_scale_allows_no_disruption_until_the_next_sync(play, answer):
     async def life(world: World) -> None:
         story = Story(world)
         broken = [True]
@@ -241,7 +241,7 @@ def test_pods_without_a_controller(play, spec, expected, reasons):
     play(life)
 
 
-def test_a_pod_of_two_budgets_is_told_and_cannot_be_evicted(play):
+def test_a_pod_of_two_budgets_is_reported_and_cannot_be_evicted(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -259,7 +259,7 @@ def test_a_pod_of_two_budgets_is_told_and_cannot_be_evicted(play):
     play(life)
 
 
-def test_every_budget_of_a_pod_counts_it_as_it_is_now(play):
+def test_every_budget_of_a_pod_counts_its_current_state(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -291,7 +291,7 @@ def test_every_budget_of_a_pod_counts_it_as_it_is_now(play):
         pytest.param("AlwaysAllow", {"minAvailable": 2}, True, id="AlwaysAllow, enough"),
     ],
 )
-def test_a_sick_pod_may_be_evicted(play, policy, spec, evicted):
+def test_an_unhealthy_pod_can_be_evicted(play, policy, spec, evicted):
     """Two of three are healthy; what is healthy stays protected in any case."""
 
     async def life(world: World) -> None:
@@ -317,7 +317,7 @@ def test_a_sick_pod_may_be_evicted(play, policy, spec, evicted):
     play(life)
 
 
-def test_an_eviction_that_does_not_happen_is_given_up(play):
+def test_an_eviction_without_a_deletion_expires(play):
     """Granted, but the pod is never deleted: told, forgotten and allowed again."""
 
     async def life(world: World) -> None:
@@ -355,7 +355,7 @@ def test_an_eviction_that_does_not_happen_is_given_up(play):
         pytest.param("TerminationByKubelet", "True", id="kept"),
     ],
 )
-def test_an_announced_disruption_that_does_not_happen(play, reason, left):
+def test_a_stale_disruption_target_condition(play, reason, left):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -400,7 +400,7 @@ settings_for_sandboxes = settings(max_examples=4, suppress_health_check=[HealthC
     st.booleans(),
     st.integers(0, 99),
 )
-def test_evictors_at_once_never_exceed_the_budget(play, replicas, spec, faulty, seed):
+def test_concurrent_evictions_never_exceed_the_budget(play, replicas, spec, faulty, seed):
     async def life(world: World) -> None:
         story = Story(world)
         transport = Faulty(world.server.transport(), random.Random(seed), 0.2) if faulty else None

@@ -21,7 +21,7 @@ class Unsent:
         return await self._inner.send(request)
 
 
-def test_it_is_tried_again_when_the_server_is_back(play):
+def test_lost_writes_are_retried_when_the_server_is_available(play):
     async def life(world: World) -> None:
         story, transport = Story(world), Unsent(world.server.transport())
         async with story.running(transport=transport):

@@ -55,7 +55,7 @@ def pods(healthy: int, sick: int = 0) -> tuple[Pod, ...]:
         pytest.param({"maxUnavailable": "50%"}, True, id="a share that may go"),
     ],
 )
-def test_what_depends_on_the_scale(spec: dict[str, Any], depends: bool) -> None:
+def test_budgets_that_depend_on_the_scale(spec: dict[str, Any], depends: bool) -> None:
     assert plan.depends_on_scale(budget(**spec)) is depends
 
 
@@ -85,7 +85,7 @@ def test_expected(spec: dict[str, Any], count: int, scale: int, expected: tuple[
 
 
 @pytest.mark.parametrize("spec", [{"minAvailable": "two"}, {"maxUnavailable": "10"}], ids=["min", "max"])
-def test_what_is_no_percentage(spec: dict[str, Any]) -> None:
+def test_invalid_percentages(spec: dict[str, Any]) -> None:
     with pytest.raises(FormatError, match="invalid"):
         plan.expected(Snapshot(budget(**spec), pods(3), 3))
 
@@ -135,7 +135,7 @@ def test_healthy_and_allowed(
         pytest.param({"h0": at(-20), "h1": at(-600)}, pods(2), {"h0"}, {"h1"}, 100, id="one of two ran out"),
     ],
 )
-def test_evictions_under_way(
+def test_pending_evictions(
     granted: dict[str, str], shown: tuple[Pod, ...], pending: set[str], overdue: set[str], recheck_s: float | None
 ) -> None:
     found = plan.plan(Snapshot(budget({"disruptedPods": granted}, minAvailable=1), shown), NOW)
@@ -145,12 +145,12 @@ def test_evictions_under_way(
     assert {name: granted[name] for name in pending} == found.pending
 
 
-def test_a_pod_whose_eviction_is_under_way_is_not_healthy() -> None:
+def test_a_pod_with_a_pending_eviction_is_not_healthy() -> None:
     found = plan.status(Snapshot(budget(minAvailable=1), pods(3)), {"h0": at(0)}, NOW)
     assert (found.current_healthy, found.disruptions_allowed, found.disrupted_pods) == (2, 1, {"h0": at(0)})
 
 
-def test_a_status_that_says_it_already_stays_as_it_is() -> None:
+def test_an_equal_status_is_not_written() -> None:
     first = plan.status(Snapshot(budget(minAvailable=1), pods(3)), {}, NOW)
     same = POD_DISRUPTION_BUDGETS.decode(
         codec.encode({"metadata": {"name": "b", "generation": 3}, "spec": {"minAvailable": 1}, "status": first})
@@ -158,7 +158,7 @@ def test_a_status_that_says_it_already_stays_as_it_is() -> None:
     assert plan.status(Snapshot(same, pods(3)), {}, NOW + timedelta(hours=1)) == first
 
 
-def test_what_fails_allows_nothing_and_keeps_the_rest() -> None:
+def test_a_failure_allows_no_disruption_and_keeps_the_other_fields() -> None:
     known = {"disruptionsAllowed": 4, "currentHealthy": 5, "observedGeneration": 2, "disruptedPods": {"p": at(0)}}
     found = plan.failed_status(budget(known, minAvailable=1), "no scale", NOW)
     assert (found.disruptions_allowed, found.current_healthy, found.observed_generation) == (0, 5, 2)
@@ -229,7 +229,7 @@ states = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from([None,
 
 
 @given(specs, states, st.integers(0, 12))
-def test_what_is_allowed_never_goes_below_what_is_desired(
+def test_allowed_disruptions_keep_the_desired_healthy_pods(
     spec: dict[str, Any], shown: list[tuple[bool, bool, int | None]], scale: int
 ) -> None:
     """Even if all that is allowed and all that was granted happens, the desired number stays healthy."""
@@ -247,7 +247,7 @@ def test_what_is_allowed_never_goes_below_what_is_desired(
 
 
 @given(st.integers(1, 200), st.integers(0, 100))
-def test_shares_round_in_favour_of_who_asks(scale: int, share: int) -> None:
+def test_percentages_are_rounded_up(scale: int, share: int) -> None:
     """At least that share stays of minAvailable; of maxUnavailable less than one pod more than it may go."""
     _, desired = plan.expected(Snapshot(budget(minAvailable=f"{share}%"), (), scale))
     assert scale * share / 100 <= desired < scale * share / 100 + 1
@@ -255,7 +255,7 @@ def test_shares_round_in_favour_of_who_asks(scale: int, share: int) -> None:
     assert scale * share / 100 <= scale - desired < scale * share / 100 + 1
 
 
-def test_the_conditions_of_others_stay() -> None:
+def test_other_conditions_are_kept() -> None:
     other = {"type": "Other", "status": "True"}
     found = plan.status(Snapshot(budget({"conditions": [other]}, minAvailable=1), pods(1)), {}, NOW)
     assert found.conditions[0] == Condition("Other", "True")

@@ -85,7 +85,7 @@ def test_a_pod_without_an_address_of_the_family_is_left_out():
 
 
 class TestPorts:
-    def test_pods_without_the_named_port_serve_on_the_others(self):
+    def test_pods_without_the_named_port_serve_the_other_ports(self):
         named = [{"name": "c", "ports": [{"name": "http", "containerPort": 8080}]}]
         ports = [
             {"name": "n", "port": 80, "targetPort": "http", "protocol": "TCP"},
@@ -101,10 +101,10 @@ class TestPorts:
 
 
 class TestWrites:
-    def test_nothing_where_nothing_differs(self):
+    def test_no_write_without_a_difference(self):
         assert planned([pod("a"), pod("b", "10.0.0.2")], settled([pod("b", "10.0.0.2"), pod("a")])) is None
 
-    def test_nothing_for_another_layout_of_the_same(self):
+    def test_no_write_for_an_equivalent_layout(self):
         existing = settled([pod("a"), pod("b", "10.0.0.2")])
         doc = codec.decode_doc(codec.encode(existing))
         (subset,) = doc["subsets"]
@@ -118,7 +118,7 @@ class TestWrites:
         assert settled([pod("a")], endpoints, changed).labels == {"c": "d", **MANAGED}
         assert settled([pod("a")], subject=service(clusterIP="None")).labels["service.kubernetes.io/headless"] == ""
 
-    def test_endpoints_that_somebody_else_made_are_taken_over(self):
+    def test_endpoints_of_another_client_are_taken_over(self):
         existing = ENDPOINTS.decode(b'{"metadata":{"name":"web","namespace":"ns","annotations":{"k":"v"}}}')
         endpoints = settled([pod("a")], existing)
         assert endpoints.labels == MANAGED
@@ -131,7 +131,7 @@ class TestWrites:
         assert planned([pod("a")], endpoints, time="2026-01-01T00:00:02Z") is None
         assert settled([pod("a", ready=False)], endpoints).annotations == {}
 
-    def test_failures_are_told(self):
+    def test_failures_are_reported(self):
         create = planned([pod("a")])
         ref = create.failed.ref
         assert (create.failed.reason, ref.kind, ref.namespace, ref.name) == (
@@ -162,14 +162,14 @@ class TestCapacity:
         assert len(endpoints.subsets[0].addresses) == 1000
         assert self.KEY not in endpoints.annotations
 
-    def test_ready_ones_stay_before_others(self):
+    def test_ready_addresses_have_priority(self):
         pods = many(900) + many(300, 900, ready=False)
         (subset,) = settled(pods).subsets
         assert (len(subset.addresses), len(subset.not_ready_addresses)) == (900, 100)
         (subset,) = settled(many(1100) + many(10, 1100, ready=False)).subsets
         assert (len(subset.addresses), len(subset.not_ready_addresses)) == (1000, 0)
 
-    def test_it_is_said_and_said_no_more(self):
+    def test_the_capacity_annotation_is_set_and_removed(self):
         endpoints = settled(many(1001))
         assert endpoints.annotations[self.KEY] == "truncated"
         assert planned(many(1001), endpoints) is None

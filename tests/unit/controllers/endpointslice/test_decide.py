@@ -143,7 +143,7 @@ class TestLabels:
         assert slice_.labels["service.kubernetes.io/headless"] == ""
 
 
-def test_a_slice_of_an_earlier_service_of_the_name_goes():
+def test_a_slice_of_an_earlier_service_is_deleted():
     slices = settled(snapshot([pod("a")]))
     newer = msgspec.structs.replace(service(), metadata=msgspec.structs.replace(service().metadata, uid="new"))
     done = writes(snapshot([pod("a")], slices, newer))
@@ -181,7 +181,7 @@ def test_annotations_and_unknown_fields_of_a_slice_survive():
     assert msgspec.json.decode(after.raw)["future"] == {"field": 1}
 
 
-def test_figures():
+def test_metrics():
     decision = plan(snapshot(many(150)), "IPv4")
     assert (decision.added, decision.removed) == (150, 0)
     assert list(decision.efficiency.values()) == [Efficiency(150, 2)]

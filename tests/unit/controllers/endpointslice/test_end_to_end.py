@@ -68,7 +68,7 @@ def names(*numbers: int) -> list[str]:
     return sorted(f"p{number}" for number in numbers)
 
 
-def test_a_life(play):
+def test_lifecycle(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -108,7 +108,7 @@ def test_a_restart_writes_nothing(play):
     play(life)
 
 
-def test_leftovers_of_services_that_went_unseen(play):
+def test_slices_of_services_deleted_during_downtime_are_deleted(play):
     async def life(world: World) -> None:
         story = Story(world)
         leader = {"control-plane.alpha.kubernetes.io/leader": "{}"}
@@ -121,7 +121,7 @@ def test_leftovers_of_services_that_went_unseen(play):
     play(life)
 
 
-def test_slices_of_others_are_repaired_or_left_alone(play):
+def test_changed_slices_are_repaired_and_unmanaged_ones_are_kept(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -139,7 +139,7 @@ def test_slices_of_others_are_repaired_or_left_alone(play):
     play(life)
 
 
-def test_a_slice_that_was_relabelled_is_replaced(play):
+def test_a_relabelled_slice_is_replaced(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -266,7 +266,7 @@ def test_services_are_counted_by_their_traffic_distribution(play):
     play(life)
 
 
-def test_syncs_are_counted_also_where_there_is_nothing_to_do(play):
+def test_syncs_without_changes_are_counted(play):
     async def life(world: World) -> None:
         story, registry = Story(world), Registry()
 

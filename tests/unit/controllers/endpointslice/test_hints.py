@@ -61,15 +61,15 @@ class TestDistribution:
         shot = snapshot([pod("a", ready=False)], subject=service(trafficDistribution="PreferClose"))
         assert hints(settled(shot)) == {}
 
-    def test_no_zone_no_hint(self):
+    def test_an_endpoint_without_a_zone_gets_no_hint(self):
         shot = snapshot([pod("a", node="bare")], nodes={"bare": node("bare")}, subject=close())
         assert hints(settled(shot)) == {}
 
-    def test_settled_slices_are_not_written_again(self):
+    def test_unchanged_slices_are_not_written(self):
         slices = settled(snapshot(spread(2, 1), subject=close()))
         assert writes(snapshot(spread(2, 1), slices, close())) == []
 
-    def test_hints_come_and_go_with_the_field(self):
+    def test_hints_follow_the_field(self):
         slices = settled(snapshot(spread(1, 1)))
         shot = snapshot(spread(1, 1), slices, close())
         assert verbs(writes(shot)) == ["Update"]
@@ -77,7 +77,7 @@ class TestDistribution:
         assert verbs(writes(snapshot(spread(1, 1), slices))) == ["Update"]
         assert hints(settled(snapshot(spread(1, 1), slices))) == {}
 
-    def test_the_annotation_counts_before_the_field(self):
+    def test_the_annotation_overrides_the_field(self):
         subject = service(trafficDistribution="PreferClose", annotations=AUTO)
         decision = plan(snapshot([pod("a")], subject=subject), "IPv4")
         assert (decision.topology, decision.distribution) == ("Auto", "")
@@ -100,7 +100,7 @@ class TestTopology:
             pytest.param({**AUTO, "service.kubernetes.io/topology-aware-hints": "off"}, False, id="older one first"),
         ],
     )
-    def test_asked_for(self, annotations, wanted):
+    def test_requested_by_annotation(self, annotations, wanted):
         assert wants_hints(annotations) is wanted
 
     @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ class TestTopology:
             ),
         ],
     )
-    def test_reasons_for_none(self, counts, ratios, text):
+    def test_reasons_for_no_hints(self, counts, ratios, text):
         shot = snapshot(spread(*counts), subject=service(annotations=AUTO), ratios=ratios)
         decision = plan(shot, "IPv4")
         (notice,) = decision.notices
@@ -148,13 +148,13 @@ class TestTopology:
         assert len(found) == 9
         assert found == {name: (f"z{int(name[1]) + 1}",) for name in found}
 
-    def test_zones_with_too_many_give_to_those_with_too_few(self):
+    def test_zones_with_surplus_endpoints_serve_zones_with_too_few(self):
         shot = snapshot(spread(7, 1, 1), subject=service(annotations=AUTO), ratios=EVEN)
         assert plan(shot, "IPv4").zones == {"z1": 3, "z2": 3, "z3": 3}
         counted = Counter(zone for zones in hints(settled(shot)).values() for zone in zones)
         assert counted == {"z1": 3, "z2": 3, "z3": 3}
 
-    def test_settled_hints_are_left_alone(self):
+    def test_unchanged_hints_are_kept(self):
         subject = service(annotations=AUTO)
         slices = settled(snapshot(spread(7, 1, 1), subject=subject, ratios=EVEN))
         shot = snapshot(spread(7, 1, 1), slices, subject, ratios=EVEN, hinted=True)
@@ -169,7 +169,7 @@ class TestTopology:
         ]
         assert hints(settled(shot)) == {}
 
-    def test_hints_for_a_zone_that_is_gone_are_made_anew(self):
+    def test_hints_for_a_removed_zone_are_replaced(self):
         subject = service(annotations=AUTO)
         slices = settled(snapshot(spread(3, 3, 3), subject=subject, ratios=EVEN))
         two = {"z1": 0.5, "z2": 0.5}
@@ -178,7 +178,7 @@ class TestTopology:
 
 
 class TestShares:
-    def test_of_cpus(self):
+    def test_shares_of_cpus(self):
         nodes = [node("a", "z1", "3"), node("b", "z2", "500m"), node("c", "z2", "500m")]
         assert zone_ratios(nodes) == {"z1": 0.75, "z2": 0.25}
 
@@ -222,7 +222,7 @@ class TestShares:
         assert overloaded(counts, ratios) is wanted
 
     @given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 20), min_size=1), st.data())
-    def test_what_is_given_is_received(self, counts, data):
+    def test_redistributed_endpoints_add_up(self, counts, data):
         total = sum(counts.values())
         weights = [data.draw(st.integers(1, 5)) for _ in counts]
         allocations = {

@@ -49,7 +49,7 @@ def test_new_endpoints(counts, added, changes, wanted):
     assert sizes(apply(slices, done)) == wanted
 
 
-def test_slices_that_are_written_anyway_are_filled_first_the_fullest_before():
+def test_changed_slices_are_filled_first_in_order_of_fullness():
     pods, slices = slices_of(8, 5, 3)
     changed = [msgspec.structs.replace(subject) for subject in pods]
     by_name = {subject.name: index for index, subject in enumerate(pods)}
@@ -63,7 +63,7 @@ def test_slices_that_are_written_anyway_are_filled_first_the_fullest_before():
     assert sizes(apply(slices, done)) == [10, 5, 5]
 
 
-def test_a_changed_endpoint_changes_in_its_slice_only():
+def test_a_changed_endpoint_changes_only_its_slice():
     pods = many(300)
     slices = settled(snapshot(pods))
     pods[150] = pod(pods[150].name, pods[150].status.pod_ip, ready=False)
@@ -79,7 +79,7 @@ def test_a_replaced_pod_costs_one_write():
     assert verbs(writes(snapshot(pods, slices))) == ["Update"]
 
 
-def test_an_emptied_slice_goes():
+def test_an_empty_slice_is_deleted():
     pods = many(150)
     slices = settled(snapshot(pods))
     (small,) = [slice_ for slice_ in slices if len(slice_.members) == 50]
@@ -94,7 +94,7 @@ def test_half_empty_slices_are_not_merged():
     assert writes(snapshot(pods, slices, max_per_slice=10)) == []
 
 
-def test_a_duplicate_that_somebody_added_goes():
+def test_a_duplicate_endpoint_of_another_client_is_removed():
     (slice_,) = settled(snapshot([pod("a")]))
     doc = msgspec.json.decode(slice_.raw)
     doc["endpoints"] *= 2
@@ -114,7 +114,7 @@ def pods_of(present, unready):
 
 @settings(deadline=None, max_examples=60)
 @given(histories, st.integers(1, 7), st.randoms())
-def test_whatever_happens(history, limit, rng):
+def test_any_sequence_of_changes(history, limit, rng):
     """No endpoint twice, none missing, no slice over the limit; a sync with nothing to do writes nothing; order does
     not matter; no sync writes more slices than have changed, or are new, beyond the one that takes the rest."""
     slices = []

@@ -58,7 +58,7 @@ async def three_zones(story: Story) -> None:
         await story.zone(node, f"z{number}")
 
 
-def test_endpoints_are_shared_out_as_the_cpus_are(play):
+def test_endpoints_are_distributed_by_cpus(play):
     async def life(world: World) -> None:
         story = Story(world)
         await three_zones(story)
@@ -72,7 +72,7 @@ def test_endpoints_are_shared_out_as_the_cpus_are(play):
     play(life)
 
 
-def test_a_restart_takes_no_hints_away(play):
+def test_a_restart_removes_no_hints(play):
     async def life(world: World) -> None:
         story = Story(world)
         await three_zones(story)
@@ -91,7 +91,7 @@ def test_a_restart_takes_no_hints_away(play):
     play(life)
 
 
-def test_a_zone_that_vanishes_gets_none_and_one_that_comes_gets_its_share(play):
+def test_removed_zones_get_no_hints_and_new_ones_their_share(play):
     async def life(world: World) -> None:
         story = Story(world)
         await three_zones(story)
@@ -111,7 +111,7 @@ def test_a_zone_that_vanishes_gets_none_and_one_that_comes_gets_its_share(play):
     play(life)
 
 
-def test_a_node_that_says_too_little_takes_all_hints_away(play):
+def test_an_incomplete_node_removes_all_hints(play):
     async def life(world: World) -> None:
         story = Story(world)
         await three_zones(story)
@@ -135,7 +135,7 @@ def test_a_node_that_says_too_little_takes_all_hints_away(play):
     play(life)
 
 
-def test_a_service_that_wants_none_any_more_has_none(play):
+def test_removing_the_annotation_of_a_service_removes_hints(play):
     async def life(world: World) -> None:
         story = Story(world)
         await three_zones(story)

@@ -52,7 +52,7 @@ def shown(slices: list[EndpointSlice]) -> list[Any]:
     )
 
 
-def test_families_and_ports_have_slices_of_their_own():
+def test_each_family_and_port_set_has_its_slices():
     subject = endpoints(subset("10.0.0.1", "fd00::1", unready=["10.0.0.2"]), subset("10.0.0.3", ports=[DNS]))
     assert shown(settled(subject)) == [
         ("IPv4", [53], [("10.0.0.3", True)]),
@@ -74,7 +74,7 @@ def test_an_endpoint_keeps_host_node_and_target():
     )
 
 
-def test_labels_and_annotations_are_taken_over():
+def test_labels_and_annotations_are_copied():
     annotations = {
         "k": "v",
         "kubectl.kubernetes.io/last-applied-configuration": "x",
@@ -114,7 +114,7 @@ def test_changes(after, wanted):
     assert decided(after, apply(slices, done))[1] == []
 
 
-def test_several_slices_of_one_kind_become_one():
+def test_slices_with_the_same_ports_are_merged():
     (one,) = settled(endpoints(subset("10.0.0.1")))
     two = apply([one], decided(endpoints(subset("10.0.0.2")))[1])
     assert len(two) == 2
@@ -126,7 +126,7 @@ def test_endpoints_being_deleted_get_no_new_slices():
     assert decided(subject)[1] == []
 
 
-def test_what_is_left_out_is_told():
+def test_skipped_addresses_are_counted_and_reported():
     decision, _ = decided(endpoints(subset("10.0.0.1", "nonsense", "10.0.0.2", unready=["10.0.0.3"])), limit=2)
     assert (decision.added, decision.skipped) == (2, 2)
     assert [(notice.reason, notice.message) for notice in decision.notices] == [
@@ -150,7 +150,7 @@ def test_what_is_left_out_is_told():
         pytest.param({"annotations": {"control-plane.alpha.kubernetes.io/leader": "{}"}}, False, id="lock"),
     ],
 )
-def test_which_are_mirrored(metadata, wanted):
+def test_endpoints_that_are_mirrored(metadata, wanted):
     assert mirrorable(endpoints(**metadata)) is wanted
 
 
@@ -167,7 +167,7 @@ parts = st.builds(
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.lists(parts, max_size=3), min_size=1, max_size=4), st.integers(1, 4))
-def test_whatever_happens(history, limit):
+def test_any_sequence_of_changes(history, limit):
     slices: list[EndpointSlice] = []
     for subsets in history:
         subject = endpoints(*subsets)

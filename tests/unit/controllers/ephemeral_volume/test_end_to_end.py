@@ -17,7 +17,7 @@ def volumes(*names: str) -> dict:
     return {"volumes": [{"name": name, "ephemeral": {"volumeClaimTemplate": template}} for name in names]}
 
 
-def test_each_ephemeral_volume_gets_a_claim_and_gets_it_again(play):
+def test_each_ephemeral_volume_gets_a_claim_which_is_recreated(play):
     async def life(world: World) -> None:
         async with controllers(world, CONFIG, names=[NAME]):
             await world.pod("p", volumes("a", "b"))
@@ -33,7 +33,7 @@ def test_each_ephemeral_volume_gets_a_claim_and_gets_it_again(play):
     play(life)
 
 
-def test_a_foreign_claim_stops_the_pod_until_it_is_gone(play):
+def test_a_claim_of_another_owner_is_an_error_until_it_is_deleted(play):
     async def life(world: World) -> None:
         await world.create(CLAIMS, {"metadata": {"name": "p-a"}, "spec": SPEC})
         async with controllers(world, CONFIG, names=[NAME]):
@@ -52,7 +52,7 @@ def test_a_foreign_claim_stops_the_pod_until_it_is_gone(play):
     play(life)
 
 
-def test_lost_requests_are_counted_and_made_again(play):
+def test_lost_requests_are_counted_and_retried(play):
     async def life(world: World) -> None:
         left = [2]
 

@@ -28,12 +28,12 @@ def only(user):
     return volume
 
 
-def test_only_ephemeral_volumes_of_pods_that_stay_count():
+def test_only_ephemeral_volumes_of_pods_that_are_not_deleted_count():
     assert only(pod()).name == "data"
     assert plan.ephemeral(pod(**GOING)) == []
 
 
-def test_a_claim_is_what_the_template_says_and_belongs_to_the_pod():
+def test_a_claim_is_created_from_the_template_and_owned_by_the_pod():
     metadata = {"labels": {"l": "1"}, "annotations": {"a": "2"}, "finalizers": ["example.com/not-taken"]}
     user = pod({"metadata": metadata, "spec": SPEC})
     action = plan.plan(user, only(user), None)
@@ -54,13 +54,13 @@ def test_a_claim_is_what_the_template_says_and_belongs_to_the_pod():
     }
 
 
-def test_a_claim_that_is_there_is_not_made_again():
+def test_an_existing_claim_is_not_created():
     user = pod()
     assert plan.plan(user, only(user), claim("u")) is None
 
 
 @pytest.mark.parametrize("other", [claim(), claim("v"), claim("u", False)], ids=["nobody's", "another pod's", "owned"])
-def test_a_claim_of_somebody_else_is_not_taken(other):
+def test_a_claim_of_another_owner_is_not_used(other):
     user = pod()
     with pytest.raises(plan.NotOwner) as caught:
         plan.plan(user, only(user), other)

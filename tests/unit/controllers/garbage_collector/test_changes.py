@@ -51,7 +51,7 @@ def test_changes_are_handled_in_order_and_counted(caplog: pytest.LogCaptureFixtu
     assert metrics.worked.count == 4
 
 
-def test_many_changes_let_others_run() -> None:
+def test_many_changes_yield_to_other_tasks() -> None:
     async def handle(change: Change) -> None:
         pass
 

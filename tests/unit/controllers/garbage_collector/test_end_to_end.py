@@ -126,7 +126,7 @@ def blocking(ref: dict[str, Any]) -> dict[str, Any]:
     return ref | {"blockOwnerDeletion": True}
 
 
-def test_in_the_background_everything_below_goes(live):
+def test_background_deletion_deletes_all_dependents(live):
     async def life(story: Story) -> None:
         async with story.running():
             root = await story.make("root")
@@ -141,7 +141,7 @@ def test_in_the_background_everything_below_goes(live):
     live(life)
 
 
-def test_in_the_foreground_an_owner_waits_for_what_blocks_it(live):
+def test_foreground_deletion_waits_for_blocking_dependents(live):
     async def life(story: Story) -> None:
         async with story.running():
             root = await story.make("root")
@@ -183,7 +183,7 @@ def test_an_owner_waits_for_a_dependent_that_cannot_be_decoded(live):
     live(life)
 
 
-def test_a_dependent_that_no_longer_blocks_lets_its_owner_go(live):
+def test_a_dependent_that_no_longer_blocks_frees_its_owner(live):
     async def life(story: Story) -> None:
         async with story.running():
             root = await story.make("root")
@@ -199,7 +199,7 @@ def test_a_dependent_that_no_longer_blocks_lets_its_owner_go(live):
     live(life)
 
 
-def test_orphans_stay_and_are_nobodys(live):
+def test_orphans_are_kept_without_owner_references(live):
     async def life(story: Story) -> None:
         async with story.running():
             root = await story.make("root")
@@ -216,7 +216,7 @@ def test_orphans_stay_and_are_nobodys(live):
     live(life)
 
 
-def test_orphaning_that_fails_half_way_is_finished_later(live):
+def test_failed_orphaning_is_retried(live):
     async def life(story: Story) -> None:
         broken = [True]
 
@@ -240,7 +240,7 @@ def test_orphaning_that_fails_half_way_is_finished_later(live):
     live(life)
 
 
-def test_while_one_owner_lives_only_references_go(live):
+def test_dependents_with_another_owner_lose_only_the_reference(live):
     async def life(story: Story) -> None:
         async with story.running():
             a, b = await story.make("a"), await story.make("b")
@@ -270,7 +270,7 @@ def test_another_object_of_the_same_name_is_not_the_owner(live):
     live(life)
 
 
-def test_an_owner_in_another_namespace_is_no_owner(live):
+def test_an_owner_in_another_namespace_does_not_count(live):
     async def life(story: Story) -> None:
         async with story.running():
             await story.world.create(NAMESPACES, {"metadata": {"name": "other"}})
@@ -287,7 +287,7 @@ def test_an_owner_in_another_namespace_is_no_owner(live):
     live(life)
 
 
-def test_of_a_cluster_scoped_object_with_a_namespaced_owner_nothing_can_be_concluded(live):
+def test_a_cluster_scoped_object_with_a_namespaced_owner_is_kept(live):
     async def life(story: Story) -> None:
         async with story.running():
             owner = await story.make("root")
@@ -315,7 +315,7 @@ def test_a_cycle_of_objects_that_wait_for_each_other_is_broken(live):
     live(life)
 
 
-def test_a_member_of_a_cycle_that_gets_an_owner_before_it_is_deleted_stays(live):
+def test_a_member_of_a_cycle_with_a_new_owner_is_kept(live):
     async def life(story: Story) -> None:
         other = await story.make("other", kind=SECRETS)
         unblocked: list[str] = []
@@ -356,7 +356,7 @@ def test_two_references_to_one_uid_where_one_is_right(live):
     live(life)
 
 
-def test_an_owner_that_outlives_its_wait_owns_again(live):
+def test_an_owner_whose_dependents_were_deleted_owns_again(live):
     """Done with its dependents, but held by somebody else's finalizer: it is an owner that lives."""
 
     async def life(story: Story) -> None:
@@ -375,7 +375,7 @@ def test_an_owner_that_outlives_its_wait_owns_again(live):
     live(life)
 
 
-def test_an_owner_of_a_kind_that_is_not_followed_goes_too(live):
+def test_owners_of_kinds_without_an_informer_are_deleted(live):
     """It is in the graph as an owner only; when its own owner is gone it goes, and then what it owns."""
 
     async def life(story: Story) -> None:
@@ -435,7 +435,7 @@ def test_an_owner_whose_kind_is_in_lower_case_owns(live):
     live(life)
 
 
-def test_an_owner_is_looked_for_however_often_it_was_not_found(live, monkeypatch):
+def test_an_absent_owner_is_verified_again(live, monkeypatch):
     """Children that stay name it in two ways; 1,024 denials take eleven days where the pause is not shortened."""
     monkeypatch.setattr(controller, "GUESS_MAXIMUM_S", controller.GUESS_S)
 
@@ -457,7 +457,7 @@ def test_an_owner_is_looked_for_however_often_it_was_not_found(live, monkeypatch
     live(life)
 
 
-def test_a_reference_to_a_kind_that_nobody_serves_holds(live):
+def test_a_reference_to_an_unserved_kind_keeps_the_object(live):
     async def life(story: Story) -> None:
         async with story.running():
             unknown = {"apiVersion": "example.com/v1", "kind": "Nothing", "name": "n", "uid": "u"}
@@ -469,7 +469,7 @@ def test_a_reference_to_a_kind_that_nobody_serves_holds(live):
 
 
 @pytest.mark.parametrize("name", ["a/b", "../secrets/root", ".."])
-def test_an_owner_whose_name_nothing_can_have_holds(live, name):
+def test_an_owner_with_an_invalid_name_keeps_the_object(live, name):
     """It would be a path to something else: nothing is asked for, and nothing concluded."""
 
     async def life(story: Story) -> None:
@@ -492,7 +492,7 @@ def test_an_owner_whose_name_nothing_can_have_holds(live, name):
         pytest.param({"ownerReferences": "other"}, True, id="an owner that lives"),
     ],
 )
-def test_an_object_that_changes_just_before_it_is_deleted(live, change, left):
+def test_an_object_that_changes_before_its_deletion(live, change, left):
     async def life(story: Story) -> None:
         other = await story.make("other")
         if "ownerReferences" in change:
@@ -517,7 +517,7 @@ def test_an_object_that_changes_just_before_it_is_deleted(live, change, left):
     live(life)
 
 
-def test_a_client_that_orphans_just_before_the_deletion_is_obeyed(live):
+def test_orphaning_just_before_the_deletion_is_honoured(live):
     """Its finalizer is not in the cache yet: a deletion in the background would take it away."""
 
     async def life(story: Story) -> None:
@@ -563,7 +563,7 @@ class Late:
         await self._inner.close()
 
 
-def test_an_answer_from_before_an_owner_was_deleted_is_not_for_those_that_ask_after(live, monkeypatch):
+def test_a_lookup_before_the_deletion_of_an_owner_is_not_shared_with_later_ones(live, monkeypatch):
     """More owners go at once than are remembered, so that the dependents have to ask."""
     monkeypatch.setattr(controller, "Recent", lambda: Recent(0))
 
@@ -594,7 +594,7 @@ def test_an_answer_from_before_an_owner_was_deleted_is_not_for_those_that_ask_af
     live(life)
 
 
-def test_an_owner_that_is_seen_while_the_server_is_asked_for_it_elsewhere(live):
+def test_an_owner_observed_while_it_is_looked_up_at_other_coordinates(live):
     """A child in the wrong namespace makes us ask there; meanwhile the owner is seen where it is, and stays."""
 
     async def life(story: Story) -> None:
@@ -644,7 +644,7 @@ def apps_are_stale(doc: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [nothing_is_served, apps_are_stale])
-def test_what_discovery_does_not_tell_for_a_while_is_still_followed(live, change):
+def test_kinds_missing_from_discovery_for_a_while_keep_their_informers(live, change):
     async def life(story: Story) -> None:
         wrong: list[int] = []
 
@@ -672,7 +672,7 @@ def test_what_discovery_does_not_tell_for_a_while_is_still_followed(live, change
     live(life)
 
 
-def test_discovery_that_fails_is_counted_and_tried_again(live):
+def test_failed_discovery_is_counted_and_retried(live):
     async def life(story: Story) -> None:
         broken = [True]
         transport = Refusing(
@@ -703,7 +703,7 @@ def widget(plural: str) -> dict[str, Any]:
     return {"kind": resource(plural, "example.com"), "body": {"apiVersion": "example.com/v1", "kind": kind}}
 
 
-def test_kinds_that_come_and_go_leave_nothing_running(live, caplog):
+def test_informers_of_removed_kinds_are_stopped(live, caplog):
     async def life(story: Story) -> None:
         watches: list[str] = []
 
@@ -741,7 +741,7 @@ def test_kinds_that_come_and_go_leave_nothing_running(live, caplog):
     live(life)
 
 
-def test_objects_that_are_followed_in_another_version_are_collected_all_the_same(live):
+def test_objects_watched_in_another_version_are_collected(live):
     async def life(story: Story) -> None:
         await serve_widgets(story.world)
         async with story.running():
@@ -761,7 +761,7 @@ def test_objects_that_are_followed_in_another_version_are_collected_all_the_same
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_lost_requests_and_answers_lose_nothing_that_is_owned(live, seed):
+def test_lost_requests_and_answers_delete_no_owned_object(live, seed):
     async def life(story: Story) -> None:
         faulty = Faulty(story.world.server.transport(), random.Random(seed), 0.4)
         async with story.running(faulty):
@@ -785,7 +785,7 @@ forests = st.lists(st.lists(st.integers(0, 7), max_size=2, unique=True), min_siz
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(forests, st.sets(st.integers(0, 7), min_size=1), st.sampled_from(["Background", "Foreground"]))
-def test_what_stays_is_what_somebody_who_stays_owns(live, forest, deleted, propagation):
+def test_only_objects_with_a_kept_owner_are_kept(live, forest, deleted, propagation):
     """Each object is owned by some made before it; after any deletions what has lost all its owners is gone."""
 
     async def life(story: Story) -> None:
@@ -814,7 +814,7 @@ def watches(kind: str) -> str:
     return f"/api/v1/{kind}"
 
 
-def test_an_owner_that_only_the_cache_still_has_is_no_owner(live):
+def test_an_owner_that_only_the_cache_has_does_not_count(live):
     async def life(story: Story) -> None:
         server, world = story.world.server.transport(), story.world
         held = Held(server, world.clock, watches("configmaps"), lambda request: False)
@@ -831,7 +831,7 @@ def test_an_owner_that_only_the_cache_still_has_is_no_owner(live):
     live(life)
 
 
-def test_a_reference_that_the_cache_does_not_have_any_more_is_no_owner(live):
+def test_a_reference_that_the_cache_no_longer_has_does_not_count(live):
     """The cache still says that ``one`` owns the child: only the references of a live view are dropped."""
 
     async def life(story: Story) -> None:
@@ -867,7 +867,7 @@ def test_a_kind_that_cannot_be_listed_is_counted_and_logged_once(live, caplog):
     live(life)
 
 
-def test_discovery_without_an_answer_is_counted_each_time(live):
+def test_discovery_without_a_response_is_counted_each_time(live):
     async def life(story: Story) -> None:
         metrics = Registry()
         transport = Refusing(story.world.server.transport(), lambda request: request.path in ("/api", "/apis"))
@@ -900,7 +900,7 @@ def test_the_work_queues_have_metrics(live):
     live(life)
 
 
-def test_an_owner_of_a_kind_that_was_removed_holds_without_a_word(live, caplog):
+def test_an_owner_of_a_removed_kind_keeps_the_object_silently(live, caplog):
     async def life(story: Story) -> None:
         async with story.running():
             ref = {"apiVersion": "example.com/v1", "kind": "Gone", "name": "x", "uid": "some-uid"}
@@ -914,7 +914,7 @@ def test_an_owner_of_a_kind_that_was_removed_holds_without_a_word(live, caplog):
     live(life)
 
 
-def test_many_dependents_that_ask_for_one_owner_are_answered_together(live):
+def test_lookups_of_one_owner_are_shared(live):
     """And never with more requests than upstream, which asks for each dependent and for its owners."""
 
     async def life(story: Story) -> None:

@@ -81,14 +81,14 @@ def test_an_unknown_owner_becomes_a_virtual_node_that_is_verified(scene: Scene) 
     assert list(owner.dependents) == ["child"]
 
 
-def test_two_children_ask_for_one_verification(scene: Scene) -> None:
+def test_two_children_cause_one_verification(scene: Scene) -> None:
     scene.add("one", ref("owner"))
     assert scene.add("two", ref("owner")) == {}
     owner = scene.graph.get("owner")
     assert owner is not None and set(owner.dependents) == {"one", "two"}
 
 
-def test_an_owner_that_was_seen_needs_nothing(scene: Scene) -> None:
+def test_an_observed_owner_is_not_verified(scene: Scene) -> None:
     scene.add("owner")
     assert scene.add("child", ref("owner")) == {}
 
@@ -130,7 +130,7 @@ def test_references_to_other_coordinates(
     assert node is not None and not node.virtual and node.identity == OWNER[owner]
 
 
-def test_doubt_is_told_once_however_many_owners_are_wrong(scene: Scene) -> None:
+def test_an_invalid_owner_is_reported_once_per_object(scene: Scene) -> None:
     scene.add("a", namespace="other")
     scene.add("b", namespace="other")
     found = scene.graph.observe(identity("child"), meta(ref("a"), ref("b")), None)
@@ -180,12 +180,12 @@ def test_the_start_of_a_deletion(
     assert node.deleting_dependents == (finalizers == (FOREGROUND,))
 
 
-def test_a_deletion_that_goes_on_is_not_a_start(scene: Scene) -> None:
+def test_a_continued_deletion_is_not_a_start(scene: Scene) -> None:
     scene.add("owner", finalizers=(FOREGROUND,), deleting=True)
     assert scene.add("owner", finalizers=(FOREGROUND, "x"), deleting=True) == {}
 
 
-def test_a_finalizer_that_comes_during_the_deletion_is_a_start(scene: Scene) -> None:
+def test_a_finalizer_added_during_the_deletion_is_a_start(scene: Scene) -> None:
     scene.add("owner", finalizers=("x",), deleting=True)
     assert scene.add("owner", finalizers=("x", FOREGROUND), deleting=True) == {"delete": {"owner"}}
 
@@ -219,7 +219,7 @@ def test_owners_that_change(
     assert ("child" in node.dependents) == (after is not None and after.uid == "owner")
 
 
-def test_an_unblocked_owner_that_the_graph_lost_is_nobody(scene: Scene) -> None:
+def test_an_unblocked_owner_missing_in_the_graph_is_ignored(scene: Scene) -> None:
     scene.add("child", ref("owner", block=True))
     scene.remove(identity("owner"))
     assert scene.add("child") == {}
@@ -236,7 +236,7 @@ def test_only_blocking_references_hold_an_owner(scene: Scene) -> None:
     assert node.to_ask() == ["blocks"]
 
 
-def test_what_begins_to_block_a_waiting_owner_is_asked_for_when_another_goes(scene: Scene) -> None:
+def test_a_new_blocking_dependent_is_queued_when_another_is_deleted(scene: Scene) -> None:
     scene.add("owner", finalizers=(FOREGROUND,), deleting=True)
     scene.add("first", ref("owner", block=True))
     node = scene.graph.get("owner")
@@ -263,7 +263,7 @@ def test_the_dependents_of_a_waiting_owner_are_queued_in_proportion(scene: Scene
     assert count < asked < 2.1 * count + FEW * FEW
 
 
-def test_those_that_stay_are_asked_for_to_the_last(scene: Scene) -> None:
+def test_all_remaining_blocking_dependents_are_queued(scene: Scene) -> None:
     scene.add("owner", finalizers=(FOREGROUND,), deleting=True)
     for number in range(FEW + 1):
         scene.add(f"child{number}", ref("owner", block=True))
@@ -275,7 +275,7 @@ def test_those_that_stay_are_asked_for_to_the_last(scene: Scene) -> None:
     assert len(node.to_ask()) == len(node.to_ask()) == FEW
 
 
-def test_those_that_begin_to_block_late_are_asked_for_however_many_they_are(scene: Scene) -> None:
+def test_all_late_blocking_dependents_are_queued(scene: Scene) -> None:
     """Nothing else queues them: with the last of the first gone, none would ever go."""
     scene.add("owner", finalizers=(FOREGROUND,), deleting=True)
     scene.add("first", ref("owner", block=True))
@@ -292,7 +292,7 @@ def test_those_that_begin_to_block_late_are_asked_for_however_many_they_are(scen
 # -- an object is gone
 
 
-def test_what_is_gone_leaves_its_children_and_its_waiting_owners_to_be_looked_at(scene: Scene) -> None:
+def test_a_deletion_queues_children_and_waiting_owners(scene: Scene) -> None:
     scene.add("waits", finalizers=(FOREGROUND,), deleting=True)
     scene.add("stays")
     scene.add("middle", ref("waits"), ref("stays"), ref("unseen"))
@@ -302,14 +302,14 @@ def test_what_is_gone_leaves_its_children_and_its_waiting_owners_to_be_looked_at
     assert [n.dependents for n in scene.graph.nodes() if n.identity.uid in ("waits", "stays", "unseen")] == [{}] * 3
 
 
-def test_what_had_no_children_is_not_remembered(scene: Scene) -> None:
+def test_deletions_without_children_are_not_cached(scene: Scene) -> None:
     scene.add("alone")
     assert scene.remove(identity("alone")) == {}
     assert identity("alone") not in scene.absent
     assert scene.uids() == set()
 
 
-def test_an_object_that_owned_itself_is_not_held(scene: Scene) -> None:
+def test_an_object_that_owned_itself_is_not_blocked(scene: Scene) -> None:
     """Nodes are not looked at by Python's collector: a circle would stay for ever."""
     scene.add("a", ref("a"))
     node = scene.graph.get("a")
@@ -317,12 +317,12 @@ def test_an_object_that_owned_itself_is_not_held(scene: Scene) -> None:
     assert node is not None and not node.dependents
 
 
-def test_what_is_not_known_cannot_go(scene: Scene) -> None:
+def test_the_deletion_of_an_unknown_object_changes_nothing(scene: Scene) -> None:
     assert scene.remove(identity("x")) == {}
     assert scene.missing(identity("x")) == {}
 
 
-def test_the_event_of_a_deletion_tells_where_an_unseen_owner_was(scene: Scene) -> None:
+def test_the_event_of_a_deletion_has_the_coordinates_of_a_virtual_owner(scene: Scene) -> None:
     """A child names the owner in its own namespace; the owner's last event says that it was elsewhere."""
     scene.add("child", ref("owner"))
     assert scene.remove(identity("owner", "other")) == {"delete": {"child"}, "wrong": {"child"}}
@@ -340,14 +340,14 @@ def test_an_absent_owner_leaves_the_graph(scene: Scene) -> None:
     assert identity("owner") in scene.absent
 
 
-def test_an_observed_object_whose_event_got_lost_leaves_too(scene: Scene) -> None:
+def test_an_absent_object_without_a_delete_event_is_removed(scene: Scene) -> None:
     scene.add("owner")
     scene.add("child", ref("owner"))
     assert scene.missing(identity("owner")) == {"delete": {"child"}}
     assert scene.uids() == {"child"}
 
 
-def test_an_observed_owner_stays_when_other_coordinates_are_absent(scene: Scene) -> None:
+def test_an_observed_owner_is_kept_if_other_coordinates_are_absent(scene: Scene) -> None:
     scene.add("good", ref("owner"))
     scene.add("bad", ref("owner"), namespace="other")
     scene.add("owner")
@@ -378,7 +378,7 @@ def test_guesses_are_counted(scene: Scene) -> None:
         assert node.guesses == number
 
 
-def test_coordinates_that_no_child_means_are_not_remembered(scene: Scene) -> None:
+def test_unreferenced_coordinates_are_not_cached(scene: Scene) -> None:
     scene.add("one", ref("owner"), namespace="a")
     scene.add("two", ref("owner"), namespace="b")
     assert scene.missing(identity("owner", "c")) == {}
@@ -433,7 +433,7 @@ def test_the_order_of_alternatives(
     assert node.identity == identity("owner", namespace, kind, name)
 
 
-def test_a_child_may_mean_both(scene: Scene) -> None:
+def test_a_child_can_reference_both_coordinates(scene: Scene) -> None:
     scene.add("child", ref("owner", name="a"), ref("owner", name="b"))
     node = scene.graph.get("owner")
     assert node is not None
@@ -455,7 +455,7 @@ events = st.tuples(
 
 
 @given(st.lists(events, max_size=25))
-def test_the_graph_is_what_the_references_say(history: list[Any]) -> None:
+def test_the_graph_equals_the_references(history: list[Any]) -> None:
     """Whatever comes in whatever order: an owner knows exactly its children, and who is queued was in the graph.
 
     An owner that has left may stay unknown to its children: a uid does not come back.
@@ -500,7 +500,7 @@ def test_the_dump_names_nodes_and_edges(scene: Scene) -> None:
     assert 'uid="owner"' in text and 'virtual="true"' in text
 
 
-def test_the_dump_of_a_uid_holds_what_is_connected_with_it(scene: Scene) -> None:
+def test_the_dump_of_a_uid_has_its_connected_nodes(scene: Scene) -> None:
     scene.add("child", ref("owner"), ref("also"))
     scene.add("stranger", ref("another"))
     scene.see(Identity("Deployment", "apps/v1", "ns", "d", "d"), meta(ref("child")))

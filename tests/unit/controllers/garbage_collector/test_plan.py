@@ -47,7 +47,7 @@ def test_verdicts(states: list[Owner], dependents: list[bool], expected: Action)
 
 
 @pytest.mark.parametrize("states", [[S, D], [D, S]], ids=["good first", "bad first"])
-def test_two_references_to_one_uid_are_told_apart(states: list[Owner]) -> None:
+def test_two_references_to_one_uid_are_distinguished(states: list[Owner]) -> None:
     """One of them names the owner wrongly: the object has an owner that lives and is not deleted."""
     assert plan.plan(node(), ObjectMeta(owner_references=refs("a", "a")), states) == Disown(("a",))
 
@@ -67,7 +67,7 @@ def test_the_objects_own_finalizers_are_honoured(finalizers: tuple[str, ...], ex
     assert plan.plan(node(), meta, [D]) == Remove(expected)
 
 
-def test_disowning_names_the_object_and_the_owners() -> None:
+def test_the_patch_that_removes_owners_names_object_and_owners() -> None:
     assert plan.disown("me", ("a", "b")) == {
         "metadata": {
             "uid": "me",
@@ -76,13 +76,13 @@ def test_disowning_names_the_object_and_the_owners() -> None:
     }
 
 
-def test_disowning_on_what_a_cache_says_carries_its_version() -> None:
+def test_removing_owners_absent_in_the_cache_has_a_resource_version() -> None:
     references = [{"$patch": "delete", "uid": "a"}]
     expected = {"uid": "me", "resourceVersion": "7", "ownerReferences": references}
     assert plan.disown("me", ("a",), "7") == {"metadata": expected}
 
 
-def test_disowning_as_a_whole_keeps_the_other_references_as_they_are() -> None:
+def test_a_merge_patch_keeps_other_references_unchanged() -> None:
     kept = OwnerReference("v1", "Pod", "k", "k", controller=True, block_owner_deletion=False)
     meta = ObjectMeta(resource_version="7", owner_references=(*refs("a"), kept, *refs("b")))
     whole = {"apiVersion": "v1", "kind": "Pod", "name": "k", "uid": "k"}
@@ -97,7 +97,7 @@ def test_disowning_as_a_whole_keeps_the_other_references_as_they_are() -> None:
     }
 
 
-def test_unblocking_touches_what_blocks_only() -> None:
+def test_unblocking_changes_only_blocking_references() -> None:
     owners = (*refs("a", block=True), *refs("b", block=False), *refs("c"))
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "a", "blockOwnerDeletion": False}
     expected = {"uid": "me", "resourceVersion": "7", "ownerReferences": [reference]}
@@ -116,7 +116,7 @@ def test_unblocking_touches_what_blocks_only() -> None:
         pytest.param(("x",), None, id="not there"),
     ],
 )
-def test_taking_a_finalizer_away(finalizers: tuple[str, ...], left: list[str] | None) -> None:
+def test_removing_a_finalizer(finalizers: tuple[str, ...], left: list[str] | None) -> None:
     meta = ObjectMeta(resource_version="7", finalizers=finalizers)
     expected = None if left is None else {"metadata": {"resourceVersion": "7", "finalizers": left}}
     assert plan.without_finalizer(meta, ORPHAN) == expected

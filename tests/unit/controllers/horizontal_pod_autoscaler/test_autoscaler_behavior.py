@@ -118,7 +118,7 @@ def test_stabilization(rules: Behavior | None, desired: int, marks: tuple[Mark, 
     assert result.history.recommendations[-1] == Mark(desired, NOW)
 
 
-def test_a_change_takes_the_place_of_the_last_that_no_policy_of_its_direction_counts() -> None:
+def test_a_change_replaces_the_last_one_outside_all_periods_of_its_direction() -> None:
     """The others stay: policies of the other direction may count them for longer."""
     short, long = (ScalingRules(0, "Max", (ScalingPolicy("Pods", 1, period),)) for period in (15, 60))
     ups = (Mark(1, ago(30)), Mark(2, ago(20)), Mark(4, ago(10)))
@@ -157,7 +157,7 @@ def followed(
 
 
 @given(wanted, limits, st.sampled_from((5, 15, 60)), st.sampled_from((0.0, 60.0, 300.0)), st.booleans())
-def test_down_only_when_nobody_has_asked_for_more_lately(
+def test_scale_down_waits_for_the_stabilization_window(
     recommendations: list[int], bounds: tuple[int, int], step_s: int, window_s: float, rated: bool
 ) -> None:
     rules = Behavior(scale_down=ScalingRules(int(window_s))) if rated else None

@@ -69,7 +69,7 @@ def test_by_utilization(pods: tuple[Pod, ...], values: tuple[int | None, ...], t
     assert utilized(scope(*pods), samples(*values), target).replicas == replicas
 
 
-def test_the_status_tells_usage_and_percentage() -> None:
+def test_the_status_has_usage_and_percentage() -> None:
     result = utilized(scope(*THREE), samples(300, 500, 700), 30)
     assert (result.usage, result.utilization) == (500, 50)
 
@@ -108,7 +108,7 @@ def test_cpu_of_young_pods(kwargs: dict[str, int], window: int, ready: int) -> N
 
 
 @pytest.mark.parametrize("pod_level", [True, False])
-def test_requests_that_cannot_be_read_are_said(pod_level: bool) -> None:
+def test_invalid_requests_are_reported(pod_level: bool) -> None:
     """As those that are missing, they fail one metric: others of the autoscaler count."""
     resources = {"requests": {"cpu": "much"}}
     spec = {"containers": [{"name": "c", "image": "i", "resources": resources}]} | (
@@ -154,6 +154,6 @@ def test_never_against_the_direction_of_the_usage(values: list[int], target: int
         assert result.replicas <= len(pods)
 
 
-def test_a_negative_sum_asks_for_nothing() -> None:
+def test_a_negative_sum_proposes_zero() -> None:
     usage = calculator.total([-5000, 1000])
     assert calculator.by_value_per_pod(4, usage, 10_000, Tolerances(0.1, 0.1)) == Result(0, -1000)

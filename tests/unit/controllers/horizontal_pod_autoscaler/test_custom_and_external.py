@@ -195,7 +195,7 @@ NO_CUSTOM = "unable to fetch metrics from custom metrics API: no custom metrics 
         ),
     ],
 )
-def test_what_cannot_be_read_is_told(play, served, metric, reason, text):
+def test_unreadable_metrics_are_reported(play, served, metric, reason, text):
     async def life(world: World) -> None:
         story, adapter = Story(world), Adapter(world.server.transport(), **served)
         async with story.running(transport=adapter):
@@ -229,7 +229,7 @@ def test_an_adapter_that_is_installed_later(play, versions):
     play(life)
 
 
-def test_a_metric_that_fails_holds_back_scaling_down_only(play):
+def test_a_failed_metric_prevents_only_scaling_down(play):
     async def life(world: World) -> None:
         story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
         async with story.running(transport=adapter):
@@ -257,7 +257,7 @@ def test_a_metric_that_fails_holds_back_scaling_down_only(play):
     play(life)
 
 
-def test_what_the_metrics_count(play):
+def test_metrics_of_the_controller(play):
     async def life(world: World) -> None:
         story, adapter = Story(world), Adapter(world.server.transport())
         registry = Registry()
@@ -399,7 +399,7 @@ def test_a_custom_resource_with_a_scale(play):
         ),
     ],
 )
-def test_a_custom_resource_whose_selector_is_no_label_selector(play, selector, error):
+def test_a_custom_resource_with_an_invalid_selector(play, selector, error):
     async def life(world: World) -> None:
         story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
         adapter.value("namespaces/default/queue", "30")
@@ -419,7 +419,7 @@ def test_a_custom_resource_whose_selector_is_no_label_selector(play, selector, e
     play(life)
 
 
-def test_a_custom_resource_whose_selector_is_blank_has_none(play):
+def test_a_custom_resource_with_a_blank_selector(play):
     async def life(world: World) -> None:
         story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
         adapter.value("namespaces/default/queue", "30")
@@ -437,7 +437,7 @@ def test_a_custom_resource_whose_selector_is_blank_has_none(play):
     play(life)
 
 
-def test_a_namespace_does_not_reach_what_belongs_to_the_cluster(play):
+def test_cluster_scoped_targets_are_not_found(play):
     async def life(world: World) -> None:
         story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
         adapter.value("namespaces/default/queue", "30")

@@ -26,7 +26,7 @@ def pods_per(value: int, seconds: int, **more: Any) -> dict[str, Any]:
     return {"policies": [{"type": "Pods", "value": value, "periodSeconds": seconds}], **more}
 
 
-def test_up_with_the_load_and_down_when_it_has_been_gone_for_long(play):
+def test_scales_up_with_load_and_down_after_stabilization(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -55,7 +55,7 @@ def test_up_with_the_load_and_down_when_it_has_been_gone_for_long(play):
     play(life)
 
 
-def test_what_is_wanted_beyond_the_limits_is_said(play):
+def test_limits_are_reported_as_a_condition(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -74,7 +74,7 @@ def test_what_is_wanted_beyond_the_limits_is_said(play):
     play(life)
 
 
-def test_one_container_counts_where_it_is_named(play):
+def test_container_metrics_count_only_that_container(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -93,7 +93,7 @@ def test_one_container_counts_where_it_is_named(play):
     play(life)
 
 
-def test_memory_by_its_average(play):
+def test_memory_by_average_value(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -108,7 +108,7 @@ def test_memory_by_its_average(play):
     play(life)
 
 
-def test_policies_set_the_pace(play):
+def test_policies_limit_the_rate(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -130,7 +130,7 @@ def test_policies_set_the_pace(play):
     play(life)
 
 
-def test_a_peak_shorter_than_the_window_of_scaling_up_is_passed_over(play):
+def test_a_peak_shorter_than_the_scale_up_window_is_ignored(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -188,7 +188,7 @@ def test_pods_that_are_not_ready_count_as_idle_when_scaling_up(play):
     play(life)
 
 
-def test_two_autoscalers_of_the_same_pods_both_stop(play):
+def test_autoscalers_of_the_same_pods_are_ambiguous(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -207,7 +207,7 @@ def test_two_autoscalers_of_the_same_pods_both_stop(play):
     play(life)
 
 
-def test_a_target_that_comes_later(play):
+def test_a_target_created_later(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -223,7 +223,7 @@ def test_a_target_that_comes_later(play):
     play(life)
 
 
-def test_a_target_without_replicas_is_left_alone(play):
+def test_a_target_with_zero_replicas_is_not_scaled(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -239,7 +239,7 @@ def test_a_target_without_replicas_is_left_alone(play):
 
 
 @pytest.mark.parametrize(("gate", "size"), [("true", 1), ("false", 2)])
-def test_the_tolerance_of_a_direction(play, gate, size):
+def test_tolerance_per_direction(play, gate, size):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running(gates=[("", f"HPAConfigurableTolerance={gate}")]):
@@ -252,7 +252,7 @@ def test_the_tolerance_of_a_direction(play, gate, size):
     play(life)
 
 
-def test_it_starts_anew_under_the_same_name(play):
+def test_a_recreated_autoscaler_has_no_history(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -269,7 +269,7 @@ def test_it_starts_anew_under_the_same_name(play):
     play(life)
 
 
-def test_writes_that_fail_do_not_lead_astray(play):
+def test_failed_writes_do_not_change_the_result(play):
     async def life(world: World) -> None:
         story = Story(world)
         transport = Faulty(world.server.transport(), random.Random(7), 0.4)
@@ -306,7 +306,7 @@ class Counting:
         await self._inner.close()
 
 
-def test_each_is_looked_at_once_a_period_and_written_when_it_changes(play):
+def test_an_autoscaler_syncs_once_a_period_and_is_written_on_changes(play):
     async def life(world: World) -> None:
         story, transport = Story(world), Counting(world)
         async with story.running(transport=transport):
@@ -326,7 +326,7 @@ def test_each_is_looked_at_once_a_period_and_written_when_it_changes(play):
     play(life)
 
 
-def test_an_autoscaler_that_is_gone_is_not_measured_any_more(play):
+def test_a_deleted_autoscaler_has_no_metrics(play):
     async def life(world: World) -> None:
         story, metrics = Story(world), Registry()
         gauge = "\nhorizontal_pod_autoscaler_controller_desired_replicas{"
@@ -342,7 +342,7 @@ def test_an_autoscaler_that_is_gone_is_not_measured_any_more(play):
     play(life)
 
 
-def test_many_autoscalers_and_pods_of_a_namespace_do_not_hold_the_loop():
+def test_many_autoscalers_and_pods_yield_to_the_event_loop():
     pods = [PODS.decode(b'{"metadata":{"name":"p","labels":{"app":"a"}}}')] * 1000
     selectors = {f"h{number}": parse(f"app={'a' if number == 7 else number}") for number in range(100)}
     turns = [0]

@@ -57,12 +57,12 @@ def events(found: AutoscalerPlan) -> list[str]:
         pytest.param(4, (60_000, NO_METRICS), 6, "external metric a(nil) above target", id="one metric is enough"),
     ],
 )
-def test_the_size(replicas: int, values: tuple[int | Uncomputable, ...], expected: int, reason: str) -> None:
+def test_desired_replicas(replicas: int, values: tuple[int | Uncomputable, ...], expected: int, reason: str) -> None:
     found = planned(autoscaler(external("a"), external("b")), replicas, *values)
     assert (found.replicas, found.reason, found.settled) == (expected, reason, False)
 
 
-def test_what_cannot_be_read_keeps_from_scaling_down() -> None:
+def test_an_unreadable_metric_prevents_scaling_down() -> None:
     found = planned(autoscaler(external("a"), external("b")), 4, 20_000, NO_METRICS)
     assert (found.replicas, found.settled) == (4, True)
     assert events(found) == ["FailedGetExternalMetric", "FailedComputeMetricsReplicas"]
@@ -87,7 +87,7 @@ def test_selectors(extra: dict[str, Any], event: str, reason: str) -> None:
     assert found.settled
 
 
-def test_a_scale_that_cannot_be_read() -> None:
+def test_an_invalid_scale() -> None:
     found = planned(autoscaler(external("a")), 4, scale=None, unreadable="no such thing", by_spec=True)
     assert status(found, "", NOW) is found
     assert (conditions(found), events(found)) == ({"AbleToScale": ("False", "FailedGetScale")}, ["FailedGetScale"])
@@ -95,7 +95,7 @@ def test_a_scale_that_cannot_be_read() -> None:
     assert found.failure is not None and found.failure.by_spec
 
 
-def test_the_status_when_the_target_was_scaled() -> None:
+def test_the_status_after_scaling() -> None:
     found = status(planned(autoscaler(external("a")), 4, 60_000), "", NOW)
     assert events(found) == ["SuccessfulRescale"]
     assert conditions(found)["AbleToScale"] == ("True", "SucceededRescale")
@@ -103,7 +103,7 @@ def test_the_status_when_the_target_was_scaled() -> None:
     assert found.status.last_scale_time == "2026-01-02T03:00:00Z"
 
 
-def test_the_status_when_it_could_not_be() -> None:
+def test_the_status_after_a_failure() -> None:
     found = status(planned(autoscaler(external("a")), 4, 60_000), "Conflict", NOW)
     assert events(found) == ["FailedRescale"]
     assert conditions(found)["AbleToScale"] == ("False", "FailedUpdateScale")

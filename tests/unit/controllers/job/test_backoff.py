@@ -33,7 +33,7 @@ def test_delay_doubles(failures: int, ago_s: float, expected: float) -> None:
     assert remaining_s(failures, before(ago_s), NOW) == expected
 
 
-def test_nothing_failed_nothing_to_wait_for() -> None:
+def test_no_failure_no_delay() -> None:
     assert remaining_s(FRESH.failures, FRESH.last_failure, NOW) == 0
 
 
@@ -58,21 +58,21 @@ def test_record(
     assert known.after(pods(succeeded), pods(failed)) == expected
 
 
-def test_end_of_a_pod_is_that_of_its_last_container(make_pod: Callable[..., Pod]) -> None:
+def test_a_pod_ends_with_its_last_container(make_pod: Callable[..., Pod]) -> None:
     assert finished_at(make_pod("p", exit_code=1, ended="2026-01-02T03:04:05Z")) == datetime(
         2026, 1, 2, 3, 4, 5, tzinfo=UTC
     )
 
 
-def test_end_of_a_pod_without_ended_containers_is_when_it_was_not_ready(make_pod: Callable[..., Pod]) -> None:
+def test_a_pod_without_ended_containers_ends_when_it_is_not_ready(make_pod: Callable[..., Pod]) -> None:
     assert finished_at(make_pod("p", ended="2026-01-02T03:04:05Z")) == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def test_end_of_a_ready_pod_that_is_deleted_is_when_its_deletion_began(make_pod: Callable[..., Pod]) -> None:
+def test_a_deleted_ready_pod_ends_at_its_deletion_timestamp(make_pod: Callable[..., Pod]) -> None:
     pod = make_pod("p", ready=True, deleting="2026-01-02T03:04:35Z")
     assert finished_at(pod) == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def test_end_of_any_other_pod_is_its_creation(make_pod: Callable[..., Pod]) -> None:
+def test_any_other_pod_ends_at_its_creation(make_pod: Callable[..., Pod]) -> None:
     pod = make_pod("p", ready=True, created="2026-01-02T03:04:05Z")
     assert finished_at(pod) == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

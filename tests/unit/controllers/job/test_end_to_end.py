@@ -110,7 +110,7 @@ LIVES = [
 
 @pytest.mark.parametrize(("spec", "end", "counted"), LIVES)
 @pytest.mark.parametrize("share", [0.0, 0.2], ids=["no faults", "faults"])
-def test_a_life(play, spec, end, counted, share):
+def test_lifecycle(play, spec, end, counted, share):
     async def life(world: World) -> None:
         story = Story(world)
         faulty = Faulty(world.server.transport(), random.Random(4), share)
@@ -129,7 +129,7 @@ def test_a_life(play, spec, end, counted, share):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_happens_to_its_pods_each_is_counted_once(play, seed):
+def test_every_pod_is_counted_once(play, seed):
     """Pods are deleted, lose their finalizer or their label; the controller is restarted and loses answers."""
 
     async def life(world: World) -> None:
@@ -201,7 +201,7 @@ class OldPods(LatePods):
             yield chunk
 
 
-def test_a_deleted_pod_is_counted_once_however_late_its_end_is_seen(play):
+def test_a_deleted_pod_is_counted_once_also_if_its_end_is_seen_late(play):
     """The removal of its finalizer deletes it, and is answered with the version before."""
 
     async def life(world: World) -> None:
@@ -218,7 +218,7 @@ def test_a_deleted_pod_is_counted_once_however_late_its_end_is_seen(play):
     play(life)
 
 
-def test_the_finalizers_of_a_job_that_is_over_are_removed_once(play):
+def test_finalizers_of_a_finished_job_are_removed_once(play):
     """Also where its end is seen before the change of its pods."""
 
     async def life(world: World) -> None:
@@ -251,7 +251,7 @@ def test_suspending_and_resuming(play):
     play(life)
 
 
-def test_pods_of_a_job_that_is_gone_are_let_go(play):
+def test_pods_of_a_deleted_job_lose_their_finalizer(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -267,7 +267,7 @@ def test_pods_of_a_job_that_is_gone_are_let_go(play):
     play(life)
 
 
-def test_pods_that_nobody_owns_are_let_go_or_adopted(play):
+def test_orphan_pods_lose_their_finalizer_or_are_adopted(play):
     async def life(world: World) -> None:
         story = Story(world)
         metadata = {"finalizers": [FINALIZER], "labels": {"x": "y"}}
@@ -305,7 +305,7 @@ def test_pods_that_nobody_owns_are_let_go_or_adopted(play):
     play(life)
 
 
-def test_who_makes_a_suspended_job_may_change_it_at_once(play):
+def test_a_suspended_job_can_be_changed_right_after_its_creation(play):
     """MultiKueue and upstream's own tests update such a Job at the version that its creation returned."""
 
     async def life(world: World) -> None:
@@ -334,7 +334,7 @@ def test_who_makes_a_suspended_job_may_change_it_at_once(play):
         ("OnFailure", "if [[ -r /data/x ]]; then exit 0; else touch /data/x; exit 1; fi", "Complete"),
     ],
 )
-def test_a_job_ends_as_its_command_says(play, policy: str, script: str, end: str) -> None:
+def test_a_job_ends_like_its_command(play, policy: str, script: str, end: str) -> None:
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -348,7 +348,7 @@ def test_a_job_ends_as_its_command_says(play, policy: str, script: str, end: str
     play(life)
 
 
-def test_a_deadline_comes_in_time_though_no_pod_can_be_made(play):
+def test_the_deadline_is_kept_although_no_pod_can_be_created(play):
     """As upstream, and not when the next pod is tried, up to a minute later."""
 
     async def life(world: World) -> None:

@@ -35,7 +35,7 @@ def ending(job: Job, *pods: Pod) -> tuple[str, str] | None:
     return None if found is None else (found.type, found.reason)
 
 
-def test_goes_on_while_nothing_is_decided(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_the_job_continues_until_a_decision(make_job: MakeJob, make_pod: MakePod) -> None:
     assert ending(make_job(), make_pod("a"), make_pod("b", "Failed")) is None
 
 
@@ -104,7 +104,7 @@ def test_deadline(
     assert planned(job).again_s == left_s
 
 
-def test_failure_policy_goes_before_backoff_limit(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_failure_policy_has_priority_over_backoff_limit(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(backoffLimit=0, podFailurePolicy=FAIL_ON_42)
     found = planned(job, make_pod("a", "Failed", exit_code=42)).ending
     assert found is not None
@@ -136,7 +136,7 @@ def test_failed_indexes(
     assert ending(job, *pods) == (None if expected is None else ("FailureTarget", expected))
 
 
-def test_failures_of_an_index_are_told_by_its_pod(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_failures_of_an_index_are_read_from_its_pod(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(**{**PER_INDEX, "backoffLimitPerIndex": 2})
     for count, failed in (("1", ""), ("2", "0"), ("x", ""), ("-5", ""), ("99999999999", "")):
         pod = make_pod("a", "Failed", index=0, annotations={"batch.kubernetes.io/job-index-failure-count": count})
@@ -159,7 +159,7 @@ def test_success_policy(make_job: MakeJob, make_pod: MakePod) -> None:
     assert ending(job, make_pod("a", "Succeeded", index=0)) == ("SuccessCriteriaMet", "SuccessPolicy")
 
 
-def test_failure_goes_before_success(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_failure_has_priority_over_success(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(**INDEXED, successPolicy=ONE_OF_THREE, backoffLimit=0)
     pods = make_pod("a", "Succeeded", index=0), make_pod("b", "Failed", index=1)
     assert ending(job, *pods) == ("FailureTarget", "BackoffLimitExceeded")
@@ -176,7 +176,7 @@ def test_failure_goes_before_success(make_job: MakeJob, make_pod: MakePod) -> No
         pytest.param([condition("FailureTarget", "False")], ("FailureTarget", "BackoffLimitExceeded"), id="not true"),
     ],
 )
-def test_an_announced_ending_stands(
+def test_an_announced_ending_is_kept(
     announced: list[dict[str, Any]], expected: object, make_job: MakeJob, make_pod: MakePod
 ) -> None:
     job = make_job(status={"conditions": announced}, backoffLimit=0)
@@ -210,7 +210,7 @@ def test_pods_counted_before_are_not_counted_again(make_job: MakeJob, make_pod: 
 
 
 @pytest.mark.parametrize("index", [None, 7, -1, "x"])
-def test_pods_without_a_place_do_not_count(index: object, make_job: MakeJob, make_pod: MakePod) -> None:
+def test_pods_without_an_index_do_not_count(index: object, make_job: MakeJob, make_pod: MakePod) -> None:
     state = planned(
         make_job(**INDEXED), make_pod("a", "Succeeded", index=index), make_pod("b", "Failed", index=index)
     ).state

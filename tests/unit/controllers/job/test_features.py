@@ -12,7 +12,7 @@ OLD = Features(managed_by=False, replacement=False)
 
 
 @pytest.mark.parametrize(("features", "expected"), [(Features(), "someone"), (Features(managed_by=False), None)])
-def test_who_manages_a_job(features: Features, expected: str | None, make_job: MakeJob) -> None:
+def test_managed_by(features: Features, expected: str | None, make_job: MakeJob) -> None:
     assert spec.other_manager(make_job(managedBy="someone"), features) == expected
 
 
@@ -24,7 +24,7 @@ def test_who_manages_a_job(features: Features, expected: str | None, make_job: M
         pytest.param(Features(replacement=False), {"podFailurePolicy": POLICY}, 0, None, id="a failure policy waits"),
     ],
 )
-def test_a_pod_that_is_being_deleted(
+def test_a_terminating_pod(
     features: Features,
     extra: dict[str, object],
     made: int,
@@ -46,7 +46,7 @@ def test_a_pod_that_is_being_deleted(
         pytest.param(OLD, [], True, id="none"),
     ],
 )
-def test_whether_the_end_waits_for_pods_that_are_being_deleted(
+def test_the_end_waits_for_terminating_pods(
     features: Features, interim: list[str], over: bool, make_job: MakeJob, make_pod: MakePod
 ) -> None:
     going = make_pod("b", deleting="2026-01-02T03:00:20Z")
@@ -55,7 +55,7 @@ def test_whether_the_end_waits_for_pods_that_are_being_deleted(
     assert (end(tracking) is not None) is over
 
 
-def test_what_a_policy_decides_is_announced_all_the_same(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_the_decision_of_a_policy_is_announced(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(podFailurePolicy=POLICY)
     _, tracking = sync(job, make_pod("a", "Failed", exit_code=1), features=OLD)
     assert types(tracking.status) == ["FailureTarget"]

@@ -30,7 +30,7 @@ UID = "77466b23-e218-41dd-92b6-ce9ca38f0255"
         pytest.param({"template": {"spec": {"schedulingGroup": {"podGroupName": "g"}}}}, False, id="grouped already"),
     ],
 )
-def test_who_gets_one(spec: dict[str, Any], expected: bool, make_job: MakeJob) -> None:
+def test_jobs_that_get_a_pod_group(spec: dict[str, Any], expected: bool, make_job: MakeJob) -> None:
     assert gang.is_gang(make_job(**(TOGETHER | spec))) is expected
 
 
@@ -49,7 +49,7 @@ def test_only_before_the_first_start(status: dict[str, Any], expected: bool, mak
     assert gang.is_new(make_job(status={"startTime": None} | status, **TOGETHER), ()) is expected
 
 
-def test_not_where_there_are_pods(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_not_for_jobs_with_pods(make_job: MakeJob, make_pod: MakePod) -> None:
     assert not gang.is_new(make_job(status={"startTime": None}, **TOGETHER), (make_pod("p"),))
 
 
@@ -68,7 +68,7 @@ def test_the_names_are_those_of_the_go_binary(make_job: MakeJob) -> None:
         pytest.param("w" * 250, "t" * 250, (None, None), id="both long"),
     ],
 )
-def test_long_names_are_cut(workload: str, template: str, kept: tuple[int | None, int | None]) -> None:
+def test_long_names_are_truncated(workload: str, template: str, kept: tuple[int | None, int | None]) -> None:
     first, second, suffix = gang.pod_group_name(workload, template).split("-")
     room = 253 - len(suffix) - 2
     for length, other, found in ((kept[0], kept[1], first), (kept[1], kept[0], second)):
@@ -80,7 +80,7 @@ def test_long_names_are_cut(workload: str, template: str, kept: tuple[int | None
         assert (len(first), len(second)) == (room - room // 2, room // 2)
 
 
-def test_what_is_in_them(make_job: MakeJob) -> None:
+def test_contents_of_workload_and_pod_group(make_job: MakeJob) -> None:
     job = make_job(metadata={"name": "gang", "uid": UID}, **TOGETHER)
     doc = gang.workload_of(job)
     assert doc["spec"] == {
@@ -190,7 +190,7 @@ def test_all_pods_join_one_group(play):
         pytest.param(GATES, {"parallelism": 2}, id="not all at once"),
     ],
 )
-def test_pods_that_are_alone(play, gates, spec):
+def test_jobs_without_a_pod_group(play, gates, spec):
     async def life(world: World) -> None:
         story = Story(world)
         await story.serve()
@@ -210,7 +210,7 @@ def test_pods_that_are_alone(play, gates, spec):
         pytest.param(2, [{"name": "t", "schedulingPolicy": {"basic": {}}}], id="several"),
     ],
 )
-def test_what_is_unclear_leaves_pods_alone(play, count, templates):
+def test_ambiguous_groups_are_not_used(play, count, templates):
     async def life(world: World) -> None:
         story = Story(world)
         await story.serve()

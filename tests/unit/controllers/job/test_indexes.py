@@ -50,12 +50,12 @@ def test_parse(text: str, completions: int, expected: set[int]) -> None:
 
 
 @given(SMALL)
-def test_text_is_read_back(indexes: set[int]) -> None:
+def test_formatted_indexes_are_parsed(indexes: set[int]) -> None:
     assert parse(of(indexes).text, 100) == of(indexes)
 
 
 @given(SMALL, SMALL)
-def test_is_a_set(left: set[int], right: set[int]) -> None:
+def test_behaves_like_a_set(left: set[int], right: set[int]) -> None:
     union = of(left).union(of(right))
     assert members(union) == left | right
     assert union == of(left).with_indexes(right) == of(left | right)
@@ -77,7 +77,7 @@ def test_first_missing(indexes: set[int], count: int, limit: int) -> None:
     assert of(indexes).first_missing(count, limit) == expected
 
 
-def test_a_hundred_thousand_indexes_cost_what_their_intervals_cost() -> None:
+def test_the_cost_depends_on_intervals_only() -> None:
     done = of(set(range(100_000)) - {70_000})
     started = time.process_time()
     for index in range(1000):

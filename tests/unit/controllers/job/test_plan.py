@@ -91,7 +91,7 @@ def test_terminating_pods(
     assert len(planned(job, *pods).creations) == expected
 
 
-def test_surplus_pods_go_least_progress_first(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_surplus_pods_are_deleted_least_progress_first(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(completions=9, parallelism=1)
     pods = [
         make_pod("ready-long", ready=True, ended="2026-01-02T01:00:00Z"),
@@ -107,7 +107,7 @@ def test_surplus_pods_go_least_progress_first(make_job: MakeJob, make_pod: MakeP
     assert not found.creations
 
 
-def test_ties_go_by_restarts_then_youth(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_ties_are_ordered_by_restarts_then_age(make_job: MakeJob, make_pod: MakePod) -> None:
     pods = [
         make_pod("old"),
         make_pod("young", created=JUST_NOW),
@@ -116,14 +116,14 @@ def test_ties_go_by_restarts_then_youth(make_job: MakeJob, make_pod: MakePod) ->
     assert deleted(planned(make_job(completions=9, parallelism=0), *pods)) == ["restarted", "young", "old"]
 
 
-def test_a_suspended_job_loses_its_pods(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_pods_of_a_suspended_job_are_deleted(make_job: MakeJob, make_pod: MakePod) -> None:
     found = planned(make_job(suspend=True, completions=2, parallelism=2), make_pod("a"), make_pod("b", finalizers=()))
     assert sorted(deleted(found)) == ["a", "b"]
     assert [patch.name for patch in found.finalizers] == ["a"]
     assert found.managed
 
 
-def test_a_job_that_is_over_loses_its_active_pods_and_keeps_their_finalizers(
+def test_active_pods_of_a_finished_job_are_deleted_and_keep_their_finalizers(
     make_job: MakeJob, make_pod: MakePod
 ) -> None:
     found = planned(make_job(backoffLimit=0, completions=3), make_pod("a"), make_pod("b", "Failed"), make_pod("c"))
@@ -158,14 +158,14 @@ def test_lowest_free_indexes_are_taken(make_job: MakeJob, make_pod: MakePod) -> 
     assert indexes(planned(job, make_pod("a", index=3))) == ["0", "5", "6"]
 
 
-def test_indexes_of_terminating_pods_wait_where_only_ended_ones_are_replaced(
+def test_indexes_of_terminating_pods_wait_if_only_failed_pods_are_replaced(
     make_job: MakeJob, make_pod: MakePod
 ) -> None:
     job = make_job(completionMode="Indexed", completions=4, parallelism=2, podReplacementPolicy="Failed")
     assert indexes(planned(job, make_pod("a", index=0, deleting=JUST_NOW))) == ["1"]
 
 
-def test_repeated_and_unknown_indexes_go(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_pods_of_repeated_and_unknown_indexes_are_deleted(make_job: MakeJob, make_pod: MakePod) -> None:
     pods = [
         make_pod("ready", index=0, ready=True),
         make_pod("again", index=0),
@@ -176,12 +176,12 @@ def test_repeated_and_unknown_indexes_go(make_job: MakeJob, make_pod: MakePod) -
     assert sorted(deleted(planned(make_job(**INDEXED), *pods))) == ["again", "beyond", "none"]
 
 
-def test_fewer_pods_than_surplus_indexes_are_filled_up(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_surplus_pods_are_deleted_beside_repeated_indexes(make_job: MakeJob, make_pod: MakePod) -> None:
     pods = [make_pod("a", index=0), make_pod("b", index=1, ready=True), make_pod("c", index=1)]
     assert deleted(planned(make_job(**{**INDEXED, "parallelism": 1}), *pods)) == ["c", "a"]
 
 
-def test_an_index_is_tried_again_when_its_own_time_has_come(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_an_index_is_retried_after_its_backoff(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(**{**INDEXED, "backoffLimitPerIndex": 9})
     failures = {"batch.kubernetes.io/job-index-failure-count": "1"}
     recent = make_pod("a", "Failed", index=0, exit_code=1, ended=JUST_NOW)
@@ -198,7 +198,7 @@ def test_an_index_is_tried_again_when_its_own_time_has_come(make_job: MakeJob, m
     }
 
 
-def test_ignored_failures_of_an_index_are_told_apart(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_ignored_failures_of_an_index_are_counted_separately(make_job: MakeJob, make_pod: MakePod) -> None:
     policy = {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1]}}]}
     job = make_job(**{**INDEXED, "parallelism": 1, "backoffLimitPerIndex": 9, "podFailurePolicy": policy})
     pod = make_pod("a", "Failed", index=0, exit_code=1, ended="2026-01-02T01:00:00Z")
@@ -251,6 +251,6 @@ def test_a_pod_of_another_job(make_job: MakeJob) -> None:
     assert pod["spec"] == {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
 
 
-def test_long_names_are_cut_before_the_index() -> None:
+def test_long_names_are_truncated_before_the_index() -> None:
     assert name_prefix("a" * 63, 12345) == "a" * 51 + "-12345-"
     assert name_prefix("work", 0) == "work-0-"

@@ -47,7 +47,7 @@ def types(status: JobStatus | None) -> list[str]:
     return [condition.type for condition in status.conditions if condition.status == "True"]
 
 
-def test_ended_pods_are_noted_before_they_are_let_go(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_ended_pods_are_uncounted_before_their_finalizers_are_removed(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(completions=5, parallelism=3)
     _, tracking = sync(job, make_pod("a", "Succeeded"), make_pod("b", "Failed"), make_pod("c"))
     assert tracking.status.uncounted_terminated_pods == Uncounted(("uid-a",), ("uid-b",))
@@ -56,7 +56,7 @@ def test_ended_pods_are_noted_before_they_are_let_go(make_job: MakeJob, make_pod
     assert tracking.waiting == {"uid-a", "uid-b", "uid-c"}
 
 
-def test_they_are_counted_when_their_finalizers_are_gone(make_job: MakeJob) -> None:
+def test_pods_are_counted_when_their_finalizers_are_removed(make_job: MakeJob) -> None:
     job = make_job(status={"uncountedTerminatedPods": {"succeeded": ["uid-a", "uid-b"], "failed": ["uid-c"]}})
     status = counted(job.status, frozenset({"uid-b"}))
     assert (status.succeeded, status.failed) == (1, 1)
@@ -64,7 +64,7 @@ def test_they_are_counted_when_their_finalizers_are_gone(make_job: MakeJob) -> N
     assert counted(status, frozenset({"uid-b"})) is status
 
 
-def test_a_sync_that_broke_off_is_continued(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_an_interrupted_sync_is_continued(make_job: MakeJob, make_pod: MakePod) -> None:
     """The uid is noted, the finalizer is still there: let go, not noted twice."""
     job = make_job(status={"uncountedTerminatedPods": {"succeeded": ["uid-a"]}}, completions=5)
     _, tracking = sync(job, make_pod("a", "Succeeded"))
@@ -72,20 +72,20 @@ def test_a_sync_that_broke_off_is_continued(make_job: MakeJob, make_pod: MakePod
     assert released(tracking) == ["a"]
 
 
-def test_a_pod_noted_as_failed_stays_so(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_a_pod_recorded_as_failed_stays_failed(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(status={"uncountedTerminatedPods": {"failed": ["uid-a"]}}, completions=5)
     _, tracking = sync(job, make_pod("a", "Succeeded"))
     assert tracking.status.uncounted_terminated_pods == Uncounted((), ("uid-a",))
 
 
-def test_ignored_failures_are_let_go_uncounted(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_ignored_failures_are_not_counted(make_job: MakeJob, make_pod: MakePod) -> None:
     _, tracking = sync(make_job(podFailurePolicy=IGNORE), make_pod("a", "Failed", exit_code=1))
     assert tracking.status.uncounted_terminated_pods == Uncounted()
     assert released(tracking) == ["a"]
     assert tracking.policy_actions == {"Ignore": 1}
 
 
-def test_succeeded_indexes_are_noted_as_such(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_succeeded_indexes_are_recorded(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(status={"completedIndexes": "0", "succeeded": 1}, **INDEXED)
     pods = make_pod("a", "Succeeded", index=2), make_pod("b", "Succeeded", index=0), make_pod("c", "Succeeded")
     _, tracking = sync(job, *pods)
@@ -95,7 +95,7 @@ def test_succeeded_indexes_are_noted_as_such(make_job: MakeJob, make_pod: MakePo
     assert released(tracking) == ["c", "b", "a"]
 
 
-def test_indexes_beyond_the_completions_are_forgotten(make_job: MakeJob) -> None:
+def test_indexes_beyond_the_completions_are_removed(make_job: MakeJob) -> None:
     job = make_job(status={"completedIndexes": "0-2,7", "succeeded": 4}, **{**INDEXED, "completions": 2})
     _, tracking = sync(job)
     assert (tracking.status.completed_indexes, tracking.status.succeeded) == ("0,1", 2)
@@ -119,7 +119,7 @@ def test_the_last_failed_pod_of_an_index_is_kept_for_its_successor(make_job: Mak
     assert released(sync(make_job(**PER_INDEX), second, successor)[1]) == ["b"]
 
 
-def test_no_more_than_five_hundred_pods_at_a_time(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_at_most_500_uncounted_pods(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(completions=600, parallelism=600)
     _, tracking = sync(job, *(make_pod(f"p{n}", "Succeeded") for n in range(600)))
     assert len(tracking.release) == 500
@@ -138,7 +138,7 @@ def test_completion(make_job: MakeJob, make_pod: MakePod) -> None:
     assert (status.succeeded, status.active, status.ready, status.terminating) == (1, 0, 0, 0)
 
 
-def test_failure_counts_pods_that_only_terminate(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_failure_counts_terminating_pods(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(backoffLimit=0, completions=3, parallelism=3)
     _, tracking = sync(job, make_pod("a", "Failed"), make_pod("b", ready=True), make_pod("c"))
     assert types(tracking.status) == ["FailureTarget"]
@@ -147,7 +147,7 @@ def test_failure_counts_pods_that_only_terminate(make_job: MakeJob, make_pod: Ma
     assert end(tracking) is None  # two still terminate
 
 
-def test_failed_once_nothing_terminates(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_failed_when_no_pod_is_terminating(make_job: MakeJob, make_pod: MakePod) -> None:
     announced = [{"type": "FailureTarget", "status": "True", "reason": "R", "message": "M"}]
     job = make_job(status={"conditions": announced, "failed": 1})
     _, tracking = sync(job)
@@ -162,7 +162,7 @@ def test_failed_once_nothing_terminates(make_job: MakeJob, make_pod: MakePod) ->
     ("refuse", "satisfied"),
     [pytest.param((Delete,), True, id="a deletion failed"), pytest.param((), False, id="the cache is old")],
 )
-def test_no_ending_while_pods_may_be_left(
+def test_no_ending_while_pods_can_remain(
     refuse: tuple[type, ...], satisfied: bool, make_job: MakeJob, make_pod: MakePod
 ) -> None:
     job = make_job(backoffLimit=0, completions=3, parallelism=3)
@@ -172,7 +172,7 @@ def test_no_ending_while_pods_may_be_left(
     assert tracking.status.active == len(refuse)
 
 
-def test_success_policy_drops_the_others_uncounted(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_success_policy_does_not_count_other_pods(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(**INDEXED, successPolicy={"rules": [{"succeededCount": 1}]})
     _, tracking = sync(job, make_pod("a", "Succeeded", index=0), make_pod("b", index=1))
     assert types(tracking.status) == ["SuccessCriteriaMet"]
@@ -186,7 +186,7 @@ def test_created_pods_are_active_at_once(make_job: MakeJob) -> None:
     assert sync(job, refuse=(Create,))[1].status.active == 0
 
 
-def test_none_is_active_while_the_job_backs_off(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_no_pod_is_active_during_the_backoff(make_job: MakeJob, make_pod: MakePod) -> None:
     """upstream: pkg/controller/job/job_controller.go#manageJob"""
     pods = make_pod("a"), make_pod("b", "Failed", exit_code=1, ended="2026-01-02T03:00:29Z")
     _, tracking = sync(make_job(completions=3, parallelism=2), *pods)
@@ -212,7 +212,7 @@ def test_nothing_to_complete_is_complete(make_job: MakeJob) -> None:
     assert types(end(sync(make_job(completions=0))[1])) == ["SuccessCriteriaMet", "Complete"]
 
 
-def test_suspension_is_told_once(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_suspension_is_reported_once(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(suspend=True)
     _, tracking = sync(job, make_pod("a"))
     assert types(tracking.status) == ["Suspended"]
@@ -223,12 +223,12 @@ def test_suspension_is_told_once(make_job: MakeJob, make_pod: MakePod) -> None:
     assert sync(again)[1].notices == ()
 
 
-def test_start_time_may_outlast_suspension(make_job: MakeJob) -> None:
+def test_start_time_is_kept_on_suspension(make_job: MakeJob) -> None:
     features = Features(forgets_start=False)
     assert sync(make_job(suspend=True), features=features)[1].status.start_time == SINCE
 
 
-def test_resumption_starts_the_clock_again(make_job: MakeJob) -> None:
+def test_resumption_resets_start_time(make_job: MakeJob) -> None:
     suspended = {"type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "Job suspended"}
     _, tracking = sync(make_job(status={"conditions": [suspended]}))
     assert [(c.type, c.status, c.reason) for c in tracking.status.conditions] == [("Suspended", "False", "JobResumed")]
@@ -236,12 +236,12 @@ def test_resumption_starts_the_clock_again(make_job: MakeJob) -> None:
     assert tracking.status.start_time == "2026-01-02T03:00:30Z"
 
 
-def test_a_job_that_never_was_suspended_says_nothing(make_job: MakeJob) -> None:
+def test_a_job_that_was_never_suspended_has_no_condition(make_job: MakeJob) -> None:
     _, tracking = sync(make_job())
     assert (tracking.status.conditions, tracking.notices) == ((), ())
 
 
-def test_pods_of_a_job_being_deleted_are_let_go(make_job: MakeJob, make_pod: MakePod) -> None:
+def test_pods_of_a_terminating_job_lose_their_finalizer(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(metadata={"deletionTimestamp": SINCE, "finalizers": ["foregroundDeletion"]})
     _, tracking = sync(job, make_pod("a"))
     assert released(tracking) == ["a"]

@@ -28,7 +28,7 @@ def bundle(name: str, trust_bundle: str) -> ClusterTrustBundle:
 RIGHT = bundle_name("ca")
 
 
-def test_the_name_tells_the_content() -> None:
+def test_the_name_has_the_hash_of_the_content() -> None:
     assert bundle_name("ca") == "kubernetes.io:kube-apiserver-serving:6959097001d10501ac7d54c0"
     assert bundle_name("other") != bundle_name("ca")
 
@@ -43,13 +43,13 @@ def test_the_name_tells_the_content() -> None:
         pytest.param([bundle("old", "x")], [Create, Delete], id="only an old one"),
     ],
 )
-def test_what_is_written(found: list[ClusterTrustBundle], kinds: list[type]) -> None:
+def test_the_written_object(found: list[ClusterTrustBundle], kinds: list[type]) -> None:
     stages = plan(CLUSTER_TRUST_BUNDLES, found, "ca").stages
     assert [type(action) for stage in stages for action in stage.actions] == kinds
 
 
 @pytest.mark.parametrize("kind", [CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLES_ALPHA], ids=["beta", "alpha"])
-def test_the_bundle_is_kept_right_while_answers_are_lost(play, tmp_path, kind):
+def test_the_bundle_is_restored_also_with_lost_answers(play, tmp_path, kind):
     (tmp_path / "ca").write_text(CA)
     config = ServiceAccountTokenConfig(root_ca_file=str(tmp_path / "ca"))
 
@@ -80,7 +80,7 @@ def test_the_bundle_is_kept_right_while_answers_are_lost(play, tmp_path, kind):
     play(life)
 
 
-def test_nothing_without_a_ca(play):
+def test_without_a_ca_nothing_is_published(play):
     async def life(world: World) -> None:
         await serve_selectable(world, CLUSTER_TRUST_BUNDLES, "signerName")
         async with controllers(world, ServiceAccountTokenConfig(), names=[NAME]):

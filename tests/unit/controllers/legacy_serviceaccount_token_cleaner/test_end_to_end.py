@@ -40,7 +40,7 @@ async def labels(world: World) -> dict[str, str]:
     return (await world.get(SECRETS, "token"))["metadata"]["labels"]  # type: ignore[no-any-return]
 
 
-def test_the_server_says_since_when_it_tracks_and_before_that_is_a_period_long_nothing_goes(play):
+def test_nothing_is_deleted_before_use_is_tracked_for_a_whole_period(play):
     async def life(world: World) -> None:
         assert (await world.get(TRACKING, TRACKED, "kube-system"))["data"] == {"since": "2026-01-01"}
         await token(world)
@@ -54,7 +54,7 @@ def test_the_server_says_since_when_it_tracks_and_before_that_is_a_period_long_n
     play(life, alone=True)
 
 
-def test_an_unused_token_is_marked_and_goes_a_period_later(play):
+def test_an_unused_token_is_marked_and_deleted_a_period_later(play):
     async def life(world: World) -> None:
         await token(world)
         async with cleaning(world):
@@ -84,7 +84,7 @@ def test_a_marked_token_stays_for_the_whole_period(play):
         pytest.param(True, {USED: "never"}, id="used on no day"),
     ],
 )
-def test_what_stays(play, listed, given):
+def test_tokens_that_are_kept(play, listed, given):
     async def life(world: World) -> None:
         await token(world, listed=listed, **given)
         async with cleaning(world):
@@ -94,7 +94,7 @@ def test_what_stays(play, listed, given):
     play(life, alone=True)
 
 
-def test_a_token_that_a_pod_names_stays_until_the_pod_is_gone(play):
+def test_a_token_that_a_pod_names_is_kept_until_the_pod_is_deleted(play):
     async def life(world: World) -> None:
         await token(world)
         await world.pod("user", {"imagePullSecrets": [{"name": "token"}], "schedulingGates": [{"name": "x.y/z"}]})
@@ -108,7 +108,7 @@ def test_a_token_that_a_pod_names_stays_until_the_pod_is_gone(play):
     play(life, alone=True)
 
 
-def test_one_that_is_used_between_look_and_deletion_stays(play):
+def test_a_token_used_just_before_its_deletion_is_kept(play):
     async def life(world: World) -> None:
         await token(world, **{INVALID: "2025-01-01"})
 
@@ -124,7 +124,7 @@ def test_one_that_is_used_between_look_and_deletion_stays(play):
 
 
 @pytest.mark.parametrize("path", ["/default/pods", "/secrets/token", "/configmaps/kube-apiserver-legacy"])
-def test_what_failed_is_made_up_for_a_day_later(play, path):
+def test_failures_are_retried_a_day_later(play, path):
     async def life(world: World) -> None:
         await token(world)
         down = [True]
@@ -140,7 +140,7 @@ def test_what_failed_is_made_up_for_a_day_later(play, path):
     play(life, alone=True)
 
 
-def test_a_period_of_nothing_ends_the_start(play):
+def test_a_period_of_zero_is_an_error_at_the_start(play):
     async def life(world: World) -> None:
         with pytest.raises(StartError, match="--legacy-service-account-token-clean-up-period"):
             async with cleaning(world, period_s=0.0):

@@ -37,13 +37,13 @@ def secret(created: str = "2026-01-01T00:00:00Z", type_: str = plan.TYPE, **labe
         pytest.param("2026-03-30", None, id="since yesterday"),
     ],
 )
-def test_uses_have_to_be_tracked_for_a_whole_period_after_the_first_day(since: str, moment: datetime | None) -> None:
+def test_uses_must_be_tracked_for_a_whole_period_after_the_first_day(since: str, moment: datetime | None) -> None:
     found = plan.limits(tracking(since), NOW, 30 * DAY)
     assert (found.moment if found else None) == moment
 
 
 @pytest.mark.parametrize("since", [None, "", "yesterday", "2026-02-30", "2026-2-3", "20260203", "2026-W01-1"])
-def test_a_cluster_that_does_not_say_since_when_is_an_error(since: str | None) -> None:
+def test_a_missing_start_of_tracking_is_an_error(since: str | None) -> None:
     with pytest.raises(plan.TrackingUnknown, match="kube-system/tracking: data.since"):
         plan.limits(tracking(since), NOW, DAY)
 
@@ -65,7 +65,7 @@ def test_unused(token: Secret, unused: bool) -> None:
 
 
 @pytest.mark.parametrize("used", ["", "long-ago", "2026-13-01"])
-def test_a_use_on_no_day_is_an_error(used: str) -> None:
+def test_an_invalid_date_of_use_is_an_error(used: str) -> None:
     with pytest.raises(plan.InvalidDate):
         plan.is_unused(secret(last_used=used), LIMIT)
 
@@ -81,7 +81,7 @@ def test_a_use_on_no_day_is_an_error(used: str) -> None:
         pytest.param("2026-02-28", Delete, id="marked long ago"),
     ],
 )
-def test_what_follows(invalid_since: str | None, action: type) -> None:
+def test_mark_unmark_or_delete(invalid_since: str | None, action: type) -> None:
     labels = {} if invalid_since is None else {"invalid_since": invalid_since}
     assert isinstance(plan.plan(secret(**labels), LIMIT, NOW), action)
 
@@ -95,7 +95,7 @@ def test_what_follows(invalid_since: str | None, action: type) -> None:
         pytest.param(("other",), "", False, id="made by a user"),
     ],
 )
-def test_generated_tokens_are_those_that_the_account_lists(listed: tuple[str, ...], uid: str, generated: bool) -> None:
+def test_generated_tokens_are_listed_by_the_account(listed: tuple[str, ...], uid: str, generated: bool) -> None:
     account = ServiceAccount(
         metadata=ObjectMeta(name="a", namespace="n", uid="account"),
         secrets=tuple(ObjectReference(name=name) for name in listed),
@@ -107,7 +107,7 @@ def test_generated_tokens_are_those_that_the_account_lists(listed: tuple[str, ..
     assert plan.was_generated(token, None) is False
 
 
-def test_writes_carry_their_preconditions() -> None:
+def test_writes_have_preconditions() -> None:
     token = secret(last_used="2026-01-05")
     labels = {"kubernetes.io/legacy-token-invalid-since": "2026-03-31"}
     assert plan.mark(token, NOW).body == {"metadata": {"uid": "u", "labels": labels}}

@@ -66,7 +66,7 @@ class Story:
 
 
 @pytest.mark.parametrize("odd", [{"spec": "none"}, {"metadata": {"labels": [5]}}], ids=["content", "metadata"])
-def test_what_cannot_be_decoded_goes_too(play, odd):
+def test_objects_that_cannot_be_decoded_are_deleted(play, odd):
     """Only names and finalizers are needed, and of pods how long those take that can be decoded."""
     seen: list[str] = []
 
@@ -98,7 +98,7 @@ def test_what_cannot_be_decoded_goes_too(play, odd):
     play(life)
 
 
-def test_everything_goes_and_others_stay(play):
+def test_only_objects_of_the_namespace_are_deleted(play):
     async def life(world: World) -> None:
         story = Story(world)
         await world.create(CONFIG_MAPS, {"metadata": {"name": "mine"}})
@@ -115,7 +115,7 @@ def test_everything_goes_and_others_stay(play):
     play(life)
 
 
-def test_the_usual_limit_of_requests_does_not_hold_it_up(play):
+def test_the_rate_limit_of_other_controllers_does_not_apply(play):
     took: dict[bool, float] = {}
 
     async def life(world: World) -> None:
@@ -133,7 +133,7 @@ def test_the_usual_limit_of_requests_does_not_hold_it_up(play):
     assert took[True] < took[False] + 1, took
 
 
-def test_pods_go_first(play):
+def test_pods_are_deleted_first(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -153,7 +153,7 @@ def test_pods_go_first(play):
     play(life)
 
 
-def test_what_holds_the_namespace_is_told(play):
+def test_remaining_content_is_a_condition(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -176,7 +176,7 @@ def test_what_holds_the_namespace_is_told(play):
     play(life)
 
 
-def test_a_kind_that_cannot_be_deleted_is_told_and_the_rest_goes(play):
+def test_a_failed_kind_is_reported_and_the_others_are_deleted(play):
     async def life(world: World) -> None:
         story = Story(world)
         broken = [True]
@@ -200,7 +200,7 @@ def test_a_kind_that_cannot_be_deleted_is_told_and_the_rest_goes(play):
     play(life)
 
 
-def test_what_stays_without_a_reason_is_an_error(play):
+def test_remaining_objects_without_finalizers_are_an_error(play):
     async def life(world: World) -> None:
         story = Story(world)
         broken = [True]
@@ -256,7 +256,7 @@ def stale(request: Request, response: Response) -> Response:
     return Response(response.status, response.headers, json.dumps(doc).encode())
 
 
-def test_groups_that_cannot_be_discovered_hold_the_namespace(play):
+def test_failed_discovery_of_groups_keeps_the_namespace(play):
     async def life(world: World) -> None:
         story = Story(world)
         broken = [True]
@@ -280,7 +280,7 @@ def test_groups_that_cannot_be_discovered_hold_the_namespace(play):
     play(life)
 
 
-def test_discovery_that_fails_altogether(play):
+def test_failed_discovery(play):
     async def life(world: World) -> None:
         story = Story(world)
         broken = [True]
@@ -298,7 +298,7 @@ def test_discovery_that_fails_altogether(play):
     play(life)
 
 
-def test_conditions_that_cannot_be_written_do_not_hold_the_namespace(play):
+def test_failed_writes_of_conditions_do_not_keep_the_namespace(play):
     async def life(world: World) -> None:
         story = Story(world)
         refused = []
@@ -319,7 +319,7 @@ def test_conditions_that_cannot_be_written_do_not_hold_the_namespace(play):
     play(life)
 
 
-def test_finalizers_of_others_stay(play):
+def test_other_finalizers_are_kept(play):
     async def life(world: World) -> None:
         story = Story(world)
         await story.make()

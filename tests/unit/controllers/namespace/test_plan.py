@@ -64,7 +64,7 @@ def of(type_: str, status: str, reason: str = "r", message: str = "m", at: str =
     return Condition(type_, status, reason, message, last_transition_time=at)
 
 
-def test_all_five_conditions_are_there_from_the_start() -> None:
+def test_all_five_conditions_exist_from_the_start() -> None:
     found = plan.status((), Remains(), NOW)
     assert [(c.type, c.status, c.reason) for c in found] == [
         (DISCOVERY, "False", "ResourcesDiscovered"),
@@ -85,7 +85,9 @@ def test_all_five_conditions_are_there_from_the_start() -> None:
         pytest.param("False", "", ("False", DELETED, None), id="still well"),
     ],
 )
-def test_a_time_changes_with_the_status(before: str, error: str, expected: tuple[str, str, str | None]) -> None:
+def test_the_transition_time_changes_with_the_status(
+    before: str, error: str, expected: tuple[str, str, str | None]
+) -> None:
     later = NOW + timedelta(hours=1)
     old = (of("Other", "Unknown"), of(DISCOVERY, before))
     found = plan.status(old, Remains(discovery_error=error), later)
@@ -106,7 +108,7 @@ remaining = st.builds(
 
 
 @given(remaining, remaining)
-def test_conditions_that_say_it_already_are_left_alone(before: Remains, now: Remains) -> None:
+def test_equal_conditions_are_kept(before: Remains, now: Remains) -> None:
     first = plan.status((), before, NOW)
     second = plan.status(first, now, NOW + timedelta(hours=1))
     assert plan.status(second, now, NOW + timedelta(hours=2)) == second
@@ -133,10 +135,10 @@ def test_grace(pods: list[Pod], after_s: int, expected: int) -> None:
 
 
 @pytest.mark.parametrize(("estimate", "expected"), [(0, None), (1, 1.0), (15, 8.0), (30, 16.0)])
-def test_what_remains_is_looked_at_again(estimate: int, expected: float | None) -> None:
+def test_remaining_content_requeues(estimate: int, expected: float | None) -> None:
     assert plan.plan(Remains(estimate_s=estimate)) == expected
 
 
-def test_errors_are_tried_again() -> None:
+def test_errors_are_retried() -> None:
     with pytest.raises(plan.ContentRemains, match="a; b; discovery"):
         plan.plan(Remains(content_errors=["a", "b"], discovery_error="discovery", estimate_s=15))

@@ -35,11 +35,11 @@ def take(cidrs: CIDRSet, count: int) -> list[str]:
         ("fd00::/60", 68, ["fd00::/68", "fd00::1000:0:0:0/68", "fd00::2000:0:0:0/68"]),
     ],
 )
-def test_parts_are_given_out_in_turn(cluster: str, prefix: int, first: list[str]) -> None:
+def test_ranges_are_allocated_in_turn(cluster: str, prefix: int, first: list[str]) -> None:
     assert take(cidr_set(cluster, prefix), 3) == first
 
 
-def test_a_freed_part_comes_again_after_the_others() -> None:
+def test_a_released_range_is_reused_last() -> None:
     cidrs = cidr_set("10.0.0.0/22", 24)
     take(cidrs, 2)
     cidrs.release(net("10.0.0.0/24"))
@@ -58,7 +58,7 @@ def test_a_freed_part_comes_again_after_the_others() -> None:
         pytest.param("10.0.0.0/8", [], id="more than all"),
     ],
 )
-def test_what_is_occupied_is_not_given_out(taken: str, left: list[str]) -> None:
+def test_occupied_ranges_are_not_allocated(taken: str, left: list[str]) -> None:
     cidrs = cidr_set("10.0.0.0/22", 24)
     cidrs.occupy(net(taken))
     cidrs.occupy(net(taken))
@@ -70,7 +70,7 @@ def test_what_is_occupied_is_not_given_out(taken: str, left: list[str]) -> None:
 
 
 @pytest.mark.parametrize("other", ["10.0.4.0/24", "9.0.0.0/8", "fd00::/64"])
-def test_what_is_outside_is_refused(other: str) -> None:
+def test_ranges_outside_are_refused(other: str) -> None:
     cidrs = cidr_set("10.0.0.0/22", 24)
     text = f"cidr {other} is out the range of cluster cidr 10.0.0.0/22"
     for change in (cidrs.occupy, cidrs.release):
@@ -115,7 +115,7 @@ def parts(networks: Iterable[Network], prefix: int) -> set[str]:
 
 
 @given(st.lists(st.tuples(st.sampled_from("tor"), st.integers(0, 31), st.integers(27, 32)), max_size=40))
-def test_nothing_is_given_out_twice(steps: list[tuple[str, int, int]]) -> None:
+def test_no_range_is_allocated_twice(steps: list[tuple[str, int, int]]) -> None:
     """A model: the set of the parts that are taken."""
     cidrs, taken = cidr_set("10.0.0.0/27", 30), set[str]()
     for step, address, prefix in steps:

@@ -72,7 +72,7 @@ def test_nodes_get_ranges(play, cluster, services, expected):
     alone(life, play)
 
 
-def test_what_nodes_have_at_the_start_is_taken(play):
+def test_ranges_of_nodes_are_occupied_at_the_start(play):
     async def life(world: World) -> None:
         await add(world, "a", "10.0.0.0/24")
         await add(world, "b")
@@ -83,7 +83,7 @@ def test_what_nodes_have_at_the_start_is_taken(play):
     alone(life, play)
 
 
-def test_the_range_of_a_node_that_went_goes_to_another(play):
+def test_the_range_of_a_deleted_node_is_reused(play):
     async def life(world: World) -> None:
         async with running(world):
             for name in "abcd":
@@ -104,7 +104,7 @@ def test_the_range_of_a_node_that_went_goes_to_another(play):
     alone(life, play)
 
 
-def test_a_node_made_again_gets_a_range_again(play):
+def test_a_recreated_node_gets_a_range(play):
     async def life(world: World) -> None:
         async with running(world, "10.0.0.0/24"):
             for _ in range(3):
@@ -116,7 +116,7 @@ def test_a_node_made_again_gets_a_range_again(play):
     alone(life, play)
 
 
-def test_of_two_families_a_node_gets_both_or_none(play):
+def test_a_dual_stack_node_gets_both_ranges_or_none(play):
     async def life(world: World) -> None:
         registry = Registry()
         async with running(world, "10.0.0.0/22,fd00::/64", metrics=registry):
@@ -136,7 +136,7 @@ def test_of_two_families_a_node_gets_both_or_none(play):
     alone(life, play)
 
 
-def test_a_range_whose_assignment_got_no_answer_is_not_given_away(play):
+def test_a_range_with_a_lost_answer_is_not_reused(play):
     async def life(world: World) -> None:
         blind = [True]
 
@@ -159,7 +159,7 @@ def test_a_range_whose_assignment_got_no_answer_is_not_given_away(play):
     alone(life, play)
 
 
-def test_somebody_else_gave_it_another_range(play):
+def test_another_client_assigned_another_range(play):
     async def life(world: World) -> None:
         blind = [True]
 
@@ -179,7 +179,7 @@ def test_somebody_else_gave_it_another_range(play):
     alone(life, play)
 
 
-def test_a_range_that_cannot_be_read_costs_the_other_nodes_nothing(play):
+def test_an_invalid_range_does_not_affect_other_nodes(play):
     """An API server refuses such a one; what it stored before it did is there all the same."""
 
     def spoilt(request: Request, response: Response) -> Response:
@@ -195,7 +195,7 @@ def test_a_range_that_cannot_be_read_costs_the_other_nodes_nothing(play):
     alone(life, play)
 
 
-def test_a_node_that_cannot_be_decoded_keeps_its_range_and_stops_nobody(play):
+def test_a_node_that_cannot_be_decoded_keeps_its_range(play):
     def spoilt(request: Request, response: Response) -> Response:
         body = response.body.replace(b'"10.0.0.0/24"]', b'"10.0.0.0/24"],"taints":7')
         return replace(response, body=body.replace(b'["10.0.1.0/24"]', b"7"))
@@ -212,7 +212,7 @@ def test_a_node_that_cannot_be_decoded_keeps_its_range_and_stops_nobody(play):
 
 
 @pytest.mark.parametrize("cidrs", [["172.16.0.0/24"], ["10.0.0.0/24", "fd00::/64"]])
-def test_a_node_with_addresses_of_another_cluster_ends_the_manager(play, cidrs):
+def test_a_node_with_a_range_of_another_cluster_ends_the_manager(play, cidrs):
     async def life(world: World) -> None:
         await add(world, "a", *cidrs)
         with pytest.raises(StartError, match="a"):
@@ -222,7 +222,7 @@ def test_a_node_with_addresses_of_another_cluster_ends_the_manager(play, cidrs):
     alone(life, play)
 
 
-def test_without_a_list_of_nodes_it_waits_and_ends(play):
+def test_without_a_list_of_nodes_the_start_times_out(play):
     async def life(world: World) -> None:
         down = Refusing(world.server.transport(), lambda request: request.path == "/api/v1/nodes")
         with pytest.raises(StartError, match="failed to list all nodes in 600s"):
@@ -235,7 +235,7 @@ def test_without_a_list_of_nodes_it_waits_and_ends(play):
     alone(life, play)
 
 
-def test_it_does_not_run_unasked(play):
+def test_it_does_not_run_by_default(play):
     async def life(world: World) -> None:
         off = KubeCloudSharedConfig(cluster_cidr="10.0.0.0/16")
         async with controllers(world, off, NodeIPAMConfig(), names=["node-ipam-controller"]):
@@ -246,7 +246,7 @@ def test_it_does_not_run_unasked(play):
     alone(life, play)
 
 
-def test_options_that_make_no_sense_end_the_start(play):
+def test_invalid_options_are_errors_at_the_start(play):
     async def life(world: World) -> None:
         with pytest.raises(StartError, match="--cluster-cidr must be given with --allocate-node-cidrs"):
             async with running(world, ""):
@@ -272,7 +272,7 @@ def test_lost_requests_and_answers(play, seed):
     alone(life, play)
 
 
-def test_simulated_nodes_wait_for_their_ranges_and_use_them(play):
+def test_simulated_nodes_wait_for_their_ranges(play):
     async def life(world: World) -> None:
         await world.wait(20)
         assert await given(world) == {"node-1": [], "node-2": []}

@@ -92,11 +92,11 @@ def test_problems(cluster: str, config: NodeIPAMConfig, problem: str) -> None:
     assert problem in found
 
 
-def test_nothing_is_wrong_where_nodes_get_no_ranges() -> None:
+def test_options_are_not_checked_without_allocation() -> None:
     off = replace(shared("ten"), allocate_node_cidrs=False)
     assert problems(off, NodeIPAMConfig(node_cidr_mask_size_ipv6=1)) == []
 
 
-def test_ranges_of_services_that_are_none_are_told() -> None:
+def test_invalid_service_ranges_are_reported() -> None:
     found = ranges(shared("10.0.0.0/16"), NodeIPAMConfig(service_cidr="ten", secondary_service_cidr="10.0.255.0/24"))
     assert ([str(network) for network in found.services], found.unread) == (["10.0.255.0/24"], ("ten",))

@@ -67,7 +67,7 @@ def test_it_goes_on_when_a_taint_cannot_be_removed(play):
     play(life)
 
 
-def test_a_zone_may_come_while_a_node_is_tainted(play):
+def test_a_zone_can_be_added_while_a_node_is_tainted(play):
     async def life(world: World) -> None:
         name = (await names(world))[0]
         came = []
@@ -89,7 +89,7 @@ def test_a_zone_may_come_while_a_node_is_tainted(play):
     play(life)
 
 
-def test_nothing_is_remembered_of_a_tainted_node_that_is_deleted(play, monkeypatch):
+def test_a_deleted_tainted_node_leaves_no_state(play, monkeypatch):
     made: list[NodeLifecycleController] = []
 
     def make(context: ControllerContext) -> NodeLifecycleController:
@@ -116,7 +116,7 @@ def test_nothing_is_remembered_of_a_tainted_node_that_is_deleted(play, monkeypat
 
 
 @pytest.mark.parametrize("hours", [1, -1])
-def test_a_wall_clock_that_is_set_makes_no_node_unknown(play, monkeypatch, hours):
+def test_setting_the_wall_clock_makes_no_node_unknown(play, monkeypatch, hours):
     set_by = [timedelta()]
     now = LoopClock.now
     monkeypatch.setattr(LoopClock, "now", lambda self: now(self) + set_by[0])
@@ -159,7 +159,7 @@ async def watched(world: World, seconds: int) -> dict[str, int]:
         pytest.param(4, 4, 0, id="all: it must be us"),
     ],
 )
-def test_how_many_are_tainted_and_how_fast(play, nodes, failing, expected):
+def test_eviction_rates_of_zones(play, nodes, failing, expected):
     async def life(world: World) -> None:
         for name in await names(world):
             await world.patch(NODES, name, {"metadata": {"labels": {"topology.kubernetes.io/zone": "one"}}})
@@ -175,7 +175,7 @@ def test_how_many_are_tainted_and_how_fast(play, nodes, failing, expected):
     play(life, nodes=nodes)
 
 
-def test_when_the_first_of_all_comes_back_the_others_are_given_time(play):
+def test_the_recovery_from_a_full_disruption_resets_grace_periods(play):
     async def life(world: World) -> None:
         async with running(world, world.server.transport()):
             await world.wait(10)
@@ -192,7 +192,7 @@ def test_when_the_first_of_all_comes_back_the_others_are_given_time(play):
     play(life)
 
 
-def test_pods_of_a_silent_node_are_not_ready_even_if_it_cannot_be_tainted(play):
+def test_pods_of_a_silent_node_are_not_ready_also_if_it_cannot_be_tainted(play):
     async def life(world: World) -> None:
         await world.pod("p")
         await world.wait(10)
@@ -211,7 +211,7 @@ def test_pods_of_a_silent_node_are_not_ready_even_if_it_cannot_be_tainted(play):
     play(life)
 
 
-def test_pods_of_a_silent_node_are_not_ready_even_if_the_manager_dies_before_it_says_so(play):
+def test_pods_of_a_silent_node_are_not_ready_also_after_a_restart_of_the_manager(play):
     async def life(world: World) -> None:
         await world.pod("p", {"nodeName": "node-1", "terminationGracePeriodSeconds": 1})
         await world.wait(10)
@@ -230,7 +230,7 @@ def test_pods_of_a_silent_node_are_not_ready_even_if_the_manager_dies_before_it_
     play(life)
 
 
-def test_pods_of_a_node_that_said_that_it_is_not_ready_keep_their_own_readiness_when_it_falls_silent(play):
+def test_pods_of_a_node_that_was_not_ready_keep_their_readiness_when_it_is_silent(play):
     async def life(world: World) -> None:
         await world.pod("p", {"nodeName": "node-1", "terminationGracePeriodSeconds": 1})
         await world.wait(10)
@@ -248,7 +248,7 @@ def test_pods_of_a_node_that_said_that_it_is_not_ready_keep_their_own_readiness_
     play(life)
 
 
-def test_pods_that_could_not_be_marked_are_even_if_the_kubelet_then_says_that_the_node_is_not_ready(play):
+def test_failed_updates_of_pods_are_retried_also_if_the_kubelet_reports_not_ready(play):
     async def life(world: World) -> None:
         await world.pod("p", {"nodeName": "node-1", "terminationGracePeriodSeconds": 1})
         await world.wait(10)
@@ -270,7 +270,7 @@ def test_pods_that_could_not_be_marked_are_even_if_the_kubelet_then_says_that_th
     play(life)
 
 
-def test_what_is_said_of_a_pod_meanwhile_is_not_written_over(play):
+def test_concurrent_changes_of_a_pod_are_not_overwritten(play):
     """The cache lags behind: the pod was given another status. It is marked once the cache has caught up."""
 
     async def life(world: World) -> None:
@@ -295,7 +295,7 @@ def test_what_is_said_of_a_pod_meanwhile_is_not_written_over(play):
     play(life)
 
 
-def test_the_conditions_of_a_node_that_says_itself_that_it_is_unknown_stay(play):
+def test_unknown_conditions_reported_by_a_node_are_kept(play):
     async def life(world: World) -> None:
         conditions = [{"type": "Ready", "status": "Unknown"}, {"type": "DiskPressure", "status": "False"}]
         await world.create(NODES, {"metadata": {"name": "odd"}})
@@ -309,7 +309,7 @@ def test_the_conditions_of_a_node_that_says_itself_that_it_is_unknown_stay(play)
     play(life)
 
 
-def test_a_node_that_never_posted_anything_is_unknown_after_a_while(play):
+def test_a_node_that_never_posted_a_status_becomes_unknown(play):
     async def life(world: World) -> None:
         await world.create(NODES, {"metadata": {"name": "mute", "annotations": {"sandbox.kcm.dev/ignore": "true"}}})
         async with running(world, world.server.transport()):
@@ -325,7 +325,7 @@ def test_a_node_that_never_posted_anything_is_unknown_after_a_while(play):
     play(life)
 
 
-def test_an_hour_of_a_node_that_fails_and_what_is_evicted_from_it(play):
+def test_a_node_that_fails_for_an_hour_and_its_evictions(play):
     """Both controllers with their ordinary times: unknown after 50 s, evicted 300 s later, nothing more in an hour."""
 
     async def life(world: World) -> None:
@@ -403,7 +403,7 @@ def test_a_node_whose_health_cannot_be_written_is_in_no_zone(play):
     play(life)
 
 
-def test_a_zone_knows_of_a_silent_node_whose_pods_cannot_be_written(play):
+def test_a_silent_node_counts_in_its_zone_also_if_its_pods_cannot_be_written(play):
     """Three of five: the zone is unhealthy, and none is tainted, as if the pods' status could be written."""
 
     async def life(world: World) -> None:
@@ -425,7 +425,7 @@ def test_a_zone_knows_of_a_silent_node_whose_pods_cannot_be_written(play):
     play(life, nodes=5)
 
 
-def test_one_node_that_raises_does_not_keep_the_others(play, monkeypatch):
+def test_an_error_of_one_node_does_not_affect_the_others(play, monkeypatch):
     status = plan.status
 
     async def life(world: World) -> None:
@@ -448,7 +448,7 @@ def test_one_node_that_raises_does_not_keep_the_others(play, monkeypatch):
 
 
 @pytest.mark.parametrize("separate", [True, False])
-def test_taints_evict_here_where_the_gate_of_their_controller_is_off(play, separate):
+def test_taints_evict_in_this_controller_if_the_gate_of_theirs_is_off(play, separate):
     async def life(world: World) -> None:
         await world.pod("p", {"terminationGracePeriodSeconds": 1})
         await world.wait(10)

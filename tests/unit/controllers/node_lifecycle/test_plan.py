@@ -120,7 +120,7 @@ marks = st.lists(
 
 
 @given(pairs, marks, st.booleans())
-def test_taints_put_right_are_right(
+def test_corrected_taints_are_not_changed_again(
     conditions: list[tuple[str, str]], taints: list[tuple[str, str]], cordoned: bool
 ) -> None:
     """Once done there is nothing to do, and no taint of others or of another effect was touched."""
@@ -135,7 +135,7 @@ def test_taints_put_right_are_right(
     assert {pair for pair in after if pair[1] == "NoExecute"} == {p for p in taints if p[1] == "NoExecute"}
 
 
-def test_a_taint_that_is_there_keeps_its_time() -> None:
+def test_an_existing_taint_keeps_its_time() -> None:
     old = Taint(plan.UNREACHABLE, "", "NoExecute", "2025-01-01T00:00:00Z")
     subject = NODES.decode(
         codec.encode({"metadata": {"name": "n"}, "spec": {"taints": [codec.decode_doc(codec.encode(old))]}})
@@ -146,7 +146,7 @@ def test_a_taint_that_is_there_keeps_its_time() -> None:
     ]
 
 
-def test_the_patch_of_taints_carries_the_version() -> None:
+def test_the_patch_of_taints_has_the_resource_version() -> None:
     assert plan.taints_patch(node(), [Taint("k", "v", "NoExecute", at(0)), Taint("l", "", "NoSchedule")]) == {
         "metadata": {"resourceVersion": "7"},
         "spec": {

@@ -84,11 +84,11 @@ def queue_of(*names: str, rate: float = 0.1) -> ZoneQueue:
     return queue
 
 
-def test_nodes_come_in_order_at_the_rate() -> None:
+def test_nodes_are_dequeued_in_order_at_the_rate() -> None:
     assert drained(queue_of("c", "a", "b"), 30) == [(0, "c"), (10, "a"), (20, "b")]
 
 
-def test_a_stopped_queue_gives_nothing() -> None:
+def test_a_stopped_queue_returns_nothing() -> None:
     assert drained(queue_of("a", rate=0), 100) == []
 
 
@@ -102,13 +102,13 @@ def test_a_node_is_queued_once_until_it_is_removed() -> None:
     assert queue.add("a")
 
 
-def test_a_node_that_is_removed_does_not_come() -> None:
+def test_a_removed_node_is_not_dequeued() -> None:
     queue = queue_of("a", "b")
     queue.remove("a")
     assert drained(queue, 5) == [(0, "b")]
 
 
-def test_a_node_for_later_lets_others_pass() -> None:
+def test_a_requeued_node_does_not_block_others() -> None:
     queue = queue_of("a", "b", rate=1)
     assert queue.next(0) == "a"
     queue.later("a", 2.5)
@@ -125,7 +125,7 @@ def test_a_node_for_later_lets_others_pass() -> None:
         pytest.param(0.1, 0.0, [], id="stopped"),
     ],
 )
-def test_a_change_of_the_rate_frees_nobody_at_once(
+def test_a_change_of_the_rate_releases_no_node_at_once(
     first: float, second: float, expected: list[tuple[int, str]]
 ) -> None:
     queue = queue_of("a", "b", rate=first)
@@ -136,13 +136,13 @@ def test_a_change_of_the_rate_frees_nobody_at_once(
 
 
 @pytest.mark.parametrize(("rate", "second"), [(0.1, 10), (1.0, 1)])
-def test_a_queue_that_starts_again_begins_slowly(rate: float, second: int) -> None:
+def test_a_restarted_queue_starts_without_tokens(rate: float, second: int) -> None:
     queue = queue_of("a", rate=0)
     queue.set_rate(rate, 0)
     assert drained(queue, 20) == [(second, "a")]
 
 
-def test_a_change_while_nobody_waits_costs_nothing() -> None:
+def test_a_change_without_waiters_has_no_effect() -> None:
     queue = queue_of("a")
     queue.set_rate(0.01, 0)
     assert drained(queue, 20) == [(0, "a")]

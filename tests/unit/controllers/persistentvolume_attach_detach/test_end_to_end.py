@@ -50,7 +50,7 @@ async def fail(world: World, node: str) -> None:
     await world.client.patch(NODES, "", node, {"status": {"conditions": [condition]}}, subresource="status")
 
 
-def test_a_volume_is_attached_for_its_pod_and_detached_after_it(play):
+def test_a_volume_is_attached_and_detached_with_its_pod(play):
     async def life(world: World) -> None:
         await bound(world, "a")
         async with running(world):
@@ -72,7 +72,7 @@ def test_a_volume_is_attached_for_its_pod_and_detached_after_it(play):
     play(life)
 
 
-def test_pods_that_come_together_all_get_the_events(play):
+def test_pods_of_one_volume_all_get_the_events(play):
     """Upstream looks every 100 ms at what is to be attached."""
 
     async def life(world: World) -> None:
@@ -95,7 +95,7 @@ def test_pods_that_come_together_all_get_the_events(play):
     play(life)
 
 
-def test_a_node_that_does_not_list_what_is_attached_has_it_written_again(play):
+def test_volumes_missing_in_the_node_status_are_written_again(play):
     """As after a start with a stale cache: what it showed is not what the node says."""
 
     async def life(world: World) -> None:
@@ -111,7 +111,7 @@ def test_a_node_that_does_not_list_what_is_attached_has_it_written_again(play):
     play(life)
 
 
-def test_volumes_of_no_driver_are_attached_without_an_attachment(play):
+def test_volumes_without_a_driver_are_attached_without_an_attachment(play):
     async def life(world: World) -> None:
         iscsi = {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.2001-04.com.example:x", "lun": 3}
         await bound(world, "i", source={"iscsi": iscsi})
@@ -137,7 +137,7 @@ def test_volumes_of_no_driver_are_attached_without_an_attachment(play):
     play(life)
 
 
-def test_a_volume_of_a_moved_kind_that_a_pod_describes_is_attached_by_its_driver(play):
+def test_a_migrated_inline_volume_is_attached_by_its_driver(play):
     async def life(world: World) -> None:
         driver, handle = "pd.csi.storage.gke.io", "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d"
         disk = {"name": "d", "gcePersistentDisk": {"pdName": "d", "fsType": "ext4"}}
@@ -176,7 +176,7 @@ def test_a_claim_that_is_bound_late_is_attached(play):
     play(life)
 
 
-def test_a_driver_that_attaches_nothing_is_left_alone(play):
+def test_volumes_of_drivers_without_attach_are_skipped(play):
     async def life(world: World) -> None:
         await world.create(DRIVERS, {"metadata": {"name": "d.example.com"}, "spec": {"attachRequired": False}})
         await bound(world, "a", source={"csi": {"driver": "d.example.com", "volumeHandle": "h-a"}})
@@ -188,7 +188,7 @@ def test_a_driver_that_attaches_nothing_is_left_alone(play):
     play(life)
 
 
-def test_a_node_that_does_not_ask_for_it_is_left_alone(play):
+def test_nodes_without_controller_managed_attach_are_skipped(play):
     async def life(world: World) -> None:
         await bound(world, "a")
         await world.create(NODES, {"metadata": {"name": "own"}})
@@ -207,7 +207,7 @@ def test_a_node_that_does_not_ask_for_it_is_left_alone(play):
 # -- several nodes
 
 
-def test_a_volume_for_one_node_waits_until_it_is_free(play):
+def test_a_single_node_volume_waits_until_it_is_detached(play):
     async def life(world: World) -> None:
         await bound(world, "a")
         async with running(world):
@@ -262,7 +262,7 @@ def test_a_volume_of_a_dead_node_is_detached_after_six_minutes(play):
     play(life)
 
 
-def test_a_volume_of_a_dead_node_may_have_to_wait_for_ever(play):
+def test_force_detach_can_be_disabled(play):
     async def life(world: World) -> None:
         await bound(world, "a")
         async with running(world, AttachDetachConfig(disable_force_detach_on_timeout=True)):
@@ -280,7 +280,7 @@ def test_a_volume_of_a_dead_node_may_have_to_wait_for_ever(play):
     play(life)
 
 
-def test_a_node_that_is_ready_is_waited_for(play):
+def test_a_ready_node_is_not_force_detached(play):
     async def life(world: World) -> None:
         await bound(world, "a")
         async with running(world):
@@ -299,7 +299,7 @@ def test_a_node_that_is_ready_is_waited_for(play):
     play(life)
 
 
-def test_a_node_that_is_made_again_is_told_anew(play):
+def test_a_recreated_node_gets_its_volumes_attached_status(play):
     async def life(world: World) -> None:
         await bound(world, "a")
         async with running(world):
@@ -320,7 +320,7 @@ def test_a_node_that_is_made_again_is_told_anew(play):
 # -- restarts and faults
 
 
-def test_what_a_manager_left_is_taken_up_by_the_next(play):
+def test_the_next_manager_continues_from_the_attachments(play):
     async def life(world: World) -> None:
         for name in ("kept", "left", "half"):
             await bound(world, name)
@@ -344,7 +344,7 @@ def test_what_a_manager_left_is_taken_up_by_the_next(play):
     play(life)
 
 
-def test_what_a_pod_that_cannot_be_decoded_may_need_stays_attached(play):
+def test_volumes_stay_attached_while_a_pod_cannot_be_decoded(play):
     """After a restart its volumes are not known; those of other namespaces are detached as ever."""
 
     async def life(world: World) -> None:
@@ -380,7 +380,7 @@ def pod_of(name: str, spec: dict) -> dict:
     return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
 
 
-def test_volumes_of_unknown_plugins_are_left_as_they_are(play):
+def test_volumes_of_unknown_plugins_are_not_changed(play):
     async def life(world: World) -> None:
         other = {"name": "example.com/flex/v", "devicePath": "/dev/x"}
         await world.client.patch(NODES, "", "node-1", {"status": {"volumesAttached": [other]}}, subresource="status")
@@ -394,7 +394,7 @@ def test_volumes_of_unknown_plugins_are_left_as_they_are(play):
     play(life)
 
 
-def test_an_attachment_that_nobody_needs_goes_though_no_node_knows_it(play):
+def test_an_unneeded_attachment_is_deleted_also_without_a_node(play):
     async def life(world: World) -> None:
         await bound(world, "a")
         spec = {"attacher": DRIVER, "nodeName": "node-1", "source": {"persistentVolumeName": "v-a"}}
@@ -406,7 +406,7 @@ def test_an_attachment_that_nobody_needs_goes_though_no_node_knows_it(play):
     play(life, heartbeat_s=10)
 
 
-def test_an_attachment_that_somebody_deleted_is_made_again(play):
+def test_an_attachment_deleted_by_another_client_is_recreated(play):
     async def life(world: World) -> None:
         await bound(world, "a")
         async with running(world):
@@ -422,7 +422,7 @@ def test_an_attachment_that_somebody_deleted_is_made_again(play):
     play(life)
 
 
-def test_what_was_deleted_is_not_looked_for_where_that_is_switched_off(play):
+def test_deleted_attachments_are_not_looked_for_if_disabled(play):
     async def life(world: World) -> None:
         await bound(world, "a")
         async with running(world, AttachDetachConfig(disable_reconciler_sync=True)):
@@ -435,7 +435,7 @@ def test_what_was_deleted_is_not_looked_for_where_that_is_switched_off(play):
     play(life)
 
 
-def test_an_attacher_that_fails_is_waited_for(play):
+def test_a_failed_attacher_is_waited_for(play):
     async def life(world: World) -> None:
         await bound(world, "a", source={"csi": {"driver": "slow.example.com", "volumeHandle": "h-a"}})
         metrics = Registry()
@@ -462,7 +462,7 @@ def test_an_attacher_that_fails_is_waited_for(play):
     play(life)
 
 
-def test_an_attacher_that_does_not_answer_is_said_after_two_minutes(play):
+def test_an_unresponsive_attacher_is_reported_after_two_minutes(play):
     async def life(world: World) -> None:
         await bound(world, "a", source={"csi": {"driver": "slow.example.com", "volumeHandle": "h-a"}})
         async with running(world):
@@ -477,7 +477,7 @@ def test_an_attacher_that_does_not_answer_is_said_after_two_minutes(play):
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "PATCH"])
-def test_lost_requests_are_made_again(play, method):
+def test_lost_requests_are_retried(play, method):
     async def life(world: World) -> None:
         await bound(world, "a")
         left = {"n": 2}
@@ -502,7 +502,7 @@ def test_lost_requests_are_made_again(play, method):
     play(life)
 
 
-def test_a_volume_goes_from_the_node_status_before_it_is_detached(play):
+def test_a_volume_is_removed_from_the_node_status_before_it_is_detached(play):
     async def life(world: World) -> None:
         await bound(world, "a")
         order: list[str] = []
@@ -525,7 +525,7 @@ def test_a_volume_goes_from_the_node_status_before_it_is_detached(play):
     play(life)
 
 
-def test_a_volume_is_detached_when_its_attachment_is_gone_though_the_cache_never_had_it(play):
+def test_a_volume_without_an_attachment_is_detached_also_if_the_cache_never_had_it(play):
     async def life(world: World) -> None:
         source = {"csi": {"driver": "slow.example.com", "volumeHandle": "h-a"}}
         await bound(world, "a", source=source)
@@ -604,7 +604,7 @@ def test_an_ephemeral_volume_of_another_pod_is_not_attached(play):
     play(life)
 
 
-def test_names_of_pods_stay_in_their_namespace(play):
+def test_events_name_only_pods_of_the_own_namespace(play):
     async def life(world: World) -> None:
         await bound(world, "a")
         other = resource("namespaces", namespaced=False)
@@ -626,7 +626,7 @@ def test_names_of_pods_stay_in_their_namespace(play):
     play(life)
 
 
-def test_a_pod_with_a_volume_goes_all_the_way(play):
+def test_a_pod_with_a_volume_runs(play):
     """Claim, provisioning, binding, scheduling, attaching, mounting; and back."""
     binder, ephemeral = "persistentvolume-binder-controller", "ephemeral-volume-controller"
     parts = (CONFIG, PersistentVolumeBinderConfig(), EphemeralVolumeConfig())
@@ -651,7 +651,7 @@ def test_a_pod_with_a_volume_goes_all_the_way(play):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_is_lost_on_the_way_nodes_end_with_what_their_pods_need(play, seed):
+def test_nodes_end_with_the_volumes_of_their_pods_under_faults(play, seed):
     """Pods come and go on three nodes, managers die, a third of all writes is lost or their answers are."""
     rng = random.Random(seed)
     claims = [f"c{number}" for number in range(6)]

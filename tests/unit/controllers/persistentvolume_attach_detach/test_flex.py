@@ -43,7 +43,7 @@ def says(status: str, more: str = "", code: int = 0) -> str:
     return f'#!/bin/sh\necho \'{{"status": "{status}"{more}}}\'; exit {code}\n'
 
 
-def test_a_driver_is_found_used_and_lost(tmp_path):
+def test_a_driver_is_discovered_used_and_removed(tmp_path):
     changes = []
 
     async def life() -> None:
@@ -82,7 +82,7 @@ def test_a_driver_is_found_used_and_lost(tmp_path):
         ("#!/bin/sh\nprintf '\\377'\n", False),
     ],
 )
-def test_which_drivers_attach(tmp_path, script, expected):
+def test_drivers_that_attach(tmp_path, script, expected):
     async def life() -> None:
         install(tmp_path, "v/d", script)
         install(tmp_path, "v/other", GOOD)
@@ -95,7 +95,7 @@ def test_which_drivers_attach(tmp_path, script, expected):
     asyncio.run(life())
 
 
-def test_what_a_driver_does_not_support_needs_nothing(tmp_path):
+def test_unsupported_operations_of_a_driver_are_skipped(tmp_path):
     async def life() -> None:
         path = install(tmp_path, "v/d", says("Success"))
         drivers = FlexDrivers(str(tmp_path), lambda: None)
@@ -111,7 +111,7 @@ def test_what_a_driver_does_not_support_needs_nothing(tmp_path):
     asyncio.run(life())
 
 
-def test_a_driver_that_does_not_answer_is_ended(tmp_path, monkeypatch):
+def test_an_unresponsive_driver_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr(flex_module, "TIMEOUT_S", 0.3)
 
     async def life() -> None:
@@ -136,7 +136,7 @@ echo '{"status": "Failure"}'
 """
 
 
-def test_a_driver_that_takes_its_time_holds_no_other_up(tmp_path):
+def test_a_slow_driver_does_not_block_others(tmp_path):
     """Nothing is attached before all drivers have been asked for the first time. The first waits for the second."""
 
     async def life() -> None:
@@ -158,7 +158,7 @@ async def until(world: World, done) -> None:
     raise AssertionError("not in time")
 
 
-def test_what_was_attached_before_its_driver_came_is_detached_by_it(play, tmp_path):
+def test_volumes_attached_before_a_driver_is_installed_are_detached_by_it(play, tmp_path):
     async def life(world: World) -> None:
         volumes = [{"name": "example.com/disk/d", "devicePath": "/dev/x"}]
         status = {"status": {"volumesAttached": volumes}}
@@ -177,7 +177,7 @@ def test_what_was_attached_before_its_driver_came_is_detached_by_it(play, tmp_pa
     play(life)
 
 
-def test_only_pods_that_may_use_a_driver_are_looked_at_when_it_comes(play, tmp_path, monkeypatch):
+def test_only_pods_that_can_use_a_new_driver_are_processed(play, tmp_path, monkeypatch):
     looked: list[str] = []
     look = AttachDetachWorld._attachable
 

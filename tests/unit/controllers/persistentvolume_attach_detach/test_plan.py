@@ -52,7 +52,7 @@ OUT = node("Unknown", "node.kubernetes.io/out-of-service")
         pytest.param(True, node("True", "other"), 0, True, Detach.WAIT, id="another taint"),
     ],
 )
-def test_how_volumes_are_detached(mounted, at, waited_s, forces, expected):
+def test_the_way_volumes_are_detached(mounted, at, waited_s, forces, expected):
     volume = unneeded(node=at, waited_s=waited_s, mounted=mounted, force_on_timeout=forces)
     assert plan.plan_detach(volume)[0] is expected
 
@@ -80,7 +80,7 @@ def unneeded(**changes):
         pytest.param(unneeded(mounted=False), (Detach.SAFELY, None), id="unmounted"),
     ],
 )
-def test_when_volumes_are_detached(volume, expected):
+def test_volumes_that_are_detached(volume, expected):
     decision, after_s = plan.plan_detach(volume)
     assert (decision, after_s) == (expected[0], None if expected[1] is None else pytest.approx(expected[1]))
 
@@ -106,7 +106,7 @@ def needed(**changes):
         pytest.param(needed(backoff_s=2), (Attach.NO, 2), id="failed before"),
     ],
 )
-def test_when_volumes_are_attached(volume, expected):
+def test_volumes_that_are_attached(volume, expected):
     assert plan.plan_attach(volume) == expected
 
 
@@ -125,7 +125,7 @@ def test_when_volumes_are_attached(volume, expected):
         pytest.param(pod(states=[{"running": {}}], kind="ephemeralContainerStatuses", **GOING), False, id="debugged"),
     ],
 )
-def test_who_needs_volumes_no_more(user, expected):
+def test_pods_that_need_no_volumes_any_more(user, expected):
     assert plan.is_done(user) is expected
 
 
@@ -141,7 +141,7 @@ def test_who_needs_volumes_no_more(user, expected):
         ),
     ],
 )
-def test_what_is_said_of_volumes_in_use(users, expected):
+def test_messages_for_volumes_in_use(users, expected):
     (notice,) = plan.attached_elsewhere([pod()], "v", users)
     assert (notice.type, notice.reason) == ("Warning", "FailedAttachVolume")
     assert notice.message == f'Multi-Attach error for volume "v" {expected}'

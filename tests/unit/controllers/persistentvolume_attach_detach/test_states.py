@@ -19,7 +19,7 @@ def pod(uid, node="n1"):
 # -- desired
 
 
-def test_a_volume_is_wanted_until_its_last_pod_is_gone():
+def test_a_volume_is_desired_until_its_last_pod_is_removed():
     desired = DesiredState()
     assert [desired.add(pod("p"), A), desired.add(pod("p"), A), desired.add(pod("q"), A)] == [True, False, True]
     assert desired.remove_pod("p") == ["u/a"]
@@ -39,7 +39,7 @@ def test_a_node_is_managed_while_pods_need_volumes_there():
     assert not desired.manages("n1")
 
 
-def test_a_volume_that_is_attached_no_more_leaves_its_pods_the_others():
+def test_a_volume_that_is_no_longer_attached_does_not_affect_others():
     desired = DesiredState()
     for volume in (A, B):
         desired.add(pod("p"), volume)
@@ -70,7 +70,7 @@ def test_a_new_attachment_counts_as_mounted_until_the_node_says_otherwise():
     assert not actual.in_use("u/a", "n1")
 
 
-def test_nodes_are_told_of_what_is_certain():
+def test_the_node_status_has_only_certain_volumes():
     actual = ActualState()
     assert actual.reports("n1") is None
     actual.uncertain("u/a", A, "n1")
@@ -85,7 +85,7 @@ def test_nodes_are_told_of_what_is_certain():
     assert actual.reports("n1") == []
 
 
-def test_what_is_detached_is_forgotten():
+def test_detached_volumes_are_removed():
     actual = ActualState()
     actual.attached("u/a", A, "n1")
     actual.attached("u/a", A, "n2")
@@ -109,7 +109,7 @@ def timed(test):
     virtual.run(main())
 
 
-def test_an_operation_for_the_cluster_meets_all_others():
+def test_an_operation_on_a_whole_volume_excludes_all_others():
     async def run(operations, clock):
         operations.start("v", "", ATTACH)
         assert operations.pending("v", "") and operations.pending("v", "n1") and not operations.pending("w", "")
@@ -120,7 +120,7 @@ def test_an_operation_for_the_cluster_meets_all_others():
     timed(run)
 
 
-def test_what_fails_waits_twice_as_long_each_time():
+def test_the_backoff_of_failures_doubles():
     async def run(operations, clock):
         waits = []
         for _ in range(10):
@@ -134,7 +134,7 @@ def test_what_fails_waits_twice_as_long_each_time():
     timed(run)
 
 
-def test_another_operation_need_not_wait_and_success_ends_all_waiting():
+def test_the_backoff_is_per_operation_and_reset_by_success():
     async def run(operations, clock):
         operations.start("v", "", ATTACH)
         operations.end("v", "", failed=True)
@@ -146,7 +146,7 @@ def test_another_operation_need_not_wait_and_success_ends_all_waiting():
     timed(run)
 
 
-def test_what_nobody_knows_is_dropped_unless_it_is_under_way():
+def test_unknown_operations_are_dropped_unless_pending():
     async def run(operations, clock):
         operations.start("v", "n1", ATTACH)
         operations.start("v", "n2", ATTACH)

@@ -59,7 +59,7 @@ def meta(name: str) -> dict[str, str]:
     return {"namespace": "ns", "name": name, "uid": name}
 
 
-def test_others_run_while_the_state_is_read_and_what_they_change_is_seen() -> None:
+def test_reading_the_state_yields_and_sees_concurrent_changes() -> None:
     async def main() -> None:
         caches = Caches(COUNT)
         world, turns = caches.world(), 0

@@ -39,7 +39,7 @@ def filled():
     return Filled()
 
 
-def test_the_pods_that_wait_are_those_that_use_the_claim_and_have_no_node(filled):
+def test_waiting_pods_use_the_claim_and_are_not_scheduled(filled):
     running = {"containerStatuses": [{"name": "c", "state": {"running": {}}}]}
     going = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
     filled.put(STORAGE_CLASSES, storage_class("gold", volumeBindingMode="WaitForFirstConsumer"))
@@ -57,14 +57,14 @@ def test_the_pods_that_wait_are_those_that_use_the_claim_and_have_no_node(filled
     assert (snapshot.delayed, snapshot.waiting_pods) == (True, ("a", "b", "going-still"))
 
 
-def test_a_default_is_looked_for_only_where_the_claim_says_nothing(filled):
+def test_the_default_class_is_used_only_if_the_claim_has_none(filled):
     marked = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
     filled.put(STORAGE_CLASSES, storage_class("usual", metadata=marked))
     assert filled.caches.read(claim(storageClassName=None)).default == "usual"
     assert filled.caches.read(claim()).default == ""
 
 
-def test_what_we_wrote_counts_until_the_watch_has_caught_up(filled):
+def test_own_writes_count_until_the_watch_shows_them(filled):
     old, ours = volume("a"), volume("a", claimRef=ref("other"), metadata={"resourceVersion": "2"})
     filled.put(PERSISTENT_VOLUMES, old)
     assert filled.caches.read(claim()).volume is old
@@ -75,7 +75,7 @@ def test_what_we_wrote_counts_until_the_watch_has_caught_up(filled):
     assert filled.caches.read(claim()).volume is not None
 
 
-def test_an_answer_about_what_is_gone_brings_nothing_back(filled):
+def test_a_late_response_does_not_restore_a_deleted_object(filled):
     filled.put(PERSISTENT_VOLUMES, volume("a"))
     filled.informers.get(PERSISTENT_VOLUMES)._remove("a")
     filled.caches.volumes.wrote(volume("a", metadata={"resourceVersion": "2"}))
@@ -85,7 +85,7 @@ def test_an_answer_about_what_is_gone_brings_nothing_back(filled):
     assert filled.caches.claims.get("d/c").uid == "new"
 
 
-def test_classes_of_attributes_are_refused_where_there_are_none():
+def test_attributes_classes_are_refused_if_not_supported():
     wanted = claim(volumeAttributesClassName="fast")
     with pytest.raises(Unsupported, match="VolumeAttributesClass is disabled"):
         Filled(attributes_classes=False).caches.read(wanted)

@@ -62,7 +62,7 @@ def test_a_claim_is_bound_in_four_writes(play):
 
 
 @pytest.mark.parametrize("lost", range(4))
-def test_a_binding_whose_answers_are_lost_is_finished(play, lost):
+def test_a_binding_with_lost_answers_is_completed(play, lost):
     async def life(world: World) -> None:
         puts = 0
 
@@ -85,7 +85,7 @@ def test_a_binding_whose_answers_are_lost_is_finished(play, lost):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_under_random_faults_no_volume_is_given_away_twice(play, seed):
+def test_under_random_faults_no_volume_is_bound_twice(play, seed):
     async def life(world: World) -> None:
         for n in range(6):
             await make_volume(world, f"v{n}", f"{1 + n % 3}Gi")
@@ -120,7 +120,7 @@ def test_two_managers_do_not_undo_each_other(play):
     play(life)
 
 
-def test_a_watch_that_is_late_costs_no_write(play):
+def test_a_late_watch_causes_no_write(play):
     async def life(world: World) -> None:
         await make_volume(world, "v")
         seen: list[Request] = []
@@ -137,7 +137,7 @@ def test_a_watch_that_is_late_costs_no_write(play):
     play(life)
 
 
-def test_what_was_reserved_is_kept_and_what_was_named_is_taken(play):
+def test_a_reserved_volume_is_kept_and_a_named_one_is_bound(play):
     async def life(world: World) -> None:
         await make_volume(world, "big", "9Gi", claimRef={"namespace": "default", "name": "a"})
         await make_volume(world, "small")
@@ -156,7 +156,7 @@ def test_what_was_reserved_is_kept_and_what_was_named_is_taken(play):
     play(life)
 
 
-def test_a_claim_whose_volume_goes_is_lost_and_told_once(play):
+def test_a_claim_whose_volume_is_deleted_is_lost_and_reported_once(play):
     async def life(world: World) -> None:
         await make_volume(world, "v")
         await make_claim(world, "c")
@@ -171,7 +171,7 @@ def test_a_claim_whose_volume_goes_is_lost_and_told_once(play):
     play(life)
 
 
-def test_a_claim_made_before_there_was_a_default_gets_it(play):
+def test_a_claim_older_than_the_default_class_gets_it(play):
     async def life(world: World) -> None:
         await world.delete(CLASSES, "standard")
         registry = Registry()
@@ -191,7 +191,7 @@ def test_a_claim_made_before_there_was_a_default_gets_it(play):
     play(life)
 
 
-def test_a_volume_of_another_manager_for_a_claim_that_has_one_is_given_back(play):
+def test_a_second_volume_for_a_bound_claim_is_released(play):
     async def life(world: World) -> None:
         await make_volume(world, "v")
         await make_claim(world, "c")
@@ -211,7 +211,7 @@ def test_a_volume_of_another_manager_for_a_claim_that_has_one_is_given_back(play
     play(life)
 
 
-def test_a_remade_claim_does_not_get_what_its_forerunner_had(play):
+def test_a_recreated_claim_does_not_get_the_volume_of_the_deleted_one(play):
     async def life(world: World) -> None:
         await make_volume(world, "v")
         await make_claim(world, "c")

@@ -56,7 +56,7 @@ def test_a_claim(snapshot, kind, reason):
     assert (type(decision), event.reason if event is not None else "") == (kind, reason)
 
 
-def test_all_pods_that_wait_are_named():
+def test_all_waiting_pods_are_named():
     decision = plan.plan_claim(Snapshot(claim(), delayed=True, waiting_pods=("a", "b")))
     assert decision == Pend(plan.Event("Normal", "WaitForPodScheduled", "waiting for pods a,b to be scheduled"))
 
@@ -102,7 +102,7 @@ def test_a_volume(given, of_it, asked, expected):
     assert plan.plan_volume(given, of_it, asked=asked) == expected
 
 
-def test_both_are_told_of_a_volume_of_another_mode():
+def test_a_volume_of_another_mode_is_reported_on_both_objects():
     decision = plan.plan_volume(volume(claimRef=MINE, volumeMode="Block"), claim())
     assert isinstance(decision, Mismatch)
     assert decision.volume.message == (
@@ -134,7 +134,7 @@ def test_both_are_told_of_a_volume_of_another_mode():
         pytest.param(BOUND, None, False, id="claim gone"),
     ],
 )
-def test_a_volume_is_left_alone(given, of_it, expected):
+def test_volumes_that_are_not_changed(given, of_it, expected):
     assert plan.is_settled(given, of_it) == expected
 
 
@@ -150,5 +150,5 @@ def test_a_volume_is_left_alone(given, of_it, expected):
         pytest.param(BOUND, ELSEWHERE, True, id="claim has another"),
     ],
 )
-def test_whether_a_volume_may_be_emptied(given, of_it, expected):
+def test_volumes_that_can_be_recycled(given, of_it, expected):
     assert plan.is_released(given, of_it) == expected

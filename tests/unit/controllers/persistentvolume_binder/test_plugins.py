@@ -22,7 +22,7 @@ BY = "pv.kubernetes.io/provisioned-by"
         ),
     ],
 )
-def test_volumes_are_made(provisioner, expected):
+def test_volumes_are_created(provisioner, expected):
     try:
         assert plugins.provisions(provisioner) == expected
     except plugins.NoPlugin as error:

@@ -30,7 +30,7 @@ async def told(world: World, name: str = "c") -> set[tuple[str, str]]:
     return {(reason, message) for reason, message in await world.events(name)}
 
 
-def test_a_provisioner_outside_is_asked_and_told_of(play):
+def test_an_external_provisioner_is_requested_and_reported(play):
     async def life(world: World) -> None:
         await make_class(world, "gold")
         await make_class(world, "moved", "kubernetes.io/aws-ebs")
@@ -48,7 +48,7 @@ def test_a_provisioner_outside_is_asked_and_told_of(play):
     play(life)
 
 
-def test_without_dynamic_provisioning_nobody_is_asked(play):
+def test_without_dynamic_provisioning_no_provisioner_is_requested(play):
     async def life(world: World) -> None:
         await make_class(world, "gold")
         config = replace(CONFIG, enable_dynamic_provisioning=False)
@@ -89,7 +89,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("provisioner", "class_", "claim", "expected"), REFUSALS)
-def test_why_no_volume_is_made_is_told(play, provisioner, class_, claim, expected):
+def test_failed_provisioning_is_reported(play, provisioner, class_, claim, expected):
     async def life(world: World) -> None:
         if provisioner is not None:
             await make_class(world, "gold", provisioner, **class_)
@@ -102,7 +102,7 @@ def test_why_no_volume_is_made_is_told(play, provisioner, class_, claim, expecte
     play(life)
 
 
-def test_an_operation_that_failed_waits_longer_each_time(play):
+def test_failed_operations_back_off(play):
     async def life(world: World) -> None:
         await make_class(world, "gold", HOST_PATH)
         registry = Registry()
@@ -127,7 +127,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_directory_becomes_a_volume_that_is_bound_and_goes_with_the_claim(play, root):
+def test_a_provisioned_directory_is_bound_and_deleted_with_the_claim(play, root):
     async def life(world: World) -> None:
         await make_class(world, "gold", HOST_PATH)
         registry = Registry()
@@ -153,7 +153,7 @@ def test_a_directory_becomes_a_volume_that_is_bound_and_goes_with_the_claim(play
     play(life)
 
 
-def test_a_directory_whose_volume_cannot_be_made_is_deleted_again(play, root):
+def test_a_directory_is_deleted_if_its_volume_cannot_be_created(play, root):
     async def life(world: World) -> None:
         await make_class(world, "gold", HOST_PATH)
 
@@ -171,7 +171,7 @@ def test_a_directory_whose_volume_cannot_be_made_is_deleted_again(play, root):
     play(life)
 
 
-def test_no_directory_is_made_for_a_block_device(play, root):
+def test_no_directory_is_created_for_a_block_volume(play, root):
     async def life(world: World) -> None:
         await make_class(world, "gold", HOST_PATH)
         async with controllers(world, HERE, names=[NAME]):

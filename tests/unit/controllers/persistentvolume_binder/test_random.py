@@ -101,7 +101,7 @@ def check(claims: dict[str, Doc], volumes: dict[str, Doc]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_it_settles(play, seed):
+def test_any_sequence_of_changes_settles(play, seed):
     async def life(world: World) -> None:
         for number in range(3):
             await make_volume(world, f"v{number}", SIZES[number])

@@ -62,7 +62,7 @@ async def recycling(world: World) -> None:
     assert (await world.get(PODS, RECYCLER))["spec"]["activeDeadlineSeconds"] == 300
 
 
-def test_a_recycled_volume_is_there_for_the_next_claim(play):
+def test_a_recycled_volume_is_available_for_the_next_claim(play):
     async def life(world: World) -> None:
         async with controllers(world, CONFIG, names=[NAME]):
             await recycling(world)
@@ -95,7 +95,7 @@ def test_a_recycler_runs_on_a_simulated_node(play):
 @pytest.mark.parametrize(
     ("message", "expected"), [("it broke", "it broke"), ("", "pod failed, pod.Status.Message unknown")]
 )
-def test_a_volume_that_could_not_be_emptied_has_failed_and_is_tried_again(play, message, expected):
+def test_failed_recycling_is_retried(play, message, expected):
     async def life(world: World) -> None:
         async with controllers(world, CONFIG, names=[NAME]):
             await recycling(world)
@@ -113,7 +113,7 @@ def test_a_volume_that_could_not_be_emptied_has_failed_and_is_tried_again(play, 
     play(life, nodes=0)
 
 
-def test_a_recycler_whose_manager_died_is_begun_anew(play):
+def test_a_recycler_of_a_former_manager_is_restarted(play):
     async def life(world: World) -> None:
         async with controllers(world, CONFIG, names=[NAME]):
             await recycling(world)
@@ -128,7 +128,7 @@ def test_a_recycler_whose_manager_died_is_begun_anew(play):
     play(life, nodes=0)
 
 
-def test_a_recycler_that_somebody_deletes_is_begun_anew(play):
+def test_a_recycler_deleted_by_another_client_is_restarted(play):
     async def life(world: World) -> None:
         async with controllers(world, CONFIG, names=[NAME]):
             await recycling(world)
@@ -141,7 +141,7 @@ def test_a_recycler_that_somebody_deletes_is_begun_anew(play):
     play(life, nodes=0)
 
 
-def test_a_volume_that_a_pod_uses_is_not_emptied(play):
+def test_a_volume_in_use_is_not_recycled(play):
     async def life(world: World) -> None:
         async with controllers(world, CONFIG, names=[NAME]):
             await world.pod("user", {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]})
@@ -157,7 +157,7 @@ def test_a_volume_that_a_pod_uses_is_not_emptied(play):
     play(life, nodes=0)
 
 
-def test_a_directory_goes_with_its_volume(play, directory):
+def test_a_directory_is_deleted_with_its_volume(play, directory):
     async def life(world: World) -> None:
         registry = Registry()
         async with controllers(world, CONFIG, names=[NAME], metrics=registry):
@@ -178,7 +178,7 @@ def test_a_directory_goes_with_its_volume(play, directory):
     play(life)
 
 
-def test_disks_of_simulated_nodes_are_not_this_machines(play, directory):
+def test_disks_of_simulated_nodes_are_not_local(play, directory):
     async def life(world: World) -> None:
         async with controllers(world, CONFIG, names=[NAME], simulated=True):
             await make_volume(world, "v", hostPath={"path": str(directory)}, **DELETE)
@@ -191,7 +191,7 @@ def test_disks_of_simulated_nodes_are_not_this_machines(play, directory):
 
 
 @pytest.mark.parametrize("path", ["/srv/x", "/srv/tmp/x", "/tmp/", "/tmp"])
-def test_nothing_outside_of_tmp_is_deleted(play, path):
+def test_nothing_outside_tmp_is_deleted(play, path):
     async def life(world: World) -> None:
         async with controllers(world, CONFIG, names=[NAME]):
             await make_volume(world, "v", hostPath={"path": path}, **DELETE)
@@ -204,7 +204,7 @@ def test_nothing_outside_of_tmp_is_deleted(play, path):
     play(life)
 
 
-def test_a_volume_that_nobody_can_delete_has_failed(play):
+def test_a_volume_without_a_deleter_fails(play):
     async def life(world: World) -> None:
         async with controllers(world, CONFIG, names=[NAME]):
             await make_volume(world, "v", **DELETE)
@@ -217,7 +217,7 @@ def test_a_volume_that_nobody_can_delete_has_failed(play):
     play(life)
 
 
-def test_a_volume_to_keep_waits_and_no_server_is_asked_about_it(play):
+def test_a_retained_volume_causes_no_request(play):
     async def life(world: World) -> None:
         seen: list[Request] = []
         transport = Refusing(world.server.transport(), lambda request: seen.append(request) or False)
@@ -235,7 +235,7 @@ def test_a_volume_to_keep_waits_and_no_server_is_asked_about_it(play):
     play(life)
 
 
-def test_a_claim_that_the_cache_has_not_heard_of_keeps_its_volume(play):
+def test_a_claim_missing_in_the_cache_keeps_its_volume(play):
     """A volume that was made for it, and bound to it, by somebody else."""
 
     async def life(world: World) -> None:

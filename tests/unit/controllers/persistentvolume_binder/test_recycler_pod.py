@@ -35,7 +35,7 @@ def config_of(tmp_path, text):
         pytest.param(volume(size="1Gi", **HOST_PATH), 60, {"hostPath": {"path": "/tmp/x"}}, id="hostPath"),
     ],
 )
-def test_the_time_that_a_pod_has_depends_on_the_size(given, deadline, source):
+def test_the_timeout_of_a_pod_depends_on_the_size(given, deadline, source):
     pod = RecyclerPods(PersistentVolumeBinderConfig()).pod(given)
     assert (pod.namespace, pod.name) == ("default", "recycler-for-v")
     assert pod.doc["spec"]["activeDeadlineSeconds"] == deadline
@@ -62,13 +62,13 @@ def test_a_template_keeps_all_but_its_name_and_first_volume(tmp_path):
         pytest.param(TEMPLATE.replace("volumes: [", "volumes: []\n      x: ["), "$.spec.volumes", id="no volume"),
     ],
 )
-def test_a_bad_template_is_told_with_its_flag_and_place(tmp_path, text, expected):
+def test_an_invalid_template_is_reported_with_flag_and_path(tmp_path, text, expected):
     with pytest.raises(StartError, match="--pv-recycler-pod-template-filepath-nfs: /.*pod.yaml: ") as caught:
         RecyclerPods(config_of(tmp_path, text))
     assert expected in str(caught.value)
 
 
-def test_a_template_that_is_not_there_is_told(tmp_path):
+def test_a_missing_template_is_reported(tmp_path):
     config = PersistentVolumeBinderConfig(recycler_pod_template_file_host_path=str(tmp_path / "none"))
     with pytest.raises(StartError, match="--pv-recycler-pod-template-filepath-hostpath: .*No such file"):
         RecyclerPods(config)

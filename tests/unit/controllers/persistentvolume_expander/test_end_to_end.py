@@ -39,7 +39,7 @@ async def storage_class(world: World) -> None:
     await world.create(CLASSES, doc)
 
 
-def test_a_claim_that_grows_waits_for_its_driver(play):
+def test_an_expanded_claim_waits_for_its_driver(play):
     async def life(world: World) -> None:
         await storage_class(world)
         await bound(world, "csi", {"csi": {"driver": "d.example.com", "volumeHandle": "h"}})
@@ -61,7 +61,7 @@ def test_a_claim_that_grows_waits_for_its_driver(play):
     play(life)
 
 
-def test_what_failed_is_said_and_tried_again(play):
+def test_failures_are_reported_and_retried(play):
     async def life(world: World) -> None:
         await storage_class(world)
         await bound(world, "ebs", {"awsElasticBlockStore": {"volumeID": "vol-1"}})
@@ -94,7 +94,7 @@ async def told_to_grow(world: World, name: str) -> None:
     assert (volume["spec"]["capacity"], volume["metadata"]["annotations"][PRE_RESIZE]) == ({"storage": "2Gi"}, "1Gi")
 
 
-def test_a_volume_that_its_node_grows(play):
+def test_a_volume_expanded_by_its_node(play):
     async def life(world: World) -> None:
         await storage_class(world)
         await bound(world, "f", FLEX)
@@ -110,7 +110,7 @@ def test_a_volume_that_its_node_grows(play):
     play(life)
 
 
-def test_without_recovery_nothing_is_said_of_what_was_allocated(play):
+def test_without_recovery_allocated_resources_are_not_written(play):
     """The gate can be switched off in 1.33."""
 
     async def life(world: World) -> None:
@@ -129,7 +129,7 @@ def test_without_recovery_nothing_is_said_of_what_was_allocated(play):
     play(life)
 
 
-def test_a_block_volume_is_done_at_once(play):
+def test_a_block_volume_is_expanded_at_once(play):
     async def life(world: World) -> None:
         await storage_class(world)
         await bound(world, "f", {**FLEX, "volumeMode": "Block"})
@@ -144,7 +144,7 @@ def test_a_block_volume_is_done_at_once(play):
 
 
 @pytest.mark.parametrize("lost", range(4))
-def test_a_growth_that_broke_off_goes_on(play, lost):
+def test_an_interrupted_expansion_continues(play, lost):
     """Each of the four writes is lost once."""
 
     async def life(world: World) -> None:

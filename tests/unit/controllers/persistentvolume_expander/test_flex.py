@@ -45,18 +45,18 @@ def volume(size="1Gi", annotations=None):
         pytest.param(claim(), "2Gi", (Step.ALL, "2Gi"), id="the volume is there"),
     ],
 )
-def test_what_there_is_to_do(wanting, size, expected):
+def test_next_step_of_an_expansion(wanting, size, expected):
     assert plan.plan_growth(wanting, volume(size)) == Growth(*expected)
 
 
 @pytest.mark.parametrize(
     ("has", "size", "expected"), [("2Gi", "2Gi", True), ("1Gi", "2Gi", False), ("2Gi", "3Gi", False)]
 )
-def test_when_the_node_is_done(has, size, expected):
+def test_the_expansion_on_the_node_is_complete(has, size, expected):
     assert plan.is_complete(claim(has=has), volume(size)) is expected
 
 
-def test_a_claim_that_begins_to_grow():
+def test_a_claim_whose_expansion_starts():
     others = [{"type": "NodeResizeError", "status": "True"}, {"type": "Unused", "status": "True"}]
     patch = plan.started(claim(conditions=others), "example.com/flex", "2Gi", NOW)
     assert (patch.subresource, patch.body["metadata"]) == (
@@ -74,7 +74,7 @@ def test_a_claim_that_begins_to_grow():
     }
 
 
-def test_a_claim_that_waits_for_its_node_keeps_what_is_said_of_it():
+def test_a_claim_that_waits_for_its_node_keeps_its_conditions():
     patch = plan.waiting_for_node(claim(conditions=[{"type": "Resizing", "status": "True"}]), NOW)
     (condition,) = patch.body["status"]["conditions"]
     assert (condition["type"], condition["message"]) == (
@@ -85,7 +85,7 @@ def test_a_claim_that_waits_for_its_node_keeps_what_is_said_of_it():
     assert again.body["status"] == {"allocatedResourceStatuses": {"storage": "NodeResizePending"}}
 
 
-def test_a_claim_without_a_file_system_is_done():
+def test_a_block_claim_is_complete():
     patch = plan.finished(claim(conditions=[{"type": "Resizing", "status": "True"}]), "2Gi")
     assert patch.body["status"] == {
         "capacity": {"storage": "2Gi"},
@@ -94,7 +94,7 @@ def test_a_claim_without_a_file_system_is_done():
     }
 
 
-def test_what_volumes_say():
+def test_patches_of_a_volume():
     assert plan.resized(volume(), "2Gi").body == {"metadata": {"uid": "w"}, "spec": {"capacity": {"storage": "2Gi"}}}
     assert plan.resized(volume("2048Mi"), "2Gi") is None
     kept = {plan.PRE_RESIZE_CAPACITY: "1Gi"}

@@ -46,7 +46,7 @@ def volume(source, ref=("d", "u"), annotations=None):
     ],
     ids=["asks for more", "has more", "has something", "asks for less", "in other words", "nothing"],
 )
-def test_which_changes_count(old, new, expected):
+def test_changes_that_count(old, new, expected):
     assert plan.has_grown(claim(*old), claim(*new)) is expected
 
 
@@ -60,7 +60,7 @@ def test_which_changes_count(old, new, expected):
     ],
     ids=["larger", "equal", "smaller", "has begun"],
 )
-def test_which_claims_are_to_grow(asks, has, annotations, expected):
+def test_claims_that_are_expanded(asks, has, annotations, expected):
     assert plan.must_grow(claim(asks, has), volume(CSI, annotations=annotations)) is expected
 
 
@@ -78,7 +78,7 @@ def test_a_csi_volume_only_waits():
 
 
 @pytest.mark.parametrize("plugin", SOURCES)
-def test_a_volume_that_was_moved_to_a_driver_names_it(plugin):
+def test_a_migrated_volume_names_its_driver(plugin):
     moved, driver = volume(SOURCES[plugin]), DRIVERS[plugin]
     text = f"CSI migration enabled for {plugin}; waiting for external resizer to expand the pvc"
     assert plan.waiting(claim(), moved).message == text

@@ -11,7 +11,7 @@ async def set_phase(world: World, name: str, phase: str) -> None:
     await world.client.patch(VOLUMES, "", name, {"status": {"phase": phase}}, subresource="status")
 
 
-def test_a_volume_goes_once_it_is_not_bound(play):
+def test_a_volume_is_deleted_when_it_is_not_bound(play):
     async def life(world: World) -> None:
         for name in ("free", "bound"):
             spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}

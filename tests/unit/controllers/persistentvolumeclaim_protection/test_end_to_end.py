@@ -15,7 +15,7 @@ async def make(world: World, name: str) -> None:
     await world.create(CLAIMS, {"metadata": {"name": name}, "spec": spec})
 
 
-def test_a_claim_goes_at_once_or_with_the_pod_that_uses_it(play):
+def test_a_claim_is_deleted_at_once_or_after_the_pod_that_uses_it(play):
     async def life(world: World) -> None:
         for name in ("free", "used"):
             await make(world, name)
@@ -46,7 +46,7 @@ def test_a_claim_without_the_finalizer_gets_it_beside_others(play):
     play(life)
 
 
-def test_claims_that_go_together_are_looked_up_together(play):
+def test_lookups_of_claims_deleted_together_are_shared(play):
     async def life(world: World) -> None:
         names = [f"c{number}" for number in range(20)]
         for name in names:
@@ -68,7 +68,7 @@ def test_claims_that_go_together_are_looked_up_together(play):
     play(life)
 
 
-def test_a_claim_says_since_when_no_pod_refers_to_it(play):
+def test_the_unused_condition_has_the_time_of_the_last_use(play):
     async def life(world: World) -> None:
         async def said(name: str) -> tuple[str, str, str]:
             conditions = (await world.get(CLAIMS, name))["status"].get("conditions", [])
@@ -96,7 +96,7 @@ def test_a_claim_says_since_when_no_pod_refers_to_it(play):
     play(life)
 
 
-def test_without_the_gate_claims_say_nothing_of_pods(play):
+def test_without_the_gate_claims_have_no_unused_condition(play):
     async def life(world: World) -> None:
         await make(world, "c")
         async with controllers(world, names=[NAME]):

@@ -29,7 +29,7 @@ def claim(name, owner=None):
     return PERSISTENT_VOLUME_CLAIMS.decode(codec.encode(doc))
 
 
-def test_the_claims_of_a_pod_are_those_it_names_and_those_made_for_it():
+def test_the_claims_of_a_pod_are_named_or_ephemeral():
     assert claims_of(pod(NAMED, EPHEMERAL)) == ("d/data", "d/p-data")
     assert claims_of(pod()) == ()
 
@@ -51,7 +51,7 @@ def test_the_claims_of_a_pod_are_those_it_names_and_those_made_for_it():
         ),
     ],
 )
-def test_who_uses_a_claim(user, wanted, expected):
+def test_pods_that_use_a_claim(user, wanted, expected):
     assert plan.uses(user, wanted) is expected
 
 
@@ -72,11 +72,11 @@ RUNS = {"containerStatuses": [{"name": "c", "state": {"running": {}}}]}
         pytest.param(pod(EPHEMERAL), claim("p-data", "other"), False, id="made for another of its name"),
     ],
 )
-def test_who_refers_to_a_claim(user, wanted, expected):
+def test_pods_that_refer_to_a_claim(user, wanted, expected):
     assert plan.refers(user, wanted) is expected
 
 
-def test_the_condition_keeps_its_place_among_others_that_nobody_here_knows():
+def test_the_condition_keeps_its_place_among_unknown_ones():
     conditions = [{"type": "A", "new": 1}, {"type": "Unused", "status": "True"}, {"type": "B"}]
     doc = {"metadata": {"name": "c", "namespace": "d"}, "status": {"conditions": conditions}}
     subject = PERSISTENT_VOLUME_CLAIMS.decode(codec.encode(doc))
@@ -97,5 +97,5 @@ def test_the_condition_keeps_its_place_among_others_that_nobody_here_knows():
     [(pod(), False), (pod(node=""), True), (pod(phase="Failed"), True), (pod(**GOING), True)],
     ids=["running", "on no node", "ended", "going"],
 )
-def test_which_changes_of_pods_may_free_a_claim(user, expected):
+def test_changes_of_pods_that_can_free_a_claim(user, expected):
     assert plan.may_free(user) is expected

@@ -36,7 +36,7 @@ async def until_gone(world: World, name: str, seconds: int) -> int | None:
     return None
 
 
-def test_pods_of_a_node_that_is_gone(play):
+def test_pods_of_a_deleted_node(play):
     """They are failed, say why, and go after the quarantine; those of other nodes stay."""
 
     async def life(world: World) -> None:
@@ -86,7 +86,7 @@ def test_a_node_that_comes_back_in_time_keeps_its_pods(play):
 
 
 @pytest.mark.parametrize("status", [200, 500])
-def test_a_node_that_the_server_still_knows_or_cannot_tell_of_is_not_gone(play, status):
+def test_a_node_counts_as_deleted_only_if_the_server_says_so(play, status):
     async def life(world: World) -> None:
         await world.pod("p")
         await world.wait(10)
@@ -126,7 +126,7 @@ def test_finished_pods_beyond_the_threshold(play):
     play(life)
 
 
-def test_of_many_finished_pods_some_are_deleted_at_a_time(play):
+def test_many_finished_pods_are_deleted_in_batches(play):
     """The oldest beyond the threshold go; others run meanwhile, and not all requests are sent at once."""
     pods = 3 * CHUNK
     under_way, most, turns = 0, 0, 0
@@ -209,7 +209,7 @@ def test_terminating_pods_of_a_node_that_is_out_of_service(play):
     play(life)
 
 
-def test_a_pod_that_is_gone_already_counts_as_one_that_could_not_be_deleted(play):
+def test_an_already_deleted_pod_counts_as_a_failed_deletion(play):
     """As upstream counts it."""
 
     async def life(world: World) -> None:

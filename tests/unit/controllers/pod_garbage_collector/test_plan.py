@@ -47,18 +47,18 @@ def oldest(pods: list[Pod], count: int) -> list[str]:
                      id="only failed ones are evicted"),
     ],
 )  # fmt: skip
-def test_the_first_to_go(pods: list[Pod], expected: str) -> None:
+def test_order_of_deletion(pods: list[Pod], expected: str) -> None:
     assert oldest(pods, 1) == [expected]
     assert oldest(pods, 0) == oldest(pods, -1) == []
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Unknown", "Failed", "Succeeded", ""])
-def test_what_has_ended(phase: str) -> None:
+def test_finished_pods(phase: str) -> None:
     assert plan.is_terminated(pod("p", phase)) is (phase in ("Failed", "Succeeded", ""))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans())), st.integers(0, 5))
-def test_the_order_does_not_depend_on_how_they_come(states: list[tuple[int, bool]], count: int) -> None:
+def test_the_order_does_not_depend_on_the_input_order(states: list[tuple[int, bool]], count: int) -> None:
     pods = [
         pod(f"p{n}", "Failed", age=age, **({"reason": "Evicted"} if evicted else {}))
         for n, (age, evicted) in enumerate(states)
@@ -101,5 +101,5 @@ def test_unscheduled() -> None:
         ("Failed", True, (plan.ENDED, plan.LEAVING)),
     ],
 )
-def test_only_pods_that_may_go_are_looked_at(phase: str, deleting: bool, expected: tuple[str, ...]) -> None:
+def test_only_pods_that_can_be_deleted_are_examined(phase: str, deleting: bool, expected: tuple[str, ...]) -> None:
     assert plan.phase_index(pod("p", phase, deleting=deleting)) == expected

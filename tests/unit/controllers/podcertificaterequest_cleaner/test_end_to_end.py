@@ -9,7 +9,7 @@ from tests.unit.sandbox.nodes.world import World
 MINUTE_S = 60.0
 
 
-def test_requests_go_after_a_quarter_of_an_hour_even_if_a_pass_fails(play):
+def test_requests_are_deleted_after_15_minutes_also_if_a_pass_fails(play):
     async def life(world: World) -> None:
         await serve(world, POD_CERTIFICATE_REQUESTS)
         await make(world, POD_CERTIFICATE_REQUESTS, {"metadata": {"name": "old"}})

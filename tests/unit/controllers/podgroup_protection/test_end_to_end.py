@@ -30,12 +30,12 @@ GROUP = {"schedulingGroup": {"podGroupName": "g"}}
         (GROUP, "Failed", ()),
     ],
 )
-def test_who_keeps_a_group(spec: dict[str, Any], phase: str, expected: tuple[str, ...]) -> None:
+def test_pods_that_keep_a_group(spec: dict[str, Any], phase: str, expected: tuple[str, ...]) -> None:
     doc = {"metadata": {"name": "p", "namespace": "ns"}, "spec": spec, "status": {"phase": phase}}
     assert active_member_of(msgspec.convert(doc, Pod)) == expected
 
 
-def test_a_group_without_pods_goes_when_the_write_gets_through(play):
+def test_a_group_without_pods_is_deleted_after_retries(play):
     async def life(world: World) -> None:
         await serve(world, POD_GROUPS, status={})
         doc = {"metadata": {"name": "g", "finalizers": [FINALIZER, "example.com/other"]}, "spec": {"mine": 1}}
@@ -102,7 +102,7 @@ async def _lines(chunks: Any) -> Any:
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["the pod ends", "the pod is deleted"])
-def test_a_group_stays_until_its_last_pod_is_over(play, ends):
+def test_a_group_is_kept_until_its_last_pod_has_ended(play, ends):
     async def life(world: World) -> None:
         await serve(world, POD_GROUPS, status={})
         await make(world, POD_GROUPS, {"metadata": {"name": "g", "finalizers": [FINALIZER]}})

@@ -52,7 +52,7 @@ def test_a_status_is_not_written_before_the_cache_shows_the_last_one(play, on):
 
 
 @pytest.mark.parametrize("on", [True, False], ids=["gate on", "gate off"])
-def test_the_cheapest_pod_goes_first_if_costs_count(play, on):
+def test_the_pod_with_the_lowest_deletion_cost_is_deleted_first(play, on):
     async def life(world: World) -> None:
         gates = [("", f"PodDeletionCost={on}")]
         metrics = Registry()
@@ -76,7 +76,7 @@ def test_the_cheapest_pod_goes_first_if_costs_count(play, on):
     play(life)
 
 
-def test_a_selector_that_cannot_be_used_costs_nobody_else_anything(play, caplog):
+def test_an_invalid_selector_does_not_affect_others(play, caplog):
     """Such a ReplicaSet was accepted by an older server; its pods change, and another ReplicaSet is served."""
 
     async def life(world: World) -> None:

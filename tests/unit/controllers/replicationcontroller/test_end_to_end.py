@@ -70,7 +70,7 @@ def tell(play, request):
     return run
 
 
-def test_a_life(tell):
+def test_lifecycle(tell):
     async def life(story: Story) -> None:
         metrics = Registry()
         async with story.running(metrics=metrics):
@@ -90,7 +90,7 @@ def test_a_life(tell):
     tell(life)
 
 
-def test_pods_that_fit_are_adopted_and_those_that_stop_fitting_released(tell):
+def test_matching_pods_are_adopted_and_others_released(tell):
     async def life(story: Story) -> None:
         await story.world.pod("orphan", {"labels": {"a": "b"}})
         await story.world.pod("other", {"labels": {"a": "c"}})
@@ -126,7 +126,7 @@ def test_failed_pods_are_replaced(tell):
     tell(life)
 
 
-def test_availability_comes_with_time(tell):
+def test_pods_become_available_after_min_ready_seconds(tell):
     async def life(story: Story) -> None:
         async with story.running():
             await story.make(2, minReadySeconds=60)
@@ -139,7 +139,7 @@ def test_availability_comes_with_time(tell):
     tell(life)
 
 
-def test_a_failure_is_shown_told_and_over(tell):
+def test_a_failure_is_a_condition_and_an_event_until_it_is_resolved(tell):
     async def life(story: Story) -> None:
         broken = [True]
 
@@ -166,7 +166,7 @@ def test_a_failure_is_shown_told_and_over(tell):
     tell(life)
 
 
-def test_two_owners_of_one_selector_do_not_steal(play):
+def test_owners_with_the_same_selector_do_not_steal_pods(play):
     async def life(world: World) -> None:
         story = Story(world, "ReplicaSet")
         other = Story(world, "ReplicationController")

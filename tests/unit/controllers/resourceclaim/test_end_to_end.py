@@ -43,7 +43,7 @@ async def claim(world: World, name: str) -> dict[str, Any]:
     return await world.get(RESOURCE_CLAIMS, name)
 
 
-def test_a_claim_is_made_from_its_template_and_recorded(play):
+def test_a_claim_is_created_from_its_template_and_recorded(play):
     async def life(world: World) -> None:
         registry = Registry()
         async with running(world, metrics=registry):
@@ -73,7 +73,7 @@ def test_a_claim_is_made_from_its_template_and_recorded(play):
     play(life)
 
 
-def test_a_claim_that_was_deleted_is_made_again_and_the_others_stay_recorded(play):
+def test_a_deleted_claim_is_recreated_and_the_others_stay_recorded(play):
     async def life(world: World) -> None:
         await make_template(world)
         entries = [{"name": name, "resourceClaimTemplateName": "t"} for name in ("a", "b")]
@@ -90,7 +90,7 @@ def test_a_claim_that_was_deleted_is_made_again_and_the_others_stay_recorded(pla
     play(life)
 
 
-def test_one_claim_whose_record_was_lost_is_found(play):
+def test_a_claim_missing_in_the_status_is_found(play):
     async def life(world: World) -> None:
         await make_template(world)
         transport = Refusing(world.server.transport(), lambda request: request.path.endswith("/status"))
@@ -105,7 +105,7 @@ def test_one_claim_whose_record_was_lost_is_found(play):
     play(life)
 
 
-def test_no_second_claim_while_the_cache_is_behind_and_answers_are_lost(play):
+def test_no_second_claim_with_a_stale_cache_and_lost_answers(play):
     async def life(world: World) -> None:
         await make_template(world)
 
@@ -129,7 +129,7 @@ def test_no_second_claim_while_the_cache_is_behind_and_answers_are_lost(play):
 
 
 @pytest.mark.parametrize("deletes", [True, False], ids=["deleted", "ended"])
-def test_the_last_reservation_takes_the_devices_along(play, deletes):
+def test_the_last_reservation_deallocates_the_devices(play, deletes):
     async def life(world: World) -> None:
         await make_claim(world)
         for name in ("one", "two"):
@@ -152,7 +152,7 @@ def test_the_last_reservation_takes_the_devices_along(play, deletes):
     play(life)
 
 
-def test_a_claim_made_for_a_pod_goes_when_the_pod_has_ended(play):
+def test_a_generated_claim_is_deleted_when_its_pod_has_ended(play):
     async def life(world: World) -> None:
         await make_template(world)
         async with running(world):
@@ -169,7 +169,7 @@ def test_a_claim_made_for_a_pod_goes_when_the_pod_has_ended(play):
     play(life)
 
 
-def test_a_reservation_for_a_pod_of_the_same_name_is_over(play):
+def test_a_reservation_for_an_earlier_pod_of_the_name_is_removed(play):
     async def life(world: World) -> None:
         await make_claim(world)
         await world.pod("p", by_name("c") | NOWHERE)
@@ -183,7 +183,7 @@ def test_a_reservation_for_a_pod_of_the_same_name_is_over(play):
     play(life)
 
 
-def test_others_than_pods_keep_their_reservation(play):
+def test_consumers_other_than_pods_keep_their_reservation(play):
     async def life(world: World) -> None:
         await make_claim(world)
         await allocate(world, "c")
@@ -197,7 +197,7 @@ def test_others_than_pods_keep_their_reservation(play):
     play(life)
 
 
-def test_a_deleted_claim_that_nobody_uses_is_let_go(play):
+def test_an_unused_deleted_claim_loses_its_finalizer(play):
     async def life(world: World) -> None:
         await make_claim(world)
         await allocate(world, "c")
@@ -210,7 +210,7 @@ def test_a_deleted_claim_that_nobody_uses_is_let_go(play):
     play(life)
 
 
-def test_a_pod_that_was_bound_by_hand_gets_its_claim_reserved(play):
+def test_a_manually_bound_pod_gets_its_claim_reserved(play):
     async def life(world: World) -> None:
         await make_claim(world)
         await allocate(world, "c")
@@ -261,7 +261,7 @@ def test_a_template_with_alternatives_needs_its_gate(play):
     play(life)
 
 
-def test_a_template_for_administrators_needs_its_gate(play):
+def test_a_template_with_admin_access_needs_its_gate(play):
     async def life(world: World) -> None:
         labels = {"resource.kubernetes.io/admin-access": "true"}
         await world.client.patch(NAMESPACES, "", "default", {"metadata": {"labels": labels}})
@@ -281,7 +281,7 @@ def test_a_template_for_administrators_needs_its_gate(play):
     play(life)
 
 
-def test_the_claim_of_a_group_is_kept_until_the_group_goes(play):
+def test_the_claim_of_a_pod_group_is_kept_until_the_group_is_deleted(play):
     async def life(world: World) -> None:
         await serve(world, POD_GROUPS, status={})
         await make_template(world)

@@ -60,7 +60,7 @@ BOUND = {"nodeName": "n"}
         pytest.param(pod([*NAMED, {"name": "f", "resourceClaimTemplateName": "t"}]), seen(), True, id="one of two"),
     ],
 )
-def test_who_needs_work(user: Pod, caches: Snapshot, expected: bool) -> None:
+def test_pods_that_need_a_sync(user: Pod, caches: Snapshot, expected: bool) -> None:
     assert plan.needs_work(user, caches) is expected
 
 
@@ -73,7 +73,7 @@ def test_who_needs_work(user: Pod, caches: Snapshot, expected: bool) -> None:
         ("p" * 200, "gpu", "p" * 55 + "-"),
     ],
 )
-def test_the_name_of_a_made_claim(owner: str, entry: str, expected: str) -> None:
+def test_the_name_of_a_generated_claim(owner: str, entry: str, expected: str) -> None:
     assert plan.generated_name(owner, entry) == expected
 
 
@@ -128,7 +128,7 @@ def test_reservations(meta: dict[str, Any], remaining: list[str], expected: dict
     assert plan.plan_claim(claim, remaining) == expected
 
 
-def test_a_claim_that_no_consumer_holds_is_freed_when_it_is_deleted() -> None:
+def test_an_unreserved_claim_is_freed_on_deletion() -> None:
     doc: Any = {"metadata": {"name": "c", "namespace": "ns", "finalizers": [FINALIZER]}, "status": {"allocation": {}}}
     assert plan.plan_claim(RESOURCE_CLAIMS.decode(codec.encode(doc)), []) == {}
     doc["metadata"] |= GOING

@@ -9,7 +9,7 @@ from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import World
 
 
-def test_a_request_is_answered_once_and_goes(play):
+def test_a_request_is_answered_once_and_deleted(play):
     async def life(world: World) -> None:
         await serve(world, RESOURCE_POOL_STATUS_REQUESTS, status={})
         pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}

@@ -69,7 +69,7 @@ del TWO_NODES["nodeName"]
         ),
     ],
 )
-def test_the_answer(spec: Any, slices: Any, claims: Any, pools: Any, count: int) -> None:
+def test_the_status(spec: Any, slices: Any, claims: Any, pools: Any, count: int) -> None:
     found = status(request(**spec), slices, claims, NOW)
     assert found.get("pools") == pools
     assert found["poolCount"] == count
@@ -83,7 +83,7 @@ def test_the_answer(spec: Any, slices: Any, claims: Any, pools: Any, count: int)
     }
 
 
-def test_a_pool_that_is_not_whole() -> None:
+def test_an_incomplete_pool() -> None:
     slices = [slice_of("a", slices=3)]
     with pytest.raises(Incomplete, match="pool d/a is incomplete: observed 1/3 slices at generation 1"):
         status(request(), slices, [], NOW)
@@ -109,7 +109,7 @@ def test_a_pool_that_is_not_whole() -> None:
         ),
     ],
 )
-def test_when_it_goes(found: Any, age: timedelta, expected: bool) -> None:
+def test_expiry(found: Any, age: timedelta, expected: bool) -> None:
     created = (NOW - age).strftime("%Y-%m-%dT%H:%M:%SZ")
     doc = {"metadata": {"name": "r", "creationTimestamp": created}, "status": found}
     assert is_over(msgspec.convert(doc, ResourcePoolStatusRequest), NOW) is expected

@@ -49,7 +49,7 @@ class Story:
         await self.world.pod(name, {"containers": [container], "terminationGracePeriodSeconds": 1, **spec})
 
 
-def test_a_life(play):
+def test_lifecycle(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -98,7 +98,7 @@ def test_custom_resources_whose_version_is_no_longer_served_are_counted_in_anoth
     play(life)
 
 
-def test_a_kind_that_is_not_served_is_not_looked_for_with_every_change(play):
+def test_an_unserved_kind_is_not_discovered_at_every_change(play):
     async def life(world: World) -> None:
         asked: list[str] = []
 
@@ -125,7 +125,7 @@ def test_a_kind_that_is_not_served_is_not_looked_for_with_every_change(play):
     play(life)
 
 
-def test_pods_that_cannot_be_decoded_go_on_being_charged(play):
+def test_pods_that_cannot_be_decoded_are_still_charged(play):
     """What they use is not known to a manager that has never seen them otherwise; it is not less than it was."""
 
     async def life(world: World) -> None:
@@ -162,7 +162,7 @@ def spoil(store: Any, kind: GVR, name: str) -> None:
     store.update(kind, "default", name, odd)
 
 
-def test_pods_that_end_leave_what_they_used(play):
+def test_ended_pods_release_their_usage(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -183,7 +183,7 @@ def test_pods_that_end_leave_what_they_used(play):
     play(life)
 
 
-def test_limits_that_change(play):
+def test_changed_limits(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -228,7 +228,7 @@ def test_pods_that_name_other_namespaces_count_in_their_scope(play):
     play(life)
 
 
-def test_services_and_claims_are_measured(play):
+def test_usage_of_services_and_claims(play):
     async def life(world: World) -> None:
         story = Story(world)
         gold = "gold.storageclass.storage.k8s.io/requests.storage"
@@ -281,7 +281,7 @@ def followed() -> bool:
     return any(task.get_name() == "informer example.com/v1/widgets" for task in asyncio.all_tasks())
 
 
-def test_a_kind_that_ceases_to_be_served_is_followed_no_more_until_it_is_again(play):
+def test_a_kind_is_watched_only_while_it_is_served(play):
     body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
 
     async def life(world: World) -> None:
@@ -309,7 +309,7 @@ def test_a_kind_that_ceases_to_be_served_is_followed_no_more_until_it_is_again(p
     play(life)
 
 
-def test_a_kind_that_no_quota_counts_any_more_is_followed_no_more(play):
+def test_a_kind_that_no_quota_counts_is_not_watched(play):
     async def life(world: World) -> None:
         story = Story(world)
         await serve_widgets(world)
@@ -328,7 +328,7 @@ def test_a_kind_that_no_quota_counts_any_more_is_followed_no_more(play):
     play(life)
 
 
-def test_a_kind_that_cannot_be_listed_does_not_hold_the_others(play):
+def test_a_kind_that_cannot_be_listed_does_not_affect_others(play):
     async def life(world: World) -> None:
         story = Story(world)
         broken = [True]
@@ -369,7 +369,7 @@ def test_lost_requests_and_answers(play, seed):
     play(life)
 
 
-def test_a_charge_that_is_heard_of_after_what_it_was_for_has_gone(play):
+def test_a_charge_observed_after_the_deletion_of_its_object(play):
     """The quota looked right when the deletion came: its charge was still on the way."""
 
     async def life(world: World) -> None:
@@ -391,7 +391,7 @@ def test_a_charge_that_is_heard_of_after_what_it_was_for_has_gone(play):
     play(life)
 
 
-def test_what_goes_before_the_cache_shows_the_quotas_first_status(play):
+def test_deletions_before_the_first_status_of_a_quota_is_cached(play):
     """As where the watch of quotas ends between a quota's creation and its status, for a while."""
 
     async def life(world: World) -> None:
@@ -415,7 +415,7 @@ def test_what_goes_before_the_cache_shows_the_quotas_first_status(play):
 
 
 @pytest.mark.parametrize("kind", ["configmaps", "services"])
-def test_an_object_that_is_heard_of_after_its_quota_was_counted(play, kind):
+def test_an_object_observed_after_its_quota_was_counted(play, kind):
     """Admission has charged it, and a look at a cache without it took the charge away."""
 
     async def life(world: World) -> None:
@@ -439,7 +439,7 @@ def test_an_object_that_is_heard_of_after_its_quota_was_counted(play, kind):
     play(life)
 
 
-def test_a_charge_that_a_write_took_away_before_its_object_was_there(play):
+def test_a_charge_removed_by_a_write_before_its_object_is_observed(play):
     """Admission charges first. What it charges for others that have not come yet is left alone."""
 
     async def life(world: World) -> None:
@@ -460,7 +460,7 @@ def test_a_charge_that_a_write_took_away_before_its_object_was_there(play):
     play(life)
 
 
-def test_a_charge_that_is_heard_of_after_its_object_takes_no_other_away(play):
+def test_a_charge_observed_after_its_object_removes_no_other(play):
     """The quota looks too low when the object appears. By the time it is counted, others have been charged."""
 
     async def life(world: World) -> None:
@@ -565,7 +565,7 @@ def test_without_the_gate_claims_are_charged_by_class_only(play):
     play(life)
 
 
-def test_events_are_not_followed(play):
+def test_events_are_not_watched(play):
     async def life(world: World) -> None:
         story = Story(world)
         asked: list[str] = []
@@ -579,7 +579,7 @@ def test_events_are_not_followed(play):
     play(life)
 
 
-def test_only_quotas_that_are_concerned_are_counted_again(play):
+def test_only_affected_quotas_are_recounted(play):
     async def life(world: World) -> None:
         story, metrics = Story(world), Registry()
 
@@ -608,7 +608,7 @@ def test_only_quotas_that_are_concerned_are_counted_again(play):
     play(life)
 
 
-def test_a_quota_that_is_freed_again_and_again_is_not_written_each_time(play):
+def test_frequent_releases_of_a_quota_are_batched(play):
     async def life(world: World) -> None:
         story = Story(world)
         writes: list[str] = []
@@ -634,7 +634,7 @@ def test_a_quota_that_is_freed_again_and_again_is_not_written_each_time(play):
     play(life)
 
 
-def test_what_is_kept_of_a_namespace_goes_with_its_last_quota(play):
+def test_the_state_of_a_namespace_is_dropped_with_its_last_quota(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -651,7 +651,7 @@ def test_what_is_kept_of_a_namespace_goes_with_its_last_quota(play):
     play(life)
 
 
-def test_a_write_that_admission_overtakes_is_made_again_after_its_next_charge(play):
+def test_a_write_that_conflicts_with_admission_is_retried_after_the_next_charge(play):
     async def life(world: World) -> None:
         story = Story(world)
         overtaken = [0]
@@ -675,7 +675,7 @@ def test_a_write_that_admission_overtakes_is_made_again_after_its_next_charge(pl
     play(life)
 
 
-def test_what_was_released_is_not_forgotten_when_a_write_fails(play):
+def test_releases_are_kept_when_a_write_fails(play):
     async def life(world: World) -> None:
         story = Story(world)
         failing = [0]
@@ -737,7 +737,7 @@ def test_a_changed_limit_lowers_a_usage_that_is_too_high(play):
     play(life)
 
 
-def test_the_bench_ends_with_quotas_that_are_right():
+def test_the_bench_ends_with_correct_quotas():
     options = argparse.Namespace(pods=20, churn=50.0, seconds=0.2, admission=True)
     line = virtual.run(quota_steps.measure(options, 2, quota_steps.Steps()))
     assert line["changes"] == 10

@@ -187,7 +187,7 @@ TestLedgers = Ledgers.TestCase
 TestLedgers.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
 
 
-def test_objects_that_use_the_same_share_what_is_kept_of_them() -> None:
+def test_objects_with_equal_usage_share_their_entry() -> None:
     machine = Ledgers()
     machine.ledger.keep(("", "pods"), "a")
     doc = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
@@ -218,7 +218,7 @@ def test_a_claim_is_charged_to_the_extended_resources_of_its_classes() -> None:
         "count/resourceclaims.resource.k8s.io", f"gpu{DEVICES}"}  # fmt: skip
 
 
-def test_pods_with_long_grace_periods_that_are_gone_are_forgotten():
+def test_deleted_pods_with_long_grace_periods_are_dropped():
     ledgers = Ledgers()
     ledgers.ledger.keep(("", "pods"), "a")
     doc = {"spec": {"containers": []}, "grace": 10**9}

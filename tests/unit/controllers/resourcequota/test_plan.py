@@ -136,7 +136,7 @@ def test_counts(
                      id="what nobody counts now stays"),
     ],
 )  # fmt: skip
-def test_what_is_written(
+def test_the_written_object(
     hard: dict[str, str], status: dict[str, Any], used: dict[str, str], expected: dict[str, str] | None
 ) -> None:
     subject = quota(hard, status)
@@ -181,7 +181,7 @@ DELETED = {"deletionTimestamp": "2025-12-31T23:59:00Z", "deletionGracePeriodSeco
                      id="it is being deleted"),
     ],
 )  # fmt: skip
-def test_what_frees(old: Pod, new: Pod, expected: bool) -> None:
+def test_changes_that_release(old: Pod, new: Pod, expected: bool) -> None:
     assert plan.frees(PODS_KIND, old, new, NOW) is expected
     if expected:
         assert not plan.measured_alike(old, new)
@@ -192,7 +192,7 @@ def changed(resource: Resource[Any], old: dict[str, Any], new: dict[str, Any]) -
     return plan.frees(("", resource.plural), one, other, NOW)
 
 
-def test_services_free_something_by_their_type_only() -> None:
+def test_services_release_usage_only_by_their_type() -> None:
     def service(type_: str, ports: int = 1) -> dict[str, Any]:
         return {"spec": {"type": type_, "ports": [{"port": n + 1} for n in range(ports)]}}
 
@@ -202,7 +202,7 @@ def test_services_free_something_by_their_type_only() -> None:
     assert changed(SERVICES, service("LoadBalancer"), service("NodePort"))
 
 
-def test_claims_free_something_by_size_and_class() -> None:
+def test_claims_release_usage_by_size_and_class() -> None:
     def claim(size: str = "1Gi", **status: Any) -> dict[str, Any]:
         return {"spec": {"resources": {"requests": {"storage": size}}}, "status": status}
 
@@ -224,11 +224,11 @@ def test_claims_free_something_by_size_and_class() -> None:
         pytest.param({"a/b": "1"}, {"hard": {"a/b": "1"}, "used": {}}, False, id="what nobody can count"),
     ],
 )  # fmt: skip
-def test_which_quotas_are_urgent(hard: dict[str, str], status: dict[str, Any], expected: bool) -> None:
+def test_quotas_that_are_urgent(hard: dict[str, str], status: dict[str, Any], expected: bool) -> None:
     assert plan.is_urgent(quota(hard, status), NO_CLASSES) is expected
 
 
-def test_amounts_that_cannot_be_read_leave_the_others() -> None:
+def test_invalid_quantities_do_not_affect_others() -> None:
     bad = {"requests": {"cpu": "1", "memory": "lots"}}
     docs = [pod("2"), {**pod(), "spec": {"containers": [{"name": "c", "resources": bad}], "overhead": {"cpu": "?"}}}]
     found = used_of(quota({"pods": "9", "requests.cpu": "9", "requests.memory": "9"}), docs)
@@ -239,7 +239,7 @@ def test_amounts_that_cannot_be_read_leave_the_others() -> None:
     assert plan.status(quota({"cpu": "x"}, {"hard": {"cpu": "x"}, "used": {"cpu": "y"}}), {"cpu": parse("1")})
 
 
-def test_several_kinds_that_are_charged_to_a_name_add_up() -> None:
+def test_kinds_charged_to_the_same_name_add_up() -> None:
     name = "requests.example.com/gpu"
     parts = [(frozenset({name}), {name: parse("2")}), (frozenset({name}), {name: parse("3"), "other": parse("1")})]
     assert plan.usage([name], parts) == {name: parse("5")}
@@ -302,7 +302,7 @@ documents = st.builds(
 
 
 @given(documents)
-def test_a_cached_pod_has_all_that_its_measure_reads(doc: dict[str, Any]) -> None:
+def test_a_cached_pod_has_all_fields_that_its_usage_reads(doc: dict[str, Any]) -> None:
     """The view that the cache holds drops most of a pod, and nothing that a quota counts."""
     cached = PODS.decode(codec.encode(doc))
     expected = pod_usage.profile(doc), pod_usage.usage(doc, NOW)
@@ -310,7 +310,7 @@ def test_a_cached_pod_has_all_that_its_measure_reads(doc: dict[str, Any]) -> Non
 
 
 @given(documents, documents)
-def test_pods_that_are_certain_to_be_measured_alike_are(old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_pods_that_are_measured_alike_have_equal_usage(old: dict[str, Any], new: dict[str, Any]) -> None:
     one, other = PODS.decode(codec.encode(old)), PODS.decode(codec.encode(new))
     if plan.measured_alike(one, other):
         assert plan.measure(PODS_KIND, one, NOW, Features()) == plan.measure(PODS_KIND, other, NOW, Features())
@@ -337,7 +337,7 @@ def test_usage_adds_up(some: list[dict[str, Any]], others: list[dict[str, Any]])
         ({"given_to_claims": False}, {"requests.cpu": "5", "requests.storage": "1"}),
     ],
 )
-def test_what_gates_leave_out(gate: dict[str, bool], expected: dict[str, str]) -> None:
+def test_resources_that_gates_leave_out(gate: dict[str, bool], expected: dict[str, str]) -> None:
     both = pod("1", resources={"requests": {"cpu": "5"}})
     both["status"] |= given_to("2")
     claim = {"metadata": {}, "spec": {"resources": {"requests": {"storage": "1"}}}}

@@ -50,7 +50,7 @@ def test_repairs(found: ConfigMap, right: bool) -> None:
         assert action.changes[("metadata", "annotations")] == {**found.annotations, DESCRIPTION: TEXT}
 
 
-def test_what_is_made_needs_no_repair() -> None:
+def test_a_created_object_needs_no_repair() -> None:
     action = plan("ns", None, CA)
     assert isinstance(action, Create)
     assert plan("ns", CONFIG_MAPS.decode(codec.encode(action.body)), CA) is None
@@ -73,7 +73,7 @@ class Story:
             return None
 
 
-def test_every_namespace_has_it_and_it_is_kept_right(play, tmp_path):
+def test_every_namespace_has_the_config_map_and_changes_are_reverted(play, tmp_path):
     async def life(world: World) -> None:
         story = Story(world, tmp_path)
         async with story.running():
@@ -90,7 +90,7 @@ def test_every_namespace_has_it_and_it_is_kept_right(play, tmp_path):
     play(life, nodes=0)
 
 
-def test_without_a_file_it_is_the_one_in_the_kubeconfig(play, tmp_path):
+def test_without_a_file_the_ca_of_the_kubeconfig_is_published(play, tmp_path):
     async def life(world: World) -> None:
         story = Story(world, tmp_path)
         story.config = ServiceAccountTokenConfig()
@@ -101,7 +101,7 @@ def test_without_a_file_it_is_the_one_in_the_kubeconfig(play, tmp_path):
     play(life, nodes=0)
 
 
-def test_a_namespace_that_is_going_gets_none(play, tmp_path):
+def test_a_terminating_namespace_gets_none(play, tmp_path):
     async def life(world: World) -> None:
         story = Story(world, tmp_path)
         async with story.running():
@@ -115,7 +115,7 @@ def test_a_namespace_that_is_going_gets_none(play, tmp_path):
     play(life, nodes=0)
 
 
-def test_it_outlives_failures(play, tmp_path):
+def test_failures_are_retried(play, tmp_path):
     async def life(world: World) -> None:
         story = Story(world, tmp_path)
         faulty = Faulty(world.server.transport(), random.Random(1), 0.5)
@@ -129,7 +129,7 @@ def test_it_outlives_failures(play, tmp_path):
     play(life, nodes=0)
 
 
-def test_a_sync_that_no_server_has_answered_is_no_success(play, tmp_path):
+def test_a_sync_without_a_response_is_not_a_success(play, tmp_path):
     async def life(world: World) -> None:
         story, metrics = Story(world, tmp_path), Registry()
         lost = [True]

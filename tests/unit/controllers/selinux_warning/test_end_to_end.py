@@ -31,7 +31,7 @@ def running(world: World, metrics: Registry | None = None, **options):
     return controllers(world, names=[NAME], metrics=metrics, **options)
 
 
-def test_pods_with_different_labels_are_warned(play):
+def test_pods_with_different_labels_get_warnings(play):
     async def life(world: World) -> None:
         await driver(world)
         await bound(world, "a", ["ReadWriteMany"], SOURCE)
@@ -58,7 +58,7 @@ def test_pods_with_different_labels_are_warned(play):
     play(life)
 
 
-def test_where_no_volume_is_mounted_with_a_label_nothing_conflicts(play):
+def test_without_label_mounts_nothing_conflicts(play):
     async def life(world: World) -> None:
         await driver(world)
         await bound(world, "a", ["ReadWriteMany"], SOURCE)
@@ -75,7 +75,7 @@ def test_where_no_volume_is_mounted_with_a_label_nothing_conflicts(play):
     play(life)
 
 
-def test_a_driver_that_begins_to_mount_with_labels_changes_what_conflicts(play):
+def test_a_driver_that_enables_label_mounts_changes_conflicts(play):
     async def life(world: World) -> None:
         await driver(world, mounts=False)
         await bound(world, "a", ["ReadWriteMany"], SOURCE)
@@ -95,7 +95,7 @@ def test_a_driver_that_begins_to_mount_with_labels_changes_what_conflicts(play):
     play(life)
 
 
-def test_policies_that_differ_and_claims_bound_late(play):
+def test_different_policies_and_claims_bound_late(play):
     async def life(world: World) -> None:
         await driver(world)
         async with running(world):
@@ -127,7 +127,7 @@ def test_pods_that_have_ended_do_not_count(play):
     play(life)
 
 
-def test_a_pod_that_mounts_with_two_labels_is_told(play):
+def test_a_pod_that_mounts_with_two_labels_is_reported(play):
     async def life(world: World) -> None:
         mount = {"name": "data", "mountPath": "/data"}
         containers = [

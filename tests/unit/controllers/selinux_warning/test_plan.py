@@ -47,7 +47,7 @@ def test_labels_of_mounts(user, expected):
     assert plan.labels_of(user) == expected
 
 
-def test_all_parts_of_a_label_count():
+def test_all_components_of_a_label_are_compared():
     options = {"user": "u", "role": "r", "type": "t", "level": "s0:c1,c2"}
     user = pod({"name": "c", "volumeMounts": [{"name": "v"}], "securityContext": {"seLinuxOptions": options}})
     assert plan.labels_of(user) == {"v": {"u:r:t:s0:c1,c2"}}
@@ -111,11 +111,11 @@ CLAIMED = {"persistentVolumeClaim": {"claimName": "c"}}
         (CLAIMED, {"local": {"path": "/x"}}, None),
     ],
 )
-def test_what_is_behind_a_volume(source, bound, expected):
+def test_persistent_volume_of_a_volume(source, bound, expected):
     assert found(source, bound) == expected
 
 
-def test_a_claim_that_is_not_bound_has_nothing_behind_it():
+def test_an_unbound_claim_has_no_volume():
     with pytest.raises(Unbound):
         found(CLAIMED, phase="Pending")
 
@@ -131,7 +131,7 @@ def test_a_claim_that_is_not_bound_has_nothing_behind_it():
         (Found("n", "kubernetes.io/csi", "d"), True, True),
     ],
 )
-def test_who_mounts_with_labels(volume, said, expected):
+def test_volumes_mounted_with_labels(volume, said, expected):
     driver = CSI_DRIVERS.decode(codec.encode({"spec": {"seLinuxMount": said}})) if said != "unknown" else None
     assert plan.mounts_with_labels(volume, driver) is expected
 
@@ -151,12 +151,12 @@ def test_who_mounts_with_labels(volume, said, expected):
         ("", "", False),
     ],
 )
-def test_labels_that_differ(label, other, expected):
+def test_different_labels(label, other, expected):
     assert differ(label, other) is expected
     assert differ(other, label) is expected
 
 
-def test_conflicts_come_and_go():
+def test_conflicts_are_added_and_removed():
     active = set()
     shared = SharedVolumes(lambda conflict, on: active.add(conflict) if on else active.discard(conflict))
     assert shared.add("v", "drv", "d/a", MOUNTS) == []

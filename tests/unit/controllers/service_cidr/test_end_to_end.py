@@ -50,7 +50,7 @@ def test_ranges_become_ready_and_are_held(play):
     play(life, nodes=0)
 
 
-def test_a_range_without_addresses_goes_after_ten_seconds(play):
+def test_a_range_without_addresses_is_deleted_after_ten_seconds(play):
     async def life(world: World) -> None:
         async with running(world):
             await add(world)
@@ -64,7 +64,7 @@ def test_a_range_without_addresses_goes_after_ten_seconds(play):
     play(life, nodes=0)
 
 
-def test_a_range_that_is_to_go_gives_nothing_out(play):
+def test_a_terminating_range_allocates_nothing(play):
     async def life(world: World) -> None:
         async with running(world):
             await add(world)
@@ -78,7 +78,7 @@ def test_a_range_that_is_to_go_gives_nothing_out(play):
 
 
 @pytest.mark.parametrize("way", ["the service goes", "another range comes"])
-def test_a_range_waits_until_nobody_needs_it(play, way):
+def test_a_range_is_kept_while_addresses_need_it(play, way):
     async def life(world: World) -> None:
         async with running(world):
             await add(world)
@@ -97,7 +97,7 @@ def test_a_range_waits_until_nobody_needs_it(play, way):
     play(life, nodes=0)
 
 
-def test_an_address_that_comes_in_the_time_of_grace_keeps_the_range(play):
+def test_an_address_created_in_the_grace_period_keeps_the_range(play):
     async def life(world: World) -> None:
         async with running(world):
             await add(world)
@@ -114,7 +114,7 @@ def test_an_address_that_comes_in_the_time_of_grace_keeps_the_range(play):
     play(life, nodes=0)
 
 
-def test_of_two_ranges_that_hold_the_same_addresses_one_stays(play):
+def test_of_two_ranges_with_the_same_addresses_one_is_kept(play):
     async def life(world: World) -> None:
         async with running(world):
             await add(world)
@@ -132,7 +132,7 @@ def test_of_two_ranges_that_hold_the_same_addresses_one_stays(play):
     play(life, nodes=0)
 
 
-def test_other_owners_of_the_object_keep_what_is_theirs(play):
+def test_other_field_managers_keep_their_fields(play):
     async def life(world: World) -> None:
         metadata = {"name": "more", "finalizers": ["a.b/c"], "labels": {"x": "y"}}
         await world.create(RANGES, {"metadata": metadata, "spec": {"cidrs": ["192.168.0.0/24"]}})
@@ -147,7 +147,7 @@ def test_other_owners_of_the_object_keep_what_is_theirs(play):
     play(life, nodes=0)
 
 
-def test_a_status_that_cannot_be_set_is_told(play):
+def test_a_failed_write_of_the_status_is_reported(play):
     async def life(world: World) -> None:
         down = [True]
 
@@ -166,7 +166,7 @@ def test_a_status_that_cannot_be_set_is_told(play):
     play(life, nodes=0)
 
 
-def test_a_status_is_written_once_though_the_cache_shows_it_late(play):
+def test_a_status_is_written_once_with_a_stale_cache(play):
     async def life(world: World) -> None:
         sent: list[str] = []
 
@@ -192,7 +192,7 @@ def test_a_status_is_written_once_though_the_cache_shows_it_late(play):
     play(life, nodes=0)
 
 
-def test_a_range_goes_though_another_cannot_be_decoded(play):
+def test_a_range_is_deleted_although_another_cannot_be_decoded(play):
     """What is not known to hold addresses is taken to hold none: that keeps ranges, and lets none go too early."""
 
     async def life(world: World) -> None:
@@ -210,7 +210,7 @@ def test_a_range_goes_though_another_cannot_be_decoded(play):
     play(life, nodes=0)
 
 
-def test_the_default_range_comes_again(play):
+def test_the_default_range_is_recreated(play):
     async def life(world: World) -> None:
         async with running(world):
             await add(world, "wider", "10.0.0.0/8")

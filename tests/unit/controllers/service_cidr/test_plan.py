@@ -51,7 +51,7 @@ def test_containing(address: str, names: list[str]) -> None:
     [(WIDE, ["wide", "inner", "dual"]), (OTHER, ["other"]), (SIX, ["dual", "six"]), (one("none"), [])],
     ids=lambda value: value.name if isinstance(value, ServiceCIDR) else None,
 )
-def test_a_network_that_cannot_be_read_is_none(changed: ServiceCIDR, names: list[str]) -> None:
+def test_an_invalid_network_is_ignored(changed: ServiceCIDR, names: list[str]) -> None:
     odd = one("odd", "10.0.0.0/99", "somewhere")
     assert plan.overlapping(changed, [odd, WIDE, INNER, OTHER, DUAL, SIX]) == names
     assert plan.containing(ipaddress.ip_address("10.1.2.3"), [odd, WIDE]) == ["wide"]
@@ -75,7 +75,7 @@ def test_overlapping(changed: ServiceCIDR, names: list[str]) -> None:
         pytest.param(ip("ten"), False, id="no address"),
     ],
 )
-def test_only_what_api_servers_gave_out_counts(obj: IPAddress, given_out: bool) -> None:
+def test_only_addresses_allocated_by_api_servers_count(obj: IPAddress, given_out: bool) -> None:
     assert (plan.address_of(obj) is not None) is given_out
 
 
@@ -114,7 +114,7 @@ def test_a_condition_is_not_written_twice(conditions: tuple[Condition, ...], say
     assert plan.has_condition(one("a", conditions=conditions), plan.READY) is says
 
 
-def test_writes_are_for_this_object_and_no_later_one() -> None:
+def test_writes_have_uid_preconditions() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     status = plan.status(WIDE, plan.BLOCKED, now).body
     assert isinstance(status, dict)
@@ -137,7 +137,7 @@ def test_writes_are_for_this_object_and_no_later_one() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "none", "10.0.0.0", "10.0.0.0/99", "1e400"])
-def test_a_range_that_is_none_holds_nothing_and_costs_others_nothing(text: str) -> None:
+def test_an_invalid_range_keeps_nothing_and_does_not_affect_others(text: str) -> None:
     odd = one("odd", text, "10.9.0.0/16")
     assert plan.networks_of(odd) == (ipaddress.ip_network("10.9.0.0/16"),)
     assert set(plan.overlapping(WIDE, [odd, WIDE, OTHER])) >= {"odd"}
@@ -167,7 +167,7 @@ def test_a_range_is_protected_and_ready() -> None:
         pytest.param(leaving(LATE, held=False), [], "nothing", id="without the finalizer"),
     ],
 )
-def test_a_range_that_is_deleted(current: ServiceCIDR, objects: list[IPAddress], expected: str) -> None:
+def test_a_terminating_range(current: ServiceCIDR, objects: list[IPAddress], expected: str) -> None:
     plans = {
         "blocked": plan.Plan(condition=plan.BLOCKED, orphan=ipaddress.ip_address("192.168.0.9")),
         "waits": plan.Plan(wait_s=5.0),

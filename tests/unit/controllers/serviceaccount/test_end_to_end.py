@@ -26,7 +26,7 @@ async def has(world: World, namespace: str, name: str = "default") -> bool:
     return True
 
 
-def test_a_new_namespace_gets_its_account_and_keeps_it(play):
+def test_a_new_namespace_gets_its_account_which_is_recreated(play):
     async def life(world: World) -> None:
         await world.create(NAMESPACES, {"metadata": {"name": "old"}})
         async with running(world):
@@ -40,7 +40,7 @@ def test_a_new_namespace_gets_its_account_and_keeps_it(play):
     play(life, nodes=0)
 
 
-def test_another_account_that_goes_is_not_made_again(play):
+def test_other_deleted_accounts_are_not_recreated(play):
     async def life(world: World) -> None:
         async with running(world):
             await world.create(ACCOUNTS, {"metadata": {"name": "mine"}})
@@ -52,7 +52,7 @@ def test_another_account_that_goes_is_not_made_again(play):
     play(life, nodes=0)
 
 
-def test_a_namespace_that_is_going_gets_none(play):
+def test_a_terminating_namespace_gets_none(play):
     async def life(world: World) -> None:
         async with running(world):
             await world.create(NAMESPACES, {"metadata": {"name": "going"}})
@@ -75,7 +75,7 @@ def test_a_namespace_that_is_going_gets_none(play):
         pytest.param("Forbidden", [], 5, id="refused"),
     ],
 )
-def test_what_is_tried_again(play, reason, causes, tries):
+def test_errors_that_are_retried(play, reason, causes, tries):
     async def life(world: World) -> None:
         asked = []
 
@@ -93,7 +93,7 @@ def test_what_is_tried_again(play, reason, causes, tries):
     play(life, nodes=0)
 
 
-def test_it_outlives_failures(play):
+def test_failures_are_retried(play):
     async def life(world: World) -> None:
         faulty = Faulty(world.server.transport(), random.Random(1), 0.5)
         async with running(world, Refusing(faulty, lambda request: False)):

@@ -61,7 +61,7 @@ class Story:
         return False
 
 
-def test_a_token_is_filled_in(play, config):
+def test_a_token_is_generated(play, config):
     async def life(world: World) -> None:
         story = Story(world, config)
         async with story.running():
@@ -77,7 +77,7 @@ def test_a_token_is_filled_in(play, config):
     play(life, nodes=0)
 
 
-def test_what_is_taken_away_is_filled_in_again(play, config):
+def test_removed_data_is_generated_again(play, config):
     async def life(world: World) -> None:
         story = Story(world, config)
         async with story.running():
@@ -95,7 +95,7 @@ def test_what_is_taken_away_is_filled_in_again(play, config):
     play(life, nodes=0)
 
 
-def test_other_secrets_are_left_alone(play, config):
+def test_other_secrets_are_not_changed(play, config):
     async def life(world: World) -> None:
         story = Story(world, config)
         async with story.running():
@@ -110,7 +110,7 @@ def test_other_secrets_are_left_alone(play, config):
     play(life, nodes=0)
 
 
-def test_tokens_go_with_their_account(play, config):
+def test_tokens_are_deleted_with_their_account(play, config):
     async def life(world: World) -> None:
         story = Story(world, config)
         async with story.running():
@@ -126,7 +126,7 @@ def test_tokens_go_with_their_account(play, config):
     play(life, nodes=0)
 
 
-def test_a_token_that_cannot_be_deleted_keeps_no_other(play, config):
+def test_a_failed_deletion_of_a_token_does_not_affect_others(play, config):
     async def life(world: World) -> None:
         story = Story(world, config)
         refusing = Refusing(world.server.transport(), lambda r: r.method == "DELETE" and r.path.endswith("/a"))
@@ -144,7 +144,7 @@ def test_a_token_that_cannot_be_deleted_keeps_no_other(play, config):
 
 
 @pytest.mark.parametrize("name", ["nobody", "a|b", "robot|x|y", '"'])
-def test_a_token_of_nobody_goes(play, config, name):
+def test_a_token_without_an_account_is_deleted(play, config, name):
     async def life(world: World) -> None:
         story = Story(world, config)
         async with story.running():
@@ -155,7 +155,7 @@ def test_a_token_of_nobody_goes(play, config, name):
     play(life, nodes=0)
 
 
-def test_a_token_whose_account_no_account_can_be_is_left_alone(play, config):
+def test_a_token_with_an_impossible_account_name_is_kept(play, config):
     async def life(world: World) -> None:
         story = Story(world, config)
         async with story.running():
@@ -167,7 +167,7 @@ def test_a_token_whose_account_no_account_can_be_is_left_alone(play, config):
     play(life, nodes=0)
 
 
-def test_a_token_of_an_earlier_account_of_the_name_goes(play, config):
+def test_a_token_of_an_earlier_account_is_deleted(play, config):
     async def life(world: World) -> None:
         story = Story(world, config)
         async with story.running():
@@ -179,7 +179,7 @@ def test_a_token_of_an_earlier_account_of_the_name_goes(play, config):
     play(life, nodes=0)
 
 
-def test_an_account_forgets_a_token_that_is_gone(play, config):
+def test_a_deleted_token_is_removed_from_its_account(play, config):
     async def life(world: World) -> None:
         story = Story(world, config)
         async with story.running():
@@ -193,7 +193,7 @@ def test_an_account_forgets_a_token_that_is_gone(play, config):
     play(life, nodes=0)
 
 
-def test_a_cache_that_does_not_know_the_account_deletes_nothing(play, config):
+def test_a_stale_cache_without_the_account_deletes_nothing(play, config):
     async def life(world: World) -> None:
         story = Story(world, config)
         blind = [False]

@@ -123,12 +123,12 @@ def test_a_token_verifies_and_names_its_account(tmp_path, make, algorithm, diges
         ),
     ],
 )
-def test_keys_that_cannot_be_used(tmp_path, make, message):
+def test_unsupported_keys(tmp_path, make, message):
     with pytest.raises(StartError, match=message):
         LegacyTokenSigner.from_file(make(tmp_path))
 
 
-def test_a_file_that_is_no_key(tmp_path):
+def test_a_file_without_a_key(tmp_path):
     (tmp_path / "key").write_text("hello")
     with pytest.raises(StartError, match="no unencrypted PEM private key"):
         LegacyTokenSigner.from_file(str(tmp_path / "key"))

@@ -58,7 +58,7 @@ def test_an_empty_selector_selects_everything():
     assert fixture.selected.pods_of(service("all", selector={})) == [subject]
 
 
-def test_changes_of_pods_call_their_services():
+def test_changes_of_pods_queue_their_services():
     fixture = Fixture(**SELECTORS)
     first = pod("a")
     fixture.pods._put(first)

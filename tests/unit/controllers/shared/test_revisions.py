@@ -68,12 +68,12 @@ def with_revisions(server, work):
         pytest.param([refusal(409, "AlreadyExists"), (200, revision({"a": 2}))], False, True, id="another"),
     ],
 )
-def test_making(answers, found, waits):
+def test_creating_a_revision(answers, found, waits):
     made, waiting = with_revisions(Server(*answers), lambda all_: all_.create(OWNER, "r", NAMED, {"a": 1}))
     assert (made is not None, waiting) == (found, waits)
 
 
-def test_a_number_is_decided_anew_after_a_conflict():
+def test_the_revision_number_is_computed_again_after_a_conflict():
     server = Server(refusal(409, "Conflict"), (200, revision({}, "8")), (200, revision({}, "9", 3)))
     old = CONTROLLER_REVISIONS.decode(json.dumps(revision({"a": 1})).encode())
     written, waiting = with_revisions(server, lambda all_: all_.change(old, numbered(3)))
@@ -81,14 +81,14 @@ def test_a_number_is_decided_anew_after_a_conflict():
     assert [body["metadata"]["resourceVersion"] for body in server.bodies] == ["7", "8"]
 
 
-def test_the_number_that_it_has_is_not_written():
+def test_an_unchanged_revision_number_is_not_written():
     server = Server()
     old = CONTROLLER_REVISIONS.decode(json.dumps(revision({"a": 1}, number=3)).encode())
     assert with_revisions(server, lambda all_: all_.change(old, numbered(3)))[0] is old
     assert server.bodies == []
 
 
-def test_deleting_what_is_gone_already():
+def test_deleting_a_missing_revision():
     old = CONTROLLER_REVISIONS.decode(json.dumps(revision({"a": 1})).encode())
     server = Server(refusal(404, "NotFound"), (200, {"kind": "Status", "status": "Success"}))
     with_revisions(server, lambda all_: all_.delete([old, old]))

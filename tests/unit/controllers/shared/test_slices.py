@@ -51,7 +51,7 @@ class Fixture:
         self.informer.progress.reached(str(version))
 
 
-def test_our_own_write_calls_nobody():
+def test_an_own_write_queues_nothing():
     world = Fixture()
     world.tracker.wrote(slice_(5))
     world.put(slice_(5))
@@ -60,7 +60,7 @@ def test_our_own_write_calls_nobody():
     assert world.changed == []
 
 
-def test_our_own_write_that_was_shown_before_its_answer_came_is_known_afterwards():
+def test_an_own_write_observed_before_its_response_is_known_afterwards():
     world = Fixture()
     world.put(slice_(5))
     world.changed.clear()
@@ -69,7 +69,7 @@ def test_our_own_write_that_was_shown_before_its_answer_came_is_known_afterwards
     assert world.changed == []
 
 
-def test_our_own_deletion_calls_nobody():
+def test_an_own_deletion_queues_nothing():
     world = Fixture()
     world.put(slice_(5))
     world.changed.clear()
@@ -79,7 +79,7 @@ def test_our_own_deletion_calls_nobody():
     assert world.changed == []
 
 
-def test_what_is_gone_before_the_answer_to_its_write_comes_is_not_kept():
+def test_a_slice_deleted_before_the_response_to_its_write_is_not_tracked():
     world = Fixture()
     world.put(slice_(5))
     world.remove(slice_(6), 6)
@@ -88,7 +88,7 @@ def test_what_is_gone_before_the_answer_to_its_write_comes_is_not_kept():
     assert not any(world.tracker._written.values())
 
 
-def test_a_slice_that_is_as_it_should_be_is_known_unless_it_was_written():
+def test_an_unchanged_slice_is_tracked_unless_it_was_written():
     world = Fixture()
     world.tracker.follow(slice_(5, 3))
     world.tracker.follow(slice_(6, 4))
@@ -98,7 +98,7 @@ def test_a_slice_that_is_as_it_should_be_is_known_unless_it_was_written():
     assert world.changed == [KEY]
 
 
-def test_changes_by_others_call():
+def test_changes_by_others_queue():
     world = Fixture()
     world.tracker.wrote(slice_(5))
     world.put(slice_(5), slice_(6, 1))
@@ -107,7 +107,7 @@ def test_changes_by_others_call():
     assert world.changed == [KEY]
 
 
-def test_deletions_by_others_call():
+def test_deletions_by_others_queue():
     world = Fixture()
     world.tracker.wrote(slice_(5))
     world.put(slice_(5))
@@ -115,7 +115,7 @@ def test_deletions_by_others_call():
     assert world.changed == [KEY]
 
 
-def test_unknown_slices_call_unless_somebody_else_manages_them():
+def test_unknown_slices_queue_unless_managed_by_another_controller():
     world = Fixture()
     world.put(slice_(5, uid="1", manager="other"))
     assert world.changed == []
@@ -123,21 +123,21 @@ def test_unknown_slices_call_unless_somebody_else_manages_them():
     assert world.changed == [KEY]
 
 
-def test_a_change_of_the_manager_calls():
+def test_a_change_of_the_manager_queues():
     world = Fixture()
     world.tracker.wrote(slice_(5))
     world.put(slice_(5), slice_(6, manager="other"))
     assert world.changed == [KEY]
 
 
-def test_a_change_of_the_service_calls_both():
+def test_a_change_of_the_service_queues_both():
     world = Fixture()
     world.tracker.wrote(slice_(5))
     world.put(slice_(5), slice_(6, service="db"))
     assert sorted(world.changed) == ["ns/db", "ns/web"]
 
 
-def test_a_forgotten_service_knows_no_write():
+def test_a_removed_service_has_no_writes():
     world = Fixture()
     world.tracker.wrote(slice_(5))
     world.tracker.forget(KEY)

@@ -17,7 +17,7 @@ from kcm_cli.controllers.shared.storage_operations import StorageOperations
         pytest.param(asyncio.CancelledError(), [], id="cancelled"),
     ],
 )
-def test_how_an_operation_ended(error: BaseException | None, statuses: list[str]) -> None:
+def test_result_of_an_operation(error: BaseException | None, statuses: list[str]) -> None:
     registry = Registry()
     operations = StorageOperations(registry, RealClock())
 

@@ -82,7 +82,7 @@ def test_without_a_policy_everything_is_retained(make_set, make_claim):
     ],
     ids=["other", "other and set", "earlier set", "set", "friend"],
 )
-def test_a_claim_of_somebody_else_is_let_go_and_told_of(make_set, make_claim, present, expected, conflicting):
+def test_a_claim_of_another_owner_is_released_and_reported(make_set, make_claim, present, expected, conflicting):
     set_ = make_set(volumeClaimTemplates=[DATA], persistentVolumeClaimRetentionPolicy=policy("Delete", "Retain"))
     claim = make_claim(0, *present)
     found = rules.ownership(set_, 0, "pod-0", {claim.name: claim})
@@ -90,7 +90,7 @@ def test_a_claim_of_somebody_else_is_let_go_and_told_of(make_set, make_claim, pr
     assert bool(found and found[0].conflicting) is conflicting
 
 
-def test_retained_claims_may_belong_to_anybody(make_set, make_claim):
+def test_retained_claims_can_have_any_owner(make_set, make_claim):
     claim = make_claim(0, OTHER)
     assert rules.ownership(make_set(volumeClaimTemplates=[DATA]), 0, "pod-0", {claim.name: claim}) == ()
 
@@ -104,13 +104,13 @@ def test_retained_claims_may_belong_to_anybody(make_set, make_claim):
         ("Retain", [EARLIER_POD], False),
     ],
 )
-def test_a_claim_that_goes_with_an_earlier_pod_is_waited_for(make_set, make_claim, scaled, present, expected):
+def test_a_claim_deleted_with_an_earlier_pod_is_waited_for(make_set, make_claim, scaled, present, expected):
     set_ = make_set(volumeClaimTemplates=[DATA], persistentVolumeClaimRetentionPolicy=policy("Retain", scaled))
     claim = make_claim(0, *present)
     assert rules.blocked_by_stale_claim(set_, 0, {claim.name: claim}) is expected
 
 
-def test_missing_claims_are_made_from_the_template(make_set):
+def test_missing_claims_are_created_from_the_template(make_set):
     template = {"metadata": {"name": "data", "labels": {"own": "x", "app": "overwritten"}}, "spec": {"a": 1}}
     missing, going = rules.to_create(make_set(volumeClaimTemplates=[template]), 1, {})
     assert going == ()
@@ -118,7 +118,7 @@ def test_missing_claims_are_made_from_the_template(make_set):
     assert missing[0]["spec"] == {"a": 1}
 
 
-def test_claims_that_are_being_deleted_hold_the_pod_up(make_set, make_claim):
+def test_terminating_claims_delay_the_pod(make_set, make_claim):
     claim = make_claim(0, deleting=True)
     missing, going = rules.to_create(make_set(volumeClaimTemplates=[DATA]), 0, {claim.name: claim})
     assert (missing, going) == ((), ("data-db-0",))
@@ -130,7 +130,7 @@ def test_claims_that_are_being_deleted_hold_the_pod_up(make_set, make_claim):
     ordinal=st.integers(0, 3),
     present=st.lists(st.sampled_from([SET, POD, OTHER, PLAIN_OTHER, UNCONTROLLED]), unique_by=id, max_size=3),
 )
-def test_what_was_put_right_is_right(deleted, scaled, ordinal, present):
+def test_corrected_claims_are_not_changed_again(deleted, scaled, ordinal, present):
     set_ = STATEFUL_SETS.decode(
         codec.encode(
             {

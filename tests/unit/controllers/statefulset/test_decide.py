@@ -79,35 +79,35 @@ def test_a_parallel_set_does_everything_at_once(plan, pods, expected):
     assert plan(*pods, policy="Parallel") == expected
 
 
-def test_moving_the_first_ordinal_makes_before_it_deletes(plan):
+def test_moving_the_first_ordinal_creates_before_it_deletes(plan):
     assert plan((5, "ready"), (6, "ready"), replicas=2, ordinals={"start": 6}) == ["make db-7"]
     assert plan((5, "ready"), (6, "ready"), (7, "ready"), replicas=2, ordinals={"start": 6}) == ["delete db-5"]
 
 
-def test_no_pod_is_made_that_would_not_be_known_by_its_name(plan):
+def test_no_pod_is_created_whose_name_cannot_be_parsed(plan):
     """As v1.36: the API server refuses the pod of ordinal -1, and an Event says so."""
     assert plan((2**31 - 1, "ready"), replicas=2, ordinals={"start": 2**31 - 1}) == ["make db--1"]
 
 
-def test_a_set_that_is_being_deleted_does_nothing(make_set, make_pod, snapshot_of):
+def test_a_terminating_set_does_nothing(make_set, make_pod, snapshot_of):
     snapshot = snapshot_of(make_set(deleting=True), make_pod(0, "failed"))
     assert steps(decide(snapshot, NOW)) == []
 
 
-def test_availability_takes_min_ready_seconds(make_set, make_pod, snapshot_of):
+def test_pods_are_available_after_min_ready_seconds(make_set, make_pod, snapshot_of):
     set_ = make_set(replicas=2, minReadySeconds=10)
     assert steps(decide(snapshot_of(set_, make_pod(0, ready_for_s=9)), NOW)) == []
     assert steps(decide(snapshot_of(set_, make_pod(0, ready_for_s=10)), NOW)) == ["make db-1"]
 
 
-def test_a_pod_without_its_label_is_mended_and_holds_nobody_up(make_set, make_pod, snapshot_of):
+def test_a_pod_without_its_label_is_corrected_and_delays_no_other(make_set, make_pod, snapshot_of):
     pods = [make_pod(0, labels={"app": "db"}), make_pod(1)]
     decision = decide(snapshot_of(make_set(), *pods), NOW)
     assert steps(decision) == ["mend db-0", "make db-2"]
     assert decision.phases[0].groups[0][0].pod_differs
 
 
-def test_a_pod_with_other_storage_is_mended_and_its_claims_made(make_set, make_pod, snapshot_of):
+def test_a_pod_with_wrong_storage_is_corrected_and_its_claims_created(make_set, make_pod, snapshot_of):
     decision = decide(snapshot_of(make_set(replicas=1, volumeClaimTemplates=[DATA]), make_pod(0)), NOW)
     step = decision.phases[0].groups[0][0]
     assert (step.pod_differs, [claim["metadata"]["name"] for claim in step.claims.missing]) == (True, ["data-db-0"])
@@ -128,7 +128,7 @@ def test_a_pending_pod_gets_its_claims(make_set, make_pod, snapshot_of, policy):
     assert steps(decide(snapshot, NOW)) == ["claims db-0"]
 
 
-def test_a_new_pod_waits_for_a_claim_that_goes_with_the_earlier_one(make_set, make_claim, snapshot_of):
+def test_a_new_pod_waits_for_the_deletion_of_the_old_claim(make_set, make_claim, snapshot_of):
     retention = {"whenDeleted": "Retain", "whenScaled": "Delete"}
     set_ = make_set(replicas=1, volumeClaimTemplates=[DATA], persistentVolumeClaimRetentionPolicy=retention)
     stale = make_claim(0, controlled_by("v1", "Pod", "db-0", "earlier"))
@@ -136,7 +136,7 @@ def test_a_new_pod_waits_for_a_claim_that_goes_with_the_earlier_one(make_set, ma
 
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
-def test_surplus_pods_own_their_claims_before_they_go(make_set, make_pod, make_claim, snapshot_of, policy):
+def test_surplus_pods_own_their_claims_before_deletion(make_set, make_pod, make_claim, snapshot_of, policy):
     set_ = make_set(
         replicas=1,
         podManagementPolicy=policy,
@@ -149,7 +149,7 @@ def test_surplus_pods_own_their_claims_before_they_go(make_set, make_pod, make_c
     assert steps(decide(snapshot, NOW)) == ["own db-1", "delete db-1"]
 
 
-def test_of_two_pods_of_one_ordinal_the_one_named_rightly_counts(make_set, make_pod, snapshot_of):
+def test_of_two_pods_with_one_ordinal_the_correctly_named_one_counts(make_set, make_pod, snapshot_of):
     for pods in ([make_pod("01"), make_pod(1)], [make_pod(1), make_pod("01")]):
         slots = decide(snapshot_of(make_set(), make_pod(0), *pods), NOW).slots
         assert slots[1].pod.name == "db-1"
@@ -159,7 +159,7 @@ STATES = st.sampled_from(["ready", "running", "pending", "failed", "succeeded", 
 
 
 @given(states=st.lists(STATES, max_size=7), replicas=st.integers(0, 5), old=st.integers(0, 7))
-def test_ordered_sets_make_or_delete_one_pod_and_only_after_those_before_it(states, replicas, old):
+def test_ordered_sets_create_or_delete_one_pod_in_order(states, replicas, old):
     pods = [
         pod_of(
             n,

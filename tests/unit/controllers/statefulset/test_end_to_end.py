@@ -63,7 +63,7 @@ class Story:
 
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
-def test_a_life(play, policy):
+def test_lifecycle(play, policy):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -90,7 +90,7 @@ def test_a_life(play, policy):
     play(life)
 
 
-def test_a_restarted_controller_finds_everything_as_it_left_it(play):
+def test_a_restarted_controller_writes_nothing(play):
     async def life(world: World) -> None:
         story = Story(world)
         claims = [
@@ -118,7 +118,7 @@ def test_a_restarted_controller_finds_everything_as_it_left_it(play):
     play(life)
 
 
-def test_with_the_gate_as_many_pods_as_allowed_are_replaced_at_once(play):
+def test_with_the_gate_max_unavailable_pods_are_replaced_at_once(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running(gates=[("", "MaxUnavailableStatefulSet=true")]):
@@ -133,7 +133,7 @@ def test_with_the_gate_as_many_pods_as_allowed_are_replaced_at_once(play):
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
 @pytest.mark.parametrize("seed", range(2))
-def test_lost_requests_and_answers_delay_but_do_not_mislead(play, policy, seed):
+def test_lost_requests_and_answers_only_delay(play, policy, seed):
     async def life(world: World) -> None:
         story = Story(world)
         faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
@@ -150,7 +150,7 @@ def test_lost_requests_and_answers_delay_but_do_not_mislead(play, policy, seed):
     play(life)
 
 
-def test_a_set_that_is_gone_is_not_measured_any_more(play):
+def test_a_deleted_set_has_no_metrics(play):
     async def life(world: World) -> None:
         story, metrics = Story(world), Registry()
         gauge = "\nstatefulset_controller_statefulset_max_unavailable{"
@@ -166,7 +166,7 @@ def test_a_set_that_is_gone_is_not_measured_any_more(play):
 
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
-def test_a_set_of_two_billion_pods_keeps_no_other_from_its_own(play, policy):
+def test_a_set_of_two_billion_pods_does_not_block_others(play, policy):
     async def life(world: World) -> None:
         story = Story(world)
 
@@ -190,7 +190,7 @@ def test_a_set_of_two_billion_pods_keeps_no_other_from_its_own(play, policy):
     play(life)
 
 
-def test_a_set_grows_beyond_what_one_sync_makes(play, monkeypatch):
+def test_a_set_grows_beyond_the_limit_of_one_sync(play, monkeypatch):
     monkeypatch.setattr(identity, "MAX_MISSING", 2)
 
     async def life(world: World) -> None:
@@ -209,7 +209,7 @@ def test_a_set_grows_beyond_what_one_sync_makes(play, monkeypatch):
     play(life)
 
 
-def test_a_set_that_waits_for_its_pods_to_go_keeps_a_revision(play):
+def test_a_set_that_waits_for_deletions_keeps_a_revision(play):
     """As upstream does: the garbage collector takes the revision, a pod that goes has it made anew."""
 
     async def life(world: World) -> None:

@@ -19,7 +19,7 @@ from kcm_cli.controllers.statefulset.plan import identity
         ("-1", ("", 1)),
     ],
 )
-def test_names_say_parent_and_ordinal(name, expected):
+def test_names_have_parent_and_ordinal(name, expected):
     assert identity.parent_and_ordinal(name) == expected
 
 
@@ -36,12 +36,12 @@ def test_names_say_parent_and_ordinal(name, expected):
         (0, 0, 0, False),
     ],
 )
-def test_range_begins_at_the_first_ordinal(make_set, start, replicas, ordinal, expected):
+def test_the_range_starts_at_the_first_ordinal(make_set, start, replicas, ordinal, expected):
     set_ = make_set(replicas=replicas, ordinals={"start": start})
     assert identity.in_range(set_, ordinal) is expected
 
 
-def test_a_set_without_replicas_wants_one(make_set):
+def test_replicas_default_to_one(make_set):
     assert identity.replicas_of(make_set(replicas=None)) == 1
 
 

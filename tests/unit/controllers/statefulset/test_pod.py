@@ -5,7 +5,7 @@ from kcm_cli.controllers.statefulset.snapshot import Revision
 from tests.unit.controllers.statefulset.conftest import DATA, TEMPLATE
 
 
-def test_a_new_pod_knows_who_it_is(make_set):
+def test_a_new_pod_has_its_identity(make_set):
     body = rules.new_pod(make_set(), 2, Revision("db-abc", TEMPLATE))
     assert body["metadata"]["name"] == "db-2"
     assert body["metadata"]["generateName"] == "db-"
@@ -31,7 +31,7 @@ def test_the_template_is_not_touched(make_set):
     assert repr(TEMPLATE) == before
 
 
-def test_claims_take_the_place_of_volumes_of_their_name(make_set):
+def test_claims_replace_volumes_of_their_name(make_set):
     volumes = [{"name": "other", "emptyDir": {}}, {"name": "data", "emptyDir": {}}]
     assert rules.with_claims(make_set(volumeClaimTemplates=[DATA]), 1, volumes) == [
         {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-1"}},
@@ -42,7 +42,7 @@ def test_claims_take_the_place_of_volumes_of_their_name(make_set):
 @pytest.mark.parametrize(
     ("claims", "expected"), [((), False), (("data-db-1",), False), (("data-db-0",), True)], ids=["none", "other", "own"]
 )
-def test_storage_is_the_claims_of_the_ordinal(make_set, make_pod, claims, expected):
+def test_volumes_name_the_claims_of_the_ordinal(make_set, make_pod, claims, expected):
     assert rules.storage_matches(make_set(volumeClaimTemplates=[DATA]), make_pod(0, claims=claims)) is expected
 
 
@@ -57,7 +57,7 @@ def test_storage_is_the_claims_of_the_ordinal(make_set, make_pod, claims, expect
         ({"type": "OnDelete"}, {"currentReplicas": 3}, 0, "new"),
     ],
 )
-def test_pods_below_the_partition_are_made_of_the_old_revision(
+def test_pods_below_the_partition_are_created_from_the_old_revision(
     make_set, snapshot_of, strategy, status, ordinal, expected
 ):
     set_ = make_set(status, updateStrategy=strategy)
@@ -70,7 +70,7 @@ def test_the_partition_counts_from_the_first_ordinal(make_set, snapshot_of):
     assert [rules.new_revision(snapshot_of(set_), ordinal).name for ordinal in (5, 6, 7)] == ["old", "new", "new"]
 
 
-def test_mending_keeps_what_it_does_not_know(make_set):
+def test_corrections_keep_unknown_fields(make_set):
     pod = {
         "metadata": {"name": "db-1", "labels": {"x": "y"}, "uid": "u"},
         "spec": {"nodeName": "n", "volumes": [{"name": "token", "projected": {}}]},

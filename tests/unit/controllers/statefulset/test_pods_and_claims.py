@@ -61,7 +61,7 @@ def test_a_pod_waits_for_its_claims(play):
     play(life)
 
 
-def test_a_pod_does_not_come_back_to_a_claim_that_goes(play):
+def test_a_pod_is_not_recreated_with_a_terminating_claim(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -112,7 +112,7 @@ def test_owners_of_claims_follow_the_policy(play, deleted, scaled, expected):
     play(life)
 
 
-def test_a_claim_that_another_controls_is_told_and_left_alone(play):
+def test_a_claim_of_another_controller_is_reported_and_not_changed(play):
     async def life(world: World) -> None:
         story = Story(world)
         other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "u", "controller": True}
@@ -129,7 +129,7 @@ def test_a_claim_that_another_controls_is_told_and_left_alone(play):
     play(life)
 
 
-def test_owners_that_cannot_be_written_are_told(play):
+def test_failed_writes_of_owners_are_reported(play):
     async def life(world: World) -> None:
         story, broken = Story(world), [True]
         transport = refusing(world, "PUT", "persistentvolumeclaims", broken)
@@ -148,7 +148,7 @@ def test_owners_that_cannot_be_written_are_told(play):
     play(life)
 
 
-def test_a_pod_without_its_name_is_put_right(play):
+def test_a_pod_without_its_name_label_is_corrected(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -162,7 +162,7 @@ def test_a_pod_without_its_name_is_put_right(play):
     play(life)
 
 
-def test_a_pod_that_cannot_be_put_right_is_told(play):
+def test_a_failed_correction_of_a_pod_is_reported(play):
     async def life(world: World) -> None:
         story, broken = Story(world), [True]
         async with story.running(transport=refusing(world, "PUT", "pods", broken)):
@@ -179,7 +179,7 @@ def test_a_pod_that_cannot_be_put_right_is_told(play):
     play(life)
 
 
-def test_a_pod_that_cannot_be_made_is_told_and_one_of_somebody_else_is_waited_for(play):
+def test_a_failed_creation_is_reported_and_a_pod_of_another_owner_is_waited_for(play):
     async def life(world: World) -> None:
         story, broken = Story(world), [True]
         await world.pod("db-1")
@@ -198,7 +198,7 @@ def test_a_pod_that_cannot_be_made_is_told_and_one_of_somebody_else_is_waited_fo
     play(life)
 
 
-def test_a_revision_whose_name_is_taken_is_counted(play):
+def test_a_collision_of_revision_names_is_counted(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -242,7 +242,7 @@ def test_claims_under_lost_requests(play, seed):
     play(life)
 
 
-def test_a_pod_that_only_reads_like_one_of_its_ordinal_is_not_given_the_others_identity(play):
+def test_a_pod_with_a_similar_name_does_not_get_the_identity_of_an_ordinal(play):
     async def life(world: World) -> None:
         story = Story(world)
         await world.pod("db-01", {"labels": {"app": "db"}})
@@ -259,7 +259,7 @@ def test_a_pod_that_only_reads_like_one_of_its_ordinal_is_not_given_the_others_i
     play(life)
 
 
-def test_a_pod_on_its_way_out_that_is_taken_away_counts_no_more(play):
+def test_a_terminating_pod_that_is_deleted_no_longer_counts(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():

@@ -29,27 +29,27 @@ def test_an_unknown_template_gets_the_next_number(make_set):
     assert rules.wanted(make_set(), [OLD], semantic=False).number == 2
 
 
-def test_the_latest_revision_stays(make_set):
+def test_the_latest_revision_is_kept(make_set):
     assert rules.wanted(make_set(), [OLD, NEW], semantic=False) == rules.Existing(NEW)
 
 
-def test_going_back_numbers_an_old_revision_anew(make_set):
+def test_a_rollback_renumbers_an_old_revision(make_set):
     assert rules.wanted(make_set(template=OLD_TEMPLATE), [OLD, NEW], semantic=False) == rules.Existing(OLD, 3)
 
 
-def test_a_double_of_the_latest_is_the_latest(make_set):
+def test_a_duplicate_of_the_latest_revision_is_the_latest(make_set):
     double = revision("r-double", 3, TEMPLATE)
     assert rules.wanted(make_set(), [NEW, double], semantic=False) == rules.Existing(double)
 
 
-def test_new_defaults_alone_make_no_revision(make_set):
+def test_new_defaults_create_no_revision(make_set):
     spec = {"containers": [{"name": "c", "image": "i:2", "terminationMessagePolicy": "File"}]}
     set_ = make_set(template={"metadata": TEMPLATE["metadata"], "spec": spec})
     assert rules.wanted(set_, [OLD, NEW]) == rules.Existing(NEW)
     assert isinstance(rules.wanted(set_, [OLD, NEW], semantic=False), rules.Missing)
 
 
-def test_names_and_labels_carry_the_hash_and_names_move_on_collisions(make_set):
+def test_names_and_labels_have_the_hash_and_names_change_on_collisions(make_set):
     missing = rules.wanted(make_set(), [], semantic=False)
     first, second = (rules.name_for(make_set(), missing.data, count) for count in (0, 1))
     assert first != second
@@ -107,7 +107,7 @@ def test_the_current_revision_is_the_one_of_the_status(make_set, named, expected
         (2, ["r1", "r4"], "r4", []),
     ],
 )
-def test_history_beyond_the_limit_goes_unless_it_is_live(make_set, make_pod, limit, live, used, expected):
+def test_history_beyond_the_limit_is_deleted_unless_it_is_in_use(make_set, make_pod, limit, live, used, expected):
     all_ = [revision(f"r{n}", n, {"n": n}) for n in (1, 2, 3, 4)]
     set_ = make_set(revisionHistoryLimit=limit)
     assert [r.name for r in rules.surplus(set_, all_, [make_pod(0, revision=used)], live)] == expected

@@ -46,7 +46,7 @@ def test_a_finished_rollout_makes_the_new_revision_current(make_set, make_pod, s
     assert found.current_replicas == (2 if expected == "new" else 0)
 
 
-def test_a_set_that_is_being_deleted_still_counts(make_set, make_pod, snapshot_of):
+def test_a_terminating_set_still_counts(make_set, make_pod, snapshot_of):
     assert look(snapshot_of(make_set(deleting=True), make_pod(0), make_pod(7))).replicas == 2
 
 
@@ -72,5 +72,5 @@ STATUS = StatefulSetStatus(
     ],
     ids=str,
 )
-def test_what_is_worth_a_write(changes, expected):
+def test_changes_that_are_written(changes, expected):
     assert differs(STATUS, msgspec.structs.replace(STATUS, **changes)) is expected

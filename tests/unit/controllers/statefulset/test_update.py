@@ -34,7 +34,7 @@ OLD, NEW = ("old", "ready"), ("new", "ready")
         ([OLD, OLD, ("old", "ready", "deleting")], []),
     ],
 )
-def test_one_after_the_other_from_the_highest(updating, pods, expected):
+def test_one_pod_at_a_time_from_the_highest_ordinal(updating, pods, expected):
     assert updating(*pods) == expected
 
 
@@ -64,7 +64,7 @@ def test_a_parallel_set_waits_only_for_updated_pods(updating, pods, expected):
         ([None, None, OLD, None, NEW], 0, []),
     ],
 )
-def test_a_parallel_set_that_lacks_more_than_one_sync_makes_is_updated(
+def test_a_parallel_set_that_lacks_more_than_one_sync_creates_is_updated(
     updating, monkeypatch, pods, partition, expected
 ):
     monkeypatch.setattr(identity, "MAX_MISSING", 2)
@@ -75,7 +75,7 @@ def test_a_parallel_set_that_lacks_more_than_one_sync_makes_is_updated(
     assert updating(*pods, policy="Parallel", strategy=allowed, gate=True) == named[::-1][:1]
 
 
-def test_pods_below_the_partition_stay(updating):
+def test_pods_below_the_partition_are_kept(updating):
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
     assert updating(OLD, OLD, OLD, strategy=strategy) == ["db-2"]
     assert updating(OLD, OLD, NEW, strategy=strategy) == []
@@ -86,11 +86,11 @@ def test_a_partition_beyond_the_replicas_updates_nothing(updating):
 
 
 @pytest.mark.parametrize("gate", [False, True])
-def test_on_delete_leaves_it_to_the_user(updating, gate):
+def test_on_delete_updates_nothing(updating, gate):
     assert updating(OLD, OLD, strategy={"type": "OnDelete"}, gate=gate) == []
 
 
-def test_a_broken_update_is_stuck_even_when_the_template_goes_back(updating):
+def test_a_broken_update_stays_stuck_after_a_rollback(updating):
     """upstream: known limitation of ordered sets; the broken pod has to be deleted by hand."""
     assert updating(OLD, OLD, ("broken", "pending")) == []
 
@@ -109,12 +109,12 @@ def test_a_broken_update_is_stuck_even_when_the_template_goes_back(updating):
         (2, [OLD, OLD, OLD, ("old", "ready", "deleting")], ["db-2"]),
     ],
 )
-def test_with_the_gate_as_many_as_may_be_unavailable(updating, maximum, pods, expected):
+def test_with_the_gate_max_unavailable_pods_are_updated(updating, maximum, pods, expected):
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "maxUnavailable": maximum}}
     assert updating(*pods, gate=True, strategy=strategy, policy="Parallel") == expected
 
 
-def test_without_the_gate_max_unavailable_means_nothing(updating):
+def test_without_the_gate_max_unavailable_is_ignored(updating):
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "maxUnavailable": 3}}
     assert updating(OLD, OLD, OLD, strategy=strategy) == ["db-2"]
 

@@ -71,7 +71,7 @@ def test_every_object_is_applied_once_unchanged(play):
     play(life, nodes=0)
 
 
-def test_what_was_written_since_is_left_alone(play):
+def test_objects_written_since_are_skipped(play):
     async def life(world: World) -> None:
         await prepare(world)
         applied = Applied(world)
@@ -90,7 +90,7 @@ def test_what_was_written_since_is_left_alone(play):
     play(life, nodes=0)
 
 
-def test_one_migration_of_a_resource_at_a_time_the_oldest_first(play):
+def test_migrations_of_a_resource_run_one_at_a_time_oldest_first(play):
     async def life(world: World) -> None:
         await prepare(world)
         blind = [True]
@@ -114,7 +114,7 @@ def test_one_migration_of_a_resource_at_a_time_the_oldest_first(play):
     play(life, nodes=0)
 
 
-def test_a_definition_is_told_and_forgets_its_former_versions(play):
+def test_former_stored_versions_are_removed_from_the_definition(play):
     async def life(world: World) -> None:
         await prepare(world, 0)
         await serve_widgets(world)
@@ -134,7 +134,7 @@ def test_a_definition_is_told_and_forgets_its_former_versions(play):
     play(life, nodes=0)
 
 
-def test_a_resource_that_does_not_come_fails_after_a_minute(play):
+def test_a_missing_resource_fails_after_a_minute(play):
     async def life(world: World) -> None:
         await prepare(world, 0)
         async with running(world):
@@ -226,7 +226,7 @@ def test_lost_requests_and_answers(play, seed):
         (False, "migration encountered unhandled error: resource version is not well formed: x7"),
     ],
 )
-def test_a_server_whose_versions_are_no_numbers(play, of_list, failed):
+def test_non_numeric_resource_versions(play, of_list, failed):
     """As an aggregated one may have them: upstream gives the migration up."""
 
     async def life(world: World) -> None:

@@ -51,17 +51,17 @@ def test_the_next_one(migrations: list[StorageVersionMigration], expected: str |
     assert (found.name if found else None) == expected
 
 
-def test_those_that_ended() -> None:
+def test_ended_migrations() -> None:
     done = migration("a", "Running", "Succeeded")
     assert plan.plan([done, migration("b", "Running"), migration("c", "not Running", "Failed")]).ended == (done,)
 
 
 @pytest.mark.parametrize("states", [("Succeeded",), ("not Succeeded",)])
-def test_a_state_is_said_once(states: tuple[str, ...]) -> None:
+def test_a_condition_is_written_once(states: tuple[str, ...]) -> None:
     assert plan.status(migration("a", *states), State.SUCCEEDED, "", NOW) is None
 
 
-def test_states_keep_what_others_say() -> None:
+def test_other_conditions_are_kept() -> None:
     update = plan.status(migration("a", "Running"), State.FAILED, "why", NOW)
     assert update is not None
     running, other, failed = update.changes["status", "conditions"]  # type: ignore[misc]
@@ -90,7 +90,7 @@ def test_completed() -> None:
 
 
 @pytest.mark.parametrize("version", ["", "0", "012", "1a", "²"])
-def test_versions_that_are_no_numbers_cannot_be_compared(version: str) -> None:
+def test_non_numeric_resource_versions_cannot_be_compared(version: str) -> None:
     with pytest.raises(plan.VersionError, match=f"^resource version is not well formed: {version}$"):
         plan.order_of(version)
 

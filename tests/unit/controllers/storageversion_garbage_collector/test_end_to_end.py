@@ -49,7 +49,7 @@ async def servers(world: World) -> dict[str, list[str]]:
     }
 
 
-def test_one_that_cannot_be_decoded_keeps_the_others_from_nothing(play):
+def test_an_object_that_cannot_be_decoded_does_not_affect_others(play):
     def spoilt(request: Request, response: Response) -> Response:
         return replace(response, body=response.body.replace(b'"odd"', b"7"))
 
@@ -66,7 +66,7 @@ def test_one_that_cannot_be_decoded_keeps_the_others_from_nothing(play):
     play(life)
 
 
-def test_entries_go_with_the_lease_of_their_server(play):
+def test_entries_are_removed_with_the_lease_of_their_server(play):
     async def life(world: World) -> None:
         await prepare(world)
         await add(world, "x", "a", "b")
@@ -82,7 +82,7 @@ def test_entries_go_with_the_lease_of_their_server(play):
     play(life, nodes=0)
 
 
-def test_entries_that_no_server_stands_for_go(play):
+def test_entries_without_a_server_are_removed(play):
     async def life(world: World) -> None:
         await prepare(world)
         await add(world, "at-start", "a", "gone")
@@ -95,7 +95,7 @@ def test_entries_that_no_server_stands_for_go(play):
     play(life, nodes=0)
 
 
-def test_a_cache_that_does_not_know_the_lease_takes_nothing_out(play):
+def test_a_stale_cache_without_the_lease_removes_nothing(play):
     async def life(world: World) -> None:
         await prepare(world)
 
@@ -114,7 +114,7 @@ def test_a_cache_that_does_not_know_the_lease_takes_nothing_out(play):
     play(life, nodes=0)
 
 
-def test_a_lease_that_came_back_keeps_its_entries(play):
+def test_a_recreated_lease_keeps_its_entries(play):
     async def life(world: World) -> None:
         await prepare(world)
         await add(world, "x", "a")

@@ -30,11 +30,11 @@ def versions(*entries: tuple[str, str], common: str | None = None, condition: bo
     return STORAGE_VERSIONS.decode(codec.encode({"metadata": metadata, "spec": {}, "status": status}))
 
 
-def test_nothing_is_written_where_nobody_is_gone() -> None:
+def test_no_write_while_all_servers_exist() -> None:
     assert plan(versions(("a", "v1"), ("b", "v1")), {"c"}, NOW) is None
 
 
-def test_without_servers_it_goes() -> None:
+def test_without_servers_the_object_is_deleted() -> None:
     gone = plan(versions(("a", "v1"), ("b", "v1")), {"a", "b"}, NOW)
     assert isinstance(gone, Delete)
     assert (gone.name, gone.uid, gone.resource_version) == ("a.b", "u", "7")
@@ -58,7 +58,7 @@ def test_without_servers_it_goes() -> None:
         ),
     ],
 )
-def test_what_the_rest_agrees_on(given: StorageVersion, common: Any, state: tuple[str, str], since: str) -> None:
+def test_the_common_encoding_version(given: StorageVersion, common: Any, state: tuple[str, str], since: str) -> None:
     update = plan(given, {"a"}, NOW)
     assert isinstance(update, Update)
     changes = {path[1]: value for path, value in update.changes.items()}

@@ -9,7 +9,7 @@ from tests.unit.controllers.faults import Refusing, Rewriting, refusal
 from tests.unit.sandbox.nodes.world import NODES, PODS, World
 
 
-def test_a_failed_eviction_is_tried_again_at_once(play):
+def test_a_failed_eviction_is_retried_at_once(play):
     async def life(world: World) -> None:
         toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
         await world.pod("p", {"tolerations": [toleration], "terminationGracePeriodSeconds": 1})
@@ -43,7 +43,7 @@ def tolerated(key: str, seconds: int) -> dict:
         pytest.param([], False, ["Cancelling"], id="no taint any longer"),
     ],
 )
-def test_taints_that_change_while_an_eviction_is_due(play, later, gone, told):
+def test_taints_that_change_during_a_pending_eviction(play, later, gone, told):
     async def life(world: World) -> None:
         tolerations = [tolerated("a", 300), tolerated("short", 5)]
         await world.pod("p", {"tolerations": tolerations, "terminationGracePeriodSeconds": 1})
@@ -105,7 +105,7 @@ def run(play, tell, *tolerations: dict) -> None:
 MARKED, CANCELLED = "Marking for deletion Pod default/p", "Cancelling deletion of Pod default/p"
 
 
-def test_a_pod_that_tolerates_nothing_goes_at_once(play):
+def test_a_pod_without_tolerations_is_evicted_at_once(play):
     async def tell(story: Story) -> None:
         await story.taint("k")
         assert await story.left(5) == 0
@@ -114,7 +114,7 @@ def test_a_pod_that_tolerates_nothing_goes_at_once(play):
     run(play, tell)
 
 
-def test_the_condition_says_why(play):
+def test_the_condition_has_the_reason(play):
     async def tell(story: Story) -> None:
         await story.world.patch(PODS, "p", {"metadata": {"finalizers": ["example.com/wait"]}})
         await story.taint("k")
@@ -126,7 +126,7 @@ def test_the_condition_says_why(play):
     run(play, tell)
 
 
-def test_a_pod_that_tolerates_for_ever_stays(play):
+def test_a_toleration_without_seconds_is_unlimited(play):
     async def tell(story: Story) -> None:
         await story.taint("k")
         assert await story.left(600) is None
@@ -143,7 +143,7 @@ def test_the_shortest_toleration_counts(play):
     run(play, tell, tolerating(200), tolerating(60, "l"))
 
 
-def test_a_taint_that_goes_calls_the_eviction_off_and_a_new_one_starts_anew(play):
+def test_removing_a_taint_cancels_the_eviction_and_a_new_one_restarts_it(play):
     async def tell(story: Story) -> None:
         await story.taint("k")
         assert await story.left(50) is None
@@ -165,7 +165,7 @@ def test_a_taint_that_goes_calls_the_eviction_off_and_a_new_one_starts_anew(play
         pytest.param(0, (19, 20), id="not even one for no time"),
     ],
 )
-def test_another_taint_while_the_time_runs(play, second, expected):
+def test_another_taint_during_the_toleration(play, second, expected):
     async def tell(story: Story) -> None:
         await story.taint("k")
         assert await story.left(40) is None
@@ -185,7 +185,7 @@ def test_another_taint_that_is_not_tolerated_ends_the_wait(play):
     run(play, tell, tolerating(60))
 
 
-def test_a_toleration_that_comes_too_late_does_not_help_but_one_in_time_does(play):
+def test_a_toleration_counts_only_if_added_in_time(play):
     async def tell(story: Story) -> None:
         await story.taint("k")
         assert await story.left(30) is None
@@ -195,7 +195,7 @@ def test_a_toleration_that_comes_too_late_does_not_help_but_one_in_time_does(pla
     run(play, tell, tolerating(60))
 
 
-def test_the_end_of_the_node_does_not_call_the_eviction_off(play):
+def test_deleting_the_node_does_not_cancel_the_eviction(play):
     async def tell(story: Story) -> None:
         await story.taint("k")
         assert await story.left(20) is None
@@ -206,7 +206,7 @@ def test_the_end_of_the_node_does_not_call_the_eviction_off(play):
     run(play, tell, tolerating(60))
 
 
-def test_a_pod_that_is_bound_to_a_tainted_node_goes(play):
+def test_a_pod_bound_to_a_tainted_node_is_evicted(play):
     async def tell(story: Story) -> None:
         await story.taint("k")
         assert await story.left(5) == 0
@@ -217,7 +217,7 @@ def test_a_pod_that_is_bound_to_a_tainted_node_goes(play):
     run(play, tell)
 
 
-def test_another_pod_of_the_name_has_its_own_time(play):
+def test_a_recreated_pod_has_its_own_toleration_time(play):
     async def tell(story: Story) -> None:
         await story.taint("k")
         assert await story.left(50) is None
@@ -230,7 +230,7 @@ def test_another_pod_of_the_name_has_its_own_time(play):
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
-def test_an_eviction_that_a_webhook_refuses_with_409_is_tried_again(play, method):
+def test_an_eviction_refused_with_409_by_a_webhook_is_retried(play, method):
     async def life(world: World) -> None:
         await world.pod("p", {"terminationGracePeriodSeconds": 1})
         await world.wait(10)

@@ -47,7 +47,7 @@ NOW = Leave(0.0, tolerated=False)
                      id="those that match nothing do not count"),
     ],
 )  # fmt: skip
-def test_leave(taints: list[Taint], tolerations: list[Toleration], expected: Leave | None) -> None:
+def test_time_of_eviction(taints: list[Taint], tolerations: list[Toleration], expected: Leave | None) -> None:
     assert plan(taints, tolerations, comparisons=False) == expected
 
 
@@ -56,7 +56,7 @@ some = st.lists(st.builds(tolerating, keys, st.one_of(st.none(), st.integers(-5,
 
 
 @given(st.lists(st.builds(lambda key: Taint(key, "", "NoExecute"), st.sampled_from("abc")), max_size=4), some)
-def test_more_taints_never_let_a_pod_stay_longer(taints: list[Taint], tolerations: list[Toleration]) -> None:
+def test_more_taints_never_delay_an_eviction(taints: list[Taint], tolerations: list[Toleration]) -> None:
     def limit(found: Leave | None) -> float:
         return float("inf") if found is None else found.after_s
 
@@ -69,6 +69,6 @@ def test_more_taints_never_let_a_pod_stay_longer(taints: list[Taint], toleration
 
 
 @pytest.mark.parametrize(("on", "expected"), [(True, None), (False, NOW)], ids=["gate on", "gate off"])
-def test_comparisons_count_with_their_gate(on: bool, expected: Leave | None) -> None:
+def test_numeric_tolerations_need_their_gate(on: bool, expected: Leave | None) -> None:
     greater = Toleration("a", "Gt", "0", "NoExecute")
     assert plan([A], [greater], comparisons=on) == expected

@@ -23,7 +23,7 @@ async def left(world: World, namespace: str = SYSTEM) -> list[str]:
     return [item["metadata"]["name"].removeprefix("bootstrap-token-") for item in await world.items(SECRETS, namespace)]
 
 
-def test_tokens_go_when_their_time_is_over(play):
+def test_expired_tokens_are_deleted(play):
     async def life(world: World) -> None:
         async with cleaning(world):
             await world.create(SECRETS, token("eternl"), SYSTEM)
@@ -43,7 +43,7 @@ def test_tokens_go_when_their_time_is_over(play):
     play(life, nodes=0)
 
 
-def test_one_that_is_prolonged_stays(play):
+def test_a_prolonged_token_is_kept(play):
     async def life(world: World) -> None:
         later = token(expiration="2026-01-02T00:00:00Z")["data"]
 

@@ -39,7 +39,7 @@ def test_nodes_are_annotated_as_the_cluster_grows_and_shrinks(play):
     play(life, nodes=2)
 
 
-def test_a_wrong_annotation_is_put_right_and_failures_are_made_up_for(play):
+def test_a_wrong_annotation_is_corrected_and_failures_are_retried(play):
     async def life(world: World) -> None:
         broken = [True]
         transport = Refusing(world.server.transport(), lambda r: broken[0] and r.method == "PATCH")
@@ -58,7 +58,7 @@ def test_a_wrong_annotation_is_put_right_and_failures_are_made_up_for(play):
     play(life, nodes=2)
 
 
-def test_a_node_that_changes_before_its_annotation_is_seen_is_not_annotated_again(play):
+def test_a_node_is_not_annotated_again_with_a_stale_cache(play):
     async def life(world: World) -> None:
         held = Held(world.server.transport(), world.clock, "/api/v1/nodes", lambda request: False)
         patches: list[str] = []

@@ -40,7 +40,7 @@ def test_steps(nodes: int, growing: int, shrinking: int) -> None:
 
 
 @given(st.lists(st.integers(0, 3000), min_size=2, max_size=20))
-def test_a_size_that_stays_changes_nothing(sizes: list[int]) -> None:
+def test_an_unchanged_size_changes_nothing(sizes: list[int]) -> None:
     step = 0
     for size in sizes:
         step = next_step(step, size)

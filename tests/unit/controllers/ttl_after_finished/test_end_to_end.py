@@ -54,7 +54,7 @@ class Story:
         return "deletionTimestamp" in found["metadata"]
 
 
-def test_jobs_go_when_their_time_is_over(play):
+def test_jobs_are_deleted_after_their_ttl(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -75,7 +75,7 @@ def test_jobs_go_when_their_time_is_over(play):
     play(life, nodes=0)
 
 
-def test_a_time_that_is_changed_counts(play):
+def test_a_changed_ttl_counts(play):
     async def life(world: World) -> None:
         story = Story(world)
         async with story.running():
@@ -105,7 +105,7 @@ def test_a_time_that_is_changed_counts(play):
         pytest.param({"ttlSecondsAfterFinished": None}, False, id="taken back"),
     ],
 )
-def test_a_change_that_the_cache_has_not_seen_counts(play, change, gone):
+def test_a_ttl_changed_just_before_the_deletion_counts(play, change, gone):
     """The Job is read afresh before it is deleted."""
 
     async def life(world: World) -> None:
@@ -127,7 +127,7 @@ def test_a_change_that_the_cache_has_not_seen_counts(play, change, gone):
     play(life, nodes=0)
 
 
-def test_a_job_that_goes_by_itself_meanwhile(play):
+def test_a_job_deleted_by_another_client(play):
     async def life(world: World) -> None:
         story = Story(world)
         asked = []

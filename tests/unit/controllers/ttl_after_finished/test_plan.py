@@ -40,13 +40,13 @@ def test_expiry(found: Job, minute: int | None) -> None:
 
 @pytest.mark.parametrize("ttl", [2**31 - 1, 2**63 - 1])
 @pytest.mark.parametrize("since", [ENDED, "9999-12-31T23:59:59Z"])
-def test_a_time_beyond_the_calendar_is_its_end(ttl: int, since: str) -> None:
+def test_a_time_beyond_the_calendar_is_limited(ttl: int, since: str) -> None:
     expected = float(ttl) if since == ENDED and ttl < 2**32 else None
     found = plan(job(ttl=ttl, since=since), parse_time(ENDED))
     two_centuries_s = (datetime(2300, 1, 1, tzinfo=UTC) - parse_time(ENDED)).total_seconds()
     assert found == expected if expected else found is not None and found > two_centuries_s
 
 
-def test_a_job_without_time_of_its_end() -> None:
+def test_a_job_without_a_completion_time() -> None:
     with pytest.raises(FinishTimeUnknown, match="unable to find the time when the Job ns/work finished"):
         plan(job(since=None), parse_time(ENDED))

@@ -35,7 +35,7 @@ async def status(world: World, name: str = "p") -> tuple[int, dict[str, str]]:
     return found.get("observedGeneration", 0), {item["fieldRef"]: item["warning"] for item in listed}
 
 
-def test_what_cannot_work_is_told_and_no_more_once_it_is_right(play):
+def test_type_errors_are_warnings_until_they_are_fixed(play):
     async def life(world: World) -> None:
         async with running(world):
             await add(world, "object.spec.replicas > 1", "object.spec.replica > 1")
@@ -71,7 +71,7 @@ def test_deep_fields_and_parameters(play):
     play(life, nodes=0)
 
 
-def test_custom_kinds_that_come_later_are_found(play):
+def test_custom_kinds_defined_later_are_found(play):
     async def life(world: World) -> None:
         async with running(world):
             await add(world, "true")
@@ -85,7 +85,7 @@ def test_custom_kinds_that_come_later_are_found(play):
     play(life, nodes=0)
 
 
-def test_what_is_checked_is_not_checked_again(play):
+def test_a_checked_generation_is_not_checked_again(play):
     async def life(world: World) -> None:
         await add(world, "true")
         async with running(world):
@@ -99,7 +99,7 @@ def test_what_is_checked_is_not_checked_again(play):
     play(life, nodes=0)
 
 
-def test_schemas_that_cannot_be_had_now_are_asked_for_again(play):
+def test_unavailable_schemas_are_requested_again(play):
     async def life(world: World) -> None:
         down = [True]
 

@@ -87,7 +87,7 @@ def test_kinds(rules: list[Rule], expected: list[Kind]) -> None:
         ([(["*"], ["v1"], ["others"])], False),
     ],
 )
-def test_what_is_not_known_is_worth_another_look(rules: list[Rule], unknown: bool) -> None:
+def test_unknown_kinds_are_discovered_again(rules: list[Rule], unknown: bool) -> None:
     assert kinds.unknown(policy(*rules), SERVED) is unknown
 
 
@@ -132,24 +132,24 @@ def validating(*texts: str, **options: Any) -> ValidatingAdmissionPolicy:
 UNDEFINED = "/v1, Kind=Pod: ERROR: <input>:1:7: undefined field 'nope'\n | object.nope == 1\n | ......^\n"
 
 
-def test_what_is_right_is_not_told() -> None:
+def test_correct_expressions_have_no_warnings() -> None:
     texts = ("object.size > 1", "object.spec.x == 'a'", "oldObject == null", "request.name == object.metadata.name")
     assert told(validating(*texts)) == {}
 
 
-def test_what_is_wrong_is_told_with_its_place() -> None:
+def test_warnings_have_the_path_of_the_expression() -> None:
     found = told(policy(validations=[{"expression": "true"}, {"expression": "object.nope == 1"}]))
     assert found == {"spec.validations[1].expression": UNDEFINED}
 
 
-def test_messages_are_looked_at_too() -> None:
+def test_message_expressions_are_checked() -> None:
     found = told(policy(validations=[{"expression": "true", "messageExpression": "object.size + 'x'"}]))
     (text,) = found.values()
     assert [*found] == ["spec.validations[0].messageExpression"]
     assert "found no matching overload for '_+_' applied to '(int, string)'" in text
 
 
-def test_each_kind_is_told_of() -> None:
+def test_each_kind_has_its_warning() -> None:
     (text,) = told(validating("object.nope == 1"), Other=declared("Other0")).values()
     assert text == UNDEFINED + "\n" + UNDEFINED.replace("/v1, Kind=Pod", "apps/v1, Kind=Other")
 
@@ -170,7 +170,7 @@ def test_parameters_without_a_schema_may_be_anything() -> None:
     assert "applied to '(string, int)'" in text
 
 
-def test_parameters_that_there_are_none_of() -> None:
+def test_params_without_a_param_kind() -> None:
     (text,) = told(validating("params.x == 1")).values()
     assert "undeclared reference to 'params'" in text
 

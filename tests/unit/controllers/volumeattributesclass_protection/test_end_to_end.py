@@ -44,7 +44,7 @@ def test_a_class_gets_the_finalizer_beside_others(play):
     play(life)
 
 
-def test_a_class_goes_with_the_last_that_uses_it(play):
+def test_a_class_is_deleted_after_its_last_user(play):
     async def life(world: World) -> None:
         for name in ("free", "claimed", "held", "both"):
             await make(world, name)
@@ -73,7 +73,7 @@ def test_a_class_goes_with_the_last_that_uses_it(play):
     play(life)
 
 
-def test_a_class_is_free_once_its_claim_has_moved_to_another(play):
+def test_a_class_is_freed_when_its_claim_has_another(play):
     async def life(world: World) -> None:
         await make(world, "old")
         await claim(world, "c", "old")
@@ -94,7 +94,7 @@ def test_a_class_is_free_once_its_claim_has_moved_to_another(play):
     play(life)
 
 
-def test_a_lost_write_is_made_again(play):
+def test_a_lost_write_is_retried(play):
     async def life(world: World) -> None:
         await make(world, "gold")
         transport = Refusing(
