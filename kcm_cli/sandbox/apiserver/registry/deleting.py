@@ -16,6 +16,7 @@ from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry import namespaces, objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.namespaces import FOREGROUND, ORPHAN
 from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, delete_options, list_options
 from kcm_cli.sandbox.apiserver.registry.reading import check_list_version, select
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
@@ -24,7 +25,6 @@ from kcm_cli.sandbox.apiserver.trees import put
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
 
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
-ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _PAGE = 10_000
 """How many objects a collection is read in at a time; the version of a list with a limit is an exact one."""
 _JOB_WARNING = (

@@ -27,6 +27,18 @@ def conflict(info: ResourceInfo, name: str, why: str) -> ApiError:
     return api_errors.conflict(info.gvr.group, info.gvr.plural, name, why)
 
 
+def precondition(field: str, wanted: object, known: object) -> str:
+    """The text of a failed precondition on ``UID`` or ``ResourceVersion``."""
+    return f"Precondition failed: {field} in precondition: {wanted}, {field} in object meta: {known}"
+
+
+def storage_conflict(info: ResourceInfo, name: str, key: str, field: str, wanted: object, known: object) -> ApiError:
+    """409: a precondition failed in upstream's storage layer. ``key``: see ``objects.storage_key``."""
+    why = precondition(field, wanted, known)
+    text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+    return conflict(info, name, text)
+
+
 def verb_not_supported(info: ResourceInfo, verb: str) -> ApiError:
     """405: the custom resource does not have the verb."""
     message = f'{verb} is not supported on resources of kind "{info.gvr.group_resource}"'

@@ -12,7 +12,8 @@ from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions
 from kcm_cli.sandbox.apiserver.trees import put
 from kcm_cli.sandbox.apiserver.types import Tree
 
-_ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+"""Finalizers of the garbage collector."""
 
 
 def check_preconditions(call: Call, options: DeleteOptions, meta: Tree) -> None:
@@ -25,8 +26,7 @@ def check_preconditions(call: Call, options: DeleteOptions, meta: Tree) -> None:
         ("ResourceVersion", wanted.resourceVersion, meta["resourceVersion"]),
     ):
         if given is not None and given != known:
-            why = f"Precondition failed: {word} in precondition: {given}, {word} in object meta: {known}"
-            raise api_errors.conflict(call.resource, call.name, why)
+            raise api_errors.conflict(call.resource, call.name, api_errors.precondition(word, given, known))
 
 
 def mark_terminating(doc: Tree, options: DeleteOptions, now: datetime) -> None:
@@ -39,8 +39,8 @@ def mark_terminating(doc: Tree, options: DeleteOptions, now: datetime) -> None:
     if orphan is not None:
         policy = "Orphan" if orphan else "Foreground"
     if policy is not None:
-        finalizers = [name for name in finalizers if name not in (_ORPHAN, _FOREGROUND)]
-        finalizers += {"Orphan": [_ORPHAN], "Foreground": [_FOREGROUND]}.get(policy, [])
+        finalizers = [name for name in finalizers if name not in (ORPHAN, FOREGROUND)]
+        finalizers += {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
     put(meta, "finalizers", finalizers)
 
 

@@ -104,9 +104,7 @@ class PodWrites:
             if not asked or asked == found:
                 continue
             key = objects.storage_key(self._pods(), current.key, dry_run=dry_run)
-            why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {found}"
-            text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
-            raise api_errors.conflict(self._pods(), current.name, text)
+            raise api_errors.storage_conflict(self._pods(), current.name, key, what, asked, found)
 
     async def evict(self, call: Call) -> Response:
         """POST .../pods/NAME/eviction. Raises ApiError."""

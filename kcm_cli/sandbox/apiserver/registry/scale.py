@@ -163,8 +163,7 @@ def _check_uid(call: Call, uid: str | None, known: str) -> None:
     """Raises ApiError 409 if a patch states another uid than the object's."""
     if uid and uid != known:
         gvr = call.resource.gvr
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
-        raise conflict(gvr.group, f"{gvr.plural}/{SCALE}", call.name, why)
+        raise conflict(gvr.group, f"{gvr.plural}/{SCALE}", call.name, api_errors.precondition("UID", uid, known))
 
 
 def _unapplicable(call: Call, live: Tree) -> ApiError:

@@ -282,9 +282,7 @@ class Updater:
         if uid and uid != known:
             name = f"{call.namespace}/{call.name}" if call.namespace else call.name
             key = objects.storage_key(call.hub.info, name, dry_run=dry_run)
-            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
-            text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
-            raise api_errors.conflict(call.resource, call.name, text)
+            raise api_errors.storage_conflict(call.resource, call.name, key, "UID", uid, known)
 
     def check_patch_type(self, call: Call, media: str) -> None:
         """Raises ApiError 415."""
