@@ -75,7 +75,7 @@ def claimed(codes: Mapping[str, int]) -> list[str]:
         pytest.param({"other": 422}, ["kept", "orphan"], id="it-was-released-already"),
     ],
 )
-def test_what_is_claimed(codes, expected):
+def test_objects_that_are_claimed(codes, expected):
     assert claimed(codes) == expected
 
 
@@ -88,6 +88,6 @@ def test_what_is_claimed(codes, expected):
         pytest.param({"orphan": 500}, ApiError, id="an-error-of-the-server"),
     ],
 )
-def test_what_is_raised(codes, error):
+def test_errors_that_are_raised(codes, error):
     with pytest.raises(error):
         claimed(codes)

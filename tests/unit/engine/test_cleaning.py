@@ -27,7 +27,7 @@ class Deleting:
             raise ConnectionLost("no answer")
 
 
-def test_an_object_that_cannot_be_judged_or_deleted_keeps_no_other() -> None:
+def test_an_object_that_fails_does_not_affect_others() -> None:
     client, clock = Deleting(), LoopClock()
     informers = Informers(None, clock, random.Random(1))  # type: ignore[arg-type]
     context: Any = SimpleNamespace(name="cleaner", client=client, clock=clock, cache=informers.get)

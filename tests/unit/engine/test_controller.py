@@ -208,7 +208,7 @@ def test_each_event_has_its_mapper(play: Play) -> None:
     play(of(queue(watches=(watch,))), story)
 
 
-def test_changed_is_of_what_was_added_or_updated_alone(play: Play) -> None:
+def test_changed_covers_only_adds_and_updates(play: Play) -> None:
     async def story(one: Story) -> None:
         await started(one)
         made = await one.create(CONFIG_MAPS, "a")
@@ -226,7 +226,7 @@ def test_changed_is_of_what_was_added_or_updated_alone(play: Play) -> None:
         pytest.param(Watch(CONFIG_MAPS, lambda made, obj: (After(obj.key, 7.0),)), 7, id="of-the-key"),
     ],
 )
-def test_a_key_may_come_later(play: Play, watch: Watch, after_s: float) -> None:
+def test_a_key_can_be_delayed(play: Play, watch: Watch, after_s: float) -> None:
     async def story(one: Story) -> None:
         await started(one)
         await one.create(CONFIG_MAPS, "a")
@@ -239,7 +239,7 @@ def test_a_key_may_come_later(play: Play, watch: Watch, after_s: float) -> None:
 
 
 @pytest.mark.parametrize(("name", "followed"), [("OnFeature", True), ("OffFeature", False)])
-def test_a_kind_may_be_followed_under_a_gate_only(play: Play, name: str, followed: bool) -> None:
+def test_a_kind_can_be_watched_under_a_gate_only(play: Play, name: str, followed: bool) -> None:
     async def story(one: Story) -> None:
         await started(one)
         await one.create(CONFIG_MAPS, "a")
@@ -249,7 +249,7 @@ def test_a_kind_may_be_followed_under_a_gate_only(play: Play, name: str, followe
     play(of(queue(watches=(Watch(CONFIG_MAPS, own_key, when=gate(name)),))), story)
 
 
-def test_what_is_owned_queues_its_owner_and_orphans_who_might_adopt_them(play: Play) -> None:
+def test_owned_objects_queue_their_owner_and_orphans_possible_adopters(play: Play) -> None:
     owns = Owns(PODS, selector=lambda owner: from_label_selector(owner.spec.selector))
     spec = {"containers": [{"name": "c", "image": "i"}]}
     template = {"metadata": {"labels": {"app": "x"}}, "spec": spec}
@@ -272,7 +272,7 @@ def test_what_is_owned_queues_its_owner_and_orphans_who_might_adopt_them(play: P
     play(of(queue(REPLICA_SETS, owns=(owns,))), story)
 
 
-def test_workers_and_passes_wait_for_all_caches_and_preparing_for_none(play: Play) -> None:
+def test_workers_and_passes_wait_for_all_caches_and_preparation_for_none(play: Play) -> None:
     controller = of(
         queue(CONFIG_MAPS),
         reads=(PODS,),
@@ -295,7 +295,7 @@ def test_workers_and_passes_wait_for_all_caches_and_preparing_for_none(play: Pla
 
 
 @pytest.mark.parametrize(("workers", "most"), [(1, 1), (2, 2), (Three, 3)])
-def test_so_many_keys_are_synced_at_a_time(play: Play, workers: int | type[Three], most: int) -> None:
+def test_concurrent_syncs_are_limited(play: Play, workers: int | type[Three], most: int) -> None:
     going, counts = 0, []
 
     async def slow(made: Made, key: str) -> None:
@@ -315,7 +315,7 @@ def test_so_many_keys_are_synced_at_a_time(play: Play, workers: int | type[Three
     play(of(Queue("q", CONFIG_MAPS, sync=slow, workers=workers)), story)
 
 
-def test_a_delayed_pass_begins_with_a_pause(play: Play) -> None:
+def test_a_delayed_pass_starts_with_a_pause(play: Play) -> None:
     async def story(one: Story) -> None:
         await started(one)
         await asyncio.sleep(61)
@@ -324,7 +324,7 @@ def test_a_delayed_pass_begins_with_a_pause(play: Play) -> None:
     play(of(passes=(Periodic(Made.step, pause_s=lambda made: 60.0, delayed=True),)), story)
 
 
-def test_a_cache_that_is_not_declared_is_not_handed_out(play: Play) -> None:
+def test_an_undeclared_cache_is_not_available(play: Play) -> None:
     async def story(one: Story) -> None:
         with pytest.raises(KeyError):
             one.made.context.cache(PODS)
@@ -332,7 +332,7 @@ def test_a_cache_that_is_not_declared_is_not_handed_out(play: Play) -> None:
     play(of(queue(CONFIG_MAPS)), story)
 
 
-def test_a_controller_with_nothing_to_do_is_not_made() -> None:
+def test_a_controller_without_work_is_not_created() -> None:
     def make(context: ControllerContext) -> Any:
         raise AssertionError("made")
 

@@ -23,11 +23,11 @@ NOTHING = owner("nothing", None)
 BROKEN = owner("broken", LabelSelector(match_expressions=(LabelSelectorRequirement("a", "Equals", ("b",)),)))
 
 
-def test_those_whose_selector_matches():
+def test_owners_whose_selector_matches():
     assert matching({"a": "b"}, OTHER, SAME) == ["same"]
 
 
-def test_a_selector_that_cannot_be_used_does_not_hide_the_others():
+def test_an_invalid_selector_does_not_hide_others():
     assert matching({"a": "b"}, BROKEN, SAME) == ["same"]
 
 

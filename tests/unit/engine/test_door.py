@@ -51,7 +51,7 @@ class Server:
         ("POST", "/apis", ("create", "", "", "", "")),
     ],
 )
-def test_a_write_is_named_by_its_request(method: str, path: str, expected: tuple[str, ...]) -> None:
+def test_a_write_is_named_after_its_request(method: str, path: str, expected: tuple[str, ...]) -> None:
     found = write_of("c", Request(method, path))
     assert (found.verb, found.group, found.resource, found.namespace, found.name) == expected
 
@@ -79,7 +79,7 @@ def test_writes_are_counted_once_and_reads_are_not() -> None:
     assert metric(registry, counted) == 2
 
 
-def test_an_interceptor_can_lose_an_answer_or_stand_for_the_server() -> None:
+def test_an_interceptor_can_lose_an_answer_or_respond() -> None:
     seen: list[tuple[str, str]] = []
 
     async def intercept(write: Write, send: Send) -> Response:

@@ -73,6 +73,6 @@ def test_events(method, code, reason, details, expected):
     ("method", "details", "may_plan"),
     [("POST", None, True), ("POST", TERMINATING, False), ("DELETE", None, True), ("DELETE", TERMINATING, True)],
 )
-def test_only_a_creation_that_can_never_be_done_goes_on_being_expected(method, details, may_plan):
+def test_only_a_permanently_failed_creation_stays_expected(method, details, may_plan):
     times = 7 if method == "POST" else 1
     assert outcome(method, 403, "Forbidden", details, times=times)[1] is may_plan

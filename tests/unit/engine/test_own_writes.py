@@ -117,14 +117,14 @@ def play(story: Callable[[World], Awaitable[None]], *answers: Answer, **options:
     return virtual.run(main())
 
 
-def test_a_key_that_wrote_nothing_waits_for_nothing():
+def test_a_key_without_writes_does_not_wait():
     async def story(world: World) -> None:
         assert await world.shown()
 
     play(story)
 
 
-def test_a_key_waits_until_its_write_is_shown_and_is_queued_in_that_moment():
+def test_a_key_waits_until_the_cache_has_its_write_and_is_queued_then():
     async def story(world: World) -> None:
         await world.create()
         world.show("9", "s", informer=world.sets)
@@ -140,7 +140,7 @@ def test_a_key_waits_until_its_write_is_shown_and_is_queued_in_that_moment():
 
 
 @pytest.mark.parametrize("version", ["7", "8"], ids=["exactly", "a bookmark, a list, another object's event"])
-def test_how_far_the_cache_has_come_is_what_counts(version):
+def test_the_resource_version_of_the_cache_counts(version):
     async def story(world: World) -> None:
         await world.create()
         assert not await world.shown()
@@ -150,7 +150,7 @@ def test_how_far_the_cache_has_come_is_what_counts(version):
     play(story, (WRITTEN, doc("7")))
 
 
-def test_what_the_cache_shows_before_the_answer_comes_is_not_noted():
+def test_a_write_cached_before_its_response_is_not_recorded():
     async def story(world: World) -> None:
         world.show("7")
         await world.create()
@@ -159,7 +159,7 @@ def test_what_the_cache_shows_before_the_answer_comes_is_not_noted():
     play(story, (WRITTEN, doc("7")))
 
 
-def test_the_newest_write_counts_and_all_kinds_do():
+def test_the_newest_write_of_each_kind_counts():
     async def story(world: World) -> None:
         for _ in range(2):
             await world.act(world.door.patch(PODS, "ns", "p", {}))
@@ -182,7 +182,7 @@ def test_keys_do_not_wait_for_each_other():
 
 
 @pytest.mark.parametrize("version", ["", "abc", "0x7"], ids=["none", "opaque", "not quite a number"])
-def test_versions_that_are_no_numbers_are_not_waited_for(version):
+def test_non_numeric_versions_are_not_waited_for(version):
     async def written(world: World) -> None:
         await world.create()
         assert await world.shown()
@@ -203,7 +203,7 @@ def test_versions_that_are_no_numbers_are_not_waited_for(version):
     play(becomes, (WRITTEN, doc("7")))
 
 
-def test_a_relist_counts_with_its_version_and_an_older_one_takes_the_cache_back():
+def test_a_relist_counts_with_its_version_also_if_it_is_older():
     async def story(world: World) -> None:
         await world.create()
         assert not await world.shown()
@@ -218,7 +218,7 @@ def test_a_relist_counts_with_its_version_and_an_older_one_takes_the_cache_back(
     play(story, (WRITTEN, doc("7")), (WRITTEN, doc("7")))
 
 
-def test_a_list_half_taken_in_shows_no_more_than_before():
+def test_a_partly_processed_list_does_not_count():
     async def story(world: World) -> None:
         await world.create()
         pod = PODS.view
@@ -253,7 +253,7 @@ DELETED: Answer = (200, {"kind": "Status", "status": "Success"})
     ],
 )
 @pytest.mark.parametrize("uid", ["u", ""])
-def test_a_deletion_is_waited_for_until_the_cache_shows_it(news, uid):
+def test_a_key_waits_until_the_cache_has_its_deletion(news, uid):
     async def story(world: World) -> None:
         world.show(START)
         await world.act(world.door.delete(PODS, "ns", "p", uid=uid))
@@ -277,7 +277,7 @@ def test_a_deletion_is_waited_for_until_the_cache_shows_it(news, uid):
         ),
     ],
 )
-def test_a_deletion_that_the_cache_shows_already_is_not_noted(before):
+def test_a_deletion_cached_already_is_not_recorded(before):
     async def story(world: World) -> None:
         before(world)
         await world.act(world.door.delete(PODS, "ns", "p", uid="u"))
@@ -297,7 +297,7 @@ DYING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSecond
         pytest.param({"deletionGracePeriodSeconds": 30}, True, id="a kubelet ends it"),
     ],
 )
-def test_an_update_that_ends_an_object_waits_until_the_cache_does_not_have_it(fields, shown):
+def test_an_update_that_deletes_an_object_waits_until_the_cache_drops_it(fields, shown):
     async def story(world: World) -> None:
         world.show(START, deletion_timestamp="2026-01-01T00:00:00Z", finalizers=("x/y", "a/b"))
         await world.act(world.door.patch(PODS, "ns", "p", {}))
@@ -315,7 +315,7 @@ def test_an_update_that_ends_an_object_waits_until_the_cache_does_not_have_it(fi
 @pytest.mark.parametrize(
     "write", [lambda door: door.patch(PODS, "ns", "p", {}), lambda door: door.delete(PODS, "ns", "p")]
 )
-def test_a_write_to_what_is_gone_waits_until_the_cache_does_not_have_it(write):
+def test_a_write_to_a_deleted_object_waits_until_the_cache_drops_it(write):
     async def story(world: World) -> None:
         world.show(START)
         await world.act(write(world.door))
@@ -328,7 +328,7 @@ def test_a_write_to_what_is_gone_waits_until_the_cache_does_not_have_it(write):
     play(story, (404, {"kind": "Status", "reason": "NotFound", "code": 404, "details": {"name": "p", "kind": "pods"}}))
 
 
-def test_one_that_was_made_again_before_the_answer_came_is_not_waited_for():
+def test_an_object_recreated_before_the_response_is_not_waited_for():
     async def story(world: World) -> None:
         world.show(START)
         gone = asyncio.create_task(world.act(world.door.delete(PODS, "ns", "p")))
@@ -367,7 +367,7 @@ LOST = [ConnectionLost("broken"), TimedOut("late"), Unreadable("spoilt"), Transp
     ],
     ids=["create", "update", "patch", "delete"],
 )
-def test_nothing_is_noted_of_what_took_no_effect(answer, write):
+def test_writes_without_effect_are_not_recorded(answer, write):
     async def story(world: World) -> None:
         world.show(START)
         await world.act(write(world.door))
@@ -443,7 +443,7 @@ def test_a_write_to_a_name_whose_answer_was_lost_is_looked_up(write, found, show
     play(story, ConnectionLost("broken"), found)
 
 
-def test_what_cannot_be_looked_up_is_looked_up_again():
+def test_a_failed_lookup_is_retried():
     async def story(world: World) -> None:
         await world.create()
         with pytest.raises(ConnectionLost):
@@ -453,7 +453,7 @@ def test_what_cannot_be_looked_up_is_looked_up_again():
     play(story, ConnectionLost("broken"), *[ConnectionLost("away")] * 11, listed())
 
 
-def test_a_list_of_nothing_in_particular_is_not_the_end_of_an_object():
+def test_an_invalid_list_does_not_mean_that_an_object_is_deleted():
     """Such as an aggregated API's, that a proxy has mixed up: the object would be waited for until it is given up."""
 
     async def story(world: World) -> None:
@@ -470,7 +470,7 @@ def test_a_list_of_nothing_in_particular_is_not_the_end_of_an_object():
 @pytest.mark.parametrize(
     ("cached", "requests"), [(False, 2), (True, 1)], ids=["the cache does not have it", "the cache has it"]
 )
-def test_a_name_that_is_taken_by_what_the_cache_does_not_show_is_looked_up(cached, requests):
+def test_an_existing_name_that_the_cache_lacks_is_looked_up(cached, requests):
     async def story(world: World) -> None:
         if cached:
             world.show(START)
@@ -483,7 +483,7 @@ def test_a_name_that_is_taken_by_what_the_cache_does_not_show_is_looked_up(cache
     play(story, refusal(409, "AlreadyExists"), listed(doc("7")))
 
 
-def test_a_body_that_makes_no_sense_is_looked_for_in_the_whole_namespace():
+def test_an_invalid_body_is_looked_up_in_the_whole_namespace():
     async def story(world: World) -> None:
         await world.create({"metadata": {"labels": 7}})
         assert await world.shown()
@@ -511,7 +511,7 @@ def test_writes_to_other_resources_outside_of_a_sync_and_to_subresources_that_ar
 
 
 @pytest.mark.parametrize("verb", [CREATE, UPDATE, DELETE])
-def test_verbs_that_are_not_heeded_are_not_waited_for_unless_the_answer_was_lost(verb):
+def test_ignored_verbs_are_not_waited_for_unless_the_answer_was_lost(verb):
     async def story(world: World) -> None:
         world.show(START)
         writes = {
@@ -530,7 +530,7 @@ def test_verbs_that_are_not_heeded_are_not_waited_for_unless_the_answer_was_lost
     play(story, *[(200, doc("7"))] * 3, ConnectionLost("broken"), listed(doc("8")), unheeded=frozenset((verb,)))
 
 
-def test_a_taken_name_is_not_looked_up_where_creations_are_not_heeded():
+def test_an_existing_name_is_not_looked_up_if_creations_are_ignored():
     async def story(world: World) -> None:
         await world.create()
         assert not len(world.own)
@@ -538,7 +538,7 @@ def test_a_taken_name_is_not_looked_up_where_creations_are_not_heeded():
     play(story, refusal(409, "AlreadyExists"), unheeded=frozenset((CREATE,)))
 
 
-def test_writes_of_tasks_begun_in_a_sync_are_those_of_its_key():
+def test_writes_of_tasks_started_by_a_sync_belong_to_its_key():
     async def story(world: World) -> None:
         async def both() -> None:
             await asyncio.gather(*(world.door.patch(PODS, "ns", "p", {}) for _ in range(2)))
@@ -549,7 +549,7 @@ def test_writes_of_tasks_begun_in_a_sync_are_those_of_its_key():
     play(story, (200, doc("7")), (200, doc("8")))
 
 
-def test_the_faster_client_notes_too():
+def test_writes_of_the_faster_client_are_recorded():
     async def story(world: World) -> None:
         await world.act(world.door.faster(100, 100).patch(PODS, "ns", "p", {}))
         assert not await world.shown()
@@ -560,7 +560,7 @@ def test_the_faster_client_notes_too():
 # -- waiting
 
 
-def test_a_sync_that_is_put_off_is_told_of_with_the_cache_that_is_behind():
+def test_a_deferred_sync_is_reported_with_the_stale_cache():
     skips: list[tuple[str, str]] = []
 
     async def story(world: World) -> None:
@@ -573,7 +573,7 @@ def test_a_sync_that_is_put_off_is_told_of_with_the_cache_that_is_behind():
     assert skips == [("", "pods")] * 2
 
 
-def test_a_write_that_the_cache_never_shows_is_given_up_logged_and_counted(caplog):
+def test_a_write_that_is_never_cached_is_dropped_logged_and_counted(caplog):
     async def story(world: World) -> None:
         await world.create()
         assert not await world.shown()
@@ -589,7 +589,7 @@ def test_a_write_that_the_cache_never_shows_is_given_up_logged_and_counted(caplo
     assert "A cache does not show what was written" in caplog.text
 
 
-def test_each_queue_that_waits_gets_the_key():
+def test_each_waiting_queue_gets_the_key():
     async def story(world: World) -> None:
         urgent = WorkQueue("urgent", world.clock)
         await world.create()
@@ -601,7 +601,7 @@ def test_each_queue_that_waits_gets_the_key():
     play(story, (WRITTEN, doc("7")))
 
 
-def test_a_key_that_wrote_again_before_it_was_asked_for_waits_for_the_newer_write():
+def test_a_key_waits_for_the_newest_of_its_writes():
     async def story(world: World) -> None:
         await world.act(world.door.patch(PODS, "ns", "p", {}))
         await world.act(world.door.patch(PODS, "ns", "p", {}))
@@ -614,7 +614,7 @@ def test_a_key_that_wrote_again_before_it_was_asked_for_waits_for_the_newer_writ
     play(story, (200, doc("7")), (200, doc("8")))
 
 
-def test_a_worker_syncs_a_key_again_only_when_its_caches_show_what_it_wrote():
+def test_a_worker_syncs_a_key_again_only_when_caches_have_its_writes():
     async def story(world: World) -> None:
         synced: list[float] = []
 
@@ -641,7 +641,7 @@ def test_a_worker_syncs_a_key_again_only_when_its_caches_show_what_it_wrote():
     play(story, (WRITTEN, doc("7")))
 
 
-def test_a_worker_that_cannot_look_up_tries_again_as_after_an_error():
+def test_a_failed_lookup_requeues_like_an_error():
     async def story(world: World) -> None:
         synced: list[str] = []
 
@@ -663,7 +663,7 @@ def test_a_worker_that_cannot_look_up_tries_again_as_after_an_error():
     play(story, ConnectionLost("broken"), refusal(403, "Forbidden"), listed())
 
 
-def test_the_memory_is_empty_when_all_is_shown():
+def test_no_writes_are_kept_once_all_are_cached():
     async def story(world: World) -> None:
         for number in range(200):
             await world.create({"metadata": {"name": f"p{number}"}}, key=f"ns/{number % 20}")
@@ -675,7 +675,7 @@ def test_the_memory_is_empty_when_all_is_shown():
     play(story, *((WRITTEN, doc(str(100 + number), f"p{number}")) for number in range(200)))
 
 
-def test_a_refusal_of_the_lookup_is_the_key_s_own_error():
+def test_a_refused_lookup_is_an_error_of_the_key():
     async def story(world: World) -> None:
         await world.create({"metadata": {"generateName": "p-"}})
         with pytest.raises(NotFound):
@@ -684,7 +684,7 @@ def test_a_refusal_of_the_lookup_is_the_key_s_own_error():
     play(story, ConnectionLost("broken"), refusal(404, "NotFound"))
 
 
-def test_an_answer_that_is_lost_while_the_key_waits_does_not_keep_it_waiting():
+def test_an_answer_lost_while_the_key_waits_does_not_block_it():
     async def story(world: World) -> None:
         await world.create()
         assert not await world.shown()
@@ -695,7 +695,7 @@ def test_an_answer_that_is_lost_while_the_key_waits_does_not_keep_it_waiting():
     play(story, (WRITTEN, doc("7")), ConnectionLost("broken"), listed(doc("7")))
 
 
-def test_creations_whose_answers_were_lost_together_are_looked_up_by_one_list():
+def test_creations_with_lost_answers_are_looked_up_by_one_list():
     async def story(world: World) -> None:
         for _ in range(100):
             await world.create({"metadata": {"generateName": "p-", "labels": {"app": "a"}}})
@@ -705,7 +705,7 @@ def test_creations_whose_answers_were_lost_together_are_looked_up_by_one_list():
     play(story, *[ConnectionLost("broken")] * 100, listed())
 
 
-def test_a_lookup_that_is_refused_for_good_is_given_up():
+def test_a_permanently_refused_lookup_is_given_up():
     async def story(world: World) -> None:
         await world.create()
         for _ in range(2):
@@ -719,7 +719,7 @@ def test_a_lookup_that_is_refused_for_good_is_given_up():
     play(story, ConnectionLost("broken"), *[refusal(403, "Forbidden")] * 3)
 
 
-def test_a_lookup_is_not_given_up_while_the_server_is_away():
+def test_a_lookup_is_not_given_up_while_the_server_is_unavailable():
     async def story(world: World) -> None:
         await world.create()
         for _ in range(2):
@@ -734,7 +734,7 @@ def test_a_lookup_is_not_given_up_while_the_server_is_away():
     play(story, ConnectionLost("broken"), away, away, listed(doc("7")))
 
 
-def test_two_queues_that_look_up_a_key_at_a_time():
+def test_concurrent_lookups_of_a_key_by_two_queues():
     async def story(world: World) -> None:
         urgent = WorkQueue("urgent", world.clock)
         await world.create()

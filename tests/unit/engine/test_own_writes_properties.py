@@ -202,7 +202,7 @@ STEPS = st.one_of(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(STEPS, min_size=10, max_size=25))
-def test_no_plan_on_a_cache_older_than_own_writes_and_no_key_waits_for_ever(steps: list[tuple[Any, ...]]) -> None:
+def test_no_plan_on_stale_caches_and_no_key_waits_forever(steps: list[tuple[Any, ...]]) -> None:
     async def main() -> None:
         story = Story()
         for name, *args in steps:

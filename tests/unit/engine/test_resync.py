@@ -39,12 +39,12 @@ async def nothing(number):
     pass
 
 
-def test_a_pass_the_pause_and_the_next():
+def test_passes_repeat_after_a_pause():
     assert times(nothing, 5, pause_s=lambda: 2.0) == [0, 2, 4]
     assert times(nothing, 5, pause_s=lambda: 2.0, delay_s=2.0) == [2, 4]
 
 
-def test_a_pass_that_fails_is_logged_and_the_next_one_comes(caplog):
+def test_a_failed_pass_is_logged_and_followed_by_the_next(caplog):
     async def step(number):
         if number == 2:
             raise ValueError("wrong")
@@ -55,14 +55,14 @@ def test_a_pass_that_fails_is_logged_and_the_next_one_comes(caplog):
     assert record.fields == {"controller": "c", "err": "wrong"}
 
 
-def test_cancelling_ends_a_pass_under_way():
+def test_cancelling_ends_a_running_pass():
     async def step(number):
         await asyncio.Event().wait()
 
     assert times(step, 5, pause_s=lambda: 2.0) == [0]
 
 
-def test_the_error_of_one_object_is_logged_and_the_others_go_on(caplog):
+def test_an_error_of_one_object_is_logged_and_others_are_processed(caplog):
     pods = [Pod(metadata=ObjectMeta(name=f"p{number}", namespace="ns")) for number in range(6)]
     seen = []
 
@@ -80,7 +80,7 @@ def test_the_error_of_one_object_is_logged_and_the_others_go_on(caplog):
     assert record.exc_info is not None
 
 
-def test_a_long_pass_lets_others_run():
+def test_a_long_pass_yields_to_other_tasks():
     async def main():
         turns = []
 

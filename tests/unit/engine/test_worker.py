@@ -72,7 +72,7 @@ BUSY = TooManyRequests(429, "", "", retry_after_s=3.0)
         pytest.param([BUSY] * 3, 2, [0, 0.005, 0.015], id="given up, though the server says when"),
     ],
 )
-def test_when_a_key_comes_back(outcomes: list[object], retries: int | None, expected: list[float]) -> None:
+def test_requeues_of_a_key(outcomes: list[object], retries: int | None, expected: list[float]) -> None:
     assert times(iter(outcomes), 30, retries) == expected
 
 
@@ -91,14 +91,14 @@ def test_when_a_key_comes_back(outcomes: list[object], retries: int | None, expe
         pytest.param(WRONG, logging.ERROR, True, id="one of ours"),
     ],
 )
-def test_what_is_logged(caplog: pytest.LogCaptureFixture, error: Exception, level: int, traced: bool) -> None:
+def test_logs_of_a_sync(caplog: pytest.LogCaptureFixture, error: Exception, level: int, traced: bool) -> None:
     caplog.set_level(1, "kcm_cli.engine.worker")
     times(iter([error, None]), 1)
     (record,) = [record for record in caplog.records if "Sync failed" in record.message]
     assert (record.levelno, record.exc_info is not None) == (level, traced)
 
 
-def test_what_is_given_up_is_always_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_giving_up_is_always_logged(caplog: pytest.LogCaptureFixture) -> None:
     times(iter([LOST]), 1, 0)
     (record,) = [record for record in caplog.records if "Giving the key up" in record.message]
     assert record.levelno == logging.ERROR
@@ -135,7 +135,7 @@ def at_once(keys: int, count: int) -> tuple[int, int]:
 @pytest.mark.parametrize(
     ("keys", "count", "expected"), [(0, 5, (0, 1)), (2, 5, (2, 3)), (5, 5, (5, 5)), (40, 5, (5, 5)), (3, 1, (1, 1))]
 )
-def test_keys_are_synced_side_by_side_by_no_more_loops_than_they_need(
+def test_keys_are_synced_concurrently_by_as_many_workers_as_needed(
     keys: int, count: int, expected: tuple[int, int]
 ) -> None:
     assert at_once(keys, count) == expected

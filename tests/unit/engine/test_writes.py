@@ -94,7 +94,7 @@ def test_a_status_is_not_written_a_third_time():
     assert server.versions == ["1", "2"]
 
 
-def test_conflicts_alone_are_retried_four_times_where_that_is_asked_for():
+def test_only_conflicts_are_retried_four_times_if_requested():
     server = Scripted("first", 409, 409, 409, 409, 200)
     assert put(server, writes.ON_CONFLICT) is not None
     assert server.versions == ["1", "2", "2", "2", "2"]
@@ -106,7 +106,7 @@ def test_conflicts_alone_are_retried_four_times_where_that_is_asked_for():
     assert forbidden.versions == ["1"]
 
 
-def test_the_status_of_another_object_of_the_name_is_left_alone():
+def test_the_status_of_another_object_of_the_name_is_not_written():
     server = Scripted("second", 409)
     with pytest.raises(NotFound, match="uid first"):
         put(server)

@@ -75,7 +75,7 @@ def test_a_name_has_one_client_with_its_own_limit(script, answer):
     assert root.client("a")._limiter is not root.client("b")._limiter
 
 
-def test_a_controller_is_its_service_account(cluster):
+def test_a_controller_uses_its_service_account(cluster):
     provisioner, seen, clients = cluster
     virtual.run(clients.client("deployment-controller").get(PODS, "ns", "a"))
     assert provisioner.accounts == {"deployment-controller"}
@@ -84,13 +84,13 @@ def test_a_controller_is_its_service_account(cluster):
     assert headers["user-agent"].endswith("/system:serviceaccount:kube-system:deployment-controller")
 
 
-def test_making_a_client_asks_for_nothing(cluster):
+def test_creating_a_client_sends_no_request(cluster):
     provisioner, _, clients = cluster
     clients.client("a")
     assert provisioner.asked == []
 
 
-def test_a_token_is_used_for_four_fifths_of_its_life(cluster):
+def test_a_token_is_used_for_80_percent_of_its_lifetime(cluster):
     provisioner, seen, clients = cluster
 
     async def run():
@@ -103,7 +103,7 @@ def test_a_token_is_used_for_four_fifths_of_its_life(cluster):
     assert [r.headers["authorization"] for r in seen.asked] == ["Bearer t1", "Bearer t1", "Bearer t2", "Bearer t2"]
 
 
-def test_a_token_that_seems_short_is_used_for_eight_minutes(cluster):
+def test_a_token_that_seems_short_lived_is_used_for_eight_minutes(cluster):
     provisioner, seen, clients = cluster
     provisioner.lifetime_s = 1
 
@@ -129,7 +129,7 @@ def test_getting_a_token_is_tried_four_times(cluster):
     assert len(seen.asked) == 1
 
 
-def test_a_client_without_token_does_not_ask(cluster):
+def test_a_client_without_a_token_sends_no_request(cluster):
     provisioner, seen, clients = cluster
     provisioner.broken = 100
     with pytest.raises(Unreachable, match="failed to get token for kube-system/a"):
@@ -137,7 +137,7 @@ def test_a_client_without_token_does_not_ask(cluster):
     assert seen.asked == []
 
 
-def test_missing_namespace_and_accounts_are_made_once(cluster):
+def test_missing_namespace_and_accounts_are_created_once(cluster):
     provisioner, _, clients = cluster
     provisioner.namespaces.clear()
     virtual.run(clients.provision(["a", "b"]))

@@ -103,7 +103,7 @@ def test_content_type_is_that_of_the_patch(script, answer):
     assert transport.asked[0].headers["content-type"] == JSON_PATCH
 
 
-def test_answers_become_views(script, answer):
+def test_responses_are_decoded_to_views(script, answer):
     pod = virtual.run(script(answer(201, POD)).client().create(PODS, "ns", b"{}"))
     assert (pod.name, pod.uid) == ("a", "u")
 
@@ -131,7 +131,7 @@ def test_delete_options(script, answer, options, body):
     assert json.loads(transport.asked[0].body) == body
 
 
-def test_metadata_only_is_asked_for_in_the_accept_header(script, answer):
+def test_metadata_only_is_requested_in_the_accept_header(script, answer):
     transport = script(answer(200, POD))
 
     async def run():
@@ -182,7 +182,7 @@ def test_paths_that_would_hit_a_collection_are_refused(script, answer, call):
     ],
     ids=["get", "delete", "create", "patch"],
 )
-def test_names_that_would_lead_elsewhere_are_refused(script, answer, call, namespace, name, message):
+def test_names_that_change_the_path_are_refused(script, answer, call, namespace, name, message):
     transport = script(answer(200, POD))
     with pytest.raises(InvalidName) as refused:
         virtual.run(call(transport.client(), namespace, name))
@@ -191,20 +191,20 @@ def test_names_that_would_lead_elsewhere_are_refused(script, answer, call, names
 
 
 @pytest.mark.parametrize("doc", [{}, {"kind": "Status", "status": "Success"}, {"metadata": {"name": "b"}}])
-def test_a_document_that_is_not_the_one_asked_for_is_unreadable(script, answer, doc):
+def test_a_document_other_than_the_requested_one_is_unreadable(script, answer, doc):
     """A scale of {} would be one of no replicas."""
     with pytest.raises(Unreadable):
         virtual.run(script(answer(200, doc)).client().get_doc(DEPLOYMENTS, "ns", "a", subresource="scale"))
 
 
 @pytest.mark.parametrize(("namespace", "name"), [("", "x"), ("ns", "")])
-def test_a_reference_without_a_name_or_namespace_is_one_object_s_fault(script, answer, namespace, name):
+def test_a_reference_without_a_name_or_namespace_is_an_error_of_one_object(script, answer, namespace, name):
     """Other clients write such into a status: no defect of ours to log with a traceback."""
     with pytest.raises(InvalidName, match="empty"):
         virtual.run(script(answer(200, POD)).client().get(PODS, namespace, name))
 
 
-def test_retry_after_is_obeyed_and_counted(script, answer, failure):
+def test_retry_after_is_honoured_and_counted(script, answer, failure):
     transport = script(
         failure(429, "TooManyRequests", retry_after="2"),
         failure(503, "ServiceUnavailable", retry_after="1"),
@@ -231,14 +231,14 @@ def test_retries_end(script, failure):
     ],
     ids=["429 without Retry-After", "500 without Retry-After", "409", "404"],
 )
-def test_other_refusals_are_not_retried(script, failure, code, reason, headers):
+def test_other_errors_are_not_retried(script, failure, code, reason, headers):
     transport = script(failure(code, reason, **headers))
     with pytest.raises(errors.ApiError):
         virtual.run(transport.client().create(PODS, "ns", b"{}"))
     assert len(transport.asked) == 1
 
 
-def test_an_object_may_be_there_or_not(script, answer):
+def test_an_optional_object_may_be_missing(script, answer):
     missing = {"kind": "Status", "reason": "NotFound", "code": 404, "message": 'pods "a" not found'}
     client = script(answer(200, POD), answer(404, missing), answer(403, {**missing, "reason": "Forbidden"})).client()
     assert virtual.run(client.find(PODS, "ns", "a")).uid == "u"
@@ -247,27 +247,27 @@ def test_an_object_may_be_there_or_not(script, answer):
         virtual.run(client.find(PODS, "ns", "a"))
 
 
-def test_a_get_is_sent_again_when_the_connection_breaks(script, answer):
+def test_a_get_is_retried_when_the_connection_breaks(script, answer):
     transport = script(ConnectionLost("reset"), answer(200, POD))
     virtual.run(transport.client().get(PODS, "ns", "a"))
     assert transport.times == [0, 1]
 
 
 @pytest.mark.parametrize("error", [ConnectionLost("reset"), TimedOut("late"), Unreachable("refused")])
-def test_a_write_is_never_sent_again_on_its_own(script, answer, error):
+def test_a_write_is_never_retried_automatically(script, answer, error):
     transport = script(error, answer(200, POD))
     with pytest.raises(type(error)):
         virtual.run(transport.client().create(PODS, "ns", b"{}"))
     assert len(transport.asked) == 1
 
 
-def test_a_refused_connection_is_told_at_once_for_reads_too(script, answer):
+def test_a_refused_connection_is_an_error_at_once(script, answer):
     transport = script(Unreachable("refused"), answer(200, POD))
     with pytest.raises(Unreachable):
         virtual.run(transport.client().get(PODS, "ns", "a"))
 
 
-def test_requests_wait_for_their_turn(script, answer):
+def test_requests_wait_for_the_rate_limit(script, answer):
     transport = script(lambda request: answer(200, {"metadata": {"name": request.path[-1]}}))
 
     async def run():
@@ -295,7 +295,7 @@ def test_a_cancelled_wait_does_not_use_its_token(script, answer):
     assert transport.times == pytest.approx([0, 1])
 
 
-def test_retries_pass_the_limit_too(script, answer, failure):
+def test_retries_are_rate_limited(script, answer, failure):
     transport = script(failure(429, "TooManyRequests", retry_after="0"), answer(200, POD))
 
     async def run():
@@ -329,7 +329,7 @@ def test_a_watch_that_is_refused_raises_on_entry(script, failure):
         virtual.run(run())
 
 
-def test_a_watch_that_is_throttled_is_opened_later(script, answer, failure):
+def test_a_throttled_watch_is_retried(script, answer, failure):
     transport = script(failure(429, "TooManyRequests", retry_after="4"), answer(200, {}))
 
     async def run():
@@ -340,7 +340,7 @@ def test_a_watch_that_is_throttled_is_opened_later(script, answer, failure):
     assert transport.times == [0, 4]
 
 
-def test_metrics_tell_attempts_and_requests(script, answer, failure):
+def test_metrics_count_attempts_and_requests(script, answer, failure):
     transport, counted = script(failure(503, "ServiceUnavailable", retry_after="1"), answer(201, POD)), Counted()
 
     async def run():
@@ -359,7 +359,7 @@ def test_metrics_tell_attempts_and_requests(script, answer, failure):
     ]
 
 
-def test_long_waits_are_told_but_not_each(script, answer, caplog):
+def test_long_waits_are_logged_but_not_each(script, answer, caplog):
     transport = script(answer(200, POD))
 
     async def run():
@@ -372,7 +372,7 @@ def test_long_waits_are_told_but_not_each(script, answer, caplog):
     assert told == [2.0, 12.0]
 
 
-def test_own_requests_keep_their_headers(script, answer):
+def test_raw_requests_keep_their_headers(script, answer):
     transport = script(answer(200, {}))
     request = Request("GET", "/healthz", headers={"accept": "text/plain"})
     virtual.run(transport.client().call(request))
@@ -401,18 +401,18 @@ VERBS = {
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
 @pytest.mark.parametrize("body", ANSWERS)
-def test_a_200_that_is_not_the_object_is_unreadable(script, body, verb):
+def test_a_200_without_the_object_is_unreadable(script, body, verb):
     with pytest.raises(Unreadable):
         virtual.run(verb(script(Response(200, {}, body)).client()))
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]"])
-def test_a_deletion_whose_answer_cannot_be_read_may_have_failed(script, body):
+def test_a_deletion_with_an_invalid_response_is_uncertain(script, body):
     with pytest.raises(Unreadable):
         virtual.run(script(Response(200, {}, body)).client().delete(PODS, "ns", "a"))
 
 
-def test_another_object_than_the_one_asked_for_is_unreadable(script, answer):
+def test_an_object_other_than_the_requested_one_is_unreadable(script, answer):
     with pytest.raises(Unreadable, match="named b"):
         virtual.run(script(answer(200, POD)).client().get(PODS, "ns", "b"))
 

@@ -19,7 +19,7 @@ class Ended(asyncio.Transport):
         return None
 
 
-def test_a_request_on_it_is_lost() -> None:
+def test_a_request_on_a_broken_connection_is_lost() -> None:
     async def main() -> None:
         connection = Connection()
         connection.connection_made(Ended())
@@ -53,7 +53,7 @@ def connected() -> tuple[Connection, Quick]:
     return connection, transport
 
 
-def test_each_request_has_its_own_time_and_one_timer_serves_them() -> None:
+def test_each_request_has_its_timeout_with_one_timer() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         connection, transport = connected()
@@ -74,7 +74,7 @@ def test_each_request_has_its_own_time_and_one_timer_serves_them() -> None:
     asyncio.run(main())
 
 
-def test_what_is_given_no_time_does_not_end_by_that_of_the_request_before() -> None:
+def test_a_request_without_a_timeout_does_not_use_the_former_one() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         connection, transport = connected()
@@ -90,7 +90,7 @@ def test_what_is_given_no_time_does_not_end_by_that_of_the_request_before() -> N
     asyncio.run(main())
 
 
-def test_one_that_is_lost_leaves_no_garbage() -> None:
+def test_a_lost_connection_leaves_no_garbage() -> None:
     """Full looks for garbage are seldom, and a manager may lose many connections between two."""
 
     async def lose(whole: bool) -> tuple["weakref.ref[object]", ...]:

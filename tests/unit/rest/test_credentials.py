@@ -31,7 +31,7 @@ class Tokens:
         return Lease(f"t{self.given}", self.lifetime_s)
 
 
-def test_a_lease_is_used_until_it_ends():
+def test_credentials_are_used_until_they_expire():
     async def run():
         renewing = Renewing(Tokens(), LoopClock())
         assert renewing.current() is None
@@ -45,7 +45,7 @@ def test_a_lease_is_used_until_it_ends():
     virtual.run(run())
 
 
-def test_many_who_wait_cause_one_renewal():
+def test_concurrent_requests_cause_one_renewal():
     async def run():
         tokens = Tokens(delay_s=1.0)
         renewing = Renewing(tokens, LoopClock())
@@ -54,7 +54,7 @@ def test_many_who_wait_cause_one_renewal():
     virtual.run(run())
 
 
-def test_those_who_wait_share_a_failure():
+def test_concurrent_requests_share_a_failed_renewal():
     async def run():
         tokens = Tokens(delay_s=3.0)
         tokens.failing = True
@@ -140,7 +140,7 @@ def test_no_credentials_no_header(script, answer):
     assert transport.asked == [GET]
 
 
-def test_rejected_credentials_are_renewed_and_the_request_sent_once_more(script, answer, failure):
+def test_rejected_credentials_are_renewed_and_the_request_retried_once(script, answer, failure):
     async def run():
         transport = script(only("t2", answer, failure))
         authorized = Authorized(transport, Renewing(Tokens(lifetime_s=None), LoopClock()))
@@ -152,7 +152,7 @@ def test_rejected_credentials_are_renewed_and_the_request_sent_once_more(script,
 
 
 @pytest.mark.parametrize("credentials", [Fixed("t1"), None], ids=["fixed", "renewing"])
-def test_the_answer_stands_where_no_other_credentials_help(script, answer, failure, credentials):
+def test_the_response_is_final_without_other_credentials(script, answer, failure, credentials):
     async def run():
         transport = script(only("never", answer, failure))
         used = credentials or Renewing(Tokens(lifetime_s=None), LoopClock())
@@ -162,7 +162,7 @@ def test_the_answer_stands_where_no_other_credentials_help(script, answer, failu
     virtual.run(run())
 
 
-def test_a_stream_is_opened_again_with_renewed_credentials(script, answer, failure):
+def test_a_stream_is_reopened_with_renewed_credentials(script, answer, failure):
     async def run():
         transport = script(only("t2", answer, failure))
         async with Authorized(transport, Renewing(Tokens(lifetime_s=None), LoopClock())).stream(GET) as stream:
@@ -171,7 +171,7 @@ def test_a_stream_is_opened_again_with_renewed_credentials(script, answer, failu
     virtual.run(run())
 
 
-def test_no_credentials_at_all_are_no_connection(script, answer):
+def test_a_failed_first_renewal_sends_no_request(script, answer):
     tokens = Tokens()
     tokens.failing = True
     transport = script(answer(200, {}))

@@ -113,7 +113,7 @@ def test_aggregated_discovery_takes_two_requests(aggregated):
     assert ("apps/v1/deployments", "Deployment", True, ("get", "list"), ("scale",)) in shape(found)
 
 
-def test_both_forms_say_the_same(aggregated, plain):
+def test_both_formats_have_the_same_result(aggregated, plain):
     new, old = virtual.run(discover(aggregated().client())), virtual.run(discover(plain().client()))
     assert shape(new) == shape(old)
     assert new.groups == old.groups
@@ -135,13 +135,13 @@ def test_a_stale_version_is_named(aggregated):
     assert found.find("batch", "jobs").gvr.version == "v1beta1"
 
 
-def test_a_version_that_cannot_be_learnt_is_named(plain):
+def test_a_version_without_discovery_is_named(plain):
     found = virtual.run(discover(plain(broken={"/apis/apps/v1"}).client()))
     assert found.failed == {"apps/v1": "told ServiceUnavailable"}
     assert found.find("batch", "jobs") is not None
 
 
-def test_a_server_that_cannot_tell_its_groups_is_an_error(plain):
+def test_a_failed_list_of_groups_is_an_error(plain):
     with pytest.raises(ServiceUnavailable):
         virtual.run(discover(plain(broken={"/apis"}).client()))
 
@@ -163,7 +163,7 @@ def test_an_aggregated_server_without_core_group_has_none(script, answer, failur
         pytest.param("/apis", 404, "NotFound", id="no groups"),
     ],
 )
-def test_a_root_that_is_refused_is_an_error_and_no_server_of_nothing(script, answer, failure, path, code, reason):
+def test_a_refused_root_is_an_error_and_not_an_empty_result(script, answer, failure, path, code, reason):
     """Namespaces would be finalized with everything of these groups still in them."""
 
     def serve(request):
@@ -176,7 +176,7 @@ def test_a_root_that_is_refused_is_an_error_and_no_server_of_nothing(script, ans
     assert raised.value.status == code
 
 
-def test_a_version_that_its_group_names_and_nobody_serves_has_failed(plain, failure):
+def test_a_version_named_by_its_group_and_not_served_has_failed(plain, failure):
     found = virtual.run(discover(plain(missing={"/apis/apps/v1"}).client()))
     assert list(found.failed) == ["apps/v1"]
     assert virtual.run(resources_of(plain(missing={"/apis/apps/v1"}).client(), "apps", "v1")) == ()
@@ -208,13 +208,13 @@ def test_lookups(aggregated):
     ],
     ids=["group", "capitals", "version", "plural", "scale"],
 )
-def test_what_is_not_served_is_no_match(aggregated, look, text):
+def test_an_unserved_resource_is_not_found(aggregated, look, text):
     with pytest.raises(NoMatch) as raised:
         virtual.run(look(Mapper(aggregated().client(), LoopClock())))
     assert str(raised.value) == text
 
 
-def test_discovery_is_fetched_again_when_old_or_invalid_or_lacking(aggregated):
+def test_discovery_is_refreshed_when_old_invalid_or_incomplete(aggregated):
     transport = aggregated()
 
     async def run():
@@ -251,7 +251,7 @@ NULLS = {
 
 
 @pytest.mark.parametrize("odd", NULLS.values(), ids=NULLS)
-def test_an_api_whose_list_holds_nulls_hides_no_other(script, answer, odd):
+def test_a_list_with_nulls_does_not_hide_other_groups(script, answer, odd):
     documents = {path: aggregated_doc(groups) for path, groups in AGGREGATED.items()}
     version = {"version": "v1", "freshness": None, "resources": [odd]}
     documents["/apis"]["items"].insert(0, {"metadata": {"name": "odd.example"}, "versions": [version]})
@@ -274,7 +274,7 @@ def test_an_api_whose_list_holds_nulls_hides_no_other(script, answer, odd):
         ("odd", "*"),
     ],
 )
-def test_a_group_that_makes_no_sense_is_named_and_hides_no_other(script, answer, item, failed):
+def test_an_invalid_group_is_named_and_hides_no_other(script, answer, item, failed):
     documents = {path: aggregated_doc(groups) for path, groups in AGGREGATED.items()}
     documents["/apis"]["items"].insert(0, item)
     found = virtual.run(
@@ -291,7 +291,7 @@ def test_a_group_that_makes_no_sense_is_named_and_hides_no_other(script, answer,
 )
 @pytest.mark.parametrize("kind", [TYPE, "application/json"])
 @pytest.mark.parametrize("path", ["/api", "/apis"])
-def test_a_root_that_cannot_be_read_is_an_error_and_no_server_of_nothing(script, answer, body, kind, path):
+def test_an_invalid_root_is_an_error_and_not_an_empty_result(script, answer, body, kind, path):
     documents = {path: aggregated_doc(groups) for path, groups in AGGREGATED.items()}
 
     def serve(request):
@@ -304,7 +304,7 @@ def test_a_root_that_cannot_be_read_is_an_error_and_no_server_of_nothing(script,
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"kind": "APIResourceList", "resources": 5}'])
-def test_a_version_whose_list_cannot_be_read_has_failed(script, answer, body):
+def test_a_version_with_an_invalid_list_has_failed(script, answer, body):
     def serve(request):
         if request.path == "/apis/apps/v1":
             return Response(200, {"content-type": "application/json"}, body)
@@ -321,7 +321,7 @@ def test_a_version_whose_list_cannot_be_read_has_failed(script, answer, body):
     assert found.find("", "pods") is not None
 
 
-def test_the_two_roots_may_speak_different_forms(script, answer):
+def test_the_two_roots_can_use_different_formats(script, answer):
     """What is read as the other form would be a server without pods."""
 
     def serve(request):

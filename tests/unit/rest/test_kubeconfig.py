@@ -67,7 +67,7 @@ def test_another_kind_is_refused(load, other):
 
 
 @pytest.mark.parametrize("empty", ["", None])
-def test_a_kubeconfig_may_name_no_kind(load, empty):
+def test_a_kubeconfig_can_omit_its_kind(load, empty):
     assert load(config(kind=empty, apiVersion=empty)).server == SERVER
 
 
@@ -118,7 +118,7 @@ def test_scheme_and_path_of_the_server(load, cluster, server):
     assert load(config(cluster)).server == server
 
 
-def test_nothing_secret_goes_over_plain_http(load):
+def test_credentials_are_not_sent_over_plain_http(load):
     loaded = load(config({"server": "http://x"}, {"token": "abc"}))
     assert (loaded.tls, header(loaded)) == (None, "")
 
@@ -133,7 +133,7 @@ def test_master_alone():
     assert (loaded.server, loaded.tls) == ("http://127.0.0.1:8080", None)
 
 
-def test_master_alone_may_speak_tls_and_trusts_the_system():
+def test_master_alone_can_use_tls_with_system_roots():
     environ = {"HTTPS_PROXY": "http://p:1"}
     loaded = virtual.run(access.load(path="", master="https://api:6443", clock=LoopClock(), environ=environ))
     assert (loaded.server, loaded.tls, loaded.proxy) == ("https://api:6443", TLSFiles(), "http://p:1")
@@ -197,7 +197,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("doc", "text"), FAULTS.values(), ids=FAULTS.keys())
-def test_each_fault_is_one_line_that_names_the_file(load, tmp_path, doc, text):
+def test_each_error_is_one_line_that_names_the_file(load, tmp_path, doc, text):
     with pytest.raises(KubeconfigError) as raised:
         load(doc)
     told = str(raised.value)
@@ -213,14 +213,14 @@ def test_a_missing_file(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read(tmp_path):
+def test_a_file_without_read_permission(tmp_path):
     path = tmp_path / "secret"
     path.touch(mode=0)
     with pytest.raises(KubeconfigError, match="Permission denied"):
         virtual.run(access.load(path=str(path), master="", clock=LoopClock(), environ={}))
 
 
-def test_a_directory_is_no_kubeconfig(tmp_path):
+def test_a_directory_is_not_a_kubeconfig(tmp_path):
     with pytest.raises(KubeconfigError, match="Is a directory"):
         virtual.run(access.load(path=str(tmp_path), master="", clock=LoopClock(), environ={}))
 
@@ -232,7 +232,7 @@ def in_cluster(environ):
     return virtual.run(access.load(path="", master="", clock=LoopClock(), environ=environ))
 
 
-def test_inline_data_may_have_line_ends(load):
+def test_inline_data_can_have_line_breaks(load):
     data = base64.encodebytes(b"certificate" * 20).decode()
     assert load(config({"certificate-authority-data": data})).tls.ca_data == b"certificate" * 20
 
@@ -244,7 +244,7 @@ ADDRESSES_THAT_ARE_NONE = (
 
 
 @pytest.mark.parametrize("master", ADDRESSES_THAT_ARE_NONE)
-def test_an_address_that_is_none(load, master):
+def test_an_invalid_address(load, master):
     text = re.escape(f"must be a URL or host:port, and {quote(master)} is neither")
     with pytest.raises(AccessError, match=text):
         load(config(), master=master)
@@ -252,7 +252,7 @@ def test_an_address_that_is_none(load, master):
         access.check(path="", master=master, environ={})
 
 
-def test_where_the_server_is_can_be_checked_without_asking_anybody(tmp_path):
+def test_the_server_address_is_checked_without_requests(tmp_path):
     path = tmp_path / "kubeconfig"
     user = {
         "exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/no/such", "interactiveMode": "Never"}
@@ -333,7 +333,7 @@ def test_proxy_of_the_environment(server, environ, proxy):
         ({"HTTPS_PROXY": "http://p:x"}, 'HTTPS_PROXY: "http://p:x" is no URL'),
     ],
 )
-def test_a_proxy_of_the_environment_that_cannot_be_used_is_named(environ, text):
+def test_an_unsupported_proxy_of_the_environment_is_named(environ, text):
     with pytest.raises(AccessError, match=text):
         environment_proxy("https://a", environ)
 

@@ -99,7 +99,7 @@ def pair() -> dict[str, str]:
     return {"clientCertificateData": signed.pem.decode(), "clientKeyData": signed.secret.decode()}
 
 
-def test_it_runs_once_until_its_token_is_rejected(kit: Kit, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_plugin_runs_once_until_its_token_is_rejected(kit: Kit, capfd: pytest.CaptureFixture[str]) -> None:
     async def main() -> None:
         credentials = (await kit.load()).credentials
         assert credentials.current() is None
@@ -114,7 +114,7 @@ def test_it_runs_once_until_its_token_is_rejected(kit: Kit, capfd: pytest.Captur
     assert kit.calls == [(0, "no_error")] * 2
 
 
-def test_it_gets_its_environment_and_arguments(kit: Kit) -> None:
+def test_a_plugin_gets_its_environment_and_arguments(kit: Kit) -> None:
     kit.configure(args=["a", "--b"], env=[{"name": "PREFIX", "value": "x"}, {"name": "HOME", "value": "mine"}])
     asyncio.run(renewed(kit))
     (run,) = kit.runs()
@@ -123,7 +123,7 @@ def test_it_gets_its_environment_and_arguments(kit: Kit) -> None:
     assert {"PREFIX": "x", "HOME": "mine"}.items() <= run["env"].items()  # type: ignore[attr-defined]
 
 
-def test_it_learns_about_the_cluster_where_it_asks_for_that(kit: Kit) -> None:
+def test_a_plugin_gets_cluster_info_if_requested(kit: Kit) -> None:
     bundle = sign(LEAF).pem
     (kit.folder / "ca.pem").write_bytes(bundle)
     config = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": ["a"]}}
@@ -149,7 +149,7 @@ def test_it_learns_about_the_cluster_where_it_asks_for_that(kit: Kit) -> None:
     }
 
 
-def test_a_certificate_that_cannot_be_read_for_it_is_one_error(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_ca_for_cluster_info_is_one_error(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     ca, read = kit.folder / "ca.pem", Path.read_bytes
 
     def refused(path: Path) -> bytes:
@@ -165,7 +165,7 @@ def test_a_certificate_that_cannot_be_read_for_it_is_one_error(kit: Kit, monkeyp
 
 
 @pytest.mark.parametrize(("ends_s", "left_s"), [(3600, 3570), (100, 90), (-100, None)])
-def test_it_runs_again_before_its_credentials_expire(kit: Kit, ends_s: float, left_s: float | None) -> None:
+def test_a_plugin_runs_again_before_its_credentials_expire(kit: Kit, ends_s: float, left_s: float | None) -> None:
     kit.status({"token": "NUMBER", "expirationTimestamp": in_s(ends_s)})
 
     async def main() -> None:
@@ -181,7 +181,7 @@ def test_it_runs_again_before_its_credentials_expire(kit: Kit, ends_s: float, le
     asyncio.run(main())
 
 
-def test_credentials_that_it_keeps_are_used_to_their_end(kit: Kit) -> None:
+def test_unchanged_credentials_are_used_until_they_expire(kit: Kit) -> None:
     kit.status({"token": "same", "expirationTimestamp": in_s(1000)})
 
     async def main() -> None:
@@ -200,7 +200,7 @@ async def renewed(kit: Kit) -> str:
     return (await (await kit.load()).credentials.renew()).header
 
 
-def test_it_runs_once_for_all_loops(kit: Kit) -> None:
+def test_a_plugin_runs_once_for_all_loops(kit: Kit) -> None:
     """The controllers, the election and the server each load the kubeconfig on a loop of their own."""
     go, got, kept = threading.Barrier(4), [], []
 
@@ -219,7 +219,7 @@ def test_it_runs_once_for_all_loops(kit: Kit) -> None:
     assert got == ["Bearer token-1"] * 4
 
 
-def test_a_certificate_is_shown_and_measured(kit: Kit) -> None:
+def test_a_client_certificate_is_used_and_has_metrics(kit: Kit) -> None:
     first, second = pair(), pair()
     kit.status(first)
 
@@ -255,7 +255,7 @@ PRINTED = {
 
 
 @pytest.mark.parametrize(("code", "text"), PRINTED.values(), ids=PRINTED.keys())
-def test_what_cannot_be_used_is_one_clear_line(kit: Kit, code: str, text: str) -> None:
+def test_invalid_output_is_one_clear_line(kit: Kit, code: str, text: str) -> None:
     kit.script(code)
     with pytest.raises(CredentialsError) as raised:
         asyncio.run(renewed(kit))
@@ -275,18 +275,18 @@ STATUSES = {
 
 
 @pytest.mark.parametrize(("status", "text"), STATUSES.values(), ids=STATUSES.keys())
-def test_a_status_that_cannot_be_used_is_one_clear_line(kit: Kit, status: object, text: str) -> None:
+def test_an_invalid_status_is_one_clear_line(kit: Kit, status: object, text: str) -> None:
     kit.status(status)
     with pytest.raises(CredentialsError, match=text):
         asyncio.run(renewed(kit))
 
 
-def test_yaml_is_read_too(kit: Kit) -> None:
+def test_yaml_is_accepted(kit: Kit) -> None:
     kit.script(f"print('apiVersion: {V1}\\nkind: ExecCredential\\nstatus:\\n  token: 123')")
     assert asyncio.run(renewed(kit)) == "Bearer 123"
 
 
-def test_a_command_that_is_missing_is_named_with_its_hint(kit: Kit) -> None:
+def test_a_missing_command_is_named_with_its_hint(kit: Kit) -> None:
     kit.configure(command="no-such-plugin", installHint="\x1b[31mInstall\x1b[0m it\nfirst")
     with pytest.raises(CredentialsError) as raised:
         asyncio.run(renewed(kit))
@@ -294,7 +294,7 @@ def test_a_command_that_is_missing_is_named_with_its_hint(kit: Kit) -> None:
     assert kit.calls == [(1, "plugin_not_found_error")]
 
 
-def test_a_command_without_a_slash_is_looked_for_in_the_path_only(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_without_a_slash_is_searched_in_the_path_only(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     kit.configure(command="plugin")
     monkeypatch.chdir(kit.folder)
     with pytest.raises(CredentialsError, match="executable plugin not found"):
@@ -311,7 +311,7 @@ def test_input_is_closed_unless_it_is_a_terminal(kit: Kit) -> None:
         asyncio.run(renewed(kit))
 
 
-def test_one_that_hangs_is_killed_with_its_children(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_plugin_is_killed_with_its_children(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "TIMEOUT_S", 0.5)
     kit.script("import subprocess; subprocess.run(['sleep', '1000'])")
     with pytest.raises(CredentialsError, match="was not done within"):
@@ -319,7 +319,7 @@ def test_one_that_hangs_is_killed_with_its_children(kit: Kit, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("session", [False, True], ids=["of its group", "of a session that it opened"])
-def test_one_that_leaves_a_child_with_its_output_is_not_waited_for(
+def test_a_child_that_holds_the_output_is_not_waited_for(
     kit: Kit, monkeypatch: pytest.MonkeyPatch, session: bool
 ) -> None:
     monkeypatch.setattr(plugins, "TIMEOUT_S", 0.5)
@@ -333,7 +333,7 @@ def test_one_that_leaves_a_child_with_its_output_is_not_waited_for(
         os.kill(int(pid.read_text()), signal.SIGKILL)
 
 
-def test_one_that_takes_longer_than_a_request_runs_to_its_end(kit: Kit) -> None:
+def test_a_plugin_can_take_longer_than_a_request(kit: Kit) -> None:
     """Requests of the leader election have less time than a plugin may take."""
     kit.script(f"import time; time.sleep(1.5)\n{PLUGIN}")
 
@@ -349,13 +349,13 @@ def test_one_that_takes_longer_than_a_request_runs_to_its_end(kit: Kit) -> None:
     assert len(kit.runs()) == 1
 
 
-def test_one_that_prints_without_end_is_killed(kit: Kit) -> None:
+def test_a_plugin_with_endless_output_is_killed(kit: Kit) -> None:
     kit.script("while True: print('x' * 65536)")
     with pytest.raises(CredentialsError, match="failed with exit code"):
         asyncio.run(renewed(kit))
 
 
-def test_the_end_does_not_wait_for_it(kit: Kit) -> None:
+def test_shutdown_does_not_wait_for_a_plugin(kit: Kit) -> None:
     kit.script("import pathlib, sys, time; pathlib.Path(sys.argv[0] + '.on').touch(); time.sleep(1000)")
 
     async def main() -> None:
@@ -378,13 +378,13 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("plugin", "text"), FAULTS.values(), ids=FAULTS.keys())
-def test_settings_that_can_never_work_are_refused_at_once(kit: Kit, plugin: dict[str, object], text: str) -> None:
+def test_invalid_settings_are_refused_at_once(kit: Kit, plugin: dict[str, object], text: str) -> None:
     kit.configure(**plugin)
     with pytest.raises(KubeconfigError, match=text):
         asyncio.run(kit.load())
 
 
-def test_providers_are_refused_as_by_the_go_binary(kit: Kit) -> None:
+def test_auth_providers_are_refused_as_by_the_go_binary(kit: Kit) -> None:
     path = kit.folder / "kubeconfig"
     document = yaml.safe_load(path.read_text())
     document["users"][0]["user"] = {"auth-provider": {"name": "oidc", "config": {"id-token": "x"}}}
@@ -393,7 +393,7 @@ def test_providers_are_refused_as_by_the_go_binary(kit: Kit) -> None:
         asyncio.run(kit.load())
 
 
-def test_other_credentials_of_the_user_go_before_the_plugin(kit: Kit) -> None:
+def test_other_credentials_of_the_user_override_the_plugin(kit: Kit) -> None:
     path = kit.folder / "kubeconfig"
     document = yaml.safe_load(path.read_text())
     document["users"][0]["user"]["token"] = "mine"

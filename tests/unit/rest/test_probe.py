@@ -33,7 +33,7 @@ def test_a_list_is_read_page_by_page(script, answer):
     ]
 
 
-def test_an_expired_token_makes_one_list_of_it(script, answer, failure):
+def test_an_expired_continue_token_falls_back_to_one_list(script, answer, failure):
     transport = script(
         answer(200, pods("a", token="t")), failure(410, "Expired"), answer(200, pods("a", "b", version="9"))
     )
@@ -42,18 +42,18 @@ def test_an_expired_token_makes_one_list_of_it(script, answer, failure):
     assert transport.asked[2].query == ()
 
 
-def test_a_first_page_that_expires_is_an_error(script, failure):
+def test_an_expired_first_page_is_an_error(script, failure):
     with pytest.raises(Expired):
         virtual.run(list_all(script(failure(410, "Expired")).client(), PODS))
 
 
-def test_a_list_that_goes_round_in_circles_is_unreadable(script, answer):
+def test_a_list_with_repeated_continue_tokens_is_unreadable(script, answer):
     pages = [answer(200, pods(name, token=token)) for name, token in (("a", "x"), ("b", "y"), ("a", "x"))]
     with pytest.raises(Unreadable, match="goes round in circles"):
         virtual.run(list_all(script(*pages).client(), PODS))
 
 
-def test_an_empty_list_may_have_null_items(script, answer):
+def test_an_empty_list_can_have_null_items(script, answer):
     listed = virtual.run(
         list_all(script(answer(200, {"kind": "PodList", "metadata": {}, "items": None})).client(), PODS)
     )

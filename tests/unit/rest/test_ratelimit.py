@@ -7,26 +7,26 @@ from hypothesis import strategies as st
 from kcm_cli.rest.ratelimit import DEFAULT_BURST, DEFAULT_QPS, TokenBucket, Unlimited, faster, limiter
 
 
-def test_burst_passes_at_once_and_then_the_rate_holds():
+def test_a_burst_passes_at_once_and_then_the_rate_applies():
     bucket = TokenBucket(10.0, 3)
     waits = [bucket.reserve(100.0) for _ in range(6)]
     assert waits == pytest.approx([0, 0, 0, 0.1, 0.2, 0.3])
 
 
-def test_tokens_come_back_up_to_the_burst():
+def test_tokens_are_refilled_up_to_the_burst():
     bucket = TokenBucket(2.0, 2)
     assert [bucket.reserve(0.0) for _ in range(2)] == [0, 0]
     assert [bucket.reserve(60.0) for _ in range(3)] == pytest.approx([0, 0, 0.5])
 
 
-def test_a_token_is_taken_only_when_it_is_there():
+def test_a_token_is_taken_only_if_available():
     bucket = TokenBucket(1.0, 1)
     assert bucket.try_take(0.0)
     assert not bucket.try_take(0.5)
     assert bucket.try_take(1.5)
 
 
-def test_a_cancelled_reservation_gives_its_token_back():
+def test_a_cancelled_reservation_returns_its_token():
     bucket = TokenBucket(1.0, 1)
     bucket.reserve(0.0)
     assert bucket.reserve(0.0) == pytest.approx(1.0)
@@ -34,7 +34,7 @@ def test_a_cancelled_reservation_gives_its_token_back():
     assert bucket.reserve(0.0) == pytest.approx(1.0)
 
 
-def test_a_clock_that_stands_still_gives_nothing():
+def test_a_stopped_clock_refills_nothing():
     bucket = TokenBucket(1.0, 1)
     bucket.reserve(5.0)
     assert bucket.reserve(4.0) > 0
@@ -54,7 +54,7 @@ def test_zero_means_the_default_of_client_go():
 
 
 @pytest.mark.parametrize(("qps", "burst"), [(0, 1), (float("nan"), 1), (1, 0)], ids=["qps", "nan", "burst"])
-def test_a_bucket_that_never_gives_is_refused(qps, burst):
+def test_a_bucket_without_tokens_is_refused(qps, burst):
     with pytest.raises(ValueError, match="must be"):
         TokenBucket(qps, burst)
 
@@ -76,7 +76,7 @@ def test_no_more_than_burst_plus_rate_in_any_span(qps, burst, gaps):
             assert later - index + 1 <= allowed + 1e-6 * len(sends) + 1e-3
 
 
-def test_a_faster_limiter_is_another_one():
+def test_a_faster_limiter_is_separate():
     known = TokenBucket(2.0, 3)
     made = faster(known, 20, 100)
     assert isinstance(made, TokenBucket)

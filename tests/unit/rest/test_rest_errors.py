@@ -31,7 +31,7 @@ STATUS_CLASSES = [
 
 
 @pytest.mark.parametrize(("code", "reason", "kind"), STATUS_CLASSES, ids=[case[1] for case in STATUS_CLASSES])
-def test_reason_decides_the_class(failure, code, reason, kind):
+def test_the_reason_determines_the_class(failure, code, reason, kind):
     error = errors.from_response(failure(code, reason))
     assert type(error) is kind
     assert (error.status, error.reason, str(error)) == (code, reason, f"told {reason}")
@@ -41,7 +41,7 @@ def test_reason_decides_the_class(failure, code, reason, kind):
     ("code", "kind"),
     [(404, errors.NotFound), (409, errors.Conflict), (502, errors.InternalError), (418, errors.ApiError)],
 )
-def test_the_code_decides_where_there_is_no_known_reason(failure, code, kind):
+def test_the_code_determines_the_class_without_a_known_reason(failure, code, kind):
     assert type(errors.from_response(failure(code, "SomethingNew"))) is kind
 
 
@@ -69,12 +69,12 @@ def test_causes_and_delay_are_kept():
     assert error.details.name == "web"
 
 
-def test_the_delay_of_the_header_counts_where_the_status_has_none(failure):
+def test_retry_after_counts_if_the_status_has_no_delay(failure):
     assert errors.from_response(failure(429, "TooManyRequests", retry_after="3")).retry_after_s == 3.0
 
 
 @pytest.mark.parametrize("value", ["", "soon", "Wed, 21 Oct 2026 07:28:00 GMT", "-1", "１"])
-def test_a_delay_that_is_no_number_of_seconds_is_none(value):
+def test_an_invalid_retry_after_is_ignored(value):
     assert errors.retry_after({"retry-after": value}) is None
 
 
@@ -87,20 +87,20 @@ def test_text_of_a_proxy_is_bounded_and_named():
     assert error.has_cause(errors.UNEXPECTED_RESPONSE)
 
 
-def test_a_conflict_without_status_on_create_means_that_the_name_is_taken():
+def test_a_409_without_status_on_create_means_already_exists():
     response = Response(409, {}, b"")
     assert isinstance(errors.from_response(response, Request("POST", "/x")), errors.AlreadyExists)
     assert isinstance(errors.from_response(response, Request("PUT", "/x")), errors.Conflict)
 
 
-def test_a_long_status_message_is_kept_for_events_but_not_without_end():
+def test_a_long_status_message_is_kept_up_to_a_limit():
     doc = {"kind": "Status", "status": "Failure", "message": "m" * 100_000, "code": 422, "reason": "Invalid"}
     error = errors.from_status(json.dumps(doc).encode())
     assert len(error.message) == errors.MESSAGE_LIMIT
     assert error.message.endswith("…")
 
 
-def test_every_class_of_the_tree_is_reached():
+def test_every_class_of_errors_is_used():
     reached = {kind for _, _, kind in STATUS_CLASSES}
     assert reached == set(errors.ApiError.__subclasses__())
 
@@ -110,7 +110,7 @@ def test_every_class_of_the_tree_is_reached():
     [("3", 3.0), ("31536000", 60.0), ("9" * 400, 60.0), ("-1", None), ("1.5", None), ("", None), ("\u0663", None),
      ("Fri, 01 Jan 2027 00:00:00 GMT", None)],
 )  # fmt: skip
-def test_nobody_is_made_to_wait_for_long(text: str, expected: float | None) -> None:
+def test_retry_after_is_limited_to_a_minute(text: str, expected: float | None) -> None:
     assert errors.retry_after({"retry-after": text}) == expected
     body = b'{"kind":"Status","status":"Failure","code":429,"details":{"retryAfterSeconds":31536000}}'
     assert errors.from_response(Response(429, {}, body)).retry_after_s == 60.0

@@ -20,7 +20,7 @@ async def use(slots, seconds, log, name):
         slots.give_back()
 
 
-def test_first_come_first_served():
+def test_slots_are_granted_in_order():
     async def run():
         slots, log = Slots(2, 2, LoopClock()), []
         await asyncio.gather(*(use(slots, 1, log, number) for number in range(6)))
@@ -30,7 +30,7 @@ def test_first_come_first_served():
     virtual.run(run())
 
 
-def test_quick_answers_need_no_more_slots():
+def test_fast_responses_need_no_more_slots():
     async def run():
         slots = Slots(2, 100, LoopClock())
         await asyncio.gather(*(use(slots, PATIENCE_S / 60, [], number) for number in range(100)))
@@ -39,7 +39,7 @@ def test_quick_answers_need_no_more_slots():
     virtual.run(run())
 
 
-def test_slow_answers_get_twice_as_many_each_time_up_to_the_most():
+def test_slow_responses_double_the_slots_up_to_the_maximum():
     async def run():
         slots, log = Slots(2, 15, LoopClock()), []
         tasks = [asyncio.create_task(use(slots, 1000, log, number)) for number in range(20)]

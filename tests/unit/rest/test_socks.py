@@ -44,10 +44,10 @@ def test_a_server_is_named_by_its_address_or_its_name(host, address):
 
 
 @pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
-def test_the_reply_is_read_to_its_end_and_no_further(reply):
+def test_exactly_the_reply_is_read(reply):
     assert exchanged("api.example", reply)[1] == b"from the server"
 
 
-def test_a_reply_of_another_version_is_none():
+def test_a_reply_of_another_version_is_an_error():
     with pytest.raises(ProxyRefused, match="version number: 4"):
         exchanged("api.example", b"\x04" + REPLIES["IPv4"][1:])

@@ -11,7 +11,7 @@ from kcm_cli.rest.tls import ReloadedContext, TLSFiles
 from tests.trust.cases import LEAF, ROOT, sign
 
 
-def test_a_certificate_that_comes_while_the_ca_file_is_away_is_shown_later(
+def test_a_new_certificate_is_used_once_the_ca_file_exists(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tls, "RETRY_S", 0.0)

@@ -3,7 +3,7 @@
 from kcm_cli.runtime.expectations import TIMEOUT_S, Expectations
 
 
-def test_a_key_without_expectations_may_plan() -> None:
+def test_a_key_without_expectations_is_satisfied() -> None:
     assert Expectations().satisfied("a", 0.0)
 
 
@@ -17,7 +17,7 @@ def test_creations_are_counted_down() -> None:
     assert expectations.satisfied("a", 1.0)
 
 
-def test_a_deletion_is_counted_once_however_often_it_is_seen() -> None:
+def test_a_deletion_observed_repeatedly_is_counted_once() -> None:
     expectations = Expectations()
     expectations.expect("a", 0.0, deletions=("ns/x", "ns/y"))
     expectations.deletion_observed("a", "ns/x")
@@ -27,21 +27,21 @@ def test_a_deletion_is_counted_once_however_often_it_is_seen() -> None:
     assert expectations.satisfied("a", 1.0)
 
 
-def test_expectations_that_nobody_fulfils_expire() -> None:
+def test_unfulfilled_expectations_expire() -> None:
     expectations = Expectations()
     expectations.expect("a", 10.0, creations=1)
     assert not expectations.satisfied("a", 10.0 + TIMEOUT_S)
     assert expectations.satisfied("a", 10.1 + TIMEOUT_S)
 
 
-def test_an_owner_that_is_gone_expects_nothing() -> None:
+def test_a_deleted_owner_expects_nothing() -> None:
     expectations = Expectations()
     expectations.expect("a", 0.0, creations=1)
     expectations.forget("a")
     assert expectations.satisfied("a", 0.0)
 
 
-def test_what_is_expected_may_grow_while_a_plan_is_carried_out() -> None:
+def test_expectations_can_be_raised_during_execution() -> None:
     expectations = Expectations()
     expectations.expect("a", 0.0, creations=1, more=True)
     expectations.expect("a", 1.0, deletions=("u",), more=True)
@@ -51,7 +51,7 @@ def test_what_is_expected_may_grow_while_a_plan_is_carried_out() -> None:
     assert expectations.satisfied("a", 2.0)
 
 
-def test_what_nobody_expects_may_be_observed() -> None:
+def test_unexpected_objects_can_be_observed() -> None:
     expectations = Expectations()
     expectations.creation_observed("a")
     expectations.deletion_observed("a", "u")

@@ -173,7 +173,7 @@ def follow(
     return virtual.run(main())
 
 
-def test_the_initial_set_comes_by_watch_and_is_told_at_once() -> None:
+def test_the_initial_list_is_watched_and_delivered_at_once() -> None:
     server = Server([[added("a", 1), added("b", 2), bookmark(5, last=True), modified("a", 6), deleted("b", 7), HOLD]])
     seen = follow(server)
     assert seen.told == ["+ a@1", "+ b@2", "~ a@6", "- b@7"]
@@ -183,7 +183,7 @@ def test_the_initial_set_comes_by_watch_and_is_told_at_once() -> None:
     assert (asked["sendInitialEvents"], asked["resourceVersionMatch"]) == ("true", "NotOlderThan")
 
 
-def test_in_process_no_bookmarks_are_asked_for() -> None:
+def test_in_process_no_bookmarks_are_requested() -> None:
     """They are most of what happens in a quiet cluster."""
     server = Server([[modified("a", 6), HOLD]], pages=[page(5, pod("a", 1))])
     seen = follow(server, in_process=True)
@@ -193,26 +193,26 @@ def test_in_process_no_bookmarks_are_asked_for() -> None:
     assert int(server.asked[1]["timeoutSeconds"]) > 3600
 
 
-def test_nothing_is_told_before_the_initial_set_is_whole() -> None:
+def test_nothing_is_delivered_before_the_initial_list_is_complete() -> None:
     seen = follow(Server([[added("a", 1), HOLD]]))
     assert (seen.told, seen.synced, seen.version) == ([], False, "")
 
 
 @pytest.mark.parametrize("end", [[], [LOST]], ids=["in order", "broken"])
-def test_a_watch_that_ends_before_the_set_is_whole_starts_again(end: list[Any]) -> None:
+def test_a_watch_that_ends_before_the_list_is_complete_restarts(end: list[Any]) -> None:
     server = Server([[added("a", 1), *end], [added("a", 1), bookmark(3, last=True), HOLD]])
     seen = follow(server)
     assert (seen.told, seen.synced) == (["+ a@1"], True)
     assert all("sendInitialEvents" in asked for asked in server.asked)
 
 
-def test_a_watch_that_always_ends_at_once_is_not_asked_in_a_loop() -> None:
+def test_a_watch_that_always_ends_at_once_backs_off() -> None:
     server = Server([[] for _ in range(1000)])
     follow(server, 60)
     assert 3 <= len(server.asked) <= 12
 
 
-def test_a_cut_watch_resumes_from_the_last_version() -> None:
+def test_an_interrupted_watch_resumes_from_the_last_version() -> None:
     server = Server([[added("a", 1), bookmark(5, last=True), bookmark(9), LOST], [modified("a", 10), HOLD]])
     seen = follow(server)
     assert seen.told == ["+ a@1", "~ a@10"]
@@ -220,7 +220,7 @@ def test_a_cut_watch_resumes_from_the_last_version() -> None:
 
 
 @pytest.mark.parametrize("gone", [[expired()], status(410, "Gone")], ids=["event", "answer"])
-def test_410_starts_over_and_tells_what_vanished(gone: Any) -> None:
+def test_410_relists_and_delivers_deletions(gone: Any) -> None:
     first = [added("a", 1), added("b", 2), bookmark(5, last=True)]
     again = [added("b", 2), added("c", 8), bookmark(9, last=True), HOLD]
     server = Server([first, gone, again])
@@ -229,14 +229,14 @@ def test_410_starts_over_and_tells_what_vanished(gone: Any) -> None:
     assert ["sendInitialEvents" in asked for asked in server.asked] == [True, False, True]
 
 
-def test_410_on_the_watch_of_the_initial_set_does_not_give_up_watch_lists() -> None:
+def test_410_on_the_initial_watch_list_keeps_watch_lists() -> None:
     server = Server([[added("a", 1), bookmark(5, last=True), expired()], [added("a", 7), bookmark(9, last=True), HOLD]])
     seen = follow(server)
     assert seen.told == ["+ a@1", "~ a@7"]
     assert [asked["verb"] for asked in server.asked] == ["watch", "watch"]
 
 
-def test_a_server_that_is_there_again_and_forgot_is_asked_at_once() -> None:
+def test_a_restarted_server_without_history_is_relisted_at_once() -> None:
     """It was away for so long that the waiting had grown to a minute."""
     first = [added("a", 1), bookmark(5, last=True), TransportError("cut")]
     server = Server([first, *[TransportError("refused")] * 8, [expired()], [bookmark(9, last=True), HOLD]])
@@ -245,14 +245,14 @@ def test_a_server_that_is_there_again_and_forgot_is_asked_at_once() -> None:
     assert server.at[10] - server.at[9] < 5
 
 
-def test_a_busy_server_is_asked_for_the_same_again() -> None:
+def test_a_busy_server_gets_the_same_request_again() -> None:
     busy = status(429, "TooManyRequests", retry_after="5")
     server = Server([*[busy] * 12, [bookmark(5, last=True), HOLD]])
     assert follow(server, 300).synced
     assert {asked["verb"] for asked in server.asked} == {"watch"}
 
 
-def test_a_server_without_watch_lists_gives_lists_in_pages() -> None:
+def test_without_watch_lists_lists_are_paginated() -> None:
     refused = status(422, "Invalid")
     pages = [page(7, pod("a", 1), next_page="more"), page(7, pod("b", 2)), page(9, pod("b", 2))]
     server = Server([refused, [added("c", 8)], status(410, "Expired"), [HOLD]], pages)
@@ -262,13 +262,13 @@ def test_a_server_without_watch_lists_gives_lists_in_pages() -> None:
     assert (server.asked[1]["resourceVersion"], server.asked[2]["continue"]) == ("0", "more")
 
 
-def test_an_object_made_again_under_its_name_is_another_object() -> None:
+def test_a_recreated_object_is_another_object() -> None:
     first = [added("a", 1, "old"), bookmark(5, last=True), modified("a", 6, "new"), expired()]
     server = Server([first, [added("a", 9, "newest"), bookmark(9, last=True), HOLD]])
     assert follow(server).told == ["+ a@1", "- a@1", "+ a@6", "- a@6", "+ a@9"]
 
 
-def test_what_is_known_already_is_not_told_again() -> None:
+def test_known_versions_are_not_delivered_again() -> None:
     server = Server([[added("a", 1), bookmark(5, last=True), expired()], [added("a", 1), bookmark(9, last=True), HOLD]])
     assert follow(server).told == ["+ a@1"]
 
@@ -276,7 +276,7 @@ def test_what_is_known_already_is_not_told_again() -> None:
 BROKEN: dict[str, Any] = {"metadata": {**pod("b", 6)["metadata"]}, "spec": "none"}
 
 
-def test_an_object_that_cannot_be_decoded_is_unknown_and_its_neighbours_are_served() -> None:
+def test_an_object_that_cannot_be_decoded_is_unknown_and_others_are_served() -> None:
     first = [added("a", 1), event("ADDED", BROKEN), bookmark(6, last=True)]
     server = Server([[*first, event("MODIFIED", BROKEN), modified("a", 7), HOLD]])
 
@@ -302,7 +302,7 @@ def test_an_object_that_becomes_undecodable_is_kept_as_it_was() -> None:
     assert follow(Server([steps]), check=lambda informer: _none_unknown(informer)).told == ["+ b@1", "- b@1"]
 
 
-def test_listeners_that_ask_for_it_see_objects_that_cannot_be_decoded() -> None:
+def test_listeners_can_request_objects_that_cannot_be_decoded() -> None:
     told: list[str] = []
     other = {**BROKEN, "metadata": {**BROKEN["metadata"], "uid": "other"}}
 
@@ -328,7 +328,7 @@ def test_listeners_that_ask_for_it_see_objects_that_cannot_be_decoded() -> None:
     assert told == [f"? {uid}", f"- {uid}"]
 
 
-def test_one_of_the_same_name_and_another_uid_ends_what_was_there() -> None:
+def test_an_object_with_another_uid_deletes_the_cached_one() -> None:
     other = {**BROKEN, "metadata": {**BROKEN["metadata"], "uid": "other"}}
     assert follow(Server([[added("b", 1), bookmark(5, last=True), event("ADDED", other), HOLD]])).told == [
         "+ b@1",
@@ -341,7 +341,7 @@ def test_a_list_with_an_undecodable_object_serves_the_others() -> None:
     assert follow(server).told == ["+ a@1", "+ c@2"]
 
 
-def test_undecodable_objects_are_counted_logged_and_said_once_per_version(caplog: pytest.LogCaptureFixture) -> None:
+def test_undecodable_objects_are_counted_and_logged_once_per_version(caplog: pytest.LogCaptureFixture) -> None:
     registry, said = Registry(), []
     newer = {**BROKEN, "metadata": {**BROKEN["metadata"], "resourceVersion": "8"}}
     changes = [event("MODIFIED", BROKEN), event("MODIFIED", newer), expired()]
@@ -360,7 +360,7 @@ def test_undecodable_objects_are_counted_logged_and_said_once_per_version(caplog
     ] * 2
 
 
-def test_what_a_watch_should_not_send_is_passed_over_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_unexpected_watch_events_are_skipped_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     """A Service of a pod's name is no pod, whatever becomes of it."""
     registry = Registry()
     service = {"kind": "Service", "apiVersion": "v1", **pod("a", 9)}
@@ -377,7 +377,7 @@ def test_what_a_watch_should_not_send_is_passed_over_counted_and_logged_once(cap
     assert len(server.asked) == 1
 
 
-def test_a_list_with_objects_of_another_kind_is_asked_for_again_and_then_lived_with() -> None:
+def test_a_list_with_objects_of_another_kind_is_requested_again_and_then_used() -> None:
     """Until then what such an object stands in for may be one that is there."""
     mixed = page(7, pod("a", 1), {"kind": "Service", "apiVersion": "v1", **pod("b", 2)})
     server = Server([status(422, "Invalid")], [mixed] * (PATIENCE + 1))
@@ -386,7 +386,7 @@ def test_a_list_with_objects_of_another_kind_is_asked_for_again_and_then_lived_w
     assert [asked["verb"] for asked in server.asked].count("list") == PATIENCE + 1
 
 
-def test_a_list_that_goes_round_in_circles_is_given_up() -> None:
+def test_a_list_with_repeated_continue_tokens_is_given_up() -> None:
     circle = [page(7, pod("a", 1), next_page=token) for token in ("x", "y", "x", "y")]
     server = Server([status(422, "Invalid"), [HOLD]], [*circle[:3], page(8, pod("a", 1))])
     seen = follow(server)
@@ -394,7 +394,7 @@ def test_a_list_that_goes_round_in_circles_is_given_up() -> None:
     assert [asked["verb"] for asked in server.asked] == ["watch", *["list"] * 4, "watch"]
 
 
-def test_a_list_without_a_version_is_followed_from_what_there_is() -> None:
+def test_a_list_without_a_version_is_watched_from_any_version() -> None:
     """It is not listed again and again."""
     unversioned = Response(200, JSON, json.dumps({"kind": "PodList", "items": [pod("a", 1)]}).encode())
     server = Server([status(422, "Invalid"), [modified("a", 4), HOLD]], [unversioned])
@@ -404,7 +404,7 @@ def test_a_list_without_a_version_is_followed_from_what_there_is() -> None:
     assert len(server.asked) == 3
 
 
-def test_a_watch_that_nobody_ends_is_given_up_after_its_time() -> None:
+def test_a_watch_is_closed_after_its_timeout() -> None:
     server = Server([[added("a", 1), bookmark(5, last=True), HOLD], [modified("a", 6), HOLD]])
     seen = follow(server, seconds=2 * WATCH_S + LATE_S + 30)
     assert seen.told == ["+ a@1", "~ a@6"]
@@ -414,7 +414,7 @@ def test_a_watch_that_nobody_ends_is_given_up_after_its_time() -> None:
     assert int(first["timeoutSeconds"]) + LATE_S <= waited_s <= int(first["timeoutSeconds"]) + LATE_S + 30
 
 
-def test_a_listener_that_fails_for_one_object_costs_no_other_anything() -> None:
+def test_a_listener_that_fails_does_not_affect_others() -> None:
     registry = Registry()
     server = Server([[added("a", 1), added("b", 2), bookmark(5, last=True), modified("a", 6), HOLD]])
 
@@ -439,13 +439,13 @@ SPOILT = b'{"type":"ADDED","object":{"metadata":{"name":"s","namespace":"ns","ui
 @pytest.mark.parametrize(
     "junk", [b"<html>\n", SPOILT, b'{"type": "ADDED", "object": {"met\n'], ids=["HTML", "utf-8", "cut"]
 )
-def test_a_spoilt_watch_resumes_where_it_was(junk: bytes) -> None:
+def test_an_invalid_watch_event_resumes_the_watch(junk: bytes) -> None:
     server = Server([[added("a", 1), bookmark(5, last=True), junk], [modified("a", 7), HOLD]])
     assert follow(server).told == ["+ a@1", "~ a@7"]
     assert server.asked[1]["resourceVersion"] == "5"
 
 
-def test_an_object_that_spoils_every_watch_is_listed_around() -> None:
+def test_an_object_that_breaks_every_watch_is_skipped_by_a_list() -> None:
     first = [added("a", 1), bookmark(5, last=True), SPOILT]
     item = SPOILT[len(b'{"type":"ADDED","object":') : -2]
     listed = page(7, pod("a", 1), pod("c", 7)).body.replace(b'"items": [', b'"items": [' + item + b", ")
@@ -467,7 +467,7 @@ def test_an_object_that_spoils_every_watch_is_listed_around() -> None:
         b'{"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "8"}, "items": null}',
     ],
 )
-def test_an_answer_that_is_no_list_empties_no_cache(body: bytes) -> None:
+def test_a_response_that_is_not_a_list_keeps_the_cache(body: bytes) -> None:
     refused = [status(422, "Invalid")]
     server = Server(
         [*refused, [expired()], [HOLD]], [page(7, pod("a", 1)), Response(200, JSON, body), page(9, pod("a", 1))]
@@ -476,14 +476,14 @@ def test_an_answer_that_is_no_list_empties_no_cache(body: bytes) -> None:
     assert len(server.asked) == 6
 
 
-def test_after_410_the_list_is_of_what_the_server_has_now() -> None:
+def test_after_410_the_list_is_consistent() -> None:
     server = Server([status(422, "Invalid"), [expired()], [HOLD]], [page(7), page(9)])
     follow(server)
     versions = [asked.get("resourceVersion", "") for asked in server.asked if asked["verb"] == "list"]
     assert versions == ["0", ""]
 
 
-def test_a_version_that_the_server_has_not_reached_starts_over() -> None:
+def test_a_version_ahead_of_the_server_relists() -> None:
     """etcd was restored from a backup."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     doc = {"kind": "Status", "status": "Failure", "reason": "Timeout", "code": 504, "details": {"causes": [cause]}}
@@ -494,7 +494,7 @@ def test_a_version_that_the_server_has_not_reached_starts_over() -> None:
     assert follow(server).version == "5"
 
 
-def test_a_large_set_does_not_hold_the_loop() -> None:
+def test_a_large_list_yields_to_the_event_loop() -> None:
     """Others have their turn while thousands of objects are taken over."""
     many = [pod(f"p{n}", n + 1) for n in range(1000)]
     turns = 0
@@ -526,12 +526,12 @@ def _none_unknown(informer: Informer[Pod]) -> None:
     assert not informer.store.unknown()
 
 
-def test_what_is_deleted_while_the_initial_set_comes_is_not_in_it() -> None:
+def test_objects_deleted_during_the_initial_list_are_not_in_it() -> None:
     server = Server([[added("a", 1), added("b", 2), deleted("a", 3), bookmark(5, last=True), HOLD]])
     assert follow(server).told == ["+ b@2"]
 
 
-def test_watches_that_end_at_once_without_news_are_opened_more_and_more_seldom() -> None:
+def test_watches_that_end_without_events_back_off() -> None:
     server = Server([[added("a", 1), bookmark(5, last=True)], *([] for _ in range(50))])
     follow(server, seconds=60)
     pauses = [after - before for before, after in itertools.pairwise(server.at[1:])]
@@ -539,7 +539,7 @@ def test_watches_that_end_at_once_without_news_are_opened_more_and_more_seldom()
     assert pauses[-1] > pauses[0]
 
 
-def test_a_deletion_that_names_no_object_is_not_guessed() -> None:
+def test_a_deletion_without_a_name_restarts_the_watch() -> None:
     """The watch starts over from where it was."""
     nameless = event("DELETED", {"kind": "Pod", "metadata": {"labels": 7, "resourceVersion": "6"}})
     server = Server([[added("a", 1), bookmark(5, last=True), nameless], [deleted("a", 7), HOLD]])
@@ -547,7 +547,7 @@ def test_a_deletion_that_names_no_object_is_not_guessed() -> None:
     assert server.asked[1]["resourceVersion"] == "5"
 
 
-def test_a_list_with_bytes_that_are_no_json_is_read_again_before_it_is_believed() -> None:
+def test_a_list_with_invalid_json_is_requested_again() -> None:
     item = SPOILT[len(b'{"type":"ADDED","object":') : -2]
     spoilt = page(7, pod("a", 1)).body.replace(b'"items": [', b'"items": [' + item + b", ")
     server = Server([status(400, "BadRequest")], [Response(200, JSON, spoilt), page(8, pod("a", 1), pod("s", 6))])
@@ -555,7 +555,7 @@ def test_a_list_with_bytes_that_are_no_json_is_read_again_before_it_is_believed(
     assert [asked["verb"] for asked in server.asked][:3] == ["watch", "list", "list"]
 
 
-def test_only_so_many_undecodable_versions_are_remembered() -> None:
+def test_remembered_undecodable_versions_are_limited() -> None:
     registry = Registry()
     errors = ObjectErrors(registry)
     for number in range(MOST + 1):

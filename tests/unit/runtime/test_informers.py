@@ -37,7 +37,7 @@ def test_one_cache_for_each_kind_and_scope(play):
     play(life, alone=True)
 
 
-def test_a_cache_that_is_requested_after_the_start_is_filled_by_the_next(play):
+def test_a_cache_requested_after_the_start_is_filled_by_the_next_start(play):
     async def life(world: World) -> None:
         shared, tasks = informers(world), running()
         first = shared.get(NAMESPACES)
@@ -53,7 +53,7 @@ def test_a_cache_that_is_requested_after_the_start_is_filled_by_the_next(play):
     play(life, alone=True)
 
 
-def test_metadata_comes_from_a_cache_of_whole_objects_where_there_is_one(play):
+def test_metadata_is_read_from_a_cache_of_full_objects_if_there_is_one(play):
     async def life(world: World) -> None:
         shared = informers(world)
         reduced = shared.metadata(NAMESPACES)
@@ -93,7 +93,7 @@ def test_only_a_cache_of_metadata_ends_with_its_last_listener(play, whole):
     play(life, alone=True)
 
 
-def test_a_resync_gives_every_object_to_the_listeners_again(play):
+def test_a_resync_delivers_every_object_again(play):
     async def life(world: World) -> None:
         shared, tasks, updated = informers(world, resync_s=60.0), running(), list[str]()
         shared.get(NAMESPACES).listen(on_update=lambda old, new: updated.append(new.name) if old is new else None)
@@ -108,7 +108,7 @@ def test_a_resync_gives_every_object_to_the_listeners_again(play):
     play(life, alone=True)
 
 
-def test_a_list_of_now_needs_no_cache(play):
+def test_a_consistent_list_needs_no_cache(play):
     async def life(world: World) -> None:
         shared = informers(world)
         await create_namespace(world, "one")
@@ -119,7 +119,7 @@ def test_a_list_of_now_needs_no_cache(play):
     play(life, alone=True)
 
 
-def test_who_comes_or_goes_while_a_change_is_given_out(play):
+def test_listeners_added_or_removed_during_delivery(play):
     """The newcomer hears of it once, from the store; who goes hears of no later one."""
 
     async def life(world: World) -> None:

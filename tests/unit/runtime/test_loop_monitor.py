@@ -6,7 +6,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.runtime.loop_monitor import PERIOD_S, LoopMonitor
 
 
-def test_a_turning_loop_is_not_stalled() -> None:
+def test_a_running_loop_is_not_stalled() -> None:
     async def main() -> None:
         clock = LoopClock()
         monitor = LoopMonitor(clock, Registry())
@@ -18,7 +18,7 @@ def test_a_turning_loop_is_not_stalled() -> None:
     virtual.run(main())
 
 
-def test_a_loop_that_does_not_turn_is() -> None:
+def test_a_blocked_loop_is_stalled() -> None:
     async def main() -> None:
         clock = LoopClock()
         monitor = LoopMonitor(clock)
@@ -30,7 +30,7 @@ def test_a_loop_that_does_not_turn_is() -> None:
     virtual.run(main())
 
 
-def test_lag_is_shown() -> None:
+def test_lag_is_measured() -> None:
     async def main() -> None:
         registry = Registry()
         task = asyncio.create_task(LoopMonitor(LoopClock(), registry).run())
@@ -41,7 +41,7 @@ def test_lag_is_shown() -> None:
     virtual.run(main())
 
 
-def test_a_loop_looks_often_while_the_other_stands_still() -> None:
+def test_a_loop_checks_often_while_the_other_is_blocked() -> None:
     async def main() -> None:
         clock, registry = LoopClock(), Registry()
         other = LoopMonitor(clock)

@@ -22,7 +22,7 @@ def obj(name: str, namespace: str = "ns", owner: str = "") -> Object:
     return Object(metadata=ObjectMeta(name=name, namespace=namespace, owner_references=refs))
 
 
-def test_objects_are_filed_by_controller_and_orphans_by_namespace() -> None:
+def test_objects_are_indexed_by_controller_and_orphans_by_namespace() -> None:
     store: Store[Object] = Store()
     store.put(obj("early", owner="u1"))
     store.add_index(CONTROLLER_UID, by_controller)
@@ -82,7 +82,7 @@ def test_an_owner_with_unknown_dependents_cannot_be_planned_for() -> None:
     assert len(claimable(store, owner)) == 2
 
 
-def test_an_object_that_an_index_cannot_be_made_for_is_kept_and_costs_no_other() -> None:
+def test_an_object_that_fails_in_an_index_is_kept() -> None:
     store: Store[Object] = Store()
     store.add_index("number", lambda one: (str(int(one.name)),))
     for name in ("7", "x", "8"):

@@ -11,7 +11,7 @@ def test_the_first_error_of_nested_groups() -> None:
     assert innermost(ExceptionGroup("a", [ExceptionGroup("b", [error])])) is error
 
 
-def test_what_is_started_during_the_end_ends_too() -> None:
+def test_tasks_started_during_shutdown_are_ended() -> None:
     async def main() -> set[str]:
         tasks = Tasks(lambda name, error: None)
 
@@ -29,7 +29,7 @@ def test_what_is_started_during_the_end_ends_too() -> None:
     assert asyncio.run(main()) == set()
 
 
-def test_one_that_has_just_ended_holds_nothing_up() -> None:
+def test_a_task_that_has_just_ended_does_not_block() -> None:
     async def main() -> None:
         tasks = Tasks(lambda name, error: None)
         ended = tasks.start("short", asyncio.sleep(0))
@@ -41,7 +41,7 @@ def test_one_that_has_just_ended_holds_nothing_up() -> None:
     asyncio.run(main())
 
 
-def test_one_that_does_not_end_is_left_after_a_time() -> None:
+def test_a_task_that_does_not_end_is_abandoned_after_a_timeout() -> None:
     async def main() -> None:
         ended = list[str]()
 
@@ -75,7 +75,7 @@ def test_one_that_does_not_end_is_left_after_a_time() -> None:
     virtual.run(main())
 
 
-def test_work_goes_on_unless_it_is_stopped() -> None:
+def test_work_continues_unless_it_is_stopped() -> None:
     async def main() -> None:
         async def work() -> int:
             await asyncio.sleep(5)

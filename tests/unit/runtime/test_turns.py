@@ -6,7 +6,7 @@ from kcm_cli.component import virtual
 from kcm_cli.runtime.turns import in_turns
 
 
-def test_others_have_a_turn_after_each_few_items() -> None:
+def test_others_run_after_each_few_items() -> None:
     seen: list[object] = []
 
     async def other() -> None:

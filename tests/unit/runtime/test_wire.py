@@ -42,7 +42,7 @@ def lines(*texts: str) -> bytes:
 
 @KINDS
 @pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
-def test_the_spelling_makes_no_difference(resource: Resource[Any], spell: Callable[[Any], str]) -> None:
+def test_the_formatting_of_json_makes_no_difference(resource: Resource[Any], spell: Callable[[Any], str]) -> None:
     change, bookmark = read(resource, lines(spell(CHANGE), spell(BOOKMARK)))
     assert (change.type, change.object.key, change.object.metadata.resource_version) == ("ADDED", "ns/a", "5")
     assert bookmark == Bookmark("9", last=True)
@@ -52,20 +52,20 @@ def test_the_spelling_makes_no_difference(resource: Resource[Any], spell: Callab
 
 
 @given(st.integers(1, 400), st.sampled_from(sorted(SPELLINGS)))
-def test_chunks_are_cut_anywhere(size: int, spelling: str) -> None:
+def test_chunks_can_end_anywhere(size: int, spelling: str) -> None:
     spell = SPELLINGS[spelling]
     found = read(PODS, lines(spell(CHANGE), spell(BOOKMARK), spell(CHANGE)), size)
     assert [type(event) for event in found] == [WatchEvent, Bookmark, WatchEvent]
 
 
 @KINDS
-def test_several_events_may_come_on_one_line(resource: Resource[Any]) -> None:
+def test_several_events_can_be_on_one_line(resource: Resource[Any]) -> None:
     text = json.dumps(CHANGE)
     assert len(read(resource, lines(f"{text}{text} {text}"))) == 3
 
 
 @KINDS
-def test_an_object_of_another_shape_costs_only_itself(resource: Resource[Any]) -> None:
+def test_an_object_of_another_shape_does_not_affect_others(resource: Resource[Any]) -> None:
     odd = {"type": "MODIFIED", "object": {"metadata": META, "spec": "none"}}
     broken, whole = read(resource, lines(json.dumps(odd), json.dumps(CHANGE)))
     assert isinstance(broken, BrokenEvent)
@@ -81,7 +81,7 @@ def test_an_object_without_a_name_is_broken(metadata: object) -> None:
     assert event.object.key == ""
 
 
-def test_unknown_types_are_passed_over_and_told() -> None:
+def test_unknown_types_are_skipped_and_reported() -> None:
     told: list[str] = []
     decoder = EventDecoder(PODS, odd=told.append)
     news = ('{"type": "NEWS", "object": {}}', '{"object": {}}', '{"type": null}', "{}")
@@ -105,7 +105,7 @@ FOREIGN = {
 @pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
 @pytest.mark.parametrize("type_", ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
 @pytest.mark.parametrize("name", FOREIGN)
-def test_objects_of_another_kind_say_nothing(
+def test_objects_of_another_kind_are_ignored(
     resource: Resource[Any], spell: Callable[[Any], str], type_: str, name: str
 ) -> None:
     told: list[str] = []
@@ -122,14 +122,14 @@ def test_objects_of_another_kind_say_nothing(
 
 
 @pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
-def test_metadata_has_a_kind_of_its_own_where_it_was_asked_for(spell: Callable[[Any], str]) -> None:
+def test_requested_metadata_has_its_kind(spell: Callable[[Any], str]) -> None:
     decoder = EventDecoder(PODS.metadata_only, metadata_only=True)
     shown = [FOREIGN["metadata"], {"kind": "Pod", "apiVersion": "v1", "metadata": META}, FOREIGN["another kind"]]
     assert len(list(decoder.feed(lines(*(spell({"type": "ADDED", "object": one}) for one in shown))))) == 2
 
 
 @pytest.mark.parametrize("body", ["null", '"no"', "[]", '{"code": "x"}', '{"code": 0, "reason": null}'])
-def test_an_error_event_is_an_error_whatever_is_in_it(body: str) -> None:
+def test_an_error_event_is_an_error_with_any_content(body: str) -> None:
     with pytest.raises(ApiError) as caught:
         read(PODS, lines(f'{{"type": "ERROR", "object": {body}}}'))
     assert isinstance(caught.value, InternalError) or caught.value.status == 500
@@ -140,20 +140,20 @@ def test_an_error_event_is_an_error_whatever_is_in_it(body: str) -> None:
     "text",
     ["<html><body>Bad gateway</body></html>", "ok", "5", "}", '{"type": ADDED}', '{"type": "BOOKMARK", "object": []}'],
 )
-def test_what_is_no_event_is_unreadable(resource: Resource[Any], text: str) -> None:
+def test_a_line_that_is_not_an_event_is_unreadable(resource: Resource[Any], text: str) -> None:
     with pytest.raises(Unreadable):
         read(resource, lines(text, text))
 
 
 @KINDS
-def test_an_event_that_was_cut_does_not_swallow_the_next(resource: Resource[Any]) -> None:
+def test_a_truncated_event_does_not_affect_the_next(resource: Resource[Any]) -> None:
     text = json.dumps(CHANGE)
     with pytest.raises(Unreadable, match="cut"):
         read(resource, lines(text[:40], text))
 
 
 @KINDS
-def test_invalid_utf_8_spoils_the_watch_unless_it_must_be_lived_with(resource: Resource[Any]) -> None:
+def test_invalid_utf_8_is_an_error_of_the_watch_unless_tolerated(resource: Resource[Any]) -> None:
     spoilt = json.dumps(CHANGE).encode().replace(b'"u"', b'"\xff"') + b"\n" + lines(json.dumps(CHANGE))
     with pytest.raises(Unreadable):
         read(resource, spoilt)
@@ -163,7 +163,7 @@ def test_invalid_utf_8_spoils_the_watch_unless_it_must_be_lived_with(resource: R
     assert whole.object.key == "ns/a"
 
 
-def test_what_is_written_back_is_whole_where_the_view_does_not_look() -> None:
+def test_invalid_utf_8_in_unknown_fields_is_unreadable() -> None:
     """Edits of the raw document would fail until the object's next version."""
     odd = {"type": "ADDED", "object": {"kind": "Deployment", "metadata": META, "neverHeardOf": "there"}}
     with pytest.raises(Unreadable):

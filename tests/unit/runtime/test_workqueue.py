@@ -31,7 +31,7 @@ def test_a_key_added_twice_is_taken_once() -> None:
     on_loop(work())
 
 
-def test_a_key_added_while_in_work_comes_back_after_done_and_not_before() -> None:
+def test_a_key_added_while_processing_is_requeued_after_done() -> None:
     async def work() -> None:
         q = queue()
         q.add("a")
@@ -44,7 +44,7 @@ def test_a_key_added_while_in_work_comes_back_after_done_and_not_before() -> Non
     on_loop(work())
 
 
-def test_keys_come_in_order() -> None:
+def test_keys_are_dequeued_in_order() -> None:
     async def work() -> None:
         q = queue()
         for key in "abc":
@@ -69,7 +69,7 @@ def test_of_several_delays_the_earliest_counts() -> None:
     on_loop(work())
 
 
-def test_a_waiter_that_is_cancelled_after_it_was_woken_wakes_another() -> None:
+def test_a_waiter_cancelled_after_its_wakeup_wakes_another() -> None:
     async def work() -> None:
         q = queue()
         first = asyncio.ensure_future(q.get())
@@ -82,7 +82,7 @@ def test_a_waiter_that_is_cancelled_after_it_was_woken_wakes_another() -> None:
     on_loop(work())
 
 
-def test_shut_down_ends_those_who_wait() -> None:
+def test_shut_down_wakes_all_waiters() -> None:
     async def work() -> None:
         q = queue()
         waiter = asyncio.ensure_future(q.get())
@@ -96,7 +96,7 @@ def test_shut_down_ends_those_who_wait() -> None:
     on_loop(work())
 
 
-def test_without_a_delay_a_key_is_there_at_once_and_after_the_end_never() -> None:
+def test_without_a_delay_a_key_is_queued_at_once_and_never_after_shut_down() -> None:
     async def work() -> None:
         q = queue()
         q.add_after("now", 0.0)
@@ -111,7 +111,7 @@ def test_without_a_delay_a_key_is_there_at_once_and_after_the_end_never() -> Non
     on_loop(work())
 
 
-def test_delays_double_up_to_the_maximum_and_start_anew_when_forgotten() -> None:
+def test_delays_double_up_to_the_maximum_until_forget() -> None:
     limiter = RetryLimiter(rate=1e9)
     delays = [limiter.when("a", 0.0) for _ in range(20)]
     assert delays[:4] == [0.005, 0.01, 0.02, 0.04]
@@ -121,7 +121,7 @@ def test_delays_double_up_to_the_maximum_and_start_anew_when_forgotten() -> None
     assert limiter.when("a", 0.0) == 0.005
 
 
-def test_beyond_the_burst_all_keys_together_are_slowed_to_the_rate() -> None:
+def test_beyond_the_burst_all_keys_share_the_rate() -> None:
     limiter = RetryLimiter()
     delays = [limiter.when(f"k{n}", 0.0) for n in range(120)]
     assert max(delays[:100]) == 0.005
@@ -186,7 +186,7 @@ def test_every_key_that_is_added_after_a_delay_counts_as_a_retry() -> None:
     on_loop(work())
 
 
-def test_metrics_count_a_key_from_when_it_is_asked_for() -> None:
+def test_metrics_count_a_key_from_its_addition() -> None:
     async def work() -> None:
         seen = _Seen()
         q = WorkQueue("test", LoopClock(), metrics=seen)

@@ -26,7 +26,7 @@ def emitted(index: int, name: str, field: str, type_: str, reason: str, message:
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: str(sequence["name"]))
-def test_writes_are_client_gos(sequence: dict[str, Any]) -> None:
+def test_writes_equal_those_of_client_go(sequence: dict[str, Any]) -> None:
     correlator, stored = Correlator(), set[str]()
     for index, event in enumerate(sequence["events"]):
         given = emitted(index, *event["about"], at=event["at"])
@@ -59,14 +59,14 @@ def test_the_nine_messages_of_a_full_group_keep_their_own_count() -> None:
     assert again is not None and (again.name, again.count, again.combined) == ("e3", 2, False)
 
 
-def test_sources_are_counted_apart() -> None:
+def test_sources_are_counted_separately() -> None:
     correlator = Correlator()
     first = emitted(0, "a", "", "Normal", "R", "m")
     other = Emitted(Source("c", "node"), first.notice, "e1", "1")
     assert [(d.count if (d := correlator.decide(e, 0.0)) else 0) for e in (first, other)] == [1, 1]
 
 
-def test_what_was_used_longest_ago_is_forgotten() -> None:
+def test_the_least_recently_used_entry_is_evicted() -> None:
     correlator = Correlator()
     for index in range(CACHE + 1):
         correlator.decide(emitted(index, f"a{index}", "", "Normal", "R", "m"), 0.0)

@@ -16,12 +16,12 @@ class Still(LoopClock):
         return datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def test_no_name_comes_twice_in_a_moment() -> None:
+def test_names_are_unique_within_a_moment() -> None:
     manager, kubelet = EventNames(Still()), EventNames(Still(), 500)
     names = [one.of(POD) for one in (manager, kubelet) for _ in range(400)]
     assert len(set(names)) == 800
     assert all(name.startswith("web.") for name in names)
 
 
-def test_a_name_tells_the_time() -> None:
+def test_a_name_has_the_time() -> None:
     assert EventNames(Still()).of(POD) == f"web.{int(Still().now().timestamp()) * 10**9:x}"

@@ -105,23 +105,23 @@ def down(number: int, carried_out: bool) -> Response | None:
 NOTICE = Notice(POD, "Normal", "R", "m")
 
 
-def test_the_same_again_raises_the_count() -> None:
+def test_a_repeated_event_raises_the_count() -> None:
     server = played(fine, NOTICE, NOTICE, NOTICE)
     assert [event["count"] for event in server.events.values()] == [3]
     assert server.seen == ["POST", "PATCH", "PATCH"]
 
 
-def test_a_lost_answer_makes_no_second_event() -> None:
+def test_a_lost_answer_creates_no_second_event() -> None:
     server = played(lost, NOTICE)
     assert server.seen == ["POST", "POST"]
     assert len(server.events) == 1
 
 
-def test_an_answer_that_cannot_be_read_is_tried_again() -> None:
+def test_an_invalid_response_is_retried() -> None:
     assert len(played(html, NOTICE).events) == 1
 
 
-def test_an_event_that_cannot_be_written_at_all_costs_the_next_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unwritable_event_does_not_affect_the_next(caplog: pytest.LogCaptureFixture) -> None:
     def broken(number: int, carried_out: bool) -> Response | None:
         if number == 0:
             raise RuntimeError("a bug")
@@ -132,30 +132,30 @@ def test_an_event_that_cannot_be_written_at_all_costs_the_next_nothing(caplog: p
     assert "a bug" in caplog.text
 
 
-def test_what_the_server_refuses_is_not_tried_again_but_counted() -> None:
+def test_refused_events_are_counted_and_not_retried() -> None:
     server = played(forbidden, NOTICE, NOTICE)
     assert server.seen == ["POST", "PATCH", "POST"]
     assert [event["count"] for event in server.events.values()] == [2]
 
 
-def test_a_server_that_is_down_is_given_up_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_retries_end_if_the_server_is_down(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         server = played(down, NOTICE)
     assert len(server.seen) == 12
     assert caplog.records[-1].message == "Unable to write event (retry limit exceeded!)"
 
 
-def test_names_of_rbac_objects_make_valid_events() -> None:
+def test_events_of_rbac_objects_have_valid_names() -> None:
     (name,) = played(fine, Notice(ROLE, "Warning", "R", "m")).events
     assert ":" not in name
 
 
-def test_long_messages_are_whole() -> None:
+def test_long_messages_are_not_truncated() -> None:
     (event,) = played(fine, Notice(POD, "Normal", "R", "x" * 3000)).events.values()
     assert len(event["message"]) == 3000
 
 
-def test_a_flush_waits_for_what_was_queued() -> None:
+def test_a_flush_waits_for_queued_events() -> None:
     server = Server(fine)
 
     async def play() -> None:
@@ -178,7 +178,7 @@ def test_a_flush_waits_for_what_was_queued() -> None:
     virtual.run(play())
 
 
-def test_what_is_too_much_to_queue_is_dropped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_events_beyond_the_queue_are_dropped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         server = played(fine, *[Notice(POD, "Normal", f"R{number}", "m") for number in range(QUEUE + 3)])
     assert caplog.text.count("too many queued events") == 3

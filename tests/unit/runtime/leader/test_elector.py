@@ -91,7 +91,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def test_a_new_lease_names_the_first_comer() -> None:
+def test_a_new_lease_names_the_first_candidate() -> None:
     async def main() -> None:
         server = LeaseServer()
         one = elector(server, "one")
@@ -107,7 +107,7 @@ def test_a_new_lease_names_the_first_comer() -> None:
     virtual.run(main())
 
 
-def test_the_leader_renews_without_reading_and_says_so_in_an_event() -> None:
+def test_the_leader_renews_without_reading_and_emits_an_event() -> None:
     async def main() -> None:
         server, registry = LeaseServer(), Registry()
         one = elector(server, "one", registry)
@@ -127,7 +127,7 @@ def test_the_leader_renews_without_reading_and_says_so_in_an_event() -> None:
     virtual.run(main())
 
 
-def test_the_second_takes_over_once_the_lease_has_run_out() -> None:
+def test_the_second_takes_over_an_expired_lease() -> None:
     async def main() -> None:
         server = LeaseServer()
         one, two = elector(server, "one"), elector(server, "two")
@@ -141,7 +141,7 @@ def test_the_second_takes_over_once_the_lease_has_run_out() -> None:
     virtual.run(main())
 
 
-def test_the_second_waits_as_long_as_the_first_renews() -> None:
+def test_the_second_waits_while_the_first_renews() -> None:
     async def main() -> None:
         server = LeaseServer()
         one, two = elector(server, "one"), elector(server, "two")
@@ -177,7 +177,7 @@ def test_a_released_lease_is_taken_at_once() -> None:
     virtual.run(main())
 
 
-def test_a_leader_cut_off_stops_before_anybody_else_can_lead() -> None:
+def test_a_disconnected_leader_stops_before_another_can_lead() -> None:
     async def main() -> None:
         server = LeaseServer()
         one, two = elector(server, "one"), elector(server, "two")
@@ -219,7 +219,7 @@ def test_a_leader_that_was_suspended_is_not_safe_before_it_has_renewed(monkeypat
     virtual.run(main())
 
 
-def test_a_short_cut_is_survived() -> None:
+def test_a_short_disconnection_is_tolerated() -> None:
     async def main() -> None:
         server = LeaseServer()
         one = elector(server, "one")
@@ -236,7 +236,7 @@ def test_a_short_cut_is_survived() -> None:
     virtual.run(main())
 
 
-def test_a_lease_that_another_has_taken_is_lost_at_once() -> None:
+def test_a_lease_taken_by_another_is_lost_at_once() -> None:
     async def main() -> None:
         server = LeaseServer()
         one = elector(server, "one")
@@ -254,7 +254,7 @@ def test_a_lease_that_another_has_taken_is_lost_at_once() -> None:
     virtual.run(main())
 
 
-def test_somebody_elses_edit_of_the_lease_costs_one_read_and_nothing_of_it_is_lost() -> None:
+def test_an_edit_of_the_lease_causes_one_read_and_is_kept() -> None:
     async def main() -> None:
         server, registry = LeaseServer(), Registry()
         one = elector(server, "one", registry)
@@ -275,7 +275,7 @@ def test_somebody_elses_edit_of_the_lease_costs_one_read_and_nothing_of_it_is_lo
     virtual.run(main())
 
 
-def test_a_stalled_process_gives_the_lease_up() -> None:
+def test_a_stalled_process_loses_the_lease() -> None:
     async def main() -> None:
         server = LeaseServer()
         one = elector(server, "one")
@@ -336,7 +336,7 @@ def test_a_release_ends_within_its_time() -> None:
 
 
 @pytest.mark.parametrize("after_s", [0.5, 1.5, 2.5, 3.5])
-def test_what_a_cancelled_request_may_have_claimed_is_given_up(after_s: float) -> None:
+def test_a_lease_that_a_cancelled_request_may_hold_is_released(after_s: float) -> None:
     """The server takes its time over each request; the claim is under way, or answered, when this one is stopped."""
 
     async def main() -> None:
@@ -353,7 +353,7 @@ def test_what_a_cancelled_request_may_have_claimed_is_given_up(after_s: float) -
     virtual.run(main())
 
 
-def test_a_claim_whose_answer_was_lost_is_given_up() -> None:
+def test_a_lease_whose_answer_was_lost_is_released() -> None:
     async def main() -> None:
         server = LeaseServer()
         one = elector(server, "one")
@@ -368,7 +368,7 @@ def test_a_claim_whose_answer_was_lost_is_given_up() -> None:
     virtual.run(main())
 
 
-def test_a_duration_beyond_all_measure_is_a_long_one() -> None:
+def test_a_huge_duration_is_limited() -> None:
     async def main() -> None:
         server = LeaseServer()
         one, two = elector(server, "one"), elector(server, "two")
@@ -431,7 +431,7 @@ def test_a_coordinated_leader_renews_until_another_is_preferred() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_never_two_leaders_whatever_the_network_does(seed: int) -> None:
+def test_never_two_leaders_under_network_faults(seed: int) -> None:
     async def main() -> None:
         rng, server = random.Random(seed), LeaseServer()
         leading: set[str] = set()
@@ -461,7 +461,7 @@ def test_never_two_leaders_whatever_the_network_does(seed: int) -> None:
     virtual.run(main())
 
 
-def test_a_release_leaves_a_lease_alone_that_another_has_taken_meanwhile() -> None:
+def test_a_release_keeps_a_lease_taken_by_another() -> None:
     async def main() -> None:
         server, emitted = LeaseServer(), 1
         one = elector(server, "one")
@@ -487,7 +487,7 @@ def test_a_lease_that_was_deleted_cannot_be_released() -> None:
     virtual.run(main())
 
 
-def test_a_release_reads_again_where_the_lease_changes_under_it() -> None:
+def test_a_release_reads_again_after_a_conflict() -> None:
     async def main() -> None:
         server = LeaseServer()
         one = elector(server, "one")
@@ -515,7 +515,7 @@ def lease_lock(server: LeaseServer) -> LeaseLock:
     return LeaseLock(client, "ns", "name", server.events.append)
 
 
-def test_a_lock_updates_only_what_it_has_seen() -> None:
+def test_a_lock_updates_only_the_observed_version() -> None:
     async def main() -> None:
         server = LeaseServer()
         lock = lease_lock(server)
@@ -527,7 +527,7 @@ def test_a_lock_updates_only_what_it_has_seen() -> None:
     virtual.run(main())
 
 
-def test_an_answer_about_another_lease_is_no_answer() -> None:
+def test_a_response_for_another_lease_is_an_error() -> None:
     async def main() -> None:
         server = LeaseServer()
         server.store({"metadata": {"name": "other"}, "spec": {"holderIdentity": "two"}})

@@ -42,7 +42,7 @@ def test_only_reads_pass_a_closed_fence() -> None:
     asyncio.run(main())
 
 
-def test_a_watch_goes_on_behind_a_closed_fence_until_it_is_closed() -> None:
+def test_a_watch_continues_behind_a_closed_fence() -> None:
     async def main() -> None:
         sink = Sink()
         fenced = Fenced(sink, lambda: False)
