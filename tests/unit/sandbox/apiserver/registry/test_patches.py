@@ -114,11 +114,14 @@ def test_the_order_in_echoes(served: Any, headers: Any, patch: Any, echoed: str)
 
 def test_directives_of_a_strategic_patch_are_echoed(served: Any) -> None:
     limits = "/api/v1/namespaces/default/limitranges"
-    patch = {"spec": {"limits": [{"type": "Pod", "$patch": "delete"}]}}
+    patch: dict[str, Any] = {"spec": {"limits": [{"type": "Pod", "$patch": "delete"}]}}
 
     async def test(api: Api) -> None:
         await api.json("POST", limits, {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Pod"}]}}, status=201)
         query = {"fieldValidation": "Strict"}
+        refused = await api.json("PATCH", f"{limits}/l", patch, headers=STRATEGIC, query=query, status=422)
+        assert "map[spec:map[limits:[map[$patch:delete type:Pod]]]]" in refused["message"]
+        patch["spec"]["$patch"] = "replace"
         refused = await api.json("PATCH", f"{limits}/l", patch, headers=STRATEGIC, query=query, status=422)
         assert "map[spec:map[limits:[map[$patch:delete type:Pod]]]]" in refused["message"]
 
