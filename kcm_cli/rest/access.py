@@ -9,6 +9,7 @@ upstream: staging/src/k8s.io/client-go/tools/clientcmd, staging/src/k8s.io/clien
 import base64
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -183,10 +184,12 @@ def _place(chosen: kubeconfig.Chosen, path: str, data: str) -> tuple[Path | None
         return None, b""
     file = chosen.folder / path
     try:
-        there = file.is_file()
-    except OSError as error:  # a name that is too long
+        regular = stat.S_ISREG(file.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        regular = False
+    except OSError as error:  # such as a name that is too long
         raise KubeconfigError(f"{chosen}: cannot read {file}: {error.strerror}") from error
-    if not there:
+    if not regular:
         raise KubeconfigError(f"{chosen}: file does not exist: {file}")
     return file, b""
 

@@ -1,6 +1,7 @@
 """Describes a cluster as text for a failed test: the tables that kubectl shows, and Events."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import View, number_of
@@ -31,7 +32,7 @@ class _Object(View, frozen=True, gc=False):
 
 
 class _Row(View, frozen=True, gc=False):
-    cells: tuple[object, ...] = ()
+    cells: tuple[Any, ...] = ()
     object: _Object = _Object()
 
 

@@ -5,9 +5,9 @@ interceptors and injected faults, impersonates, authorizes, routes, and runs the
 """
 
 import logging
-import random
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from random import Random
 from typing import Protocol
 
 import msgspec
@@ -74,7 +74,7 @@ class Dependencies(msgspec.Struct, frozen=True):
 
     store: Store
     clock: Clock
-    random: random.Random
+    random: Random
     security: Security
     catalog: Catalog
     schemas: Schemas

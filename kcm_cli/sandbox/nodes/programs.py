@@ -366,13 +366,13 @@ class _Shell(msgspec.Struct):
         """Run a script, and its trap for EXIT."""
         ended: _Ended | None = None
         try:
-            self.list(commands)
+            self.run_list(commands)
         except _Ended as end:
             ended = end
         last = self.traps.pop(_LEAVE, "") if self.depth == 1 and self.elapsed_s < math.inf else ""
         if last:
             code = self.code
-            self.list(shell.parse(last))  # it may exit, too
+            self.run_list(shell.parse(last))  # it may exit, too
             self.code = code
         if ended is not None:
             raise ended
@@ -449,7 +449,7 @@ class _Shell(msgspec.Struct):
         if not asked or not handler:
             return False
         self.code = _INTERRUPTED if waits else 0
-        self.list(shell.parse(handler))
+        self.run_list(shell.parse(handler))
         return True
 
     def echo(self, words: Sequence[str]) -> int:
@@ -463,7 +463,7 @@ class _Shell(msgspec.Struct):
         self.say("".join(_ESCAPED.sub(lambda match: _ESCAPES[match[1]], word) for word in words[1:2]))
         return 0
 
-    def list(self, commands: shell.List, *, tested: bool = False) -> None:
+    def run_list(self, commands: shell.List, *, tested: bool = False) -> None:
         """Run commands. tested: their exit code is tested, so that ``set -e`` does not apply."""
         for index, (before, command) in enumerate(commands):
             if (before == "&&" and self.code != 0) or (before == "||" and self.code == 0):
@@ -504,7 +504,7 @@ class _Shell(msgspec.Struct):
                 self.functions[name] = body
                 self.code = 0
             case _:
-                self.list(cast("shell.List", command), tested=tested)
+                self.run_list(cast("shell.List", command), tested=tested)
 
     def _pipe(self, commands: Sequence[shell.Simple]) -> None:
         """Run a pipeline. Only the last command may take time."""
@@ -533,12 +533,12 @@ class _Shell(msgspec.Struct):
 
     def _choose(self, choice: shell.Choice, *, tested: bool) -> None:
         for condition, body in choice.branches:
-            self.list(condition, tested=True)
+            self.run_list(condition, tested=True)
             if self.code == 0:
-                self.list(body, tested=tested)
+                self.run_list(body, tested=tested)
                 return
         if choice.otherwise is not None:
-            self.list(choice.otherwise, tested=tested)
+            self.run_list(choice.otherwise, tested=tested)
         else:
             self.code = 0
 
@@ -551,11 +551,11 @@ class _Shell(msgspec.Struct):
             before, stages, variables = dict(self.fs.texts), len(self.stages), dict(self.variables.values)
             began_s = self.elapsed_s
             if loop.condition is not None:
-                self.list(loop.condition, tested=True)
+                self.run_list(loop.condition, tested=True)
                 if (self.code == 0) != loop.wanted:
                     self.code = last
                     return
-            self.list(loop.body, tested=tested)
+            self.run_list(loop.body, tested=tested)
             done, last = done + 1, self.code
             same = before.keys() == self.fs.texts.keys() and variables == self.variables.values
             if loop.condition is not None and same and self.asked_s == math.inf:
@@ -674,7 +674,7 @@ class _Shell(msgspec.Struct):
         if words[1:]:
             raise Unknown
         self.code = 0
-        self.list(self.functions[words[0]], tested=self.tested)
+        self.run_list(self.functions[words[0]], tested=self.tested)
 
     def _exit(self, words: Sequence[str]) -> None:
         if words:

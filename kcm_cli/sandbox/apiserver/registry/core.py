@@ -1,7 +1,7 @@
 """The store and the other parts that the verbs share."""
 
-import random
 from collections.abc import Iterable, Sequence
+from random import Random
 from typing import Protocol
 
 import msgspec
@@ -66,7 +66,7 @@ class Core(msgspec.Struct, frozen=True):
     store: Store
     catalog: Catalog
     clock: Clock
-    random: random.Random
+    random: Random
     schemas: Schemas
     patching: Patching
     admission: Admission
