@@ -148,6 +148,31 @@ def test_what_another_client_wrote_is_not_compared() -> None:
     }
 
 
+def test_a_finalizer_of_kopf_that_is_not_needed_is_no_difference() -> None:
+    marker = "kopf.zalando.org/KopfFinalizerMarker"
+
+    def state(*finalizers: str) -> State:
+        return {"a x": [{"metadata": {"finalizers": list(finalizers)} if finalizers else {}}]}
+
+    for wanted, found, differ in [((), (marker,), 0), (("a",), ("a", marker), 0), ((marker,), (), 1), ((), ("a",), 1)]:
+        assert len(list(differences(state(*wanted), state(*found)))) == differ
+
+
+@pytest.mark.parametrize(("step", "told"), [(0, 1), (1, 0), (2, 1)])
+def test_what_is_gone_after_a_step_may_be_created_again_in_it(sandbox: Sandbox, step: int, told: int) -> None:
+    """With an old view an operator may create something, and delete it when it knows better."""
+    there: State = {"configmaps x": [{}]}
+    made = Counter({(0, "configmaps x"): 1, (2, "configmaps x"): 1})
+    reference = Record(
+        checkpoints=[there, {}, there], made=Counter({"configmaps x": 2}), made_in=made, ties=[[], [], []]
+    )
+    run = Trial(sandbox, sandbox.snapshot(), "", point_of("older@delete:configmaps:x#1"), reference)
+    run.stop()
+    run.record.made, run.record.made_in = Counter({"configmaps x": 3}), made + Counter({(step, "configmaps x"): 1})
+    wrong = [one for one in run._faults(reference) if "was made 3 times" in one]
+    assert len(wrong) == told
+
+
 def test_only_numbers_that_went_one_way_may_not_go_back() -> None:
     assert numbers({"status": {"a": 1}, "spec": {"b": "50%", "c": 1.5, "d": True, "e": "1x"}}) == {
         ("spec", "b"): 50.0,

@@ -304,6 +304,7 @@ class Interceptor:
             self._unclaimed[event.revision] = f"{resource} {name}", event
         if event.type == "ADDED" and "*" not in name:
             self.record.made[f"{resource} {name}"] += 1
+            self.record.made_in[len(self.record.checkpoints), f"{resource} {name}"] += 1
         if (gvr.group, gvr.plural) in self._read:
             self._ends(event, f"{resource} {name}")
         if (gvr.group, gvr.plural) not in self._watched or self.quiet:

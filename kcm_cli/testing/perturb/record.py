@@ -18,11 +18,11 @@ class Record(msgspec.Struct):
     another client may overtake: with a resourceVersion, or replacing an object of another client. afterwards: those
     after an object that it reads was terminating and then deleted. seen: the changes that its watches show.
     checkpoints: the state after each ``settle`` and at the end. words: the words in it. ties: the words that must be
-    equal, in a reference. made: how often each object was created. written: how often the operator changed each object.
-    late: the same in the quiet time. taken: entries of objects that the operator removed and restored, with the
-    checkpoint before. overwritten: objects of which it removed what another client had written. numbers: the values of
-    each number that the operator changes, by object and path. restless: the last activity if nothing settled, in a
-    reference.
+    equal, in a reference. made: how often each object was created. made_in: the same after each number of checkpoints.
+    written: how often the operator changed each object. late: the same in the quiet time. taken: entries of objects
+    that the operator removed and restored, with the checkpoint before. overwritten: objects of which it removed what
+    another client had written. numbers: the values of each number that the operator changes, by object and path.
+    restless: the last activity if nothing settled, in a reference.
     """
 
     writes: list[Spot] = msgspec.field(default_factory=list)
@@ -34,6 +34,7 @@ class Record(msgspec.Struct):
     ties: list[Ties] = msgspec.field(default_factory=list)
     written: Counter[str] = msgspec.field(default_factory=Counter)
     made: Counter[str] = msgspec.field(default_factory=Counter)
+    made_in: Counter[tuple[int, str]] = msgspec.field(default_factory=Counter)
     late: Counter[str] = msgspec.field(default_factory=Counter)
     taken: set[tuple[int, str, Entry]] = msgspec.field(default_factory=set)
     overwritten: list[str] = msgspec.field(default_factory=list)
@@ -50,6 +51,7 @@ def reference_of(first: Record, second: Record) -> Record:
     merged = Record(
         made=first.made | second.made, late=first.late | second.late, written=first.written | second.written
     )
+    merged.made_in = first.made_in | second.made_in
     merged.taken, merged.restless = first.taken | second.taken, first.restless | second.restless
     merged.numbers = {key: steps for key, steps in first.numbers.items() if second.numbers.get(key) == steps}
     merged.writes = _common(first.writes, second.writes)

@@ -43,6 +43,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)"
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _RANDOM = re.compile(f"{_UID.pattern}|[0-9a-f]{{40,}}")
 """What names have of uids, and of hashes over what differs from run to run."""
+_KOPF = "kopf.zalando.org/KopfFinalizerMarker"
 _BETWEEN = re.compile(r"[-._/]")
 Generated = Mapping[str, str]
 """The generated names of a run, and what stands for each: ``web-*`` for ``web-x2k8p``."""
@@ -221,6 +222,7 @@ def _unlike(wanted: Any, found: Any, path: str) -> Iterator[str]:
     if wanted is ANY or wanted is _SOME:
         return
     if isinstance(wanted, dict) and isinstance(found, dict):
+        found = _without_spare_finalizer(wanted, found)
         for key in {*wanted, *found}:
             if key not in wanted and found[key] == CURRENT:
                 continue
@@ -236,6 +238,15 @@ def _unlike(wanted: Any, found: Any, path: str) -> Iterator[str]:
             yield from _unlike(*pair, f"{path}{index}.")
     elif wanted != found:
         yield f"{path.rstrip('.')} is {_short(found)}, and was {_short(wanted)}"
+
+
+def _without_spare_finalizer(wanted: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """Without kopf's finalizer if that is not needed: kopf removes it at the next event of the object."""
+    finalizers, needed = found.get("finalizers"), wanted.get("finalizers", [])
+    if not isinstance(finalizers, list) or _KOPF not in finalizers or not isinstance(needed, list) or _KOPF in needed:
+        return found
+    others = [one for one in finalizers if one != _KOPF]
+    return {key: one for key, one in found.items() if key != "finalizers"} | ({"finalizers": others} if others else {})
 
 
 def _short(value: Any) -> str:

@@ -13,7 +13,7 @@ from kcm_cli.sandbox.warp import Stalled
 from kcm_cli.testing.perturb.interceptor import Interceptor
 from kcm_cli.testing.perturb.points import Point
 from kcm_cli.testing.perturb.record import Record
-from kcm_cli.testing.perturb.states import State, counts_above, cut, differences, state_of
+from kcm_cli.testing.perturb.states import GONE, State, counts_above, cut, differences, state_of
 from kcm_cli.testing.perturb.taken import Entry, entries, went_back
 from kcm_cli.testing.perturb.ties import Words, untied, words_of
 
@@ -336,10 +336,9 @@ class Trial:
         wrong += self._vanished(reference)
         wrong += self._backwards(reference)
         wrong += [f"{key}: {_OVERWRITTEN}" for key in dict.fromkeys(self.record.overwritten)]
-        settled = {key for state in reference.checkpoints for key in state}
         for key, count, once in counts_above(reference.made, self.record.made):
-            if key not in settled and count <= 3 * once + _EXTRA_WRITES:
-                continue  # what is never there when all is done, as a lock, may be made once more
+            if count <= 3 * once + _EXTRA_WRITES and not self._made_where_it_stays(reference, key):
+                continue  # what is not there when all is done, as a lock, may be made once more
             wrong.append(f"{key} was made {count} times, and {once} without")
         for key, count, once in counts_above(reference.written, self.record.written):
             if count > 3 * once + _EXTRA_WRITES:
@@ -349,6 +348,15 @@ class Trial:
                 f"it was not quiet: {count} times {key} in ten minutes in which nothing happened, and {once} without"
             )
         return wrong
+
+    def _made_where_it_stays(self, reference: Record, key: str) -> bool:
+        """Whether the object was created too often in a step after which it is there."""
+        last = len(reference.checkpoints) - 1
+        return any(
+            count > reference.made_in[step, key] and reference.checkpoints[min(step, last)].get(key, [GONE]) != [GONE]
+            for (step, name), count in self.record.made_in.items()
+            if name == key
+        )
 
     def _vanished(self, reference: Record) -> list[str]:
         """Entries that had settled and were missing for a while; the first few."""
