@@ -66,7 +66,7 @@ def test_it_has_a_bit_of_everything() -> None:
     } <= kinds  # fmt: skip
 
 
-def test_a_settled_cluster_is_written_nothing_to() -> None:
+def test_nothing_is_written_to_a_settled_cluster() -> None:
     assert written(settled()) == set()
 
 

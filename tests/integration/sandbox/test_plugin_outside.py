@@ -64,7 +64,7 @@ def test_workers_have_clusters_of_their_own(tmp_path: Path) -> None:
     assert "4 passed" in told.stdout, told.stdout + told.stderr
 
 
-def test_a_package_that_is_not_installed_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
+def test_a_missing_package_is_named_with_the_install_command(tmp_path: Path) -> None:
     told = run(tmp_path, "def test_it(kcm_sandbox): ...", without="httptools")
     assert "kcm's fixtures need the package httptools, which is not installed: pip install" in told.stdout
     assert "Traceback" not in told.stdout

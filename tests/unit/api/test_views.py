@@ -41,7 +41,7 @@ def test_all_kinds_but_those_of_alpha_and_beta_groups_have_a_schema() -> None:
 @WITH_SCHEMA
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
 @given(rng=st.randoms(use_true_random=False))
-def test_whatever_the_schema_allows_is_decoded(resource: Resource[Any], rng: random.Random) -> None:
+def test_any_object_of_the_schema_is_decoded(resource: Resource[Any], rng: random.Random) -> None:
     doc = document(rng, definition_of(resource))
     text = json.dumps(doc).encode()
     resource.decode(text)
@@ -52,7 +52,7 @@ def test_whatever_the_schema_allows_is_decoded(resource: Resource[Any], rng: ran
 
 
 @EVERY
-def test_each_field_may_be_null(resource: Resource[Any]) -> None:
+def test_each_field_can_be_null(resource: Resource[Any]) -> None:
     """One by one, at every depth: equal to the field being absent."""
     for doc, absent in _with_one_null(msgspec.inspect.type_info(resource.view)):
         assert codec.decode(json.dumps(doc).encode(), resource.view) == codec.decode(
@@ -62,7 +62,7 @@ def test_each_field_may_be_null(resource: Resource[Any]) -> None:
 
 @EVERY
 @pytest.mark.parametrize("odd", [5, "x", [], True, {"metadata": "x"}, {"metadata": {"name": 5}}, {"metadata": []}, {}])
-def test_what_is_no_object_of_the_kind_is_explained(resource: Resource[Any], odd: object) -> None:
+def test_errors_of_invalid_objects_are_explained(resource: Resource[Any], odd: object) -> None:
     found = resource.decode_or_explain(json.dumps(odd).encode())
     assert isinstance(found, Undecodable)
     assert found.why

@@ -15,7 +15,7 @@ def asked(*arguments: str) -> Command:
     return read([ETCD, *arguments])
 
 
-def test_what_envtest_says(tmp_path: Path) -> None:
+def test_flags_of_envtest(tmp_path: Path) -> None:
     for name in ("apiserver.crt", "apiserver.key", "sa-signer.crt", "sa-signer.key", "client-cert-auth-ca.crt"):
         (tmp_path / name).write_text(name)
     command = asked(
@@ -44,7 +44,7 @@ def test_what_envtest_says(tmp_path: Path) -> None:
     assert settings.service_ranges == ("10.0.0.0/24",)
 
 
-def test_a_folder_without_a_pair_is_given_one(tmp_path: Path) -> None:
+def test_a_folder_without_a_certificate_gets_one(tmp_path: Path) -> None:
     command = asked(f"--cert-dir={tmp_path}")
     assert command.certificates == tmp_path
     assert command.keys.serving is None
@@ -76,7 +76,7 @@ def test_static_tokens_and_issuers_that_are_repeated(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_has_no_effect_is_said(argument: str, note: str) -> None:
+def test_flags_without_effect_are_reported(argument: str, note: str) -> None:
     command = asked(argument)
     assert command.problems == ()
     assert note in command.notes
@@ -86,7 +86,7 @@ def test_what_has_no_effect_is_said(argument: str, note: str) -> None:
     "argument",
     ["--v=4", "-v=2", "--watch-cache", "--event-ttl=1h", "--profiling=false", "--runtime-config=api/all=true,apps/v1"],
 )
-def test_what_makes_no_difference_is_taken(argument: str) -> None:
+def test_flags_that_make_no_difference_are_accepted(argument: str) -> None:
     assert asked(argument).problems == ()
 
 
@@ -111,11 +111,11 @@ def test_what_makes_no_difference_is_taken(argument: str) -> None:
         ("--emulated-version=1.33", "--emulated-version: the sandbox is 1.36"),
     ],
 )
-def test_what_cannot_be_done_is_refused(argument: str, problem: str) -> None:
+def test_unsupported_flags_are_refused(argument: str, problem: str) -> None:
     assert any(problem in found for found in asked(argument).problems), asked(argument).problems
 
 
-def test_etcd_has_to_be_named() -> None:
+def test_etcd_servers_are_required() -> None:
     assert read([]).problems == ("--etcd-servers must be specified",)
 
 

@@ -56,7 +56,7 @@ def test_a_mistake_is_one_line_and_exit_1(args: list[str], line: str, capsys: py
 
 
 @pytest.mark.parametrize("command", [["sandbox"], ["sandbox", "nodes", "add"]])
-def test_a_package_that_is_not_installed_is_named_with_the_way_to_get_it(command: list[str]) -> None:
+def test_a_missing_package_is_named_with_the_install_command(command: list[str]) -> None:
     code = "import sys; sys.modules['httptools'] = None; from kcm_cli.cli.main import main; sys.exit(main())"
     done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
@@ -65,7 +65,7 @@ def test_a_package_that_is_not_installed_is_named_with_the_way_to_get_it(command
     )
 
 
-def test_a_module_of_our_own_that_is_missing_is_no_mistake_of_the_set_up() -> None:
+def test_a_missing_module_of_kcm_is_a_bug() -> None:
     code = "import sys; sys.modules['kcm_cli.sandbox.run'] = None; from kcm_cli.cli.main import main; sys.exit(main())"
     done = subprocess.run([sys.executable, "-c", code, "sandbox"], capture_output=True, text=True, timeout=60)
     assert done.stderr.splitlines()[0].startswith("Traceback")
@@ -80,7 +80,7 @@ def test_ctrl_c_at_any_time_leaves_no_traceback() -> None:
 
 
 @pytest.mark.parametrize("flag", ["--version", "--help"])
-def test_output_that_a_full_disk_does_not_take_is_one_line(flag: str) -> None:
+def test_output_to_a_full_disk_is_one_error_line(flag: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([*KCM, flag], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (1, "Error: cannot write the output: No space left on device\n")
@@ -88,7 +88,7 @@ def test_output_that_a_full_disk_does_not_take_is_one_line(flag: str) -> None:
 
 @pytest.mark.parametrize(("argument", "code"), [("--version", 0), ("--help", 0), ("--nosuch", 1)])
 @pytest.mark.parametrize("closed", [(1,), (0, 1, 2)])
-def test_standard_streams_may_be_closed(argument: str, code: int, closed: tuple[int, ...], tmp_path: Path) -> None:
+def test_standard_streams_can_be_closed(argument: str, code: int, closed: tuple[int, ...], tmp_path: Path) -> None:
     redirections = " ".join(f"{number}>&-" for number in closed)
     errors = tmp_path / "errors"
     shell = f'"$0" "$@" 2>"{errors}" >/dev/null {redirections}'
@@ -105,7 +105,7 @@ def test_pipes_get_utf_8_in_every_locale(locale: dict[str, str], encoding: str) 
     assert (done.returncode, done.stderr) == (1, b"Error: unexpected argument: \xe2\x98\x83 (see kcm --help)\n")
 
 
-def test_a_width_that_is_no_number_is_none() -> None:
+def test_an_invalid_width_is_ignored() -> None:
     assert run("--help", env={"COLUMNS": "wide"}).stdout == run("--help").stdout
 
 
@@ -153,7 +153,7 @@ def test_help_wins(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert "\nGeneric flags:\n" in out.out
 
 
-def test_a_mistake_goes_before_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_precedes_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help", "--nope"]) == 1
     assert capsys.readouterr() == ("", "Error: unknown flag: --nope\n")
 
@@ -234,7 +234,7 @@ def test_completion_script(shell: str) -> None:
     assert "_KCM_COMPLETE=complete_" in shown.stdout
 
 
-def test_the_shell_may_be_a_word_of_its_own() -> None:
+def test_the_shell_can_be_a_separate_argument() -> None:
     assert run("--show-completion", "zsh").stdout.lstrip().startswith("#compdef kcm")
     shown = run("--show-completion", "cmd")
     assert (shown.returncode, shown.stdout, len(shown.stderr.splitlines())) == (1, "", 1)

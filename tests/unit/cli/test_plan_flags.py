@@ -28,20 +28,20 @@ def command(*words: str) -> tuple[Command | None, list[str]]:
         (("--seeds=0",), "--seeds: 0 is not between 1 and 1000"),
     ],
 )
-def test_what_contradicts_itself_is_one_line(words: tuple[str, ...], problem: str) -> None:
+def test_contradicting_flags_are_one_error_line(words: tuple[str, ...], problem: str) -> None:
     assert command(*words) == (None, [problem])
 
 
-def test_what_does_not_contradict_itself() -> None:
+def test_compatible_flags() -> None:
     found, problems = command("--scale=deploy/web=3", "--scale=deploy/web=3", "--fail-node=a", "--drain=a")
     assert problems == [] and found is not None and len(found.changes) == 4
 
 
-def test_a_folder_without_manifests_is_no_takeover_audit(tmp_path: Path) -> None:
+def test_a_folder_without_manifests_is_an_error(tmp_path: Path) -> None:
     assert command("-f", str(tmp_path)) == (None, [f"-f: there are no manifests in {tmp_path}"])
 
 
-def test_definitions_come_before_what_they_define(tmp_path: Path) -> None:
+def test_definitions_precede_their_objects(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(THING)
     (tmp_path / "b.yaml").write_text(DEFINITION)
     found, _ = command("-f", str(tmp_path))
@@ -50,13 +50,13 @@ def test_definitions_come_before_what_they_define(tmp_path: Path) -> None:
     assert kinds == ["CustomResourceDefinition", "Thing"]
 
 
-def test_what_is_nested_too_deep_is_one_line(tmp_path: Path) -> None:
+def test_too_deep_nesting_is_one_error_line(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("[" * 100_000)
     _, (problem,) = command("-f", str(tmp_path))
     assert "nested too deep" in problem
 
 
-def test_dependents_of_what_is_deleted() -> None:
+def test_dependents_of_deleted_objects() -> None:
     found, _ = command("--delete=deploy/web", "--cascade=orphan")
     assert found is not None
     assert found.changes == (Delete(Target("deploy", "web"), "Orphan"),)

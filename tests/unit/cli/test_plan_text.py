@@ -9,7 +9,7 @@ TICK, NIGHTLY = Object("CronJob", "default", "tick"), Object("CronJob", "default
 WORK = Object("Job", "default", "work")
 
 
-def test_what_happens_again_and_again_is_told_once() -> None:
+def test_repeated_changes_are_summarised() -> None:
     often = [Happening(600.0 * n, 600.0 * n + 1, "begun", TICK, 1, "") for n in range(6)]
     ends = [Happening(600.0 * n + 30, 600.0 * n + 30, "complete", TICK, 1, "") for n in range(6)]
     once = Happening(1000.0, 1000.0, "begun", NIGHTLY, 1, "")
@@ -21,7 +21,7 @@ def test_what_happens_again_and_again_is_told_once() -> None:
     ]
 
 
-def test_what_happens_three_times_is_told_three_times() -> None:
+def test_changes_that_occur_three_times_are_listed() -> None:
     timeline = [Happening(float(n), float(n), "begun", TICK, 1, "") for n in range(3)]
     assert condensed(timeline) == timeline
 
@@ -36,5 +36,5 @@ def test_what_happens_three_times_is_told_three_times() -> None:
         ("job-failed", WORK, 1, "too many", "Job default/work failed: too many"),
     ],
 )
-def test_pods_of_jobs_are_not_the_jobs(what: str, about: Object, count: int, detail: str, text: str) -> None:
+def test_pods_of_jobs_are_separate_from_jobs(what: str, about: Object, count: int, detail: str, text: str) -> None:
     assert describe(Happening(0.0, 0.0, what, about, count, detail)) == text

@@ -6,7 +6,7 @@ from kcm_cli.cli.plan_words import BadWord, metric, node_count, scaled, set_imag
 from kcm_cli.plan import Metric, Scale, SetImage, Target
 
 
-def test_what_they_mean() -> None:
+def test_arguments_and_their_changes() -> None:
     web = Target("deploy", "web")
     assert target("deploy/web", "--x") == web
     assert target("shop/deploy/web", "--x") == Target("deploy", "web", "shop")
@@ -31,7 +31,7 @@ def test_what_they_mean() -> None:
         *((lambda word: metric(word, ""), word) for word in ("deploy/web=cpu:nan%", "deploy/web=:5")),
     ],
 )
-def test_what_they_refuse(read: object, word: str) -> None:
+def test_arguments_that_are_refused(read: object, word: str) -> None:
     with pytest.raises(BadWord) as raised:
         read(word)  # type: ignore[operator]
     assert "\n" not in str(raised.value)

@@ -25,7 +25,7 @@ def baked(made: Path, **environ: str) -> str:
     return done.stdout
 
 
-def test_flags_hold_for_all_that_start_there_unless_the_environment_says_otherwise(tmp_path: Path) -> None:
+def test_flags_are_defaults_that_the_environment_overrides(tmp_path: Path) -> None:
     flags = ["--nodes=0", "--", "--controllers=*,-cronjob", '--cluster-name=it\'s "$HOME" `id` \\ {a}']
     made = folder.write(flags, tmp_path / "a", {"PATH": ""})
     assert shlex.split(baked(made)) == flags
@@ -33,7 +33,7 @@ def test_flags_hold_for_all_that_start_there_unless_the_environment_says_otherwi
     assert baked(made, KCM_SANDBOX_FLAGS="--no-manager") == "--no-manager"
 
 
-def test_each_choice_has_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_each_choice_has_its_folder(tmp_path: Path) -> None:
     environ = {"XDG_CACHE_HOME": str(tmp_path), "PATH": ""}
     first, second = folder.write([], environ=environ), folder.write(["--nodes=0"], environ=environ)
     assert first != second
@@ -42,7 +42,7 @@ def test_each_choice_has_a_folder_of_its_own(tmp_path: Path) -> None:
     assert sorted(each.name for each in first.iterdir()) == ["etcd", "kube-apiserver", "kubectl"]
 
 
-def test_kubectl_is_the_installed_one_or_says_that_there_is_none(tmp_path: Path) -> None:
+def test_kubectl_is_the_installed_one_or_an_error(tmp_path: Path) -> None:
     made = folder.write([], tmp_path / "none", {"PATH": ""})
     done = subprocess.run([made / "kubectl"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
@@ -62,7 +62,7 @@ def test_the_command_prints_the_folder(tmp_path: Path, capsys: pytest.CaptureFix
     assert (cluster, problems) == (Cluster(1, True, (("a.b", "1"), ("c.d", "h:2")), ()), [])
 
 
-def test_what_is_wrong_is_said_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_reported_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sandbox_assets.main(["--dir", str(tmp_path), "--nodes=-1", "--route=a=1", "x"]) == 1
     assert capsys.readouterr().err.count("Error: ") == 3
     assert not list(tmp_path.iterdir())

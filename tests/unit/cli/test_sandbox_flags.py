@@ -11,14 +11,14 @@ from kcm_cli.sandbox.nodes.rules import Rule
 from kcm_cli.sandbox.run import SandboxOptions
 
 
-def test_nothing_said_is_a_whole_cluster() -> None:
+def test_the_default_is_a_whole_cluster() -> None:
     command, problems = read([])
     assert problems == []
     assert command.options == SandboxOptions()
     assert (command.view, command.manager_flags) == (True, ())
 
 
-def test_all_is_said() -> None:
+def test_all_flags_are_set() -> None:
     words = "--port 0 --bind-address ::1 --token T --kubeconfig k --data-dir d --nodes 7 --no-view -- -v=2 -- x"
     command, problems = read(words.split())
     assert problems == []
@@ -52,18 +52,18 @@ def test_all_is_said() -> None:
         ),
     ],
 )
-def test_what_is_wrong_names_the_flag(words: str, problem: str) -> None:
+def test_errors_name_the_flag(words: str, problem: str) -> None:
     assert read(words.split())[1] == [problem]
 
 
-def test_routes_may_be_many() -> None:
+def test_routes_can_be_repeated() -> None:
     command, problems = read(["--route", "a.b=1", "--route", "c.d=[::1]:2,e.f=host:3"])
     assert problems == []
     assert command.options.routes == (("a.b", "1"), ("c.d", "[::1]:2"), ("e.f", "host:3"))
 
 
 @pytest.mark.parametrize("token", ["a b", "a\nb", "a\tb"])
-def test_a_token_that_no_header_carries(token: str) -> None:
+def test_an_invalid_token(token: str) -> None:
     assert len(read(["--token", token])[1]) == 1
 
 
@@ -73,7 +73,7 @@ def test_an_address_is_an_ip(address: str) -> None:
     assert "--bind-address" in problem
 
 
-def test_all_mistakes_at_once() -> None:
+def test_all_mistakes_are_reported_together() -> None:
     assert len(read(["--port", "-1", "--nodes", "-1", "word", "--no-such"])[1]) == 4
 
 
@@ -82,7 +82,7 @@ def test_help_names_every_flag() -> None:
     assert all(f"--{name}" in help_text() for name in ("port", "kubeconfig", "no-view", "nodes"))
 
 
-def test_faults_come_from_a_file(tmp_path: Path) -> None:
+def test_faults_are_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "faults.yaml"
     file.write_text("- {fault: throttle, userAgent: a/*, retryAfterSeconds: 2}\n- fault: conflict\n")
     command, problems = read(["--faults", str(file)])
@@ -96,7 +96,7 @@ def test_faults_come_from_a_file(tmp_path: Path) -> None:
     assert read(["--faults", "/nowhere"])[1] == ["--faults: cannot read /nowhere: No such file or directory"]
 
 
-def test_rules_come_from_a_file(tmp_path: Path) -> None:
+def test_rules_are_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text("- {selector: app=web, exit-code: 3}\n")
     command, problems = read(["--rules", str(file)])

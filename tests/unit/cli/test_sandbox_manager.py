@@ -52,7 +52,7 @@ def started(manager: SandboxManager, monkeypatch: pytest.MonkeyPatch) -> tuple[A
     return found[0], found[1]
 
 
-def test_of_two_sandboxes_that_start_at_once_one_has_the_usual_port(
+def test_one_of_two_concurrent_sandboxes_gets_the_default_port(
     sandbox: Sandbox, usual_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     managers = [SandboxManager(sandbox, ()), SandboxManager(sandbox, ())]
@@ -63,13 +63,13 @@ def test_of_two_sandboxes_that_start_at_once_one_has_the_usual_port(
         assert elsewhere.listener is None
 
 
-def test_a_port_that_was_asked_for_is_left_to_the_manager(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_requested_port_is_bound_by_the_manager(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     config, place = started(SandboxManager(sandbox, ("--secure-port=0",)), monkeypatch)
     assert (config.serving.port, place.listener) == (0, None)
 
 
 @pytest.mark.parametrize("flag", ["--no-such-flag", "--bind-address=nowhere"])
-def test_wrong_flags_give_the_port_back(sandbox: Sandbox, usual_port: int, flag: str) -> None:
+def test_invalid_flags_release_the_port(sandbox: Sandbox, usual_port: int, flag: str) -> None:
     with pytest.raises(ConfigError):
         SandboxManager(sandbox, (flag,))
     socket.create_server(("127.0.0.1", usual_port)).close()
@@ -83,7 +83,7 @@ def test_wrong_flags_give_the_port_back(sandbox: Sandbox, usual_port: int, flag:
         (("--leader-elect-renew-deadline=12s",), 15, 12),
     ],
 )
-def test_a_lease_that_somebody_wants_shorter_is_so(
+def test_lease_flags_override_the_sandboxs_defaults(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], lease_s: float, renew_s: float
 ) -> None:
     config, _ = started(SandboxManager(sandbox, ("--secure-port=0", *flags)), monkeypatch)
@@ -102,7 +102,7 @@ def transports(config: Any, place: Any, sandbox: Sandbox) -> set[type]:
     return asyncio.run(made())
 
 
-def test_in_process_the_manager_is_who_its_certificate_says(sandbox: Sandbox) -> None:
+def test_in_process_the_manager_has_the_user_of_its_certificate(sandbox: Sandbox) -> None:
     files = sandbox.manager_files()
     doc = yaml.safe_load(files.kubeconfig.read_text())
     pem = base64.b64decode(doc["users"][0]["user"]["client-certificate-data"]).decode()
@@ -114,7 +114,7 @@ def test_in_process_the_manager_is_who_its_certificate_says(sandbox: Sandbox) ->
     assert asyncio.run(known()) == files.user
 
 
-def test_controllers_ask_in_process_unless_they_are_given_another_kubeconfig(
+def test_controllers_use_in_process_requests_without_another_kubeconfig(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox.write_user_kubeconfig(tmp_path / "other", "somebody", "secret")

@@ -32,7 +32,7 @@ def test_mistakes_are_one_clear_line(words: str, problem: str, capsys: pytest.Ca
     assert capsys.readouterr() == ("", f"Error: {problem}\n")
 
 
-def test_a_sandbox_that_has_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stopped_sandbox(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server = f"https://127.0.0.1:{free_port()}"
     path = tmp_path / "config"
     path.write_text(yaml.safe_dump(kubeconfig.document("x", server, b"", {})))
@@ -56,7 +56,7 @@ def written(folder: Path, name: str, text: str) -> str:
         ("{folder}/gone", "gone"),
     ],
 )
-def test_of_several_files_the_one_that_chooses(
+def test_a_file_of_several_is_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], named: str, chosen: str
 ) -> None:
     for name in ("a", "b"):

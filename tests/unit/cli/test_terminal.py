@@ -43,7 +43,7 @@ def run(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callab
     return on_loop
 
 
-def test_lines_go_above_and_the_region_goes(run, terminal: Terminal) -> None:
+def test_lines_are_printed_above_the_region(run, terminal: Terminal) -> None:
     async def test(region: Region) -> None:
         region.draw("region 1\nsecond line")
         sys.stderr.write("an error\nhalf a ")
@@ -57,7 +57,7 @@ def test_lines_go_above_and_the_region_goes(run, terminal: Terminal) -> None:
     until(lambda: terminal.lines == ["an error", "half a line"], why=lambda: terminal.text)
 
 
-def test_a_flood_of_lines_is_no_flood_of_drawing(run, terminal: Terminal) -> None:
+def test_many_lines_cause_few_redraws(run, terminal: Terminal) -> None:
     log = logging.getLogger("flood")
 
     def flood(name: str) -> None:
@@ -82,7 +82,7 @@ def test_a_flood_of_lines_is_no_flood_of_drawing(run, terminal: Terminal) -> Non
     assert terminal.raw.count(b"foot") < LINES / 10
 
 
-def test_who_kept_the_stream_writes_on(run, terminal: Terminal) -> None:
+def test_a_kept_stream_can_still_be_written(run, terminal: Terminal) -> None:
     async def test(region: Region) -> None:
         kept = sys.stderr
         assert kept.isatty()
@@ -94,7 +94,7 @@ def test_who_kept_the_stream_writes_on(run, terminal: Terminal) -> None:
     until(lambda: terminal.lines == ["afterwards"])
 
 
-def test_a_terminal_that_has_gone_is_no_error(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_terminal_is_not_an_error(run, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object, **__: object) -> None:
         raise OSError(5, "Input/output error")
 

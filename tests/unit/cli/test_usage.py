@@ -66,7 +66,7 @@ def test_lines_fit_the_terminal(columns: int) -> None:
 
 
 @pytest.mark.parametrize("columns", [0, 80])
-def test_every_visible_flag_stands_in_its_section(columns: int) -> None:
+def test_every_visible_flag_is_in_its_section(columns: int) -> None:
     section = ""
     found = []
     for line in help_text(columns).splitlines():

@@ -69,7 +69,7 @@ class Thing(msgspec.Struct):
         (3, Any, True),
     ],
 )
-def test_what_fits(value: object, annotation: Any, does: bool) -> None:
+def test_valid_arguments(value: object, annotation: Any, does: bool) -> None:
     assert fits(value, annotation) is does
 
 
@@ -100,7 +100,7 @@ def test_the_argument_is_named() -> None:
         apply(nope=1)  # type: ignore[call-arg]  # what is tested
 
 
-def test_a_coroutine_function_stays_one() -> None:
+def test_a_coroutine_function_is_kept() -> None:
     """Mocks and frameworks tell by it what has to be awaited."""
 
     @checked

@@ -7,13 +7,13 @@ import pytest
 from kcm_cli.component import clock
 
 
-def test_what_the_monotonic_clock_leaves_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suspended_time_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "CLOCK_BOOTTIME", 7, raising=False)
     monkeypatch.setattr(time, "clock_gettime", lambda number: time.monotonic() + number)
     assert clock.suspended_s() == pytest.approx(7.0, abs=1.0)
 
 
-def test_where_no_clock_tells_it_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suspended_time_is_zero_without_a_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(number: int) -> float:
         raise OSError(22, "Invalid argument")
 

@@ -45,7 +45,7 @@ def problems(text: str) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_nothing_set_is_the_defaults() -> None:
+def test_an_empty_file_has_the_defaults() -> None:
     assert read("") == Root()
 
 
@@ -62,7 +62,7 @@ def test_null_leaves_the_default() -> None:
     assert read("Name: null\nInner: {Period: null, Below:}\nEmpty: null\n") == Root()
 
 
-def test_json_is_read_too() -> None:
+def test_json_is_accepted() -> None:
     text = '{"apiVersion": "things.io/v2", "kind": "Thing", "Inner": {"Below": {"Deep": 7}}}'
     values = configfile.parse(text, FORM, Root)
     assert options.build(Root, values).inner.deep == 7
@@ -85,11 +85,11 @@ def test_json_is_read_too() -> None:
         pytest.param("Names: 5", "Names: must be a list of strings, but got 5", id="list"),
     ],
 )
-def test_names_the_path_of_a_mistake(text: str, problem: str) -> None:
+def test_an_error_has_its_path(text: str, problem: str) -> None:
     assert problems(HEAD + text) == (problem,)
 
 
-def test_names_all_mistakes() -> None:
+def test_all_errors_are_reported() -> None:
     assert len(problems(HEAD + "A: 1\nB: 2\nInner: {Period: 5}\n")) == 3
 
 
@@ -112,13 +112,13 @@ def test_names_version_and_kind() -> None:
         pytest.param("!!python/object:os.system {}", "not YAML: ", id="unsafe tag"),
     ],
 )
-def test_refuses_what_is_no_document(text: str, start: str) -> None:
+def test_invalid_documents_are_refused(text: str, start: str) -> None:
     (problem,) = problems(text)
     assert problem.startswith(start)
     assert "\n" not in problem
 
 
-def test_written_order_is_that_of_the_declarations() -> None:
+def test_fields_are_written_in_order_of_declaration() -> None:
     document = configfile.to_document(Root())
     assert document == {"Name": "x", "Inner": {"Period": "5s", "Below": {"Deep": 1}}, "Empty": {}, "Names": []}
     assert list(document) == ["Name", "Inner", "Empty", "Names"]

@@ -25,7 +25,7 @@ class Peers:
         return slot is not None
 
 
-def test_times_are_those_of_go() -> None:
+def test_timeouts_equal_gos() -> None:
     async def main() -> None:
         peers = Peers(Limits(10))
         for name in ("silent", "drips", "idle", "again", "busy"):
@@ -51,7 +51,7 @@ def test_times_are_those_of_go() -> None:
     virtual.run(main())
 
 
-def test_a_flood_costs_its_own_address_the_connection_that_waited_longest() -> None:
+def test_a_flood_closes_the_longest_idle_connection_of_its_address() -> None:
     async def main() -> None:
         peers = Peers(Limits(4))
         peers.connect("other", "b")
@@ -64,7 +64,7 @@ def test_a_flood_costs_its_own_address_the_connection_that_waited_longest() -> N
     virtual.run(main())
 
 
-def test_those_that_had_an_answer_outlive_those_that_did_not() -> None:
+def test_connections_with_a_response_are_closed_last() -> None:
     async def main() -> None:
         peers = Peers(Limits(4))
         for name in ("probe", "other"):
@@ -96,7 +96,7 @@ def test_addresses_of_one_network_are_one_client() -> None:
     virtual.run(main())
 
 
-def test_requests_that_are_handled_are_left_alone_unless_nobody_reads_the_answer() -> None:
+def test_running_requests_are_kept_unless_the_client_does_not_read() -> None:
     async def main() -> None:
         peers = Peers(Limits(2))
         for name in ("one", "two"):
@@ -110,7 +110,7 @@ def test_requests_that_are_handled_are_left_alone_unless_nobody_reads_the_answer
     virtual.run(main())
 
 
-def test_one_client_does_not_keep_all_connections_busy() -> None:
+def test_one_client_cannot_use_all_connections() -> None:
     async def main() -> None:
         peers = Peers(Limits(4))
         for number in range(4):
@@ -123,7 +123,7 @@ def test_one_client_does_not_keep_all_connections_busy() -> None:
     virtual.run(main())
 
 
-def test_heads_are_bounded_each_and_in_sum() -> None:
+def test_heads_are_limited_each_and_in_total() -> None:
     async def main() -> None:
         peers = Peers(Limits(10, head_bytes=100, all_head_bytes=250))
         for name in ("small", "large", "middle"):
@@ -155,7 +155,7 @@ def test_headers_are_counted_for_each_head() -> None:
     virtual.run(main())
 
 
-def test_what_is_closed_frees_its_place_and_its_bytes() -> None:
+def test_a_closed_connection_frees_its_slot_and_bytes() -> None:
     async def main() -> None:
         peers = Peers(Limits(1, all_head_bytes=100))
         peers.connect("one")
@@ -181,7 +181,7 @@ class CountingClock(LoopClock):
         return super().call_later(delay_s, callback)
 
 
-def test_deadlines_are_looked_at_when_one_is_over() -> None:
+def test_deadlines_are_checked_when_one_expires() -> None:
     """A watch that is open for a day costs nothing, and one who asks every second next to nothing."""
 
     async def main() -> None:

@@ -22,7 +22,7 @@ def test_defaults_have_no_problems() -> None:
     assert len(defaults) == len(GATES)
 
 
-def test_a_gate_can_be_switched() -> None:
+def test_a_gate_can_be_set() -> None:
     assert not gates("ClientsAllowCARotation=false").enabled("ClientsAllowCARotation")
     assert gates(f"{ALPHA}=true").enabled(ALPHA)
 
@@ -31,19 +31,19 @@ def test_the_later_setting_wins() -> None:
     assert gates(f"{ALPHA}=true", f"{ALPHA}=false").enabled(ALPHA) is False
 
 
-def test_the_lease_is_released_at_the_end_unless_the_gate_says_no() -> None:
+def test_the_lease_is_released_at_the_end_unless_the_gate_is_off() -> None:
     name = "ControllerManagerReleaseLeaderElectionLockOnExit"
     assert gates().enabled(name)
     assert not gates(f"{name}=false").enabled(name)
 
 
-def test_all_alpha_switches_every_alpha_gate_that_is_not_named() -> None:
+def test_all_alpha_sets_every_alpha_gate_that_is_not_named() -> None:
     switched = gates("AllAlpha=true", f"{ALPHA}=false")
     assert not switched.enabled(ALPHA)
     assert all(gate.enabled for gate in switched.values() if gate.stage == "ALPHA" and gate.name != ALPHA)
 
 
-def test_all_beta_off_leaves_locked_and_other_stages_alone() -> None:
+def test_all_beta_off_keeps_locked_gates_and_other_stages() -> None:
     resolved = resolve([("", "AllBeta=false"), ("", f"{BETA}=true")])
     assert resolved.problems == ()
     assert resolved.gates.enabled(BETA)
@@ -90,13 +90,13 @@ def test_refuses(settings: list[tuple[str, str]], problem: str) -> None:
     assert problem in resolve(settings).problems
 
 
-def test_a_locked_gate_may_be_set_to_what_it_is() -> None:
+def test_a_locked_gate_can_be_set_to_its_value() -> None:
     resolved = resolve([("", f"{LOCKED}=true")])
     assert resolved.problems == ()
     assert resolved.warnings == (f"setting GA feature gate {LOCKED}=true. It will be removed in a future release.",)
 
 
-def test_the_component_prefix_is_understood() -> None:
+def test_the_component_prefix_is_accepted() -> None:
     assert resolve([("kube", f"{ALPHA}=true")]).gates.enabled(ALPHA)
 
 
@@ -108,7 +108,7 @@ def test_an_earlier_release_has_its_own_defaults() -> None:
     assert resolved.gates["AtomicFIFO"].stage == "PRE-ALPHA"
 
 
-def test_a_gate_that_is_not_there_yet_cannot_be_set() -> None:
+def test_a_gate_of_a_later_release_cannot_be_set() -> None:
     earlier = EffectiveVersion(Version(1, 35), Version(1, 34))
     assert resolve([("", "AtomicFIFO=true")], earlier).problems == (
         "cannot set feature gate AtomicFIFO to true, feature is PreAlpha at emulated version 1.35, "
@@ -116,7 +116,7 @@ def test_a_gate_that_is_not_there_yet_cannot_be_set() -> None:
     )
 
 
-def test_a_name_that_is_no_gate_is_a_mistake_in_the_program() -> None:
+def test_an_unknown_name_in_code_is_an_error() -> None:
     with pytest.raises(KeyError):
         gates().enabled("Nope")
 

@@ -45,7 +45,7 @@ def test_every_gate_has_been_recorded(reference: Recorded, history: dict[str, di
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_every_gate_is_what_it_was_in_that_release(release: str, history: dict[str, dict]) -> None:
+def test_every_gate_has_its_value_of_that_release(release: str, history: dict[str, dict]) -> None:
     found = resolved(release, "")
     assert (found.problems, found.warnings) == ((), ())
     gates = {gate.name: gate for gate in found.gates.values() if gate.stage != "PRE-ALPHA"}
@@ -65,7 +65,7 @@ def test_every_setting_is_refused_as_recorded(release: str, history: dict[str, d
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_all_gates_of_a_stage_are_switched_as_recorded(release: str, history: dict[str, dict]) -> None:
+def test_all_gates_of_a_stage_are_set_as_recorded(release: str, history: dict[str, dict]) -> None:
     for setting, switched in history["switched"][release].items():
         gates = resolved(release, setting).gates
         changed = {gate.name for gate in gates.values() if gate.enabled is not gate.default}
@@ -85,7 +85,7 @@ def test_the_metric_shows_the_gates_of_that_release(release: str, history: dict[
     }
 
 
-def test_alpha_features_in_an_emulated_release_are_warned_of() -> None:
+def test_alpha_features_in_an_emulated_release_cause_warnings() -> None:
     text = "component has alpha features enabled in emulated version, this is unsupported: "
     found = resolved("1.35", "CSIVolumeHealth=true,CBORServingAndStorage=true,MutablePodResourcesForSuspendedJobs=true")
     names = "CBORServingAndStorage CSIVolumeHealth MutablePodResourcesForSuspendedJobs"

@@ -37,7 +37,7 @@ SETTABLE = {
 
 
 @pytest.mark.parametrize("gate", sorted(SETTABLE))
-def test_a_gate_that_can_be_set_is_read_or_said_to_be_without_effect(gate: str) -> None:
+def test_every_gate_is_read_or_listed_as_without_effect(gate: str) -> None:
     assert (gate in READ) is not (gate in INERT)
 
 
@@ -45,7 +45,7 @@ def test_gates_of_other_components_are_not_read() -> None:
     assert not {name for name in READ if foreign(name)}
 
 
-def test_which_gates_are_the_managers_is_what_the_original_reads(reference: Callable[[str], dict[str, list]]) -> None:
+def test_gates_of_the_manager_are_those_that_upstream_reads(reference: Callable[[str], dict[str, list]]) -> None:
     used = {gate["name"] for gate in reference("feature-gates.json")["used"]}
     assert {name for name in GATES if not foreign(name)} - STAGES == used
 
@@ -54,6 +54,6 @@ def test_which_gates_are_the_managers_is_what_the_original_reads(reference: Call
     ("setting", "warned"),
     [("SELinuxMount=true", True), ("SELinuxMount=false", False), ("PodDeletionCost=false", False)],
 )
-def test_who_sets_a_gate_without_effect_is_told_why(setting: str, warned: bool) -> None:
+def test_setting_a_gate_without_effect_warns_with_the_reason(setting: str, warned: bool) -> None:
     text = "feature gate SELinuxMount=true has no effect in kcm: it is about how kubelets mount volumes"
     assert resolve([("", setting)]).warnings == ((text,) if warned else ())

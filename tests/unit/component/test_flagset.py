@@ -71,19 +71,19 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("args", "problem"), REFUSED)
-def test_refuses_with_one_line(args: list[str], problem: str) -> None:
+def test_an_error_is_one_line(args: list[str], problem: str) -> None:
     parsed = FLAGS.parse(args)
     assert parsed.problems == [problem]
     assert parsed.rest == []
 
 
-def test_reports_all_mistakes_together() -> None:
+def test_all_mistakes_are_reported_together() -> None:
     parsed = FLAGS.parse(["--nope=1", "-v", "x", "--kube-api-qps=y", "--leader-elect=false"])
     assert len(parsed.problems) == 3
     assert parsed.values == {"leader-elect": False}
 
 
-def test_a_truth_value_takes_no_value_apart() -> None:
+def test_a_boolean_flag_takes_no_separate_value() -> None:
     assert FLAGS.parse(["--leader-elect", "false"]).rest == ["false"]
 
 

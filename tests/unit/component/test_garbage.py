@@ -21,7 +21,7 @@ from kcm_cli.component.clock import LoopClock
         pytest.param(200, 5.0, 0.01, 3, id="busy, overdue"),
     ],
 )
-def test_when_all_objects_are_looked_at(
+def test_times_of_full_collections(
     monkeypatch: pytest.MonkeyPatch, grown: int, cpu_s: float, took_s: float, times: int
 ) -> None:
     collected: list[float] = []

@@ -17,7 +17,7 @@ class One:
         self.done.append(self.name)
 
 
-def test_answered_ones_first_then_the_addresses_in_turn_then_newest_and_oldest() -> None:
+def test_order_of_handshakes() -> None:
     async def main() -> None:
         done, handshakes = list[str](), Handshakes(60)
         for name in ("a1", "a2", "a3", "a4"):
@@ -30,7 +30,7 @@ def test_answered_ones_first_then_the_addresses_in_turn_then_newest_and_oldest()
     asyncio.run(main())
 
 
-def test_nobody_waits_for_ever_while_others_come() -> None:
+def test_no_handshake_starves() -> None:
     """A hundred clients behind one address, each with the next connection as soon as it has had its turn."""
 
     async def main() -> None:
@@ -45,7 +45,7 @@ def test_nobody_waits_for_ever_while_others_come() -> None:
     asyncio.run(main())
 
 
-def test_others_run_between_the_turns() -> None:
+def test_other_tasks_run_between_handshakes() -> None:
     async def main() -> None:
         done, handshakes = list[str](), Handshakes(0)
         for number in range(3):
@@ -58,7 +58,7 @@ def test_others_run_between_the_turns() -> None:
     asyncio.run(main())
 
 
-def test_what_is_closed_is_not_gone_on_with() -> None:
+def test_closed_handshakes_are_dropped() -> None:
     async def main() -> None:
         done, handshakes = list[str](), Handshakes(60)
         ones = [One("begun", done), One("answered", done, answered=True), One("stays", done, "b")]

@@ -11,7 +11,7 @@ def checks(**why: str | None) -> HealthChecks:
     return result
 
 
-def test_healthy_is_two_letters() -> None:
+def test_healthy_is_ok() -> None:
     assert checks(a=None).evaluate().text(verbose=False) == "ok"
 
 
@@ -20,7 +20,7 @@ def test_verbose_names_every_check_in_order() -> None:
     assert text == "[+]b ok\n[+]a ok\nhealthz check passed\n"
 
 
-def test_failure_is_verbose_and_withholds_the_reason() -> None:
+def test_a_failure_is_verbose_without_the_reason() -> None:
     report = checks(a=None, b="disk full").evaluate()
     assert not report.healthy
     assert report.text(verbose=False) == "[+]a ok\n[-]b failed: reason withheld\nhealthz check failed\n"
@@ -58,7 +58,7 @@ def test_outcomes_are_counted_at_each_evaluation() -> None:
     assert 'kubernetes_healthchecks_total{name="a",status="error",type="healthz"} 1\n' in text
 
 
-def test_warnings_are_shown_and_fail_nothing() -> None:
+def test_warnings_do_not_fail() -> None:
     health = checks(a=None)
     health.warn(lambda: ["1 objects of v1/pods cannot be decoded: ns/a"])
     report = health.evaluate()

@@ -58,7 +58,7 @@ READ = [
 
 
 @pytest.mark.parametrize(("kind", "text", "value", "shown"), READ)
-def test_reads_and_shows(kind: Kind, text: str, value: object, shown: str) -> None:
+def test_parses_and_formats(kind: Kind, text: str, value: object, shown: str) -> None:
     assert kind.parse(text) == value
     assert kind.show(value) == shown
 
@@ -103,19 +103,19 @@ def test_numbers_are_finite_and_decimal(kind: Kind, text: str) -> None:
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_float32_keeps_the_number_and_is_no_longer_than_needed(value: float) -> None:
+def test_float32_has_the_shortest_exact_text(value: float) -> None:
     short = to_float32(value)
     assert struct.pack("<f", short) == struct.pack("<f", value)
     assert to_float32(short) == short
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_shown_floats_read_back(value: float) -> None:
+def test_formatted_floats_round_trip(value: float) -> None:
     assert kinds.FLOAT.parse(show_float(value)) == value
 
 
 @given(st.integers(-(2**31), 2**31 - 1))
-def test_shown_ints_read_back(value: int) -> None:
+def test_formatted_ints_round_trip(value: int) -> None:
     assert kinds.INT32.parse(kinds.INT32.show(value)) == value
 
 

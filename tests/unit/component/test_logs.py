@@ -55,7 +55,7 @@ def test_values(fields: dict[str, object], text: str, capsys: pytest.CaptureFixt
     assert body(capsys.readouterr().err) == f'"m"{text}\n'
 
 
-def test_an_errors_cause_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cause_of_an_error_is_first(capsys: pytest.CaptureFixture[str]) -> None:
     logs.setup(LogsConfig())
     log.error("Failed", extra={"fields": {"key": "a/b", "err": "boom"}})
     line = capsys.readouterr().err
@@ -63,7 +63,7 @@ def test_an_errors_cause_comes_first(capsys: pytest.CaptureFixture[str]) -> None
     assert body(line) == '"Failed" err="boom" key="a/b"\n'
 
 
-def test_texts_with_arguments_stand_unquoted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_with_arguments_are_not_quoted(capsys: pytest.CaptureFixture[str]) -> None:
     logs.setup(LogsConfig())
     log.warning("FLAG: --%s", "x")
     line = capsys.readouterr().err
@@ -78,7 +78,7 @@ def test_verbosity_is_a_threshold(verbosity: int, shown: str, capsys: pytest.Cap
     assert re.findall(r'"(\d)"\n', capsys.readouterr().err) == list(shown)
 
 
-def test_debug_is_four() -> None:
+def test_debug_is_verbosity_four() -> None:
     assert logs.verbosity_of(logging.DEBUG) == 4
     assert logs.verbosity_of(logging.INFO) == 0
     assert [logs.verbosity_of(logs.level_of(v)) for v in range(11)] == list(range(11))
@@ -94,14 +94,14 @@ def test_vmodule_changes_the_verbosity_of_a_file(pattern: str, shown: bool, caps
     assert ('"deep"' in capsys.readouterr().err) is shown
 
 
-def test_vmodule_can_also_quieten(capsys: pytest.CaptureFixture[str]) -> None:
+def test_vmodule_can_lower_the_verbosity(capsys: pytest.CaptureFixture[str]) -> None:
     logs.setup(LogsConfig(verbosity=4, vmodule=(("test_logs", 0),)))
     log.debug("deep")
     log.info("shallow")
     assert body(capsys.readouterr().err) == '"shallow"\n'
 
 
-def test_other_packages_are_heard_from_warning_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_packages_log_from_warning_on(capsys: pytest.CaptureFixture[str]) -> None:
     logs.setup(LogsConfig(verbosity=4))
     foreign.info("chatter")
     foreign.warning("trouble")
@@ -156,7 +156,7 @@ class Sink:
         """Nothing is held."""
 
 
-def test_a_buffer_writes_when_it_is_full_or_asked() -> None:
+def test_a_buffer_writes_when_it_is_full_or_flushed() -> None:
     sink = Sink()
     stream = BufferedStream(sink, 4, 3600.0)
     stream.write("ab")
@@ -167,7 +167,7 @@ def test_a_buffer_writes_when_it_is_full_or_asked() -> None:
     assert sink.writes == ["abcd", "e"]
 
 
-def test_other_handlers_show_fields_and_the_record_stays_as_it_is() -> None:
+def test_other_handlers_format_fields_and_keep_the_record() -> None:
     record = logging.LogRecord("x", logging.INFO, "x.py", 1, "Waited %s", ("long",), None)
     record.fields = {"key": "a/b", "n": 3}
     assert (

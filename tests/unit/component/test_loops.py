@@ -11,13 +11,13 @@ from kcm_cli.component import loops
 from kcm_cli.component.loops import new_event_loop
 
 
-def test_uvloop_is_used_where_it_is_installed():
+def test_uvloop_is_used_if_installed():
     loop = new_event_loop()
     assert isinstance(loop, uvloop.Loop)
     loop.close()
 
 
-def test_asyncio_serves_where_it_is_not(monkeypatch: pytest.MonkeyPatch):
+def test_asyncio_is_used_without_uvloop(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "uvloop", None)
     loop = new_event_loop()
     assert isinstance(loop, asyncio.SelectorEventLoop)
@@ -25,7 +25,7 @@ def test_asyncio_serves_where_it_is_not(monkeypatch: pytest.MonkeyPatch):
     loop.close()
 
 
-def test_a_process_looks_for_garbage_while_it_runs_and_ends_as_it_was(monkeypatch: pytest.MonkeyPatch):
+def test_garbage_collection_is_configured_and_restored(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(loops.gc, "freeze", lambda: None)  # for good, in a process that goes on here
     before = gc.get_threshold()
 

@@ -36,7 +36,7 @@ class Root:
     rate: float = options.option(kinds.FLOAT32, 0.5, key="Rate", minimum=0)
 
 
-def test_bindings_name_places_and_sections() -> None:
+def test_bindings_have_paths_and_sections() -> None:
     assert [(b.path, b.key, b.section) for b in options.bind(Root)] == [
         (("old",), ("Old",), "Root"),
         (("workers", "count"), ("Some", "Workers", "Count"), "Workers"),

@@ -80,7 +80,7 @@ def run(loop: Loop, work: Callable[[], object]) -> None:
 
 
 @both_loops
-def test_some_of_those_who_wait_are_accepted_in_each_turn(loop: Loop) -> None:
+def test_connections_accepted_per_turn_are_limited(loop: Loop) -> None:
     async def main() -> None:
         async with listening() as server:
             clients, turns = server.clients(300), 0
@@ -96,7 +96,7 @@ def test_some_of_those_who_wait_are_accepted_in_each_turn(loop: Loop) -> None:
 
 
 @both_loops
-def test_one_without_a_place_is_closed_and_the_others_stay(loop: Loop) -> None:
+def test_a_connection_without_a_slot_is_closed_and_others_are_kept(loop: Loop) -> None:
     async def main() -> None:
         async with listening(3) as server:
             first = server.clients(3)
@@ -115,7 +115,7 @@ def test_one_without_a_place_is_closed_and_the_others_stay(loop: Loop) -> None:
 
 
 @both_loops
-def test_one_that_loses_its_place_while_it_is_opened_is_closed(loop: Loop) -> None:
+def test_a_connection_that_loses_its_slot_while_opening_is_closed(loop: Loop) -> None:
     async def main() -> None:
         async with listening(4) as server:
             clients = server.clients(12)
@@ -131,7 +131,7 @@ def test_one_that_loses_its_place_while_it_is_opened_is_closed(loop: Loop) -> No
 
 
 @both_loops
-def test_without_descriptors_it_rests_and_goes_on(
+def test_without_descriptors_the_listener_pauses_and_continues(
     loop: Loop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
@@ -148,7 +148,7 @@ def test_without_descriptors_it_rests_and_goes_on(
 
 
 @both_loops
-def test_a_connection_whose_protocol_cannot_be_made_leaves_no_place_behind(loop: Loop) -> None:
+def test_a_failed_protocol_frees_its_slot(loop: Loop) -> None:
     async def main() -> None:
         server, failed = Server(10), asyncio.Event()
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: failed.set())

@@ -39,7 +39,7 @@ class Raw(asyncio.Transport):
         self.reading = True
 
 
-def test_a_client_that_does_not_read_is_not_read_from() -> None:
+def test_reading_pauses_while_the_client_does_not_read() -> None:
     """OpenSSL answers some records (renegotiation) itself: without end, if they were read without end."""
 
     async def main() -> None:

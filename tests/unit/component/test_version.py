@@ -33,7 +33,7 @@ def test_refuses(emulated: list[str], problem: str) -> None:
         effective_version(emulated, [])
 
 
-def test_names_versions_out_of_bounds() -> None:
+def test_versions_out_of_bounds_are_named() -> None:
     assert EffectiveVersion(Version(1, 37), Version(1, 30)).problems() == [
         "emulation version 1.37 is not between [1.33, 1.36]",
         "minCompatibilityVersion version 1.30 is not between [1.33, 1.37]",

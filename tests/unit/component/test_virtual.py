@@ -15,7 +15,7 @@ def test_time_jumps_to_the_next_timer():
     assert virtual.run(main()) == 3600
 
 
-def test_a_timer_does_not_go_off_before_its_time():
+def test_a_timer_does_not_fire_early():
     """Or who waits for what is left would wait again and again, in no time: 0.05 + (0.21 - 0.05) is less than 0.21."""
 
     async def main() -> float:
@@ -40,7 +40,7 @@ def test_work_for_another_thread_takes_no_time():
     assert virtual.run(main()) == (30, 0)
 
 
-def test_waiting_for_nothing_is_told():
+def test_waiting_without_timers_is_an_error():
     async def main() -> None:
         await asyncio.Event().wait()
 

@@ -38,7 +38,7 @@ def ask(page: Page, accept: str = "") -> Answer:
     return answer
 
 
-def test_flags_are_sorted_and_the_text_stays_the_same() -> None:
+def test_flags_are_sorted_and_the_text_is_stable() -> None:
     handler = flagz("kube-x", {"b": "2", "a": "1"}, random.Random(1))
     text = ask(handler).text
     assert text.startswith("\nkube-x flagz\nWarning: ")
@@ -63,7 +63,7 @@ def test_flags_as_objects() -> None:
     assert handler.answer("application/json") is None
 
 
-def test_status_tells_since_when_it_is_up() -> None:
+def test_status_has_the_uptime() -> None:
     now = STARTED + timedelta(hours=2, minutes=3, seconds=4)
     handler = statusz("kube-x", STARTED, lambda: now, EffectiveVersion(), lambda: ("/healthz", "/metrics"))
     text = ask(handler).text

@@ -24,7 +24,7 @@ def exists(test: str) -> bool:
     return name in names if name else bool(names)
 
 
-def test_every_deviation_is_held_by_a_test_that_exists() -> None:
+def test_every_deviation_names_an_existing_test() -> None:
     missing = []
     for row in ROWS:
         assert len(row) == 3 and all(row), row

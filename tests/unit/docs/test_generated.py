@@ -27,7 +27,7 @@ def test_check_notices_a_stale_document(tmp_path: Path, monkeypatch: pytest.Monk
     assert main(["--check"]) == 1
 
 
-def test_the_sample_holds_every_field_at_its_default() -> None:
+def test_the_sample_has_every_field_with_its_default() -> None:
     values = configfile.parse(sample(), COMPONENT_CONFIG, ComponentConfig)
     assert options.build(ComponentConfig, values) == ComponentConfig()
     named = [key[-1] for key, _ in options.layout(ComponentConfig)]

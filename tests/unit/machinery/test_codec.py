@@ -8,7 +8,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import OwnerReference
 
 
-def test_a_null_field_has_its_default_wherever_it_is() -> None:
+def test_a_null_field_has_its_default_at_any_depth() -> None:
     job = codec.decode(
         b'{"metadata": {"name": "a", "labels": null, "ownerReferences": null, "generation": null},'
         b' "spec": {"podFailurePolicy": {"rules": null}, "template": null, "parallelism": null}, "status": null}',
@@ -27,12 +27,12 @@ def test_a_null_in_a_container_is_the_zero_value() -> None:
     assert pod.metadata.finalizers == ("", "f")
 
 
-def test_a_default_other_than_zero_stands_for_null() -> None:
+def test_null_means_a_non_zero_default() -> None:
     service = codec.decode(b'{"spec": {"ports": [{"protocol": null, "targetPort": "http"}]}}', Service)
     assert service.spec.ports == (ServicePort(protocol="TCP", target_port="http"),)
 
 
-def test_null_alone_is_an_object_of_nothing() -> None:
+def test_null_is_an_empty_object() -> None:
     assert codec.decode(b"null", Pod) == Pod()
 
 
@@ -41,13 +41,13 @@ def test_documents_keep_their_nulls() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"<html>", b'{"a":', b"\xff", b'{"kind": "\xff", "metadata": {"name": "\xff"}}'])
-def test_what_is_no_json_is_an_error(data: bytes) -> None:
+def test_invalid_json_is_an_error(data: bytes) -> None:
     with pytest.raises(codec.DecodeError) as caught:
         codec.decode(data, Pod)
     assert not isinstance(caught.value, codec.ShapeError)
 
 
-def test_what_is_nested_without_end_is_an_error() -> None:
+def test_too_deep_nesting_is_an_error() -> None:
     with pytest.raises(codec.DecodeError):
         codec.decode_doc(b'{"a":' + b"[" * 100_000)
 

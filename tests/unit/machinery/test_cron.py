@@ -174,7 +174,7 @@ def test_next_is_the_first_minute_that_matches(fields: tuple[str, ...], after: d
 
 
 @given(MOMENTS, st.sampled_from(("America/New_York", "Europe/Berlin", "Asia/Tokyo", "America/St_Johns")))
-def test_clock_of_a_zone_shows_what_was_asked_for(moment: datetime, name: str) -> None:
+def test_the_local_time_matches_the_schedule(moment: datetime, name: str) -> None:
     zone = load_zone(name)
     wall = moment.astimezone(zone).replace(tzinfo=None, fold=0)
     assert instant(wall, zone).astimezone(zone).replace(tzinfo=None, fold=0) == wall
@@ -187,7 +187,7 @@ def test_a_skipped_time_is_an_hour_off() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "UTC"])
-def test_no_name_is_utc(name: str) -> None:
+def test_an_empty_name_is_utc(name: str) -> None:
     assert load_zone(name) is UTC
 
 

@@ -27,5 +27,5 @@ def test_a_part_of_a_document(read: object, path: tuple[str, ...], expected: obj
 
 
 @pytest.mark.parametrize("doc", [None, "text", 1, []])
-def test_a_document_may_be_anything(doc: object) -> None:
+def test_a_document_can_be_any_value(doc: object) -> None:
     assert nested_map(doc) == nested_map(doc, "metadata") == {}

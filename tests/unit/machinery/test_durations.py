@@ -25,7 +25,7 @@ from kcm_cli.machinery.errors import FormatError
         ("15ns", 1.5e-8),
     ],
 )
-def test_parses_as_go_does(text, seconds):
+def test_parses_as_in_go(text, seconds):
     assert parse_duration(text) == seconds
 
 
@@ -45,7 +45,7 @@ def test_parses_as_go_does(text, seconds):
         ("9223372036854775808ns", 'time: invalid duration "9223372036854775808ns"'),
     ],
 )
-def test_says_what_is_wrong(text, message):
+def test_error_messages(text, message):
     with pytest.raises(FormatError) as caught:
         parse_duration(text)
     assert str(caught.value) == message
@@ -67,10 +67,10 @@ def test_says_what_is_wrong(text, message):
         (86400, "24h0m0s"),
     ],
 )
-def test_formats_as_go_does(seconds, text):
+def test_formats_as_in_go(seconds, text):
     assert format_duration(seconds) == text
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_every_duration_survives_its_text(nanoseconds):
+def test_every_duration_round_trips(nanoseconds):
     assert parse_nanoseconds(format_nanoseconds(nanoseconds)) == nanoseconds

@@ -33,7 +33,7 @@ def test_parses(text, requirements):
         ("a=\\b", "invalid field selector: invalid escape sequence: \\b"),
     ],
 )
-def test_says_what_is_wrong(text, message):
+def test_error_messages(text, message):
     with pytest.raises(FormatError) as caught:
         fields.parse(text)
     assert str(caught.value) == message
@@ -52,6 +52,6 @@ _requirements = st.builds(FieldRequirement, st.text("ab.", min_size=1), st.text(
 
 
 @given(st.lists(_requirements))
-def test_every_selector_survives_its_text(requirements):
+def test_every_selector_round_trips(requirements):
     selector = FieldSelector(tuple(requirements))
     assert set(fields.parse(str(selector)).requirements) == set(requirements)

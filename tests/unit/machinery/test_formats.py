@@ -29,7 +29,7 @@ NAMES = sorted(name for name in FUNCTIONS if name.startswith("format.") and name
 
 
 @given(st.sampled_from(NAMES), st.text())
-def test_every_text_can_be_judged(name: str, text: str) -> None:
+def test_any_string_can_be_validated(name: str, text: str) -> None:
     named = FUNCTIONS[name]()
     assert isinstance(named, FormatValue)
     assert isinstance(named.problems(text), list)

@@ -91,7 +91,7 @@ def test_a_recorded_deployment_hash():
     assert hashes.pod_template_hash(with_defaults(MINIMAL), None) == "5d9f7f9569"
 
 
-def test_collisions_lead_to_other_hashes():
+def test_collision_counts_change_the_hash():
     template = with_defaults(MINIMAL)
     found = {hashes.pod_template_hash(template, count) for count in (None, 0, 1, 2)}
     found |= {hashes.controller_revision_hash(b"{}", count) for count in (None, 0, 1, 2)}
@@ -175,7 +175,7 @@ def test_dumps_each_kind_of_field(path, value, shown):
     assert shown in dump_pod_template(merge_patch(MINIMAL, {parent: {field: value}} if value is not None else {}))
 
 
-def test_json_is_written_as_go_writes_it():
+def test_json_is_serialised_as_in_go():
     assert go_json.encode({"b": "<&>\u2028", "a": [1, None, True]}) == (
         b'{"a":[1,null,true],"b":"\\u003c\\u0026\\u003e\\u2028"}'
     )
@@ -200,5 +200,5 @@ _templates = st.fixed_dictionaries(
 
 
 @given(_templates, _templates)
-def test_the_dump_tells_different_templates_apart(left, right):
+def test_the_dump_distinguishes_templates(left, right):
     assert (dump_pod_template(left) == dump_pod_template(right)) == (left == right)

@@ -11,5 +11,5 @@ from kcm_cli.machinery.integers import parse_int64
         ("1.0", None), ("+", None),
     ],
 )  # fmt: skip
-def test_reads_what_go_reads(text, number):
+def test_parses_what_go_parses(text, number):
     assert parse_int64(text) == number

@@ -35,7 +35,7 @@ def test_scales(value, total, up, down):
         ("1.5%", 'invalid value "1.5%": strconv.Atoi: parsing "1.5": invalid syntax'),
     ],
 )
-def test_says_what_is_wrong(value, reason):
+def test_error_messages(value, reason):
     with pytest.raises(FormatError) as caught:
         scaled_value(value, 10, round_up=True)
     assert str(caught.value) == f"invalid value for IntOrString: {reason}"

@@ -69,7 +69,7 @@ def test_parses_and_prints_canonically(text, canonical):
         ),
     ],
 )
-def test_says_what_is_wrong(text, message):
+def test_error_messages(text, message):
     with pytest.raises(FormatError) as caught:
         labels.parse(text)
     assert str(caught.value) == message
@@ -228,7 +228,7 @@ def test_the_text_of_a_selector_selects_the_same(terms, candidate):
 
 
 @given(_sets, _sets)
-def test_a_set_selects_its_supersets(wanted, candidate):
+def test_labels_of_a_selector_match_supersets(wanted, candidate):
     selector = labels.from_label_selector(labels.LabelSelector(match_labels=wanted))
     assert selector.matches(candidate) == (wanted.items() <= candidate.items())
 

@@ -88,7 +88,7 @@ def test_names_what_is_wrong(check, value, messages):
 
 
 @pytest.mark.parametrize("check", [names.dns1123_label, names.dns1035_label, names.label_value, names.percent])
-def test_a_trailing_newline_is_no_part_of_a_name(check):
+def test_a_trailing_newline_is_invalid(check):
     assert check("a1%\n") != []
 
 
@@ -110,5 +110,5 @@ def test_generated_names_are_valid_where_their_base_is(seed, base):
         ("\u200b", '"\\u200b"'),
     ],
 )
-def test_quotes_as_go_does(text, quoted):
+def test_quotes_as_in_go(text, quoted):
     assert quote(text) == quoted

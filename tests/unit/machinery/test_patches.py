@@ -125,7 +125,7 @@ def test_applies(document, operations, expected):
         ),
     ],
 )
-def test_says_what_fails(operation, message):
+def test_error_messages(operation, message):
     with pytest.raises(PatchError) as caught:
         patches.json_patch({"a": 1, "l": [1, 2]}, [operation])
     assert str(caught.value) == message
@@ -140,7 +140,7 @@ _values = st.recursive(
 _documents = st.dictionaries(st.sampled_from("abc"), _values)
 
 
-def test_the_copies_of_a_patch_have_a_limit():
+def test_copies_of_a_patch_are_limited():
     document = {"a": "x" * (patches.MAX_COPIED - 102), "b": "y" * 98}
     small, large = ({"op": "copy", "from": f"/{name}", "path": f"/{name}2"} for name in "ba")
     assert patches.json_patch(document, [small, large])["a2"] == document["a"]
@@ -150,13 +150,13 @@ def test_the_copies_of_a_patch_have_a_limit():
 
 
 @given(_documents, _documents)
-def test_the_difference_leads_from_old_to_new(old, new):
+def test_the_diff_transforms_old_into_new(old, new):
     patch = patches.merge_diff(old, new)
     assert same(patches.merge_patch(old, patch), new)
     assert (patch == {}) == same(old, new)
 
 
 @given(_documents, _documents)
-def test_merging_twice_changes_nothing_more(document, patch):
+def test_merging_is_idempotent(document, patch):
     once = patches.merge_patch(document, patch)
     assert same(patches.merge_patch(once, patch), once)

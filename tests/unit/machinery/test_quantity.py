@@ -59,7 +59,7 @@ def test_parses_and_prints_canonically(text, canonical, format_):
 
 
 @pytest.mark.parametrize("text", ["", "1.2.3", "1 ", " 1", "1Kib", "1i2x", "١", "1_000", "abc", "0x10", "1e3.5"])
-def test_refuses_what_is_no_quantity(text):
+def test_refuses_invalid_quantities(text):
     with pytest.raises(FormatError) as caught:
         parse(text)
     assert str(caught.value) == (
@@ -99,7 +99,7 @@ def test_equality_is_of_numbers():
     assert parse("1") != 1
 
 
-def test_takes_what_json_carries():
+def test_accepts_json_values():
     assert str(from_json(" 100m ")) == "100m"
     assert str(from_json(2)) == "2"
     assert str(from_json(0.5)) == "500m"
@@ -118,7 +118,7 @@ def exact(quantity: Quantity) -> Fraction:
 
 
 @given(small)
-def test_the_text_keeps_the_number(quantity):
+def test_quantities_round_trip(quantity):
     parsed = parse(str(quantity))
     assert parsed == quantity
     assert str(parse(str(parsed))) == str(parsed)
@@ -133,7 +133,7 @@ def test_arithmetic_is_exact(left, right):
 
 
 @given(quantities)
-def test_whole_values_never_fall_short(quantity):
+def test_whole_values_round_away_from_zero(quantity):
     number = exact(quantity)
     assert abs(number) <= abs(quantity.value()) < abs(number) + 1
 

@@ -3,7 +3,7 @@
 from kcm_cli.machinery.recent import Recent
 
 
-def test_what_was_not_asked_for_longest_is_forgotten() -> None:
+def test_the_least_recently_used_entry_is_evicted() -> None:
     known = Recent(2)
     known.add("a")
     known.add("b")

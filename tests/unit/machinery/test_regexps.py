@@ -76,7 +76,7 @@ def test_finds():
     assert compile_go("日").find_all("日本日") == ["日", "日"]
 
 
-def test_finds_no_more_than_asked_for():
+def test_finds_at_most_the_requested_number():
     for expression in ("a", "[a]"):
         assert compile_go(expression).find_all("aaa", 2) == ["a", "a"]
         assert compile_go(expression).find_all("aaa", 0) == []

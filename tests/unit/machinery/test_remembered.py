@@ -3,7 +3,7 @@
 from kcm_cli.machinery.remembered import remembered, remembered_all
 
 
-def test_results_of_short_texts_are_kept_and_of_long_ones_made_anew() -> None:
+def test_only_results_of_short_texts_are_cached() -> None:
     asked: list[str] = []
 
     @remembered(2, longest=3)
@@ -15,7 +15,7 @@ def test_results_of_short_texts_are_kept_and_of_long_ones_made_anew() -> None:
     assert asked == ["abc", "abcd", "abcd"]
 
 
-def test_the_arguments_count_together() -> None:
+def test_results_are_cached_only_if_all_arguments_are_short() -> None:
     asked: list[tuple[object, ...]] = []
 
     @remembered_all(2, longest=4)

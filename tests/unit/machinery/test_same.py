@@ -21,5 +21,5 @@ from kcm_cli.machinery.same import same
         ([1, 2], [1], False),
     ],
 )
-def test_only_what_stands_the_same_in_json_is_the_same(left: object, right: object, equal: bool) -> None:
+def test_only_values_with_equal_json_are_equal(left: object, right: object, equal: bool) -> None:
     assert same(left, right) is equal

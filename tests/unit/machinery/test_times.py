@@ -57,14 +57,14 @@ _AS = 'as "2006-01-02T15:04:05Z07:00"'
         ),
     ],
 )
-def test_says_what_is_wrong(text, message):
+def test_error_messages(text, message):
     with pytest.raises(FormatError) as caught:
         parse_time(text)
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("text", ["2026-W01-1T03:04:05Z", "2026-01-02T03:04,05Z", "2026-01-02T030405.1Z"])
-def test_refuses_what_only_looks_like_a_time(text):
+def test_refuses_similar_formats(text):
     with pytest.raises(FormatError):
         parse_time(text)
 
@@ -76,7 +76,7 @@ def test_writes_utc_whatever_the_zone():
 
 
 @given(moments)
-def test_micro_time_survives_its_text(moment):
+def test_micro_time_round_trips(moment):
     assert parse_time(format_micro_time(moment)) == moment
 
 
@@ -108,6 +108,6 @@ def test_refuses_a_micro_time_of_another_precision(text, rest, element):
     assert str(caught.value) == f'parsing time "{text}" {_MICRO}: cannot parse "{rest}" as "{element}"'
 
 
-def test_seconds_of_what_is_no_time_are_none():
+def test_seconds_of_an_invalid_time_are_none():
     assert seconds_of("1970-01-01T00:01:00Z") == 60.0
     assert [seconds_of(text) for text in (None, "", "soon")] == [None, None, None]

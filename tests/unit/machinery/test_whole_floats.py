@@ -5,7 +5,7 @@ import pytest
 from kcm_cli.machinery.whole_floats import has_whole_float, settle_numbers, widen
 
 
-def test_whole_floats_are_integers_as_they_come_back_from_storage():
+def test_whole_floats_become_integers_as_in_storage():
     doc = {"a": 1.0, "b": [2.0, 2.5, {"c": -3.0}], "d": 1e30, "e": True}
     settled = settle_numbers(doc)
     assert repr(settled) == repr({"a": 1, "b": [2, 2.5, {"c": -3}], "d": 1e30, "e": True})

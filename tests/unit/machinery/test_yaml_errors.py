@@ -14,7 +14,7 @@ from kcm_cli.machinery.yaml_errors import described
         ("\x01", "unacceptable character #x0001: special characters are not allowed"),
     ],
 )
-def test_the_line_is_told(text, told):
+def test_an_error_has_its_line(text, told):
     with pytest.raises(yaml.YAMLError) as raised:
         yaml.safe_load(text)
     assert described(raised.value) == told

@@ -8,7 +8,7 @@ from kcm_cli.manager.controllers import cache_states
 from kcm_cli.runtime.informers import Informers
 
 
-def test_caches_are_shown_under_the_names_that_client_go_gives_them() -> None:
+def test_caches_have_the_names_of_client_go() -> None:
     informers = Informers(None, LoopClock(), random.Random(1))  # type: ignore[arg-type]  # nothing is asked for
     informers.get(PODS)
     for gvr, kind in (

@@ -60,7 +60,7 @@ class Server:
         return None
 
 
-def test_it_is_made_renewed_and_answers_a_ping() -> None:
+def test_a_lease_candidate_is_created_renewed_and_answers_a_ping() -> None:
     async def main() -> None:
         server, clock = Server(), LoopClock()
         client = Client(server, limiter=Unlimited(), user_agent="t", clock=clock)

@@ -31,7 +31,7 @@ def test_defaults_are_valid_and_quiet() -> None:
     assert config().warnings == ()
 
 
-def test_flags_go_before_the_file(tmp_path: Path) -> None:
+def test_flags_override_the_file(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(
         HEAD + "DeploymentController: {ConcurrentDeploymentSyncs: 7}\nJobController: {ConcurrentJobSyncs: 8}\n"
@@ -40,13 +40,13 @@ def test_flags_go_before_the_file(tmp_path: Path) -> None:
     assert (component.controllers.deployment.concurrent_syncs, component.controllers.job.concurrent_syncs) == (7, 9)
 
 
-def test_a_flag_at_its_default_goes_before_the_file_too(tmp_path: Path) -> None:
+def test_a_flag_set_to_its_default_overrides_the_file(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + "JobController: {ConcurrentJobSyncs: 8}\n")
     assert config(f"--config={file}", "--concurrent-job-syncs=5").component.controllers.job.concurrent_syncs == 5
 
 
-def test_each_controller_finds_its_part() -> None:
+def test_each_controller_finds_its_configuration() -> None:
     given = config("--concurrent-deployment-syncs=3")
     assert given.by_type()[DeploymentConfig] == DeploymentConfig(3)
     assert given.by_type()[LeaderElectionConfig] is given.component.generic.leader_election
@@ -247,7 +247,7 @@ def test_refuses(args: list[str], problem: str) -> None:
     assert problem in problems(*args)
 
 
-def test_reports_everything_together(tmp_path: Path) -> None:
+def test_all_errors_are_reported_together(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + "JobController: {Workers: 8}\n")
     found = problems("-v=x", "--nope=1", "extra", f"--config={file}", "--controllers=nope", "--feature-gates=Nope=1")
@@ -260,7 +260,7 @@ def test_negative_numbers_that_have_no_effect() -> None:
     config("--concurrent-validating-admission-policy-status-syncs=0")
 
 
-def test_leader_election_off_needs_no_times() -> None:
+def test_without_leader_election_durations_are_not_checked() -> None:
     assert config("--leader-elect=false", "--leader-elect-lease-duration=0s").warnings == ()
 
 
@@ -279,7 +279,7 @@ def test_flags_that_upstream_removed_are_unknown(flag: str) -> None:
     assert raised.value.problems[0].startswith(f"unknown flag: --{flag}")
 
 
-def test_an_option_without_effect_is_told_by_its_place(tmp_path: Path) -> None:
+def test_an_option_without_effect_is_reported_with_its_path(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + "Generic: {Port: 8080}\n")
     told = "Generic.Port: set, but plain HTTP is no longer served, so it has no effect"
@@ -287,7 +287,7 @@ def test_an_option_without_effect_is_told_by_its_place(tmp_path: Path) -> None:
     assert config().warnings == ()
 
 
-def test_ranges_of_nodes_are_looked_at_only_where_nodes_get_them() -> None:
+def test_node_ranges_are_checked_only_with_allocation() -> None:
     assert config("--allocate-node-cidrs", "--controllers=*,-node-ipam-controller").warnings == ()
     assert config("--cluster-cidr=ten").warnings == ()
 
@@ -332,7 +332,7 @@ def test_leader_migration_is_read_from_its_file(tmp_path: Path) -> None:
     assert found == (f"{file}: leaderName of the leader migration must be set",)
 
 
-def test_a_leader_migration_file_that_is_missing_is_the_only_mistake(tmp_path: Path) -> None:
+def test_a_missing_leader_migration_file_is_the_only_error(tmp_path: Path) -> None:
     found = problems("--enable-leader-migration", f"--leader-migration-config={tmp_path}/none")
     assert found == (f"cannot read the configuration file {tmp_path}/none: No such file or directory",)
 

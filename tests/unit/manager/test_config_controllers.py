@@ -48,11 +48,11 @@ def test_names_unknown_ones(selection: list[str], problems: list[str]) -> None:
 
 
 @given(st.lists(st.sampled_from(["*", "a-controller", "-a-controller", "b-controller", "-b-controller"])))
-def test_canonical_names_stay(selection: list[str]) -> None:
+def test_canonical_names_are_kept(selection: list[str]) -> None:
     assert canonical(selection, KNOWN) == tuple(selection)
 
 
 @given(st.lists(st.sampled_from(["*", "a", "-a", "b", "-b"])), st.booleans())
-def test_others_never_matter(selection: list[str], off: bool) -> None:
+def test_other_names_do_not_matter(selection: list[str], off: bool) -> None:
     alone = [item for item in selection if item in ("*", "a", "-a")]
     assert is_enabled("a", selection, off_by_default=off) is is_enabled("a", alone, off_by_default=off)

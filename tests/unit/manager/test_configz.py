@@ -37,13 +37,13 @@ def config(*args: str) -> Config:
     return load(args, KNOWN)
 
 
-def test_defaults_are_the_originals(reference: Callable[[str], Any]) -> None:
+def test_defaults_equal_upstreams(reference: Callable[[str], Any]) -> None:
     assert json.dumps(configz(config().component)) == json.dumps(reference("configz.json"))
 
 
 @pytest.mark.parametrize("args", [pytest.param([], id="defaults"), pytest.param(CHANGED, id="changed")])
 @pytest.mark.parametrize("as_json", [False, True], ids=["yaml", "json"])
-def test_what_is_written_reads_back_the_same(args: list[str], as_json: bool, tmp_path: Path) -> None:
+def test_written_configuration_is_read_back_unchanged(args: list[str], as_json: bool, tmp_path: Path) -> None:
     first = config(*args)
     file = tmp_path / "config"
     file.write_text(text(first.component, as_json=as_json))
@@ -58,7 +58,7 @@ def test_names_are_canonical() -> None:
     assert generic["Controllers"] == ["deployment-controller", "-job-controller"]
 
 
-def test_a_second_service_range_stands_apart() -> None:
+def test_a_second_service_range_is_a_separate_field() -> None:
     body: Any = configz(config("--service-cluster-ip-range=10.0.0.0/16,fd00::/112").component)
     ipam = body["kubecontrollermanager.config.k8s.io"]["NodeIPAMController"]
     assert (ipam["ServiceCIDR"], ipam["SecondaryServiceCIDR"]) == ("10.0.0.0/16", "fd00::/112")
@@ -81,7 +81,7 @@ COMPONENT = [binding for binding in options.bind(ComponentConfig) if binding.key
 
 @given(st.fixed_dictionaries({}, optional={b.path: VALUES[b.option.kind.word] for b in COMPONENT}))
 @settings(max_examples=40, deadline=None)
-def test_any_configuration_survives_its_file(values: dict[options.Path, object]) -> None:
+def test_any_configuration_round_trips(values: dict[options.Path, object]) -> None:
     component = options.build(ComponentConfig, values)
     again = options.build(ComponentConfig, configfile.parse(text(component), COMPONENT_CONFIG, ComponentConfig))
     assert again == component

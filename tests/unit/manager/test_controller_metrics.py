@@ -38,7 +38,7 @@ def declared(module: str) -> Iterator[Description]:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_declared_as_in_the_original(module: str, reference: Callable[[str], list[dict[str, object]]]) -> None:
+def test_metrics_are_declared_as_upstream(module: str, reference: Callable[[str], list[dict[str, object]]]) -> None:
     facts = {str(fact["name"]): fact for fact in reference("metrics.json")}
     descriptions = list(declared(module))
     assert descriptions
@@ -51,7 +51,7 @@ def test_declared_as_in_the_original(module: str, reference: Callable[[str], lis
             assert list(description.buckets) == pytest.approx([float(bound) for bound in fact["buckets"]])
 
 
-def test_endpoint_slices_have_figures_from_the_first_sync_on() -> None:
+def test_endpoint_slices_have_metrics_from_the_first_sync() -> None:
     registry = Registry()
     SliceMetrics(registry, 100)
     mirroring = MirroringMetrics(registry, 100)

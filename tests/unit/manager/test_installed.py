@@ -57,7 +57,7 @@ def test_the_example_is_short() -> None:
     assert len(EXAMPLE.splitlines()) <= 40
 
 
-def test_a_package_of_its_own_has_options_queue_writes_and_name(install: Install, play: Callable[..., None]) -> None:
+def test_an_external_controller_has_options_queue_writes_and_name(install: Install, play: Callable[..., None]) -> None:
     install(team_label=EXAMPLE)
     assert "Team-label-controller flags:" in help_text(120)
     assert "--default-team string" in help_text(120)
@@ -97,7 +97,7 @@ def test_a_package_of_its_own_has_options_queue_writes_and_name(install: Install
         (('flag="default-team"', 'flag="concurrent-job-syncs"'), "there is another flag --concurrent-job-syncs"),
     ],
 )
-def test_one_that_cannot_be_used_is_left_out_and_reported(
+def test_an_invalid_external_controller_is_left_out_and_reported(
     install: Install, change: tuple[str, str], problem: str
 ) -> None:
     assert EXAMPLE.count(change[0]) == 1
@@ -108,7 +108,7 @@ def test_one_that_cannot_be_used_is_left_out_and_reported(
     assert problem in warning
 
 
-def test_of_two_of_a_name_the_second_is_left_out(install: Install) -> None:
+def test_of_two_controllers_of_a_name_the_second_is_left_out(install: Install) -> None:
     install(one=EXAMPLE, two=EXAMPLE.replace("default-team", "usual-team"))
     assert len(controller_map.installed().controllers) == 1
     assert f"{NAME} is the name of another one" in config().warnings[0]

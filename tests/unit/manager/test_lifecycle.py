@@ -57,7 +57,7 @@ def test_the_migration_lock_is_kept_until_its_controllers_have_ended(monkeypatch
     virtual.run(main())
 
 
-def test_the_version_that_the_flag_sets_is_the_one_that_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_version_set_by_the_flag_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     flags = ["--version=v1.36.0-custom", "--kubeconfig=/nowhere"]
 
     async def main() -> int:

@@ -48,7 +48,7 @@ async def storage(world: World) -> None:
         await world.create(resource("persistentvolumeclaims"), {"metadata": {"name": name}, "spec": claim})
 
 
-def test_what_is_lacking_is_known(
+def test_missing_metrics_are_listed(
     play: Callable[..., None], reference: Callable[[str], list[dict[str, str]]], tmp_path: Path
 ) -> None:
     facts = reference("metrics.json")
@@ -80,14 +80,14 @@ def test_what_is_lacking_is_known(
     assert not lacking
 
 
-def test_help_says_what_never_moves() -> None:
+def test_help_names_metrics_that_never_change() -> None:
     config = complete(flag_set().parse([]), known_of(CONTROLLERS))
     show = Observability(config, LoopClock())
     still = {f.description.name for f in show.registry.families() if "Never moves" in f.description.help}
     assert still == {name for name in STILL if name.startswith("rest_client_")}
 
 
-def test_queues_that_only_here_are_retried_or_there(play: Callable[..., None]) -> None:
+def test_queues_with_retries_only_in_one_program(play: Callable[..., None]) -> None:
     metrics = Registry()
     parts = complete(flag_set().parse([]), known_of(CONTROLLERS)).by_type().values()
 

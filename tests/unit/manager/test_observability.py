@@ -68,7 +68,7 @@ def touch(registry: Registry) -> None:
         family.labels(*("x" for _ in family.description.labels))
 
 
-def test_what_is_built_is_named_typed_and_labelled_as_in_the_original(
+def test_metrics_have_names_types_and_labels_of_upstream(
     reference: Callable[[str], list[dict[str, object]]],
 ) -> None:
     async def work() -> tuple[str, str]:
@@ -106,7 +106,7 @@ def test_metrics_flags_become_the_registrys_options() -> None:
 
 
 @pytest.mark.parametrize("head", ["", "allowListMapping:\n"])
-def test_a_manifest_has_the_mapping_itself_or_under_its_name(tmp_path: Path, head: str) -> None:
+def test_a_manifest_is_the_mapping_or_has_it_under_its_name(tmp_path: Path, head: str) -> None:
     manifest = tmp_path / "m.yaml"
     manifest.write_text(f"{head}  a_total,x: one,two\n  a_total,code: 200\n")
     options = metrics_options(MetricsConfig(allow_labels_manifest=str(manifest)))
@@ -131,7 +131,7 @@ def test_an_empty_manifest_allows_every_label(tmp_path: Path, text: str) -> None
     ],
     ids=["no", "bad", "key", "value", "list"],
 )
-def test_a_bad_manifest_is_one_clear_line(tmp_path: Path, text: str | None, words: str) -> None:
+def test_an_invalid_manifest_is_one_clear_line(tmp_path: Path, text: str | None, words: str) -> None:
     path = tmp_path / "m.yaml"
     if text is not None:
         path.write_text(text)

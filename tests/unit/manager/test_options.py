@@ -9,7 +9,7 @@ from kcm_cli.manager.options import SECTIONS, bindings, flag_set
 OWN = {"config", "write-config-to", "install-completion", "show-completion"}
 
 
-def test_flags_are_the_originals(reference: Callable[[str], Any]) -> None:
+def test_flags_equal_upstreams(reference: Callable[[str], Any]) -> None:
     facts = reference("flags.json")
     for fact in (fact for section in facts for fact in section["flags"]):
         flag = flag_set()[fact["name"]]
@@ -19,7 +19,7 @@ def test_flags_are_the_originals(reference: Callable[[str], Any]) -> None:
         assert bool(flag.deprecated) is fact.get("deprecated", False)
 
 
-def test_sections_are_the_originals_in_order(reference: Callable[[str], Any]) -> None:
+def test_sections_equal_upstreams_in_order(reference: Callable[[str], Any]) -> None:
     wanted = [
         (section["section"], [flag["name"] for flag in section["flags"] if not flag.get("hidden")])
         for section in reference("flags.json")
@@ -42,17 +42,17 @@ def test_every_section_is_known() -> None:
     assert {binding.section for binding in bindings() if binding.option.flag} <= set(SECTIONS)
 
 
-def test_every_option_can_be_set_from_somewhere() -> None:
+def test_every_option_can_be_set() -> None:
     for binding in bindings():
         assert binding.option.flag or binding.key, binding.path
 
 
-def test_there_is_no_flag_but_the_originals(reference: Callable[[str], Any]) -> None:
+def test_there_are_only_upstreams_flags(reference: Callable[[str], Any]) -> None:
     facts = {fact["name"] for section in reference("flags.json") for fact in section["flags"]}
     assert {flag.name for flag in flag_set()} - facts == OWN
 
 
-def test_durations_are_named_with_their_unit() -> None:
+def test_durations_have_their_unit_in_the_name() -> None:
     for binding in bindings():
         if binding.option.kind.word == "duration":
             assert binding.path[-1].endswith("_s"), binding.path

@@ -19,7 +19,7 @@ def test_migration_puts_controllers_under_locks() -> None:
     assert len(locks(DEFAULT_LEADERS, {})) == 3
 
 
-def test_systemd_hears_of_it(tmp_path: Path) -> None:
+def test_systemd_is_notified(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(tmp_path / "s"))
         assert notify(READY, {"NOTIFY_SOCKET": str(tmp_path / "s")})
@@ -27,11 +27,11 @@ def test_systemd_hears_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("address", ["", "relative", "/nobody/listens"])
-def test_nobody_hears_and_nothing_happens(address: str) -> None:
+def test_without_systemd_nothing_is_sent(address: str) -> None:
     assert not notify(READY, {"NOTIFY_SOCKET": address})
 
 
-def test_running_controllers_are_shown() -> None:
+def test_running_controllers_are_listed() -> None:
     health, registry = HealthChecks(), Registry()
     running = RunningControllers(health, registry)
     running.built("a-controller")
@@ -48,7 +48,7 @@ def test_running_controllers_are_shown() -> None:
     assert health.evaluate().healthy
 
 
-def test_a_controller_that_ended_by_itself_is_unhealthy_until_it_is_made_again() -> None:
+def test_a_controller_that_ended_is_unhealthy_until_it_is_restarted() -> None:
     health = HealthChecks()
     running = RunningControllers(health, Registry())
     running.built("a-controller")
@@ -58,7 +58,7 @@ def test_a_controller_that_ended_by_itself_is_unhealthy_until_it_is_made_again()
     assert health.evaluate().healthy
 
 
-def test_a_loop_of_its_own_runs_what_it_is_given_and_stops() -> None:
+def test_a_separate_loop_runs_tasks_and_stops() -> None:
     async def work() -> None:
         thread = LoopThread("t")
         thread.start()

@@ -10,7 +10,7 @@ class Thing:
     """Something to refer to."""
 
 
-def test_tasks_are_found_among_objects_that_stand_for_others() -> None:
+def test_tasks_are_found_among_proxy_objects() -> None:
     proxy = weakref.proxy(Thing())  # what it stands for is deleted: each question to it raises ReferenceError
 
     async def main() -> str:

@@ -156,9 +156,7 @@ KEEPS_LEASE = ("the lease's read", "the lease's write")
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_what_fails_while_a_manager_stops_fails_nothing_else(
-    play: Any, part: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_during_shutdown_do_not_affect_others(play: Any, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, name, after = PARTS[part]
 
     async def life(world: World) -> None:
@@ -179,7 +177,7 @@ def test_what_fails_while_a_manager_stops_fails_nothing_else(
     play(life, alone=True)
 
 
-def test_what_fails_before_is_told(play: Any) -> None:
+def test_errors_before_shutdown_are_reported(play: Any) -> None:
     async def life(world: World) -> None:
         with pytest.MonkeyPatch.context() as patch:
             one, broken = Life(world, patch), asyncio.Event()
@@ -193,7 +191,7 @@ def test_what_fails_before_is_told(play: Any) -> None:
     play(life, alone=True)
 
 
-def test_controllers_that_do_not_end_are_told_and_the_lease_is_kept(play: Any) -> None:
+def test_controllers_that_do_not_end_are_reported_and_the_lease_is_kept(play: Any) -> None:
     async def goes_on(self: Worker) -> None:
         try:
             await asyncio.Event().wait()

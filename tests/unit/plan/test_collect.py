@@ -100,14 +100,14 @@ def roles() -> dict[str, set[tuple[str, str]]]:
     return found
 
 
-def test_the_cluster_role_has_exactly_what_is_asked() -> None:
+def test_the_cluster_role_allows_exactly_the_requests() -> None:
     _, requests = read(prepare=nothing)
     assert asked_kinds(requests) == roles()["kcm-plan"]
     _, requests = read(prepare=nothing, include=("configmaps", "events", "custom"))
     assert asked_kinds(requests) == roles()["kcm-plan"] | roles()["kcm-plan-include"]
 
 
-def test_with_that_role_nothing_is_refused_and_nothing_else_is_allowed() -> None:
+def test_the_cluster_role_is_sufficient_and_minimal() -> None:
     user = User("alice", groups=("system:authenticated",))
 
     async def bound(world: World) -> None:
@@ -127,7 +127,7 @@ def test_with_that_role_nothing_is_refused_and_nothing_else_is_allowed() -> None
     assert all(any(gvr.plural == kind.gvr.plural for gvr in snapshot.collections) for kind in KINDS)
 
 
-def test_all_is_of_one_version_and_paged() -> None:
+def test_all_lists_have_one_version_and_are_paginated() -> None:
     snapshot, requests = read()
     lists = [dict(request.query) for request in requests if len(request.path.split("/")) > 3]
     assert all(query["limit"] == "500" for query in lists)
@@ -137,7 +137,7 @@ def test_all_is_of_one_version_and_paged() -> None:
     assert snapshot.torn == ()
 
 
-def test_a_cut_that_the_server_cannot_make_is_torn() -> None:
+def test_a_snapshot_without_a_common_version_is_torn() -> None:
     def gone(request: Request) -> Response | None:
         old = dict(request.query).get("resourceVersionMatch") == "Exact"
         return refusing("pods", status=410)(request) if old else None
@@ -148,7 +148,7 @@ def test_a_cut_that_the_server_cannot_make_is_torn() -> None:
     assert any(line.startswith("the cut is torn") and line.endswith(": pods") for line in answer.not_modelled)
 
 
-def test_a_refused_kind_is_a_named_gap_and_its_controllers_stay_out() -> None:
+def test_a_refused_kind_is_a_named_gap_and_disables_its_controllers() -> None:
     snapshot, _ = read(refusing("poddisruptionbudgets", "nodes"))
     gaps = {gap.resource: gap.reason for gap in snapshot.gaps}
     assert "is forbidden" in gaps["nodes"] and "is forbidden" in gaps["poddisruptionbudgets.policy"]
@@ -158,7 +158,7 @@ def test_a_refused_kind_is_a_named_gap_and_its_controllers_stay_out() -> None:
     assert any(line.startswith("nodes: ") for line in answer.not_modelled)
 
 
-def test_one_namespace_is_read_where_only_that_is_allowed() -> None:
+def test_one_namespace_is_read_if_only_that_is_allowed() -> None:
     snapshot, _ = read(refusing("pods", "deployments"), namespace=NAMESPACE)
     partial = {gap.resource for gap in snapshot.gaps if gap.partial}
     assert partial == {"pods", "deployments.apps"}
@@ -190,7 +190,7 @@ def test_older_servers_have_older_versions() -> None:
     assert {one.controller for one in audit} == {"service-cidrs-controller"}  # this one lacks its status
 
 
-def test_odd_objects_are_loaded_as_they_are() -> None:
+def test_odd_objects_are_loaded_unchanged() -> None:
     odd: list[Tree] = [
         {"metadata": None},
         {"metadata": {"name": ""}},
@@ -214,7 +214,7 @@ def test_odd_objects_are_loaded_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("body", [b"hello", b"[]", b'{"items": 7}', b'{"items": [1, null, "x"]}'])
-def test_an_answer_that_is_no_list_is_a_gap(body: bytes) -> None:
+def test_a_response_that_is_not_a_list_is_a_gap(body: bytes) -> None:
     def broken(request: Request) -> Response | None:
         return Response(200, {}, body) if request.path.endswith("/replicasets") else None
 
@@ -223,7 +223,7 @@ def test_an_answer_that_is_no_list_is_a_gap(body: bytes) -> None:
     assert "replicasets.apps" in gaps or snapshot.skipped == ("replicasets.apps",) * 3
 
 
-def test_a_server_that_refuses_everything_is_one_line() -> None:
+def test_a_server_that_refuses_everything_is_one_error_line() -> None:
     def closed(request: Request) -> Response | None:
         doc = {"kind": "Status", "reason": "Unauthorized", "code": 401, "message": "Unauthorized", "status": "Failure"}
         return Response(401, {"content-type": "application/json"}, json.dumps(doc).encode())
@@ -240,7 +240,7 @@ def test_secrets_are_never_included() -> None:
     assert '"pods" is not one of' in problem
 
 
-def test_what_quotas_have_counted_is_there() -> None:
+def test_usage_of_quotas_is_collected() -> None:
     async def counted(world: World) -> None:
         hard = {"hard": {"pods": "9", "configmaps": "9", "count/secrets": "9"}}
         metadata = {"name": "q", "namespace": NAMESPACE}
@@ -283,14 +283,14 @@ async def with_custom(world: World) -> None:
 
 
 @pytest.mark.parametrize("include", [(), ("custom",)])
-def test_what_custom_resources_own_stays(include: tuple[str, ...]) -> None:
+def test_dependents_of_custom_resources_are_kept(include: tuple[str, ...]) -> None:
     snapshot, _ = read(prepare=with_custom, include=include)
     there = any(gvr.plural == "widgets" for gvr in snapshot.collections)
     assert there is bool(include)
     assert plan(snapshot, (), Options(horizon_s=120)).audit == ()
 
 
-def test_what_custom_resources_own_stays_where_these_are_refused() -> None:
+def test_dependents_of_refused_custom_resources_are_kept() -> None:
     snapshot, _ = read(refusing("widgets"), prepare=with_custom, include=("custom",))
     assert "widgets.example.com" in snapshot.missing
     assert plan(snapshot, (), Options(horizon_s=120)).audit == ()

@@ -44,30 +44,30 @@ def test_an_object_that_both_runs_create_has_another_uid_in_each() -> None:
     assert fields(claim(ONE), claim(OTHER)) == []
 
 
-def test_a_uid_of_something_else_is_a_difference() -> None:
+def test_the_uid_of_another_object_is_a_difference() -> None:
     other = job(OTHER)
     other[JOBS.gvr, "default", "c-1"]["metadata"]["labels"]["controller-uid"] = "5c1a0f5e-0000-4000-8000-000000000000"
     assert [one.path for one in fields(job(ONE), other)] == ["metadata.labels.controller-uid"]
 
 
-def test_the_same_moment_may_be_some_seconds_later() -> None:
+def test_times_can_differ_by_some_seconds() -> None:
     assert fields(job(ONE), job(OTHER, ended="2026-11-22T19:10:31Z")) == []
     later = "2026-11-22T19:15:31Z"
     assert fields(job(ONE), job(OTHER, ended=later)) == [Field("status.completionTime", "2026-11-22T19:10:36Z", later)]
 
 
-def test_what_is_really_different_is_shown() -> None:
+def test_differences_are_listed() -> None:
     assert fields(job(ONE), job(OTHER, parallelism=2)) == [Field("spec.parallelism", 1, 2)]
 
 
-def test_a_number_is_not_its_text_and_nothing_is_not_null() -> None:
+def test_numbers_differ_from_strings_and_missing_from_null() -> None:
     other = job(OTHER)
     other[JOBS.gvr, "default", "c-1"]["spec"]["parallelism"] = "1"
     other[JOBS.gvr, "default", "c-1"]["metadata"]["labels"]["x"] = "null"
     assert [one.path for one in fields(job(ONE), other)] == ["metadata.labels.x", "spec.parallelism"]
 
 
-def test_an_object_with_odd_metadata_costs_the_others_nothing() -> None:
+def test_an_object_with_odd_metadata_does_not_affect_others() -> None:
     odd = job(OTHER)
     odd[JOBS.gvr, "default", "odd"] = {"kind": "Job", "metadata": {"name": "odd", "uid": 7, "labels": "none"}}
     assert fields(job(ONE), odd) == []

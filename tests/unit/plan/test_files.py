@@ -32,7 +32,7 @@ def with_pod(**spec: object) -> Snapshot:
     return replace(whole, collections=collections)
 
 
-def test_a_file_holds_the_whole_snapshot(tmp_path: Path) -> None:
+def test_a_file_has_the_whole_snapshot(tmp_path: Path) -> None:
     path = tmp_path / "cluster.kcm"
     save(settled(), path)
     read = load(path)
@@ -43,7 +43,7 @@ def test_a_file_holds_the_whole_snapshot(tmp_path: Path) -> None:
     assert (tmp_path / "again.kcm").read_bytes() == path.read_bytes()
 
 
-def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as pool:
@@ -54,7 +54,7 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     assert load(tmp_path / "copy").collections.keys() == settled().collections.keys()
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_kept(tmp_path: Path) -> None:
     link, target = tmp_path / "link", tmp_path / "target"
     link.symlink_to(target)
     for _ in range(2):
@@ -79,7 +79,7 @@ def test_neither_values_of_env_nor_last_applied_are_saved(tmp_path: Path) -> Non
         assert none == {"name": "D"} and "value" not in from_
 
 
-def test_templates_within_templates_are_cleaned() -> None:
+def test_nested_templates_are_redacted() -> None:
     pod = {"containers": [{"env": [{"name": "A", "value": "v"}]}]}
     doc = {"data": {"spec": {"template": {"spec": pod}}}}
     without_env(doc, "00")
@@ -87,7 +87,7 @@ def test_templates_within_templates_are_cleaned() -> None:
 
 
 @pytest.mark.parametrize("cut", [0.2, 0.5, 0.9, 0.999])
-def test_a_file_that_is_cut_short_is_known(tmp_path: Path, cut: float) -> None:
+def test_a_truncated_file_is_detected(tmp_path: Path, cut: float) -> None:
     path = tmp_path / "cluster.kcm"
     save(settled(), path)
     data = path.read_bytes()
@@ -110,7 +110,7 @@ def lines_of(path: Path) -> list[bytes]:
         (lambda lines: [*lines[:-1], b'{"end":1}'], "objects are missing"),
     ],
 )
-def test_what_cannot_be_read_is_one_line(tmp_path: Path, change: object, text: str) -> None:
+def test_an_unreadable_file_is_one_line(tmp_path: Path, change: object, text: str) -> None:
     path = tmp_path / "cluster.kcm"
     save(settled(), path)
     path.write_bytes(gzip.compress(b"\n".join(change(lines_of(path))) + b"\n"))  # type: ignore[operator]
@@ -129,14 +129,14 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_what_this_version_does_not_know_is_kept(tmp_path: Path) -> None:
+def test_unknown_fields_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "cluster.kcm"
     save(with_pod(containers=[], later={"field": [1, None]}), path)
     saved = next(item for item in load(path).items(PODS.gvr) if item.name == "x").doc
     assert saved["spec"]["later"] == {"field": [1, None]}  # type: ignore[index]
 
 
-def test_a_line_without_end_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_without_an_end_is_not_read_completely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "cluster.kcm"
     save(settled(), path)
     monkeypatch.setattr(files, "LONGEST", 500)
@@ -144,7 +144,7 @@ def test_a_line_without_end_is_not_read_whole(tmp_path: Path, monkeypatch: pytes
         load(path)
 
 
-def test_a_count_below_zero_is_damage(tmp_path: Path) -> None:
+def test_a_negative_count_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "cluster.kcm"
     save(settled(), path)
     text = re.sub(rb'"count":\d+', b'"count":-3', gzip.decompress(path.read_bytes()), count=1)

@@ -56,22 +56,22 @@ def given(percent: float | None = None, **more: Any) -> Metric:
     return Metric(NAMESPACE, "Deployment", "web", "cpu", percent, **more)
 
 
-def test_frozen_load_changes_nothing() -> None:
+def test_constant_load_changes_nothing() -> None:
     assert planned().audit == ()
 
 
-def test_more_load_is_shared_by_more_pods() -> None:
+def test_more_load_adds_pods() -> None:
     answer = planned(given(120))  # 4 pods at 120 % are 10 at 48 %
     assert scaled(answer)[-1].endswith("to 10")
     (web,) = [one for one in answer.differences if str(one.about) == "Deployment sim/web"]
     assert ("spec.replicas", 4, 10) in [(field.path, field.before, field.after) for field in web.fields]
 
 
-def test_a_little_more_load_settles_in_between() -> None:
+def test_a_little_more_load_adds_fewer_pods() -> None:
     assert scaled(planned(given(75))) == ["from 4 to 6"]
 
 
-def test_less_load_is_waited_for() -> None:
+def test_less_load_removes_pods_after_stabilization() -> None:
     answer = planned(given(20))
     (down,) = [one for one in answer.timeline if one.what == "scaled"]
     assert down.detail == "from 4 to 2"
@@ -82,7 +82,7 @@ def test_a_quantity_is_per_pod() -> None:
     assert scaled(planned(given(value=150.0))) == ["from 4 to 6"]
 
 
-def test_scaling_by_hand_is_undone() -> None:
+def test_manual_scaling_is_reverted() -> None:
     answer = planned(Scale(Target("deploy", "web", NAMESPACE), 8))
     assert scaled(answer)[-1] == "from 8 to 4"
 
@@ -94,6 +94,6 @@ def test_scaling_by_hand_is_undone() -> None:
         (Metric(NAMESPACE, "Deployment", "web", "memory", 5), "is not scaled by memory"),
     ],
 )
-def test_a_metric_that_nobody_looks_at_is_refused(metric: Metric, text: str) -> None:
+def test_an_unused_metric_is_refused(metric: Metric, text: str) -> None:
     with pytest.raises(PlanError, match=text):
         planned(metric)

@@ -38,7 +38,7 @@ def differences(answer: Answer) -> set[tuple[str, str, int]]:
     return {(one.action, str(one.about), one.count) for one in answer.differences}
 
 
-def test_a_settled_cluster_is_written_nothing_to() -> None:
+def test_nothing_is_written_to_a_settled_cluster() -> None:
     answer = planned()
     assert answer.audit == ()
     assert answer.routine > 0
@@ -64,14 +64,14 @@ def test_a_failed_node_loses_its_pods_after_five_minutes() -> None:
     assert ("stuck", "StatefulSet sim/db") in problems(answer)  # its pod is only Terminating: nobody confirms
 
 
-def test_a_removed_node_s_pods_are_collected_and_made_again() -> None:
+def test_pods_of_a_deleted_node_are_deleted_and_recreated() -> None:
     answer = planned(RemoveNode("node-3"))
     assert ("deleted", "Node node-3", 1) in differences(answer)
     assert problems(answer) == set()
     assert all(fill.node != "node-3" or fill.pods == 0 for fill in answer.nodes)
 
 
-def test_more_than_the_nodes_take_stays_pending() -> None:
+def test_pods_beyond_the_capacity_are_pending() -> None:
     answer = plan(crowded(), (Scale(WEB, 36),), Options(600))
     (problem,) = [one for one in answer.problems if one.kind == "pending"]
     assert str(problem.about) == "Deployment sim/web"
@@ -97,7 +97,7 @@ def test_a_deletion_completes_no_rollout() -> None:
     assert [one.what for one in answer.timeline if str(one.about) == "Deployment sim/web"] == []
 
 
-def test_what_goes_wrong_if_an_image_cannot_be_pulled() -> None:
+def test_problems_of_an_image_that_cannot_be_pulled() -> None:
     (risk,) = planned(SetImage(WEB, "web:2"), horizon_s=900).risks
     assert risk.text == "if web:2 cannot be pulled"
     (problem,) = risk.problems
@@ -106,7 +106,7 @@ def test_what_goes_wrong_if_an_image_cannot_be_pulled() -> None:
     assert planned(SetImage(WEB, "v1")).risks == ()
 
 
-def test_a_registry_that_cannot_be_there() -> None:
+def test_an_impossible_registry() -> None:
     answer = planned(SetImage(WEB, "registry.invalid/web:2"))
     assert problems(answer) == {("image", "Image registry.invalid/web:2"), ("stuck", "Deployment sim/web")}
 
@@ -139,27 +139,27 @@ def test_a_namespace_narrows_the_whole_answer() -> None:
     assert answer.totals.pods_created == 0
 
 
-def test_dependents_may_stay_as_orphans() -> None:
+def test_dependents_can_be_orphaned() -> None:
     answer = planned(Delete(WEB, "Orphan"))
     assert ("deleted", "Deployment sim/web", 1) in differences(answer)
     assert not any(one.action == "deleted" and one.about.kind in ("ReplicaSet", "Pod") for one in answer.differences)
 
 
-def test_an_image_that_is_none_hangs_the_rollout() -> None:
+def test_an_invalid_image_blocks_the_rollout() -> None:
     answer = planned(SetImage(WEB, "web:not a tag"), horizon_s=1200)
     assert problems(answer) == {("image", "Image web:not a tag"), ("stuck", "Deployment sim/web")}
     late = next(one for one in answer.timeline if one.what == "stuck")
     assert 600 <= late.at_s <= 660
 
 
-def test_a_deletion_takes_the_dependents_along() -> None:
+def test_a_deletion_deletes_dependents() -> None:
     answer = planned(Delete(WEB))
     gone = {about for action, about, _ in differences(answer) if action == "deleted"}
     assert "Deployment sim/web" in gone
     assert len([one for one in gone if one.startswith("Pod sim/web-")]) == 5
 
 
-def test_a_manifest_that_the_server_refuses_is_told_as_kubectl_does() -> None:
+def test_a_refused_manifest_is_reported_as_by_kubectl() -> None:
     doc = deployment("bad", -1)
     answer = planned(Apply(doc, "app.yaml, document 1"))
     (problem,) = [one for one in answer.problems if one.kind == "refused"]
@@ -179,7 +179,7 @@ def test_a_field_of_another_manager_is_a_conflict_unless_it_is_forced() -> None:
     assert ("created", "Pod sim/", 2) in differences(forced)
 
 
-def test_a_manifest_s_new_objects_are_told() -> None:
+def test_new_objects_of_a_manifest_are_listed() -> None:
     answer = planned(Apply(deployment("new", 2)))
     assert {("created", "Deployment sim/new", 1), ("created", "Pod sim/", 2)} <= differences(answer)
 
@@ -201,7 +201,7 @@ def test_a_manifest_s_new_objects_are_told() -> None:
         ),
     ],
 )
-def test_what_cannot_be_done_is_one_clear_line(change: Change, text: str) -> None:
+def test_an_impossible_change_is_one_clear_line(change: Change, text: str) -> None:
     with pytest.raises(PlanError) as raised:
         planned(change)
     assert text in str(raised.value)
@@ -232,7 +232,7 @@ def test_an_orphan_is_found_by_the_audit() -> None:
 
 
 @pytest.mark.parametrize("odd", [None, 3, "k", {"k": "v"}, ["k", None]])
-def test_a_node_is_copied_without_what_is_none_of_its_fields(odd: object) -> None:
+def test_a_node_is_copied_without_unknown_fields(odd: object) -> None:
     made = node_like({"metadata": odd, "spec": {"taints": odd}, "status": {"conditions": odd}}, "n", "now")
     assert made["metadata"] == {"name": "n", "labels": {"kubernetes.io/hostname": "n"}}
     assert made["spec"] == {}

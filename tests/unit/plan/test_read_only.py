@@ -61,7 +61,7 @@ def test_reading_passes(path: str) -> None:
         Request("GET", "/"),
     ],
 )
-def test_nothing_else_is_sent(request_: Request) -> None:
+def test_writes_are_refused(request_: Request) -> None:
     below = Recording()
     reader = ReadOnly(below)  # type: ignore[arg-type]
     with pytest.raises(NotReadOnly):

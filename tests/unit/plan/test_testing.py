@@ -13,14 +13,14 @@ from tests.simulation.world import NAMESPACE, World
 from tests.unit.plan.clusters import settled, snapshot_of
 
 
-def test_the_fixture_makes_twins_of_files(kcm_twin: type[TwinOf], tmp_path: Path) -> None:
+def test_the_fixture_creates_twins_from_files(kcm_twin: type[TwinOf], tmp_path: Path) -> None:
     save(settled(), tmp_path / "cluster.kcm")
     twin = kcm_twin(tmp_path / "cluster.kcm")
     assert twin.audit(60).audit == ()
     assert [problem.kind for problem in twin.plan(Drain("node-1"), horizon_s=60).problems] == ["pdb"]
 
 
-def test_a_story_lives_in_a_twin(kcm_twin: type[TwinOf]) -> None:
+def test_a_story_runs_on_a_twin(kcm_twin: type[TwinOf]) -> None:
     async def story(twin: Twin) -> int:
         await twin.client.patch(DEPLOYMENTS, NAMESPACE, "web", {"spec": {"replicas": 2}}, content_type=MERGE)
         await twin.clock.sleep(30)
@@ -35,7 +35,7 @@ def with_env(value: str) -> dict[str, Any]:
     return doc
 
 
-def test_a_saved_snapshot_tells_equal_values_of_env_from_others(kcm_twin: type[TwinOf], tmp_path: Path) -> None:
+def test_a_saved_snapshot_distinguishes_values_of_env(kcm_twin: type[TwinOf], tmp_path: Path) -> None:
     async def applied(world: World) -> None:
         path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/web"
         query, headers = (("fieldManager", "kubectl"),), {"content-type": "application/apply-patch+yaml"}

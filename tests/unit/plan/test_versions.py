@@ -83,7 +83,7 @@ def of(minor: int) -> Snapshot:
 
 
 @pytest.mark.parametrize("minor", range(30, 37))
-def test_a_snapshot_of_each_release_loads_and_can_be_planned_on(minor: int, tmp_path: Path) -> None:
+def test_a_snapshot_of_each_release_can_be_planned_on(minor: int, tmp_path: Path) -> None:
     taken = of(minor)
     save(taken, tmp_path / "cluster.kcm")
     snapshot = load(tmp_path / "cluster.kcm")
@@ -96,7 +96,7 @@ def test_a_snapshot_of_each_release_loads_and_can_be_planned_on(minor: int, tmp_
     assert answer.totals.pods_created == 2
 
 
-def test_what_is_not_known_is_kept() -> None:
+def test_unknown_fields_are_kept() -> None:
     for gvr in (
         GVR("networking.k8s.io", "v1beta1", "servicecidrs"),
         GVR("resource.k8s.io", "v1beta1", "resourceclaims"),
@@ -106,7 +106,7 @@ def test_what_is_not_known_is_kept() -> None:
         assert item.doc["spec"]["later"] == UNKNOWN["later"]  # type: ignore[index]
 
 
-def test_what_a_release_does_not_have_is_no_gap_and_its_controllers_stay_out() -> None:
+def test_kinds_that_a_release_lacks_are_no_gap_and_disable_controllers() -> None:
     old = of(30)
     assert not any(gap.resource.endswith(("resource.k8s.io", "networking.k8s.io")) for gap in old.gaps)
     told = "\n".join(plan(old, (), Options(horizon_s=1)).not_modelled)
@@ -122,7 +122,7 @@ def test_devices_of_older_servers_have_the_form_of_later_ones_in_the_twin() -> N
     assert docs["resourceslices"]["apiVersion"] == "resource.k8s.io/v1"
 
 
-def test_a_later_release_s_kinds_in_a_file_are_kept_and_told(tmp_path: Path) -> None:
+def test_kinds_of_a_later_release_are_kept_and_reported(tmp_path: Path) -> None:
     """A file of a kcm that reads more kinds: they are kept, and the answer says that they are not modelled."""
     taken = of(36)
     services = next(one for gvr, one in taken.collections.items() if gvr.plural == "services")

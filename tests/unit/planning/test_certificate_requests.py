@@ -17,12 +17,12 @@ MAIL, URI = x509.RFC822Name("a@example.com"), x509.UniformResourceIdentifier("sp
 
 
 @pytest.mark.parametrize("text", ["", base64.b64encode(b"x").decode()], ids=["nothing", "no PEM"])
-def test_a_request_that_cannot_be_read(text):
+def test_an_invalid_request(text):
     with pytest.raises(FormatError, match="unable to parse csr 'r'"):
         rules.parse(stored(text))
 
 
-def test_a_request_that_can_be_read():
+def test_a_valid_request():
     asked = request()
     assert rules.parse(stored(in_base64(asked))) == asked
 
@@ -94,7 +94,7 @@ def test_the_legacy_signer_takes_everything():
     assert rules.problem(rules.LEGACY_UNKNOWN, request(name("")), ["any"]) == ""
 
 
-def test_a_condition_is_added_to_those_that_are_there():
+def test_a_condition_is_added_to_existing_ones():
     request_ = stored(Approved="True")
     update = rules.with_condition(request_, {"type": "Failed"}, "status")
     assert update.changes == {("status", "conditions"): [{"type": "Approved", "status": "True"}, {"type": "Failed"}]}

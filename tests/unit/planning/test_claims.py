@@ -71,7 +71,7 @@ def test_every_candidate_is_named_at_most_once(candidates, deleting):
     assert set(named) <= {id(obj) for obj in candidates}
 
 
-def test_writes_carry_the_uid():
+def test_writes_have_the_uid():
     adopt = claims.adopt_action(REPLICA_SETS, owner(), PODS, pod(), ("batch.kubernetes.io/job-tracking",))
     assert adopt.body == {
         "metadata": {

@@ -39,7 +39,7 @@ def test_setting(new, moved, updated):
     assert conditions.updated((A, B), new) == updated
 
 
-def test_what_does_not_change_is_the_same_object():
+def test_unchanged_conditions_are_the_same_object():
     current = (A, B)
     assert conditions.moved(current, condition("A", message="N", time=LATE)) is current
     assert conditions.updated(current, condition("A", time=LATE)) is current

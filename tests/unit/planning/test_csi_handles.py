@@ -61,7 +61,7 @@ def test_handles(moved, expected):
         ((), ()),
     ],
 )
-def test_disks_of_gce_are_not_written_by_several(modes, expected):
+def test_gce_disks_have_one_writer(modes, expected):
     disk = volume({"gcePersistentDisk": {"pdName": "disk"}}, modes)
     assert migrated_modes("kubernetes.io/gce-pd", disk) == expected
     assert migrated_modes("kubernetes.io/cinder", disk) == modes

@@ -61,7 +61,7 @@ def test_terms(terms, expected):
         (None, label("size", "Gt", "9" * 5000), False),
     ],
 )
-def test_selector_and_affinity_both_have_to_fit(selector, term, expected):
+def test_selector_and_affinity_must_both_match(selector, term, expected):
     affinity = None if term is None else Affinity(NodeAffinity(NodeSelector((term,))))
     assert rules.fits("n1", LABELS, selector, affinity) is expected
 
@@ -77,6 +77,6 @@ def test_selector_and_affinity_both_have_to_fit(selector, term, expected):
         ([], None),
     ],
 )
-def test_the_node_that_is_named(terms, expected):
+def test_the_required_node(terms, expected):
     assert rules.node_named(NodeSelector(tuple(terms))) == expected
     assert rules.node_named(None) is None

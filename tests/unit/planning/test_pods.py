@@ -102,12 +102,12 @@ def pod(
         "phase before cost",
     ],
 )
-def test_goes_first(first, second):
+def test_order_of_deletion(first, second):
     for order in ([first, second], [second, first]):
         assert rules.rank_for_deletion(order, [], NOW) == [first, second]
 
 
-def test_a_crowded_node_loses_first():
+def test_pods_of_crowded_nodes_are_deleted_first():
     crowded, lonely = pod("z", node="n1"), pod("a", node="n2")
     related = [crowded, lonely, pod("b", node="n1"), pod("c", node="n2", deleting=True)]
     assert rules.rank_for_deletion([lonely, crowded], related, NOW) == [crowded, lonely]

@@ -74,7 +74,7 @@ def test_manage(asked: int | None, running: int, created: int, deleted: int) -> 
         assert set(stage.expect.deletions) == {f"ns/{action.name}" for action in gone}
 
 
-def test_a_pod_is_made_from_the_template_and_owned() -> None:
+def test_a_pod_is_created_from_the_template_and_owned() -> None:
     stage = rules.plan(owner(1), [], [], NOW)
     assert stage is not None
     (create,) = stage.actions
@@ -99,7 +99,7 @@ def chosen(active: list[Pod], count: int) -> set[str]:
         pytest.param([pod("a", ready_since=-9000), pod("b", ready_since=-9)], {"b"}, id="ready for less time"),
     ],
 )
-def test_who_goes_first(active: list[Pod], expected: set[str]) -> None:
+def test_order_of_deletion(active: list[Pod], expected: set[str]) -> None:
     assert chosen(active, 1) == expected
 
 
@@ -107,7 +107,7 @@ def test_who_goes_first(active: list[Pod], expected: set[str]) -> None:
 @given(
     st.integers(0, 30), st.lists(st.tuples(st.booleans(), st.integers(0, 99)), max_size=30, unique_by=lambda x: x[1])
 )
-def test_doing_it_leaves_nothing_to_do(asked: int, states: list[tuple[bool, int]]) -> None:
+def test_a_plan_is_complete(asked: int, states: list[tuple[bool, int]]) -> None:
     active = [pod(f"p{n}", ready_since=-60 if ready else None, age=n) for ready, n in states]
     stage = rules.plan(owner(asked), active, active, NOW)
     same = rules.plan(owner(asked), list(reversed(active)), active, NOW)
@@ -122,7 +122,7 @@ def test_doing_it_leaves_nothing_to_do(asked: int, states: list[tuple[bool, int]
     assert not gone & ready or not {one.uid for one in left} - ready
 
 
-def test_ages_of_those_that_go() -> None:
+def test_ages_of_deleted_pods() -> None:
     active = [pod("old", ready_since=-9, age=1000), pod("young", ready_since=-5, age=100), pod("sick", age=10)]
     stage = rules.plan(owner(1), active, active, NOW)
     assert stage is not None
@@ -170,7 +170,7 @@ def test_failures(
     assert [(c.reason, c.message) for c in found.conditions] == expected
 
 
-def test_conditions_of_others_stay() -> None:
+def test_other_conditions_are_kept() -> None:
     status = {"replicas": 0, "conditions": [{"type": "Other", "status": "True"}, *FAILING["conditions"]]}  # type: ignore[misc]
     found = rules.status(owner(3, status=status), pods(3), None, None, NOW)
     assert [c.type for c in found.conditions] == ["Other"]
@@ -187,7 +187,7 @@ def test_conditions_of_others_stay() -> None:
         pytest.param(30, [pod("p", ready_since=-10), pod("q", ready_since=-60)], 20.0, id="one is"),
     ],
 )
-def test_when_to_look_again(min_ready: int, active: list[Pod], expected: float | None) -> None:
+def test_requeue_after(min_ready: int, active: list[Pod], expected: float | None) -> None:
     subject = owner(3, minReadySeconds=min_ready)
     status = rules.status(subject, active, None, None, NOW)
     assert rules.next_check_s(subject, status, active, NOW) == expected

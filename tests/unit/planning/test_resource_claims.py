@@ -101,7 +101,7 @@ def test_an_entry_of_a_newer_api(user: Pod | PodGroup, text: str) -> None:
         ),
     ],
 )
-def test_whose_a_claim_is(found: ResourceClaim, groups: bool, reason: str) -> None:
+def test_owner_of_a_claim(found: ResourceClaim, groups: bool, reason: str) -> None:
     expected = f"ResourceClaim ns/c was not created for Pod ns/p {reason}" if reason else ""
     assert not_for(pod(TEMPLATE, **GROUP), found, groups=groups) == expected
 

@@ -40,7 +40,7 @@ DATA = {
 }
 
 
-def test_data_puts_the_whole_template_in_place():
+def test_data_replaces_the_whole_template():
     assert revisions.patch_of(TEMPLATE) == DATA
     template = revisions.template_of(revision(1, data=DATA))
     assert template == {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "resources": {}}]}}
@@ -91,7 +91,7 @@ def test_surplus_keeps_the_limit_and_what_is_used(numbers, used, limit, count_us
         assert len([number for number in kept if number not in used]) <= limit
 
 
-def test_the_body_is_written_as_go_writes_it():
+def test_the_body_is_serialised_as_in_go():
     owner = Object(metadata=ObjectMeta("agent", "ns", "u1", annotations={"k": "v"}))
     body = revisions.encode(
         DAEMON_SETS,

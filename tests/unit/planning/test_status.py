@@ -11,7 +11,7 @@ from kcm_cli.planning.status import applied_status
 
 
 @pytest.mark.parametrize(("resource", "namespace"), [(PODS, "ns"), (NODES, "")])
-def test_an_apply_is_for_this_object_and_no_later_one(resource: Any, namespace: str) -> None:
+def test_an_apply_has_the_uid(resource: Any, namespace: str) -> None:
     obj = PartialObject(metadata=ObjectMeta(name="x", namespace=namespace, uid="u"))
     patch = applied_status(resource, obj, {"phase": "p"})
     metadata = {"name": "x", "uid": "u"} | ({"namespace": namespace} if namespace else {})

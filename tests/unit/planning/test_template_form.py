@@ -169,7 +169,7 @@ def test_what_a_server_returns_is_serialised_as_it_is():
 
 @given(chosen=st.lists(st.sampled_from(SPELLINGS + NUMBERS), unique_by=lambda one: one[0]))
 @settings(deadline=None)
-def test_spellings_mean_the_same(chosen):
+def test_equivalent_templates_are_equal(chosen):
     assert meaning_as(FULL)(respelt(FULL, chosen))
 
 
@@ -178,20 +178,20 @@ def test_spellings_mean_the_same(chosen):
     absent=st.lists(st.sampled_from(DEFAULTED), unique=True),
 )
 @settings(deadline=None)
-def test_spellings_and_defaults_are_serialised_alike(chosen, absent):
+def test_equivalent_templates_and_defaults_are_serialised_alike(chosen, absent):
     old = respelt(FULL, [*chosen, *((path, ...) for path in absent)])
     assert same_when_defaulted(old, FULL) and same_when_defaulted(FULL, old)
     assert serialised(respelt(FULL, chosen)) == serialised(FULL)
 
 
 @pytest.mark.parametrize(("path", "value"), CHANGES, ids=lambda one: str(one))
-def test_changes_are_seen(path, value):
+def test_changes_are_detected(path, value):
     changed = edited(FULL, path, value)
     assert not meaning_as(FULL)(changed)
     assert not same_when_defaulted(FULL, changed) and not same_when_defaulted(changed, FULL)
 
 
-def test_revisions_tell_quantities_apart_that_go_writes_otherwise():
+def test_revisions_distinguish_quantities_as_go_does():
     path = (*_CONTAINER, "resources", "limits", "memory")
     assert not same_when_defaulted(FULL, edited(FULL, path, "1073741824"))  # as upstream: the text is kept
     assert same_when_defaulted(FULL, edited(FULL, (*_CONTAINER, "resources", "limits", "cpu"), "0.5"))
@@ -217,7 +217,7 @@ def test_a_volume_without_a_source_is_an_empty_directory():
 
 
 @pytest.mark.parametrize("odd", [{"spec": []}, {"metadata": "x", "spec": {"containers": {}}}, {"spec": {"volumes": 1}}])
-def test_what_is_no_template_is_only_itself(odd):
+def test_an_invalid_template_equals_only_itself(odd):
     assert meaning_as(odd)(copy.deepcopy(odd)) and not meaning_as(odd)(FULL)
     assert same_when_defaulted(odd, odd) and not same_when_defaulted(odd, FULL)
 

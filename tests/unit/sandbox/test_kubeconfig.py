@@ -59,7 +59,7 @@ def test_an_earlier_sandbox_is_replaced_in_its_place(tmp_path: Path) -> None:
     assert written(path) == OURS
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_kept(tmp_path: Path) -> None:
     (tmp_path / "real").write_text(THEIRS)
     (tmp_path / "config").symlink_to(tmp_path / "real")
     kubeconfig.join(tmp_path / "config", OURS)

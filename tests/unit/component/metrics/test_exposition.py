@@ -26,11 +26,11 @@ from kcm_cli.component.metrics.exposition import go_float
         (float("nan"), "NaN"),
     ],
 )
-def test_numbers_are_spelled_as_go_does(value: float, text: str) -> None:
+def test_numbers_are_formatted_as_in_go(value: float, text: str) -> None:
     assert go_float(value) == text
 
 
-def test_families_look_like_the_go_librarys() -> None:
+def test_families_are_formatted_as_by_the_go_library() -> None:
     registry = Registry()
     registry.counter("z_changes", "Changes.", labels=("op",)).labels('a"b\n').inc(2)
     registry.histogram("a_seconds", "Time.", (0.5, 1.0), stability=Stability.STABLE).labels().observe(0.7)
@@ -43,12 +43,12 @@ def test_families_look_like_the_go_librarys() -> None:
     assert text.endswith('# HELP z_changes [ALPHA] Changes.\n# TYPE z_changes counter\nz_changes{op="a\\"b\\n"} 2\n')
 
 
-def test_a_family_without_series_is_not_shown() -> None:
+def test_a_family_without_series_is_not_exposed() -> None:
     registry = Registry()
     registry.counter("unused_total", "Never.", labels=("x",))
     assert b"unused_total" not in registry.expose()
 
 
 @given(st.floats(allow_nan=False))
-def test_numbers_read_back_as_they_were(value: float) -> None:
+def test_numbers_round_trip(value: float) -> None:
     assert float(go_float(value)) == value

@@ -9,7 +9,7 @@ def took(*seconds: float) -> Histogram:
     return histogram
 
 
-def test_caches_are_shown_by_resource_the_one_that_has_come_furthest() -> None:
+def test_caches_are_exposed_by_resource_with_the_newest_version() -> None:
     registry = Registry()
     informers = InformerCollector(registry)
     assert "informer_" not in registry.expose().decode()

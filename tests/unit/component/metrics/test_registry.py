@@ -4,19 +4,19 @@ from kcm_cli.component.metrics import Counter, MetricsOptions, Registry, Stabili
 from kcm_cli.component.metrics.instruments import Description
 
 
-def test_asking_twice_gives_the_same_family() -> None:
+def test_registering_twice_returns_the_same_family() -> None:
     registry = Registry()
     assert registry.counter("a_total", "A.", labels=("x",)) is registry.counter("a_total", "A.", labels=("x",))
 
 
-def test_a_name_means_one_thing() -> None:
+def test_a_name_cannot_be_registered_differently() -> None:
     registry = Registry()
     registry.counter("a_total", "A.")
     with pytest.raises(ValueError, match="a_total"):
         registry.gauge("a_total", "A.")
 
 
-def test_a_disabled_metric_is_counted_and_not_shown() -> None:
+def test_a_disabled_metric_is_counted_and_not_exposed() -> None:
     registry = Registry(MetricsOptions(disabled=frozenset({"a_total"})))
     registry.counter("a_total", "A.").labels().inc()
     text = registry.expose().decode()
@@ -44,7 +44,7 @@ def test_a_deprecated_metric_is_hidden_after_some_releases(stability: Stability,
         assert f"hidden_metrics_total {int(not (shown or asked_for))}\n" in text
 
 
-def test_values_outside_the_allowed_set_fall_together() -> None:
+def test_values_outside_the_allowed_set_are_unexpected() -> None:
     options = MetricsOptions(allowed_labels={"a_total": {"x": frozenset({"ok"})}})
     registry = Registry(options)
     family = registry.counter("a_total", "A.", labels=("x",))
@@ -55,19 +55,19 @@ def test_values_outside_the_allowed_set_fall_together() -> None:
     assert "cardinality_enforcement_unexpected_categorizations_total 2\n" in text
 
 
-def test_labels_must_all_be_given() -> None:
+def test_all_labels_are_required() -> None:
     with pytest.raises(ValueError, match="a_total"):
         Registry().counter("a_total", "A.", labels=("x", "y")).labels("one")
 
 
-def test_a_registry_need_not_show_what_it_counts_of_itself() -> None:
+def test_a_registry_can_hide_its_own_metrics() -> None:
     registry = Registry(about_itself=False)
     assert registry.expose() == b""
     registry.counter("a_total", "A.").labels().inc()
     assert [line for line in registry.expose().decode().splitlines() if line[0] != "#"] == ["a_total 1"]
 
 
-def test_a_series_is_shown_once_it_was_asked_for() -> None:
+def test_a_series_is_exposed_once_requested() -> None:
     registry = Registry()
     family = registry.gauge("a", "A.")
     assert "\na " not in registry.expose().decode()

@@ -26,7 +26,7 @@ class Session:
     """Something that is opened and goes."""
 
 
-def test_sessions_count_as_long_as_they_are_there() -> None:
+def test_open_sessions_are_counted() -> None:
     registry = Registry()
     metrics = RestClientMetrics(registry)
     first, second = Session(), Session()
@@ -39,7 +39,7 @@ def test_sessions_count_as_long_as_they_are_there() -> None:
     assert 'rest_client_transport_create_calls_total{result="miss"} 2\n' in text
 
 
-def test_runs_of_plugins_are_counted_by_how_they_ended() -> None:
+def test_runs_of_plugins_are_counted_by_result() -> None:
     registry = Registry()
     RestClientMetrics(registry).exec_plugin.called(7, "plugin_execution_error")
     series = 'rest_client_exec_plugin_call_total{call_status="plugin_execution_error",code="7"} 1\n'

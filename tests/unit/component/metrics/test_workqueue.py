@@ -1,7 +1,7 @@
 from kcm_cli.component.metrics import Registry, WorkqueueCollector
 
 
-def test_a_keys_way_through_the_queue() -> None:
+def test_a_key_in_the_queue() -> None:
     registry = Registry()
     queue = WorkqueueCollector(registry).queue("deployment", lambda: 2.5)
     queue.added("a", 1, 0.0)
@@ -23,7 +23,7 @@ def test_a_keys_way_through_the_queue() -> None:
     assert 'workqueue_retries_total{name="deployment"} 1\n' in text
 
 
-def test_a_key_added_while_in_work_waits_from_then_on() -> None:
+def test_a_key_added_while_processing_waits_from_then_on() -> None:
     queue = WorkqueueCollector(Registry()).queue("q", lambda: 0.0)
     queue.added("a", 1, 0.0)
     queue.taken("a", 0, 0.0)

@@ -122,7 +122,7 @@ calls = st.recursive(
 @example("quantity('9E').asInteger()")
 @example("string(b'\\xff')")
 @example("lists.range(9223372036854775807)")
-def test_it_has_a_value_or_an_error(text: str) -> None:
+def test_any_expression_has_a_value_or_an_error(text: str) -> None:
     try:
         program = Program(text)
     except CelSyntaxError:
@@ -134,6 +134,6 @@ def test_it_has_a_value_or_an_error(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["int(' 1')", "int('1_0')", "int('٣')", "uint('+1')", "double('1_0')", "double('٣')"])
-def test_numbers_are_read_as_go_reads_them(text: str) -> None:
+def test_numbers_are_parsed_as_in_go(text: str) -> None:
     with pytest.raises(CelError, match="type conversion error"):
         Program(text).evaluate({})

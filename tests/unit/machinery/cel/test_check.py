@@ -108,12 +108,12 @@ def checked(text: str) -> cel.Checked:
 
 
 @pytest.mark.parametrize(("text", "kind"), GIVES.items(), ids=GIVES)
-def test_the_type_of_the_whole(text: str, kind: str) -> None:
+def test_type_of_an_expression(text: str, kind: str) -> None:
     assert str(checked(text).result) == kind
 
 
 @pytest.mark.parametrize(("text", "problems"), SAYS.items(), ids=SAYS)
-def test_what_is_wrong_and_where(text: str, problems: list[tuple[int, str]]) -> None:
+def test_errors_and_their_positions(text: str, problems: list[tuple[int, str]]) -> None:
     with pytest.raises(cel.CelTypeError) as raised:
         checked(text)
     told = [

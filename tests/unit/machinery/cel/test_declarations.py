@@ -41,7 +41,7 @@ def test_types(schema: dict[str, Any], kind: str | None) -> None:
     assert shown(schema) == kind
 
 
-def test_a_format_marks_what_may_be_two_things_only_in_published_schemas() -> None:
+def test_int_or_string_formats_count_only_in_published_schemas() -> None:
     schema = {"type": "string", "format": "int-or-string"}
     assert (shown(schema), shown(schema, formats=True)) == ("string", "dyn")
 
@@ -58,7 +58,7 @@ def test_a_format_marks_what_may_be_two_things_only_in_published_schemas() -> No
         ("1a", ""),
     ],
 )
-def test_names_that_expressions_cannot_write(name: str, written: str) -> None:
+def test_names_are_escaped(name: str, written: str) -> None:
     assert escaped(name) == written
 
 
@@ -68,7 +68,7 @@ def fields(declarations: Declarations, name: str) -> dict[str, str]:
     return {field: str(kind) for field, kind in found.items()}
 
 
-def test_objects_are_named_by_their_places() -> None:
+def test_objects_are_named_by_their_paths() -> None:
     declarations = Declarations()
     item = {"type": "object", "properties": {"name": TEXT}}
     schema = {
@@ -110,7 +110,7 @@ def test_resources_have_metadata(properties: dict[str, Any], metadata: dict[str,
     assert fields(declarations, "T.metadata") == metadata
 
 
-def test_references_are_followed_but_not_in_circles() -> None:
+def test_references_are_followed_except_cycles() -> None:
     tree = {
         "type": "object",
         "properties": {"below": {"allOf": [{"$ref": "tree"}], "default": {}}, "leaf": {"$ref": "leaf"}},
@@ -121,5 +121,5 @@ def test_references_are_followed_but_not_in_circles() -> None:
     assert fields(declarations, "T.below") == {}
 
 
-def test_what_a_reference_leads_nowhere_for_cannot_be_seen() -> None:
+def test_unresolved_references_have_no_fields() -> None:
     assert Declarations().declare({"$ref": "gone"}, "T", root=False) is None

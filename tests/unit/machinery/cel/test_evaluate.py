@@ -232,14 +232,14 @@ SYNTAX = {
 
 
 @pytest.mark.parametrize(("text", "value"), GIVES.items(), ids=GIVES)
-def test_gives(text: str, value: object) -> None:
+def test_values(text: str, value: object) -> None:
     found = Program(text).evaluate({"object": OBJECT})
     assert found == value
     assert isinstance(found, bool) == isinstance(value, bool)
 
 
 @pytest.mark.parametrize(("text", "message"), FAILS.items(), ids=FAILS)
-def test_fails(text: str, message: str) -> None:
+def test_errors(text: str, message: str) -> None:
     with pytest.raises(CelError) as failure:
         Program(text).evaluate({"object": OBJECT})
     assert str(failure.value).startswith(message)
@@ -248,7 +248,7 @@ def test_fails(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "message"), SYNTAX.items(), ids=SYNTAX)
-def test_refuses_what_is_no_expression(text: str, message: list[tuple[str, str]]) -> None:
+def test_syntax_errors(text: str, message: list[tuple[str, str]]) -> None:
     with pytest.raises(CelSyntaxError) as failure:
         Program(text)
     told = [line.removeprefix("ERROR: <input>:") for line in str(failure.value).split("\n") if "ERROR" in line]
@@ -256,7 +256,7 @@ def test_refuses_what_is_no_expression(text: str, message: list[tuple[str, str]]
 
 
 @pytest.mark.parametrize("text", ["#" * 50000, f"[{'1 2, ' * 15000}]", '"\n' * 40000])
-def test_no_more_than_a_hundred_syntax_errors_are_told(text: str) -> None:
+def test_at_most_100_syntax_errors_are_reported(text: str) -> None:
     with pytest.raises(CelSyntaxError) as failure:
         Program(text)
     told = [line for line in str(failure.value).split("\n") if line.startswith("ERROR")]
@@ -265,7 +265,7 @@ def test_no_more_than_a_hundred_syntax_errors_are_told(text: str) -> None:
     assert len(str(failure.value)) < 50_000  # lines that are as long as that are not shown
 
 
-def test_no_more_than_a_hundred_other_errors_are_told() -> None:
+def test_at_most_100_type_errors_are_reported() -> None:
     with pytest.raises(CelSyntaxError) as failure:
         Program("if+" * 150 + "1")
     lines = str(failure.value).split("\n")
@@ -273,7 +273,7 @@ def test_no_more_than_a_hundred_other_errors_are_told() -> None:
     assert lines[-1] == "50 more errors were truncated"
 
 
-def test_no_expression_is_longer_than_a_hundred_thousand_characters() -> None:
+def test_expressions_are_limited_to_100000_characters() -> None:
     assert Program(f"1{' ' * 99_999}").evaluate({}) == 1
     with pytest.raises(CelSyntaxError) as failure:
         Program(f"1{' ' * 100_000}")
@@ -281,7 +281,7 @@ def test_no_expression_is_longer_than_a_hundred_thousand_characters() -> None:
     assert str(failure.value) == f"ERROR: <input>:-1:0: {problem}"
 
 
-def test_an_expression_that_is_too_deep_has_no_place() -> None:
+def test_an_expression_that_is_too_deep_has_no_position() -> None:
     for text in ("(" * 300, "a" + "+a" * 300, "f(" * 300):
         with pytest.raises(CelSyntaxError) as failure:
             Program(text)

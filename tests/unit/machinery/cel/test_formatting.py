@@ -110,7 +110,7 @@ SAYS = {
 
 
 @pytest.mark.parametrize(("text", "value"), GIVES.items(), ids=range(len(GIVES)))
-def test_what_a_template_gives(text: str, value: str) -> None:
+def test_formatted_templates(text: str, value: str) -> None:
     cel.check(text, parse(text), cel.Environment())
     assert cel.Program(text).evaluate({}) == value
 
@@ -122,20 +122,20 @@ def test_what_cannot_be_formatted(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "problem"), SAYS.items(), ids=range(len(SAYS)))
-def test_what_is_wrong_with_a_template_and_its_arguments(text: str, problem: tuple[int, str]) -> None:
+def test_errors_of_templates_and_arguments(text: str, problem: tuple[int, str]) -> None:
     with pytest.raises(cel.CelTypeError) as raised:
         cel.check(text, parse(text), cel.Environment({"text": STRING, "number": INT}))
     column, message = problem
     assert str(raised.value).startswith(f"ERROR: <input>:1:{column}: {message}\n")
 
 
-def test_what_may_be_anything_is_left_to_the_evaluation() -> None:
+def test_dynamic_arguments_are_checked_at_evaluation() -> None:
     for clause in "sdfebxXo":
         text = f"'%{clause}'.format([dyn('a')])"
         assert cel.check(text, parse(text), cel.Environment()).result == STRING
 
 
-def test_a_precision_may_begin_with_any_number_of_zeros() -> None:
+def test_a_precision_can_have_leading_zeros() -> None:
     assert cel.Program("a.format([1.25])").evaluate({"a": f"%.{'0' * 5000}1f"}) == "1.2"
 
 
@@ -149,7 +149,7 @@ def test_a_precision_may_begin_with_any_number_of_zeros() -> None:
         "'aa'.replace('', x, 2)",
     ],
 )
-def test_texts_do_not_grow_without_end(text: str) -> None:
+def test_results_are_limited(text: str) -> None:
     program = cel.Program(text)
     assert "yy" in str(program.evaluate({"x": "y" * (LONGEST // 2 - 10)}))
     with pytest.raises(cel.CelError, match=f"text of more than {LONGEST} characters"):

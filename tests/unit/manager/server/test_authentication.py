@@ -32,7 +32,7 @@ def test_tokens_in_headers(header: str, token: str) -> None:
     assert bearer(header) == token
 
 
-def test_a_proxy_names_the_user() -> None:
+def test_the_request_header_names_the_user() -> None:
     headers = Headers(
         raw=[
             (b"x-remote-user", b"jane"),
@@ -57,11 +57,11 @@ def test_a_proxy_names_the_user() -> None:
         ("system:anonymous", "other"),
     ],
 )
-def test_user_names_are_few_in_metrics(name: str, label: str) -> None:
+def test_user_names_in_metrics_are_limited(name: str, label: str) -> None:
     assert compressed(name) == label
 
 
-def test_one_review_however_many_ask_at_once() -> None:
+def test_concurrent_requests_share_one_review() -> None:
     async def main() -> None:
         asked: list[str] = []
 
@@ -83,7 +83,7 @@ def test_one_review_however_many_ask_at_once() -> None:
     virtual.run(main())
 
 
-def test_a_failed_review_is_not_remembered() -> None:
+def test_a_failed_review_is_not_cached() -> None:
     async def main() -> None:
         asked: list[str] = []
 
@@ -100,7 +100,7 @@ def test_a_failed_review_is_not_remembered() -> None:
     virtual.run(main())
 
 
-def test_bad_settings_of_the_cluster_change_nothing() -> None:
+def test_invalid_settings_of_the_cluster_are_ignored() -> None:
     state, problems = from_config_map(
         AuthenticationConfig(),
         {"client-ca-file": "rubbish", "requestheader-username-headers": "x"},

@@ -57,11 +57,11 @@ def authorizer(answers: Answers, config: AuthorizationConfig | None = None) -> A
         ((), "/x", False),
     ],
 )
-def test_open_paths(paths: tuple[str, ...], path: str, is_open: bool) -> None:
+def test_always_allowed_paths(paths: tuple[str, ...], path: str, is_open: bool) -> None:
     assert (path in OpenPaths(paths)) is is_open
 
 
-def test_open_paths_and_masters_need_no_review() -> None:
+def test_always_allowed_paths_and_masters_need_no_review() -> None:
     async def main() -> None:
         answers = Answers([])
         subject = authorizer(answers)
@@ -72,7 +72,7 @@ def test_open_paths_and_masters_need_no_review() -> None:
     virtual.run(main())
 
 
-def test_answers_are_kept_for_their_times() -> None:
+def test_decisions_are_cached_for_their_ttl() -> None:
     async def main() -> None:
         config = AuthorizationConfig(authorized_cache_ttl_s=10.0, unauthorized_cache_ttl_s=2.0)
         answers = Answers([False, True, True])
@@ -96,7 +96,7 @@ def test_answers_are_kept_for_their_times() -> None:
     virtual.run(main())
 
 
-def test_passing_trouble_is_waited_out() -> None:
+def test_temporary_failures_are_retried() -> None:
     async def main() -> None:
         answers = Answers([ConnectionLost("reset"), 500, True])
         assert (await authorizer(answers).decide(JANE, "get", "/metrics")).allowed
@@ -105,7 +105,7 @@ def test_passing_trouble_is_waited_out() -> None:
     virtual.run(main())
 
 
-def test_lasting_trouble_is_an_error() -> None:
+def test_permanent_failures_are_errors() -> None:
     async def main() -> None:
         with pytest.raises(ReviewError, match="no"):
             await authorizer(Answers([403])).decide(JANE, "get", "/metrics")

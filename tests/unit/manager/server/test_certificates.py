@@ -45,17 +45,17 @@ def test_name_groups_and_uid() -> None:
     assert (user.name, user.groups, user.uid) == ("jane", ("a", "b"), "7")
 
 
-def test_without_a_common_name_it_names_nobody() -> None:
+def test_a_certificate_without_a_common_name_has_no_user() -> None:
     assert named((NameOID.ORGANIZATION_NAME, "a"), (UID, "7")) is None
 
 
-def test_the_uid_is_left_alone_where_the_gate_says_so() -> None:
+def test_the_uid_is_ignored_without_its_gate() -> None:
     user = named(JANE, (UID, "7"), (UID, "8"), with_uid=False)
     assert user is not None
     assert user.uid == ""
 
 
-def test_several_uids_are_no_identity() -> None:
+def test_several_uids_are_refused() -> None:
     with pytest.raises(AuthenticationError, match=r"expected 1 UID, but found multiple: \[7 8\]"):
         named(JANE, (UID, "7"), (UID, "8"))
 
@@ -77,7 +77,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize(("old", "new"), UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_what_cannot_be_read_is_noticed_with_the_connection(old: bytes, new: bytes) -> None:
+def test_an_invalid_certificate_is_found_when_the_connection_opens(old: bytes, new: bytes) -> None:
     whole = der(sign(replace(LEAF, name="mallory1", usages=CLIENT)).certificate)
     odd = whole.replace(old, new)
     assert odd != whole
@@ -88,7 +88,7 @@ def test_what_cannot_be_read_is_noticed_with_the_connection(old: bytes, new: byt
 
 
 @pytest.mark.parametrize(("weak", "trusted"), [("leaf", False), ("between", False), ("root", True)])
-def test_signatures_over_sha_1_vouch_for_nobody_but_an_anchor_needs_none(weak: str, trusted: bool) -> None:
+def test_sha_1_signatures_are_refused_except_on_roots(weak: str, trusted: bool) -> None:
     def again(signed: Signed, issuer: Signed, name: str) -> Signed:
         if name != weak:
             return signed
@@ -106,7 +106,7 @@ def test_signatures_over_sha_1_vouch_for_nobody_but_an_anchor_needs_none(weak: s
     assert trusted or "insecure algorithm" in why
 
 
-def test_a_bundle_with_a_certificate_that_cannot_be_read_is_none() -> None:
+def test_a_bundle_with_an_invalid_certificate_is_refused() -> None:
     whole = der(sign(replace(LEAF, name="mallory1", usages=CLIENT)).certificate)
     odd = whole.replace(*UNREADABLE["an extension twice"])
     pem = b"-----BEGIN CERTIFICATE-----\n" + base64.encodebytes(odd) + b"-----END CERTIFICATE-----\n"
@@ -114,7 +114,7 @@ def test_a_bundle_with_a_certificate_that_cannot_be_read_is_none() -> None:
         parse_bundle(pem)
 
 
-def test_no_more_than_a_few_certificates_of_a_chain_are_looked_at() -> None:
+def test_the_length_of_a_chain_is_limited() -> None:
     leaf, between = sign(LEAF), der(sign(BETWEEN).certificate)
     assert len(parse_peer(der(leaf.certificate), (between,) * 300).chain) == MAX_CHAIN
 

@@ -81,7 +81,7 @@ def following(change: Callable[[ApiServer], None], seconds: float) -> ApiServer:
     return virtual.run(main())
 
 
-def test_settings_that_nobody_changes_are_asked_for_with_each_watch_only() -> None:
+def test_unchanged_settings_are_requested_only_with_each_watch() -> None:
     api = following(lambda api: None, 3600)
     assert api.asked["watch"] in range(12, 15)
     assert api.asked["get"] <= api.asked["watch"]

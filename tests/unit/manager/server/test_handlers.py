@@ -16,12 +16,12 @@ def headers(handler: object, path: str) -> dict[str, str]:
     return dict(response.headers)
 
 
-def test_nobody_guesses_the_type_of_a_configuration() -> None:
+def test_configz_forbids_content_sniffing() -> None:
     found = headers(handlers.configz({"a": 1}), "/configz")
     assert (found["content-type"], found["x-content-type-options"]) == ("application/json", "nosniff")
 
 
-def test_nobody_guesses_the_type_of_what_a_controller_shows() -> None:
+def test_debug_pages_of_controllers_forbid_content_sniffing() -> None:
     async def ask(name: str, path: str, query: object) -> tuple[str, bytes]:
         return f"text/{name}", path.encode()
 
@@ -41,7 +41,7 @@ def test_nobody_guesses_the_type_of_what_a_controller_shows() -> None:
         ("gzip; q=0.000, identity", False),
     ],
 )
-def test_metrics_are_packed_for_those_who_take_it(accepted: str, answer: bool) -> None:
+def test_metrics_are_compressed_if_accepted(accepted: str, answer: bool) -> None:
     registry = Registry()
     registry.counter("a_total", "A.").labels().inc()
     scope = {"type": "http", "method": "GET", "path": "/metrics", "query_string": b"", "server": ("h", 1)}

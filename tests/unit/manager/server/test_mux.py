@@ -13,7 +13,7 @@ async def two(request: Request) -> Response:
     return Response("two")
 
 
-def test_exact_paths_go_before_prefixes_and_longer_prefixes_first() -> None:
+def test_exact_paths_precede_prefixes_and_longer_prefixes_shorter_ones() -> None:
     mux = Mux()
     mux.handle("/a/b", one)
     mux.handle_prefix("/a/", two)

@@ -33,7 +33,7 @@ def fields(data: bytes) -> list[tuple[int, int | bytes]]:
     return found
 
 
-def test_a_profile_says_where_how_often() -> None:
+def test_a_profile_has_locations_and_counts() -> None:
     samples = Counter({(INNER, OUTER): 5, (OUTER,): 2})
     message = fields(gzip.decompress(encode_profile(samples, ("samples", "count"), period_ns=10, duration_ns=20)))
     strings = [value.decode() for number, value in message if number == 6 and isinstance(value, bytes)]

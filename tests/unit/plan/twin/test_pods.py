@@ -31,7 +31,7 @@ def test_names_of_images(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", "Nginx", "a b", "a:b c", "a//b", "a/", "-a", "a:", "a@sha256:1", "http://a/b", "a" * 5000]
 )
-def test_what_no_kubelet_takes(name: str) -> None:
+def test_images_that_no_kubelet_pulls(name: str) -> None:
     assert not is_image(name)
 
 
@@ -66,7 +66,7 @@ def view(doc: Tree) -> SimulatedPod:
     return PODS.decode(codec.encode(doc))
 
 
-def test_new_pods_take_what_others_took() -> None:
+def test_new_pods_take_as_long_as_others() -> None:
     script = learned(pod("a"), pod("b")).script(view(pod("new")))
     assert script.start_delay_s == 4.0
     assert script.containers[0].ready_s == 6.0
@@ -81,7 +81,7 @@ def test_without_a_precedent_there_are_defaults() -> None:
     assert known.script(view(once)).containers[0].run.lasts_s == RUN_S
 
 
-def test_pods_that_run_rest_and_new_ones_do_not() -> None:
+def test_running_pods_do_not_change_and_new_ones_do() -> None:
     known = learned(pod("a"))
     assert known.rests_s(view(pod("a")), NOW) == math.inf
     assert known.rests_s(view(pod("new")), NOW) == 0.0
@@ -90,7 +90,7 @@ def test_pods_that_run_rest_and_new_ones_do_not() -> None:
 @pytest.mark.parametrize(
     "reason", ["ImagePullBackOff", "ErrImagePull", "CrashLoopBackOff", "CreateContainerConfigError"]
 )
-def test_a_pod_that_is_stuck_stays_so_and_so_do_its_siblings(reason: str) -> None:
+def test_a_stuck_pod_and_its_siblings_stay_stuck(reason: str) -> None:
     stuck = pod("a", ready="False", state={"waiting": {"reason": reason}})
     known = learned(stuck)
     assert known.rests_s(view(stuck), NOW) == math.inf
@@ -100,13 +100,13 @@ def test_a_pod_that_is_stuck_stays_so_and_so_do_its_siblings(reason: str) -> Non
     assert known.hopeless or known.refused
 
 
-def test_a_sibling_that_is_well_says_more_than_one_that_is_not() -> None:
+def test_a_healthy_sibling_has_priority() -> None:
     known = learned(pod("a"), pod("b", ready="False", state={"waiting": {"reason": "CrashLoopBackOff"}}))
     assert known.script(view(pod("new"))).containers[0].ready_s == 6.0
     assert known.hopeless == {}
 
 
-def test_a_pod_on_its_way_is_given_time() -> None:
+def test_a_starting_pod_gets_time() -> None:
     waiting = pod("a", ready="False", state={"waiting": {"reason": "ContainerCreating"}}, phase="Pending")
     known = learned(waiting)
     began = parse_time("2026-01-01T00:00:01Z").timestamp()
@@ -114,7 +114,7 @@ def test_a_pod_on_its_way_is_given_time() -> None:
     assert known.rests_s(view(waiting), began + PATIENCE_S + 1) == math.inf
 
 
-def test_a_pod_of_a_job_rests_until_such_pods_end() -> None:
+def test_a_pod_of_a_job_runs_as_long_as_others_did() -> None:
     job = {**OWNER, "uid": "j", "kind": "Job", "name": "j"}
     ended = {"terminated": {"startedAt": "2026-01-01T00:00:04Z", "finishedAt": "2026-01-01T00:01:44Z"}}
     done = pod("done", owner=job, phase="Succeeded", state=ended, ready="False")

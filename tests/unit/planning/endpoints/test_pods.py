@@ -16,7 +16,7 @@ from tests.unit.planning.endpoints.making import pod, service
         pytest.param(pod("a", deleted=True), False, False, id="terminating, not asked for"),
     ],
 )
-def test_which_pods_are_endpoints(subject, terminating, wanted):
+def test_pods_that_are_endpoints(subject, terminating, wanted):
     assert should_be_in_endpoints(subject, terminating=terminating) is wanted
 
 

@@ -38,7 +38,7 @@ def test_one_address_of_two_targets_is_two():
     assert repack([EndpointSubset((two, one), (), (HTTP,))]) == (EndpointSubset((one, two), (), (HTTP,)),)
 
 
-def test_versions_of_targets_are_said_only_if_asked_for():
+def test_versions_of_targets_are_set_only_if_requested():
     address = EndpointAddress("10.0.0.1", target_ref=ObjectReference(uid="1", resource_version="7"))
     subsets = [EndpointSubset((address,))]
     assert repack(subsets)[0].addresses[0].target_ref == ObjectReference(uid="1")
@@ -55,7 +55,7 @@ subsets = st.lists(
 
 
 @given(subsets, st.randoms())
-def test_layout_depends_on_no_order_and_is_final(given_subsets, rng):
+def test_the_layout_is_independent_of_order_and_idempotent(given_subsets, rng):
     packed = repack(given_subsets)
     shuffled = list(given_subsets)
     rng.shuffle(shuffled)

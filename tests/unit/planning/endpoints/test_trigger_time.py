@@ -4,7 +4,7 @@ from tests.unit.planning.endpoints.making import BORN, pod, service
 ONE, TWO, THREE = (f"2026-01-01T00:00:0{n}Z" for n in (1, 2, 3))
 
 
-def test_first_sync_says_when_the_service_was_created():
+def test_the_first_sync_uses_the_creation_of_the_service():
     time, seen = trigger_time(None, service(), [pod("a", since=TWO)])
     assert time == BORN
     assert seen.pods == {"a": TWO}
@@ -18,7 +18,7 @@ def test_earliest_new_change_counts():
     assert time == ""
 
 
-def test_a_pod_that_left_says_nothing():
+def test_a_removed_pod_does_not_count():
     _, seen = trigger_time(None, service(), [pod("a", since=ONE), pod("b", since=ONE)])
     assert trigger_time(seen, service(), [pod("b", since=ONE)])[0] == ""
 

@@ -297,7 +297,7 @@ def test_writes_that_count(evaluator: Any, attrs: Any, expected: bool) -> None:
         ("batch", "jobs", {"count/jobs.batch": "1"}),
     ],
 )
-def test_what_is_only_counted(group: str, plural: str, expected: dict[str, str]) -> None:
+def test_resources_that_are_only_counted(group: str, plural: str, expected: dict[str, str]) -> None:
     evaluator = object_count(group, plural)
     assert used(evaluator, {}) == expected
     assert all(evaluator.covers(name) for name in expected) and not evaluator.covers("pods")
@@ -333,5 +333,5 @@ FULL = container("full", requests={"cpu": "1", "memory": "1"}, limits={"cpu": "1
         ),
     ],
 )
-def test_what_has_to_be_said(doc: dict[str, Any], names: list[str], expected: str) -> None:
+def test_problems_of_missing_resources(doc: dict[str, Any], names: list[str], expected: str) -> None:
     assert PODS.problem(doc, names) == expected

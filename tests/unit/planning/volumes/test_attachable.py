@@ -65,11 +65,11 @@ def test_a_claim_leads_to_its_volume():
         pytest.param(pod(fc={}), claim(), volume(), id="without a name"),
     ],
 )
-def test_what_is_not_attached(user, known_claim, known_volume):
+def test_volumes_that_are_not_attached(user, known_claim, known_volume):
     assert found(user, known_claim, known_volume) is None
 
 
-def test_an_ephemeral_volume_is_attached_once_its_claim_is_its_own():
+def test_an_ephemeral_volume_is_attached_if_its_claim_is_owned_by_the_pod():
     assert found(EPHEMERAL, claim(owner="pod"), volume()).unique_name == UNIQUE
 
 
@@ -83,7 +83,7 @@ def test_an_ephemeral_volume_is_attached_once_its_claim_is_its_own():
         (("ReadWriteMany",), True),
     ],
 )
-def test_who_may_share_a_volume(modes, shared):
+def test_volumes_that_can_be_shared(modes, shared):
     assert attachable.of_volume(volume(modes=modes)).shared is shared
 
 
@@ -107,12 +107,12 @@ def test_a_volume_that_its_driver_cannot_know_is_not_attached():
 
 
 @pytest.mark.parametrize(("said", "attached"), [(None, True), (True, True), (False, False)])
-def test_drivers_may_do_without(said, attached):
+def test_drivers_can_skip_attaching(said, attached):
     driver = decoded(CSI_DRIVERS, {"metadata": {"name": "d"}, "spec": {"attachRequired": said}})
     assert attachable.is_attached_by(driver) is attached
 
 
-def test_a_driver_that_nobody_knows_attaches():
+def test_an_unknown_driver_attaches():
     assert attachable.is_attached_by(None)
 
 

@@ -27,7 +27,7 @@ def bound(wanted, given):
         pytest.param(volume(claimRef=ref()), claim(volumeName="v"), (False, False), id="both"),
     ],
 )
-def test_a_binding_says_which_half_its_author_made(given, wanted, by_us):
+def test_a_binding_names_the_half_set_by_the_controller(given, wanted, by_us):
     wanted, given = bound(wanted, given)
     assert (BOUND_BY_CONTROLLER in given.annotations, BOUND_BY_CONTROLLER in wanted.annotations) == by_us
     assert (given.spec.claim_ref.uid, given.status.phase) == (wanted.uid, "Bound")
@@ -46,7 +46,7 @@ def test_a_binding_is_written_once():
 
 
 @pytest.mark.parametrize("done", range(4))
-def test_whoever_comes_after_a_part_of_it_writes_the_rest(done):
+def test_a_partial_binding_is_completed(done):
     wanted, given = claim(), volume()
     if done > 0:
         given = with_changes(given, binding.volume_pointer(given, wanted))
@@ -60,14 +60,14 @@ def test_whoever_comes_after_a_part_of_it_writes_the_rest(done):
     assert [codec.decode_doc(each.raw) for each in after] == [codec.decode_doc(each.raw) for each in whole]
 
 
-def test_what_nobody_here_knows_is_kept():
+def test_unknown_fields_are_kept():
     given = volume(metadata={"annotations": {"a": "b"}}, unheardOf={"x": [1]})
     _, after = bound(claim(), given)
     assert codec.decode_doc(after.raw)["spec"]["unheardOf"] == {"x": [1]}
     assert after.annotations["a"] == "b"
 
 
-def test_a_claim_that_was_bound_keeps_the_size_that_its_file_system_has():
+def test_a_bound_claim_keeps_the_size_of_its_file_system():
     wanted = claim(status={"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]})
     assert not binding.bound_status(wanted, volume(size="5Gi"))
 
@@ -75,7 +75,7 @@ def test_a_claim_that_was_bound_keeps_the_size_that_its_file_system_has():
 @pytest.mark.parametrize(
     ("annotation", "expected"), [pytest.param("1Gi", "1Gi", id="size before"), pytest.param("odd", "5Gi", id="no size")]
 )
-def test_a_volume_that_is_growing_gives_its_former_size(annotation, expected):
+def test_an_expanding_volume_has_its_former_size(annotation, expected):
     given = volume(size="5Gi", metadata={"annotations": {PRE_RESIZE_CAPACITY: annotation}})
     assert with_changes(claim(), binding.bound_status(claim(), given)).status.capacity == {"storage": expected}
 
@@ -85,7 +85,7 @@ def test_a_volume_without_a_size_binds_nothing():
         binding.bound_status(claim(), volume(capacity={"other": "1"}))
 
 
-def test_attributes_are_taken_over_when_the_claim_becomes_bound():
+def test_attributes_are_copied_when_the_claim_is_bound():
     given = volume(volumeAttributesClassName="fast")
     after = with_changes(claim(), binding.bound_status(claim(), given))
     assert after.status.current_volume_attributes_class_name == "fast"
@@ -103,7 +103,7 @@ def test_a_claim_that_loses_its_volume_has_no_size():
     assert not binding.unbound_status(after, "Lost")
 
 
-def test_a_pointer_of_ours_is_taken_back_wholly_and_a_users_but_for_the_uid():
+def test_the_controllers_reference_is_removed_and_of_a_users_only_the_uid():
     ours = volume(claimRef=MINE, metadata={"annotations": {BOUND_BY_CONTROLLER: "yes", "a": "b"}})
     after = with_changes(ours, binding.release(ours))
     assert (after.spec.claim_ref, after.annotations) == (None, {"a": "b"})
@@ -114,7 +114,7 @@ def test_a_pointer_of_ours_is_taken_back_wholly_and_a_users_but_for_the_uid():
     assert (after.spec.claim_ref.name, after.spec.claim_ref.uid) == ("c", "")
 
 
-def test_a_provisioner_is_asked_by_both_annotations_and_by_its_new_name():
+def test_a_provisioner_is_named_in_both_annotations_after_migration():
     asked = with_changes(claim(), binding.claim_provisioner(claim(), "example.com/x"))
     assert asked.annotations == {
         "volume.beta.kubernetes.io/storage-provisioner": "example.com/x",
@@ -123,7 +123,7 @@ def test_a_provisioner_is_asked_by_both_annotations_and_by_its_new_name():
     assert not binding.claim_provisioner(asked, "example.com/x")
 
 
-def test_the_node_is_given_back():
+def test_the_selected_node_is_removed():
     selected = claim(metadata={"annotations": {SELECTED_NODE: "n", "a": "b"}})
     assert with_changes(selected, binding.without_node(selected)).annotations == {"a": "b"}
     assert not binding.without_node(claim())

@@ -30,7 +30,7 @@ def test_the_default_class(classes, expected):
     assert (found.name if found is not None else None) == expected
 
 
-def test_a_claim_says_that_it_wants_no_class_too():
+def test_a_claim_can_request_no_class():
     assert not says_class(claim(storageClassName=None))
     assert says_class(claim(storageClassName=""))
     assert says_class(claim(storageClassName=None, metadata={"annotations": {BETA: "a"}}))
@@ -60,11 +60,11 @@ def test_a_claim_says_that_it_wants_no_class_too():
         pytest.param(volume(claimRef=ref("other"), phase="Released"), claim(), "", id="others look at that"),
     ],
 )
-def test_why_a_named_volume_does_not_fit(given, wanted, expected):
+def test_reasons_why_a_named_volume_does_not_match(given, wanted, expected):
     assert why_unsatisfied(given, wanted) == expected
 
 
-def test_without_attributes_classes_none_fits():
+def test_without_attributes_classes_no_volume_with_one_matches():
     text = "volumeAttributesClassName is not supported when the feature-gate VolumeAttributesClass is disabled"
     assert why_unsatisfied(volume(volumeAttributesClassName="a"), claim(), attributes_classes=False) == text
     assert why_unsatisfied(volume(), claim(volumeAttributesClassName="a"), attributes_classes=False) == text

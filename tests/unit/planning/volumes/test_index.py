@@ -84,12 +84,12 @@ def test_a_claim_gets(wanted, volumes, expected):
     assert chosen(wanted, *reversed(volumes)) == expected
 
 
-def test_a_claim_that_waits_for_its_consumer_gets_what_is_kept_for_it_only():
+def test_a_claim_that_waits_for_its_consumer_gets_only_reserved_volumes():
     assert chosen(claim(), volume("a"), reserved_only=True) is None
     assert chosen(claim(), volume("a"), volume("b", "9Gi", claimRef=ref()), reserved_only=True) == "b"
 
 
-def test_a_volume_that_changes_is_found_as_it_is_now():
+def test_the_index_has_the_current_state_of_volumes():
     index, before = VolumeIndex(), volume("a")
     index.change(None, before)
     taken = volume("a", claimRef=ref("other"))
@@ -111,7 +111,7 @@ VOLUMES = st.lists(
 
 
 @given(VOLUMES, SIZES, MODES, st.randoms(use_true_random=False))
-def test_the_index_finds_what_a_look_at_all_volumes_does(kinds, size, modes, rng: random.Random):
+def test_the_index_equals_a_search_of_all_volumes(kinds, size, modes, rng: random.Random):
     volumes = [
         volume(f"v{n}", each, accessModes=has, storageClassName=class_name, phase=phase)
         for n, (each, has, class_name, phase) in enumerate(kinds)

@@ -85,7 +85,7 @@ def test_translated(source: dict[str, Any], name: str, expected: dict[str, Any])
         {"cinder": {"volumeID": 3}},
     ],
 )
-def test_what_no_driver_knows(source: dict[str, Any]) -> None:
+def test_volumes_without_a_migrated_driver(source: dict[str, Any]) -> None:
     subject = pod(source)
     assert inline(subject.spec.volumes[0], "ns") is None
     assert of_pod_volume(subject, subject.spec.volumes[0], lambda key: None, lambda key: None) is None

@@ -22,7 +22,7 @@ OURS, THEIRS = "kubernetes.io/pv-controller", "external-provisioner.volume.kuber
         pytest.param({BY: "example.com/x"}, {BY: "example.com/x"}, id="external"),
     ],
 )
-def test_a_volume_says_where_its_plugin_has_gone(given, expected):
+def test_a_volume_is_annotated_with_its_migration(given, expected):
     assert volume_annotations(given) == expected
 
 
@@ -35,7 +35,7 @@ def test_a_volume_says_where_its_plugin_has_gone(given, expected):
         pytest.param({BY: EBS}, {BY: EBS}, id="not asked"),
     ],
 )
-def test_a_claim_says_who_has_taken_over(given, expected):
+def test_a_claim_is_annotated_with_its_migration(given, expected):
     assert claim_annotations(given) == expected
 
 
@@ -51,7 +51,7 @@ def test_a_claim_says_who_has_taken_over(given, expected):
         pytest.param("", "Delete", [OURS, THEIRS], (OURS, THEIRS), id="not provisioned"),
     ],
 )
-def test_finalizers_are_those_of_who_will_delete_the_volume(by, policy, finalizers, expected):
+def test_finalizers_match_the_deleter_of_the_volume(by, policy, finalizers, expected):
     annotations = {BY: by} if by else {}
     given = volume(
         persistentVolumeReclaimPolicy=policy, metadata={"annotations": annotations, "finalizers": finalizers}
