@@ -27,8 +27,8 @@ _GO_KINDS = {"boolean": "bool", "number": "float64"}
 _BITS = {"int32": 32, "int64": 64}
 
 
-def first_problem(node: Node, value: object) -> str:
-    """The error of the conversion; empty if it succeeds."""
+def first_problem(node: Node, value: object, go: str = "") -> str:
+    """The error of the conversion; empty if it succeeds. ``go``: the field's type if its name is not the node's."""
     if value is None or node.kind in ("any", "raw", "object"):
         return ""
     if node.kind == "or":
@@ -38,14 +38,14 @@ def first_problem(node: Node, value: object) -> str:
     if node.kind == "map":
         return _map(node, value)
     if node.kind == "list":
-        return _list(node, value)
-    return _special(node, value) if node.kind in _READERS else _scalar(node, value)
+        return _list(node, value, go)
+    return _special(node, value) if node.kind in _READERS else _scalar(node, value, go)
 
 
 def _struct(node: Node, value: object) -> str:
     if not isinstance(value, dict):
         return f"cannot restore struct from: {_KINDS[type(value)]}"
-    return next(filter(None, (first_problem(f.node, value.get(name)) for name, f in node.fields.items())), "")
+    return next(filter(None, (first_problem(f.node, value.get(name), f.go) for name, f in node.fields.items())), "")
 
 
 def _map(node: Node, value: object) -> str:
@@ -56,12 +56,12 @@ def _map(node: Node, value: object) -> str:
     return next(filter(None, (first_problem(node.item, item) for item in value.values())), "")
 
 
-def _list(node: Node, value: object) -> str:
+def _list(node: Node, value: object, go: str) -> str:
     if not isinstance(value, list):
         return f"cannot restore slice from {_KINDS[type(value)]}"
     if node.item is None:
         return ""
-    return next(filter(None, (first_problem(node.item, item) for item in value)), "")
+    return next(filter(None, (first_problem(node.item, item, go.removeprefix("[]")) for item in value)), "")
 
 
 def _special(node: Node, value: object) -> str:
@@ -74,14 +74,14 @@ def _special(node: Node, value: object) -> str:
     return ""
 
 
-def _scalar(node: Node, value: object) -> str:
+def _scalar(node: Node, value: object, go: str) -> str:
     kind = type(value)
     if node.kind == "bytes":
         return _bytes(value)
     if kind in _FITTING[node.kind] or (node.kind in _BITS and isinstance(value, float) and value.is_integer()):
         return ""
     if kind in _CONVERTIBLE.get(node.kind, ()):
-        return f"cannot convert {_KINDS[kind]} to {node.go}"
+        return f"cannot convert {_KINDS[kind]} to {go or node.go}"
     return f"unrecognized type: {_GO_KINDS.get(node.kind, node.kind)}"
 
 

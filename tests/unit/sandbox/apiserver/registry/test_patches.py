@@ -28,6 +28,20 @@ def deployment() -> dict[str, Any]:
             STRATEGIC, {"metadata": {"labels": {"n": 1}}}, 422, "cannot convert int64 to string", id="number for a text"
         ),
         pytest.param(
+            STRATEGIC,
+            {"spec": {"strategy": {"type": 1}}},
+            422,
+            "cannot convert int64 to v1.DeploymentStrategyType",
+            id="number for a named text",
+        ),
+        pytest.param(
+            STRATEGIC,
+            {"spec": {"template": {"spec": {"volumes": [{"persistentVolumeClaim": 1, "name": "v"}]}}}},
+            422,
+            "cannot restore struct from: int64",
+            id="number for an object",
+        ),
+        pytest.param(
             STRATEGIC, {"metadata": {"labels": {"n": True}}}, 422, "unrecognized type: string", id="boolean for a text"
         ),
         pytest.param(
