@@ -31,7 +31,10 @@ def to_json(body: bytes) -> bytes:
     envelope = dict(fields(body[len(MAGIC) :]))
     meta = dict(fields(_bytes(envelope.get(1, b""))))
     api_version, kind = (_bytes(meta.get(number, b"")).decode("utf-8", "replace") for number in (1, 2))
-    return codec.encode({"kind": kind, "apiVersion": api_version, **_document(api_version, kind, envelope)})
+    try:
+        return codec.encode({"kind": kind, "apiVersion": api_version, **_document(api_version, kind, envelope)})
+    except RecursionError as error:
+        raise FormatError("exceeded max depth") from error
 
 
 def _document(api_version: str, kind: str, envelope: dict[int, int | bytes]) -> Doc:

@@ -188,6 +188,15 @@ def test_any_scalars_are_decoded(drawn: tuple[str, bytes, dict[str, object]]) ->
     assert json.loads(to_json(body("v1", name, data))) == {"kind": name, "apiVersion": "v1", **doc}
 
 
+def test_deep_nesting_is_refused() -> None:
+    schema = b""
+    for _ in range(2000):
+        schema = field(28, schema)
+    definition = field(2, field(7, field(4, field(1, schema))))
+    with pytest.raises(FormatError, match="exceeded max depth"):
+        to_json(body("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition))
+
+
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_numbers_are_decoded(value: int) -> None:
     found, end = varint(number(value), 0)
